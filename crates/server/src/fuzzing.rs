@@ -9,23 +9,6 @@ use crate::wire::input::Input;
 
 /// The longest message that is taken.
 const BYTES_MAX: usize = 1 << 16;
-/// The types that values are read as.
-const TYPES: [u32; 14] = [
-    oids::BOOL,
-    oids::BYTEA,
-    oids::INT2,
-    oids::INT4,
-    oids::INT8,
-    oids::OID,
-    oids::FLOAT4,
-    oids::FLOAT8,
-    oids::NUMERIC,
-    oids::TEXT,
-    oids::DATE,
-    oids::TIMESTAMP,
-    oids::TIMESTAMPTZ,
-    oids::UUID,
-];
 
 /// What a client sends: a startup packet and messages. The values of each `Bind` are read as if they were of every type.
 ///
@@ -69,7 +52,7 @@ impl Read for Drip<'_> {
 
 fn read_value((bytes, format): (Option<&[u8]>, i16), at: usize) {
     let Some(bytes) = bytes else { return };
-    for oid in TYPES {
+    for oid in sql::pg_types::TYPES.iter().map(|known| known.number) {
         if let Some(data_type) = oids::parameter_type(oid) {
             let _ = parameters::read(bytes, format, data_type, oid, at);
         }

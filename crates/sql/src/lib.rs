@@ -56,6 +56,7 @@ pub use state::outcome::{Command, Notice, Outcome, Rows, Severity};
 pub use state::past::parse_time;
 pub use statements::copy::input::{CopyInput, NoInput};
 pub use syntax::split::{Piece, split};
+pub use values::pg_types;
 pub use values::read_value;
 pub use values::text::text_value;
 pub use values::types::{catalog_type, type_of_field};

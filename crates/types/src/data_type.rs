@@ -100,6 +100,16 @@ impl DataType {
         })
     }
 
+    /// Whether its values are no text, and Arrow has them as text.
+    pub fn travels_as_text(self) -> bool {
+        self == DataType::Uuid
+    }
+
+    /// Whether its values are whole numbers of a fixed width.
+    pub fn is_integer(self) -> bool {
+        matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
+    }
+
     /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key.
     pub fn is_key(self) -> bool {
         !matches!(self, DataType::Real | DataType::Double)

@@ -13,7 +13,7 @@
 //! of scans. No key of the first form is the beginning of another one, so the beginning of a key is a range.
 use std::ops::Bound;
 
-use lineage::Cell;
+use lineage::{Cell, Storage};
 use types::{DataType, Rid, Value};
 
 const SIGN: u64 = 1 << 63;
@@ -50,13 +50,13 @@ pub(crate) fn ordered_integer(number: i64) -> u64 {
 
 /// The word of a cell, put in order.
 fn ordered(word: u64, data_type: DataType) -> u64 {
-    match data_type {
-        DataType::Real => {
+    match Storage::of(data_type) {
+        Storage::F32 => {
             let bits = word as u32;
             u64::from(if bits >> 31 == 0 { bits | 1 << 31 } else { !bits })
         }
-        DataType::Double if word & SIGN == 0 => word | SIGN,
-        DataType::Double => !word,
+        Storage::F64 if word & SIGN == 0 => word | SIGN,
+        Storage::F64 => !word,
         _ => ordered_integer(word as i64),
     }
 }
@@ -87,9 +87,7 @@ impl KeyShape {
     /// A key for people: integers as they are, others as their words or bytes.
     pub(crate) fn show(&self, key: &IndexKey) -> String {
         match (key, &*self.types) {
-            (IndexKey::Word(word), [DataType::SmallInt | DataType::Integer | DataType::BigInt]) => {
-                (word ^ SIGN).cast_signed().to_string()
-            }
+            (IndexKey::Word(word), [data_type]) if data_type.is_integer() => (word ^ SIGN).cast_signed().to_string(),
             _ => format!("{key:?}"),
         }
     }
@@ -105,7 +103,7 @@ impl KeyShape {
                     bytes.push(VALUE);
                     bytes.extend(ordered(word, self.types[at]).to_be_bytes());
                 }
-                Cell::Bytes(value) if matches!(self.types[at], DataType::Decimal { .. }) => {
+                Cell::Bytes(value) if Storage::of(self.types[at]) == Storage::WideDecimal => {
                     bytes.push(VALUE);
                     bytes.extend(
                         value.iter().rev().enumerate().map(|(i, byte)| if i == 0 { byte ^ 0x80 } else { *byte }),

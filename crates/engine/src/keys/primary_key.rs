@@ -8,7 +8,7 @@ use index::KissIndex;
 use lineage::{Cell, word_of_value};
 use smallvec::SmallVec;
 use sync::Guard;
-use types::{DataType, Rid, Schema, Value};
+use types::{Rid, Schema, Value};
 
 use crate::error::Result;
 use crate::keys::data::IndexData;
@@ -105,13 +105,13 @@ impl PrimaryKey {
 }
 
 fn is_integer(schema: &Schema, column: usize) -> bool {
-    matches!(schema.columns()[column].data_type, DataType::SmallInt | DataType::Integer | DataType::BigInt)
+    schema.columns()[column].data_type.is_integer()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::Column;
+    use types::{Column, DataType};
 
     #[test]
     fn different_rows_have_different_keys() {

@@ -1,5 +1,5 @@
 //! What can be known beforehand of reads and writes by key: a table, some of its columns, how their values are stored.
-use lineage::{Cell, PointColumns};
+use lineage::{Cell, PointColumns, words_of};
 use types::{DataType, Value};
 
 use crate::error::{Error, Result};
@@ -36,8 +36,8 @@ impl Table {
         }
         let Some(prepared) = PointColumns::new(&self.data.schema, columns) else { return Ok(None) };
         let mut bounds: Box<[(i64, i64)]> =
-            columns.iter().map(|column| bounds_of(self.data.schema.columns()[*column].data_type)).collect();
-        if bounds.iter().all(|bounds| *bounds == ANY) {
+            columns.iter().map(|column| words_of(self.data.schema.columns()[*column].data_type)).collect();
+        if bounds.iter().all(|bounds| *bounds == (i64::MIN, i64::MAX)) {
             bounds = Box::default();
         }
         debug_assert!(bounds.is_empty() || bounds.len() == columns.len(), "bounds for all words or none");
@@ -123,23 +123,6 @@ impl PointAccess {
             data_type: column.data_type,
             value: (word as i64).to_string(),
         }
-    }
-}
-
-const ANY: (i64, i64) = (i64::MIN, i64::MAX);
-
-/// The least and the greatest word of a type that is stored as a word.
-fn bounds_of(data_type: DataType) -> (i64, i64) {
-    match data_type {
-        DataType::Boolean => (0, 1),
-        DataType::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        DataType::Integer | DataType::Date => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        DataType::Real => (0, i64::from(u32::MAX)),
-        DataType::Decimal { precision, .. } => {
-            let greatest = 10_i64.saturating_pow(u32::from(precision)) - 1;
-            (-greatest, greatest)
-        }
-        _ => ANY,
     }
 }
 

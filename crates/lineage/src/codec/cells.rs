@@ -8,7 +8,7 @@
 use types::DataType;
 
 use super::{Damage, Reader, Writer};
-use crate::value::cell::{Cell, is_wide};
+use crate::value::cell::{Cell, Storage, is_wide, words_of};
 
 /// The first of so many digits that a decimal does not have.
 fn decimal_end(precision: u8) -> u128 {
@@ -17,36 +17,27 @@ fn decimal_end(precision: u8) -> u128 {
 
 /// The least and the greatest key of a type of at most 64 bits; see `encoding`.
 pub(crate) fn keys_of(data_type: DataType) -> (i64, i64) {
-    match data_type {
-        DataType::Boolean => (0, 1),
-        DataType::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        DataType::Integer | DataType::Date | DataType::Real => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        DataType::Decimal { precision, .. } => {
-            let end = i64::try_from(decimal_end(precision)).unwrap_or(i64::MAX);
-            (1 - end, end - 1)
-        }
-        _ => (i64::MIN, i64::MAX),
+    match Storage::of(data_type) {
+        Storage::F32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => words_of(data_type),
     }
 }
 
 /// Whether a word is that of a value of the type.
 pub(crate) fn check_word(reader: &Reader<'_>, word: u64, data_type: DataType) -> Result<(), Damage> {
-    let (least, greatest) = match data_type {
-        DataType::Real => (0, i64::from(u32::MAX)),
-        _ => keys_of(data_type),
-    };
+    let (least, greatest) = words_of(data_type);
     reader.check((least..=greatest).contains(&(word as i64)), || format!("has {} as {data_type}", word as i64))
 }
 
 /// Whether bytes are those of a value of the type.
 pub(crate) fn check_bytes(reader: &Reader<'_>, bytes: &[u8], data_type: DataType) -> Result<(), Damage> {
-    match data_type {
-        DataType::Decimal { .. } => {
+    match Storage::of(data_type) {
+        Storage::WideDecimal => {
             let digits: Result<[u8; 16], _> = bytes.try_into();
             let digits = digits.map_err(|_| reader.damage(&format!("has a decimal of {} bytes", bytes.len())))?;
             check_decimal(reader, i128::from_le_bytes(digits), data_type)
         }
-        DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => match std::str::from_utf8(bytes) {
+        Storage::Text => match std::str::from_utf8(bytes) {
             Ok(text) => check_length(reader, text, data_type),
             Err(error) => Err(reader.damage(&format!("has text that is no UTF-8: {error}"))),
         },

@@ -31,30 +31,11 @@ use crate::encoding::raw::Raw;
 use crate::encoding::simd::{BLOCK, Simd};
 use crate::encoding::zones::BlockZone;
 use crate::encoding::{EncodedColumn, Form, Meaning};
-use crate::value::cell::is_wide;
+use crate::value::cell::{Storage, is_wide, tag_of};
 use crate::value::sketch::Sketch;
 
 /// The greatest sum of a block: of 1,024 keys.
 const SUM_MAX: u128 = 1 << 73;
-
-/// A number for each type, and what it is made with.
-fn tag_of(data_type: DataType) -> [u8; 3] {
-    match data_type {
-        DataType::Boolean => [1, 0, 0],
-        DataType::SmallInt => [2, 0, 0],
-        DataType::Integer => [3, 0, 0],
-        DataType::BigInt => [4, 0, 0],
-        DataType::Real => [5, 0, 0],
-        DataType::Double => [6, 0, 0],
-        DataType::Decimal { precision, scale } => [7, precision, scale as u8],
-        DataType::Text { .. } | DataType::Char { .. } => [8, 0, 0],
-        DataType::Bytea => [9, 0, 0],
-        DataType::Date => [10, 0, 0],
-        DataType::Timestamp => [11, 0, 0],
-        DataType::TimestampTz => [12, 0, 0],
-        DataType::Uuid => [13, 0, 0],
-    }
-}
 
 impl Writer {
     /// The type of a column.
@@ -264,30 +245,28 @@ fn decode_raw(
         debug_assert_eq!(size_of::<N>(), P::BYTES);
         Ok(ScalarBuffer::new(reader.buffer::<P>(len, "values")?, 0, len))
     }
-    Ok(match data_type {
-        DataType::Boolean => {
+    Ok(match Storage::of(data_type) {
+        Storage::Boolean => {
             let bits = reader.buffer::<u64>(len.div_ceil(64), "values")?;
             Raw::Boolean(BooleanBuffer::new(bits, 0, len))
         }
-        DataType::SmallInt => Raw::I16(scalars::<i16, i16>(reader, len)?),
-        DataType::Integer | DataType::Date => Raw::I32(scalars::<i32, u32>(reader, len)?),
-        DataType::BigInt | DataType::Timestamp | DataType::TimestampTz => Raw::I64(scalars::<i64, i64>(reader, len)?),
-        DataType::Real => Raw::F32(scalars::<f32, u32>(reader, len)?),
-        DataType::Double => Raw::F64(scalars::<f64, u64>(reader, len)?),
-        DataType::Decimal { .. } => {
+        Storage::I16 => Raw::I16(scalars::<i16, i16>(reader, len)?),
+        Storage::I32 => Raw::I32(scalars::<i32, u32>(reader, len)?),
+        Storage::I64 => Raw::I64(scalars::<i64, i64>(reader, len)?),
+        Storage::F32 => Raw::F32(scalars::<f32, u32>(reader, len)?),
+        Storage::F64 => Raw::F64(scalars::<f64, u64>(reader, len)?),
+        storage @ (Storage::Decimal | Storage::WideDecimal) => {
             let values = scalars::<i128, i128>(reader, len)?;
             values.iter().try_for_each(|value| check_decimal(reader, *value, data_type))?;
-            if is_wide(data_type) { Raw::WideDecimal(values) } else { Raw::Decimal(values) }
+            if storage == Storage::WideDecimal { Raw::WideDecimal(values) } else { Raw::Decimal(values) }
         }
-        DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => {
-            Raw::Text(decode_views::<StringViewType>(reader, len, nulls, data_type)?)
-        }
-        DataType::Bytea => Raw::Bytea(decode_views::<BinaryViewType>(reader, len, nulls, data_type)?),
+        Storage::Text => Raw::Text(decode_views::<StringViewType>(reader, len, nulls, data_type)?),
+        Storage::Bytes => Raw::Bytea(decode_views::<BinaryViewType>(reader, len, nulls, data_type)?),
     })
 }
 
 fn decode_meaning(reader: &mut Reader<'_>, form: u8, len: usize, data_type: DataType) -> Result<Meaning, Damage> {
-    let is_float = matches!(data_type, DataType::Real | DataType::Double);
+    let is_float = matches!(Storage::of(data_type), Storage::F32 | Storage::F64);
     reader.check(is_wide(data_type) == (form == 3) && (is_float || form != 4), || {
         format!("has a column of {data_type} in form {form}")
     })?;

@@ -4,9 +4,9 @@
 //! Decimals of many digits can; then the sum is marked and must not be used. Floats are added as doubles.
 use types::{DataType, Value};
 
-use super::keys::{is_float, is_summed, wide_decimal};
+use super::keys::{is_summed, wide_decimal};
 use super::predicate::compare;
-use crate::value::cell::{Cell, value_of_cell};
+use crate::value::cell::{Cell, Storage, value_of_cell};
 
 /// A sum.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,9 +38,9 @@ pub struct Aggregates {
 impl Aggregates {
     /// Of no values of this type.
     pub fn new(data_type: DataType) -> Aggregates {
-        let sum = match data_type {
-            DataType::Decimal { .. } => Sum::Integer(0),
-            _ if is_float(data_type) => Sum::Float(0.0),
+        let sum = match Storage::of(data_type) {
+            Storage::F32 | Storage::F64 => Sum::Float(0.0),
+            Storage::Decimal | Storage::WideDecimal => Sum::Integer(0),
             _ if is_summed(data_type) => Sum::Integer(0),
             _ => Sum::None,
         };
@@ -208,12 +208,7 @@ impl Numbers {
 
     /// Whether values of this type can be added up so. (Of dates and times only the extremes have a meaning.)
     fn suit(data_type: DataType) -> bool {
-        match data_type {
-            DataType::SmallInt | DataType::Integer | DataType::BigInt | DataType::Date => true,
-            DataType::Timestamp | DataType::TimestampTz => true,
-            DataType::Decimal { .. } => is_summed(data_type),
-            _ => false,
-        }
+        matches!(Storage::of(data_type), Storage::I16 | Storage::I32 | Storage::I64 | Storage::Decimal)
     }
 
     /// Adds a value; NULL is none.

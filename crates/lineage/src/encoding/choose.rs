@@ -24,7 +24,7 @@ use super::meaning::IntegerMeaning;
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
-use crate::value::cell::{Cell, is_wide};
+use crate::value::cell::{Cell, Storage, is_wide};
 
 /// How many values a sample has.
 const SAMPLE: usize = 1_024;
@@ -145,12 +145,12 @@ pub(super) fn encode_keys(
 }
 
 fn raw_bytes(len: usize, data_type: DataType) -> usize {
-    match data_type {
-        DataType::Boolean => len.div_ceil(8),
-        DataType::SmallInt => len * 2,
-        DataType::Integer | DataType::Date | DataType::Real => len * 4,
-        DataType::Decimal { .. } => len * 16,
-        _ => len * 8,
+    match Storage::of(data_type) {
+        Storage::Boolean => len.div_ceil(8),
+        Storage::I16 => len * 2,
+        Storage::I32 | Storage::F32 => len * 4,
+        Storage::I64 | Storage::F64 => len * 8,
+        Storage::Decimal | Storage::WideDecimal | Storage::Text | Storage::Bytes => len * 16,
     }
 }
 

@@ -5,7 +5,7 @@
 //! so NaN payloads and -0.0 survive.
 use types::DataType;
 
-use crate::value::cell::is_wide;
+use crate::value::cell::Storage;
 
 /// The key of a double's bits. Its own inverse on bits.
 #[inline(always)]
@@ -36,9 +36,9 @@ pub(super) fn real_of_key(key: i64) -> f32 {
 /// The key of a cell's word.
 #[inline]
 pub(super) fn key_of_word(word: u64, data_type: DataType) -> i64 {
-    match data_type {
-        DataType::Real => ordered_real(word as u32),
-        DataType::Double => ordered_double(word),
+    match Storage::of(data_type) {
+        Storage::F32 => ordered_real(word as u32),
+        Storage::F64 => ordered_double(word),
         _ => word as i64,
     }
 }
@@ -46,9 +46,9 @@ pub(super) fn key_of_word(word: u64, data_type: DataType) -> i64 {
 /// The cell's word of a key.
 #[inline]
 pub(super) fn word_of_key(key: i64, data_type: DataType) -> u64 {
-    match data_type {
-        DataType::Real => u64::from(real_of_key(key).to_bits()),
-        DataType::Double => double_of_key(key).to_bits(),
+    match Storage::of(data_type) {
+        Storage::F32 => u64::from(real_of_key(key).to_bits()),
+        Storage::F64 => double_of_key(key).to_bits(),
         _ => key as u64,
     }
 }
@@ -56,17 +56,13 @@ pub(super) fn word_of_key(key: i64, data_type: DataType) -> u64 {
 /// Whether the type is a float.
 #[inline]
 pub(super) fn is_float(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Real | DataType::Double)
+    matches!(Storage::of(data_type), Storage::F32 | Storage::F64)
 }
 
 /// Whether sums of the type are meaningful and exact integers of 64 bits before they are added.
 #[inline]
 pub(super) fn is_summed(data_type: DataType) -> bool {
-    match data_type {
-        DataType::SmallInt | DataType::Integer | DataType::BigInt => true,
-        DataType::Decimal { .. } => !is_wide(data_type),
-        _ => false,
-    }
+    data_type.is_integer() || Storage::of(data_type) == Storage::Decimal
 }
 
 /// The digits of a decimal that is stored as bytes.
@@ -77,21 +73,8 @@ pub(super) fn wide_decimal(bytes: &[u8]) -> i128 {
     i128::from_le_bytes(digits)
 }
 
-/// A uuid as its column stores it: canonical lower-case text.
-pub(super) fn text_of_uuid(uuid: &[u8; 16]) -> [u8; 36] {
-    let mut text = [b'-'; 36];
-    let places = (0..36).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
-    for (i, place) in places.enumerate() {
-        let digit = uuid[i / 2] >> (4 * (1 - i % 2)) & 0xf;
-        text[place] = b"0123456789abcdef"[usize::from(digit)];
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use types::Value;
-
     use super::*;
 
     #[test]
@@ -115,11 +98,5 @@ mod tests {
             let real = double as f32;
             assert_eq!(real_of_key(ordered_real(real.to_bits())).to_bits(), real.to_bits());
         }
-    }
-
-    #[test]
-    fn uuids_are_written_as_values_print_them() {
-        let uuid = std::array::from_fn(|i| (i * 37 + 9) as u8);
-        assert_eq!(text_of_uuid(&uuid).as_slice(), Value::Uuid(uuid).to_string().as_bytes());
     }
 }

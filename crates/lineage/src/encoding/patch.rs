@@ -20,7 +20,7 @@ use super::keys::{key_of_word, wide_decimal};
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
-use crate::value::cell::{Cell, ColumnBuilder, is_wide};
+use crate::value::cell::{Cell, ColumnBuilder, Storage, is_wide};
 
 /// Slots, ascending, each once, and their new values.
 type Patches<'a> = [(usize, Cell<'a>)];
@@ -152,8 +152,8 @@ fn patched_nulls(column: &EncodedColumn, patches: &Patches<'_>) -> Option<NullBu
 fn patched_bytes(column: &EncodedColumn, patches: &Patches<'_>, nulls: Option<&NullBuffer>) -> Raw {
     let values = column.decode(0, column.len);
     let nulls = nulls.cloned();
-    match column.data_type {
-        DataType::Decimal { .. } => {
+    match Storage::of(column.data_type) {
+        Storage::WideDecimal => {
             let mut values = values.as_primitive::<Decimal128Type>().values().to_vec();
             for (slot, cell) in patches {
                 if let Cell::Bytes(bytes) = cell {
@@ -162,7 +162,7 @@ fn patched_bytes(column: &EncodedColumn, patches: &Patches<'_>, nulls: Option<&N
             }
             Raw::WideDecimal(values.into())
         }
-        DataType::Bytea => {
+        Storage::Bytes => {
             let new = array_of(patches, column.data_type);
             let array = patched_views::<BinaryViewType>(values.as_binary_view(), new.as_binary_view(), patches, nulls);
             Raw::Bytea(compact(array))

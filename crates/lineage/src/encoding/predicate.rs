@@ -11,8 +11,8 @@ use std::cmp::Ordering;
 use smallvec::{SmallVec, smallvec};
 use types::{DataType, Value};
 
-use super::keys::{ordered_double, ordered_real, text_of_uuid, wide_decimal};
-use crate::value::cell::{Cell, Scratch, cell_of_value};
+use super::keys::{ordered_double, ordered_real, wide_decimal};
+use crate::value::cell::{Cell, Scratch, Storage, bytes_of, cell_of_value, is_wide, word_of};
 
 /// How a value is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +68,7 @@ impl Test {
             Test::In(values) => values.iter().any(|value| against(value).is_some_and(Ordering::is_eq)),
             Test::IsNull => cell == Cell::Null,
             Test::IsNotNull => cell != Cell::Null,
-            Test::Prefix(_) if matches!(data_type, DataType::Decimal { .. }) => false,
+            Test::Prefix(_) if Storage::of(data_type) == Storage::WideDecimal => false,
             Test::Prefix(prefix) => matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix)),
         }
     }
@@ -177,7 +177,7 @@ impl<'a, C: Fn(usize) -> Cell<'a>> Order for CellOrder<C> {
     }
 
     fn beginning_with(&self, prefix: &[u8]) -> (i128, i128) {
-        if matches!(self.data_type, DataType::Decimal { .. }) {
+        if Storage::of(self.data_type) == Storage::WideDecimal {
             return (0, 0);
         }
         let is_below = |cell: Cell<'_>| matches!(cell, Cell::Bytes(bytes) if bytes < prefix);
@@ -194,24 +194,23 @@ pub(super) fn compare(cell: Cell<'_>, value: &Value, data_type: DataType) -> Opt
         (Cell::Word(word), Value::Double(value)) => Some(f64::from_bits(word).total_cmp(value)),
         (Cell::Word(word), value) => Some(i128::from(word as i64).cmp(&number_of(value))),
         (Cell::Bytes(bytes), Value::Decimal(value)) => Some(wide_decimal(bytes).cmp(&value.unscaled)),
-        (Cell::Bytes(bytes), Value::Text(value)) => Some(bytes.cmp(value.as_bytes())),
-        (Cell::Bytes(bytes), Value::Bytea(value)) => Some(bytes.cmp(value.as_slice())),
-        (Cell::Bytes(bytes), Value::Uuid(value)) => Some(bytes.cmp(text_of_uuid(value).as_slice())),
-        (Cell::Bytes(_), value) => unreachable!("{value} is compared with a column of {data_type}"),
+        (Cell::Bytes(bytes), value) => {
+            debug_assert!(is_wide(data_type), "{value} is compared with a column of {data_type}");
+            Some(bytes.cmp(bytes_of(value, &mut Scratch::default())))
+        }
     }
 }
 
 /// The number that a value of at most 64 bits is in its type's order; a decimal may have more digits than a column.
 pub(super) fn number_of(value: &Value) -> i128 {
     match value {
-        Value::Boolean(value) => i128::from(*value),
-        Value::SmallInt(value) => i128::from(*value),
-        Value::Integer(value) | Value::Date(value) => i128::from(*value),
-        Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => i128::from(*value),
         Value::Real(value) => i128::from(ordered_real(value.to_bits())),
         Value::Double(value) => i128::from(ordered_double(value.to_bits())),
         Value::Decimal(value) => value.unscaled,
-        Value::Null | Value::Text(_) | Value::Bytea(_) | Value::Uuid(_) => unreachable!("{value} is not a number"),
+        value => match word_of(value) {
+            Some(word) => i128::from(word as i64),
+            None => unreachable!("{value} is not a number"),
+        },
     }
 }
 

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
-};
+use arrow_array::types::{ArrowPrimitiveType, Decimal128Type};
 use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use types::DataType;
@@ -19,7 +16,7 @@ use super::mask::{bits_of, count_bits};
 use super::predicate::Intervals;
 use super::simd::{BLOCK, BlockBits, Lane, Simd};
 use super::within::within;
-use crate::value::cell::{Cell, is_wide};
+use crate::value::cell::{Cell, Storage, is_wide, with_primitive};
 
 /// The values of a column as they came. The value of a NULL row is arbitrary.
 pub(crate) enum Raw {
@@ -61,36 +58,61 @@ fn sign<T: Lane>() -> (i64, T) {
     ((bit as i64).wrapping_neg(), T::of(bit))
 }
 
+/// Numbers of a width that raw columns have.
+trait RawNative: ArrowNativeType {
+    /// The column of these values.
+    fn into_raw(values: ScalarBuffer<Self>) -> Raw;
+    /// The values of a column that is of these.
+    fn of_raw(raw: &Raw) -> &ScalarBuffer<Self>;
+}
+
+macro_rules! raw_native {
+    ($($native:ty => $variant:ident),*) => {
+        $(impl RawNative for $native {
+            fn into_raw(values: ScalarBuffer<Self>) -> Raw {
+                Raw::$variant(values)
+            }
+
+            fn of_raw(raw: &Raw) -> &ScalarBuffer<Self> {
+                match raw {
+                    Raw::$variant(values) => values,
+                    _ => unreachable!("a column has the numbers of its type"),
+                }
+            }
+        })*
+    };
+}
+raw_native!(i16 => I16, i32 => I32, i64 => I64, f32 => F32, f64 => F64);
+
 impl Raw {
     /// The values of an array of this type.
     pub fn of(array: &dyn Array, data_type: DataType) -> Raw {
-        match data_type {
-            DataType::Boolean => Raw::Boolean(array.as_boolean().values().clone()),
-            DataType::SmallInt => Raw::I16(values::<Int16Type>(array)),
-            DataType::Integer => Raw::I32(values::<Int32Type>(array)),
-            DataType::Date => Raw::I32(values::<Date32Type>(array)),
-            DataType::BigInt => Raw::I64(values::<Int64Type>(array)),
-            DataType::Timestamp | DataType::TimestampTz => Raw::I64(values::<TimestampMicrosecondType>(array)),
-            DataType::Real => Raw::F32(values::<Float32Type>(array)),
-            DataType::Double => Raw::F64(values::<Float64Type>(array)),
-            DataType::Decimal { .. } if is_wide(data_type) => Raw::WideDecimal(values::<Decimal128Type>(array)),
-            DataType::Decimal { .. } => Raw::Decimal(values::<Decimal128Type>(array)),
-            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => Raw::Text(array.as_string_view().clone()),
-            DataType::Bytea => Raw::Bytea(array.as_binary_view().clone()),
+        match Storage::of(data_type) {
+            Storage::Boolean => Raw::Boolean(array.as_boolean().values().clone()),
+            Storage::Decimal => Raw::Decimal(values::<Decimal128Type>(array)),
+            Storage::WideDecimal => Raw::WideDecimal(values::<Decimal128Type>(array)),
+            Storage::Text => Raw::Text(array.as_string_view().clone()),
+            Storage::Bytes => Raw::Bytea(array.as_binary_view().clone()),
+            Storage::I16 | Storage::I32 | Storage::I64 | Storage::F32 | Storage::F64 => with_primitive!(
+                data_type,
+                T => RawNative::into_raw(values::<T>(array)),
+                _ => unreachable!("{data_type} is no number")
+            ),
         }
     }
 
     /// The values that these keys stand for.
     pub fn of_keys(keys: Vec<i64>, data_type: DataType) -> Raw {
-        match data_type {
-            DataType::Boolean => Raw::Boolean(BooleanBuffer::collect_bool(keys.len(), |i| keys[i] != 0)),
-            DataType::SmallInt => Raw::I16(collect(&keys, |key| key as i16)),
-            DataType::Integer | DataType::Date => Raw::I32(collect(&keys, |key| key as i32)),
-            DataType::Real => Raw::F32(collect(&keys, real_of_key)),
+        match Storage::of(data_type) {
+            Storage::Boolean => Raw::Boolean(BooleanBuffer::collect_bool(keys.len(), |i| keys[i] != 0)),
+            Storage::I16 => Raw::I16(collect(&keys, |key| key as i16)),
+            Storage::I32 => Raw::I32(collect(&keys, |key| key as i32)),
+            Storage::I64 => Raw::I64(keys.into()),
+            Storage::F32 => Raw::F32(collect(&keys, real_of_key)),
             // As long as the keys, so they take over the same memory.
-            DataType::Double => Raw::F64(keys.into_iter().map(double_of_key).collect::<Vec<f64>>().into()),
-            DataType::Decimal { .. } => Raw::Decimal(collect(&keys, i128::from)),
-            _ => Raw::I64(keys.into()),
+            Storage::F64 => Raw::F64(keys.into_iter().map(double_of_key).collect::<Vec<f64>>().into()),
+            Storage::Decimal => Raw::Decimal(collect(&keys, i128::from)),
+            Storage::WideDecimal | Storage::Text | Storage::Bytes => unreachable!("wide types have no keys"),
         }
     }
 
@@ -132,20 +154,18 @@ impl Raw {
     /// The rows `from..to` as an Arrow array, with these NULLs.
     pub fn array(&self, data_type: DataType, nulls: Option<NullBuffer>, rows: (usize, usize)) -> ArrayRef {
         let (from, to) = rows;
-        match (self, data_type) {
-            (Raw::I64(values), DataType::BigInt) => primitive::<Int64Type>(values, data_type, nulls, rows),
-            (Raw::I64(values), _) => primitive::<TimestampMicrosecondType>(values, data_type, nulls, rows),
-            (Raw::I32(values), DataType::Date) => primitive::<Date32Type>(values, data_type, nulls, rows),
-            (Raw::I32(values), _) => primitive::<Int32Type>(values, data_type, nulls, rows),
-            (Raw::I16(values), _) => primitive::<Int16Type>(values, data_type, nulls, rows),
-            (Raw::F64(values), _) => primitive::<Float64Type>(values, data_type, nulls, rows),
-            (Raw::F32(values), _) => primitive::<Float32Type>(values, data_type, nulls, rows),
-            (Raw::Boolean(values), _) => Arc::new(BooleanArray::new(values.slice(from, to - from), nulls)),
-            (Raw::Decimal(values) | Raw::WideDecimal(values), _) => {
+        match self {
+            Raw::Boolean(values) => Arc::new(BooleanArray::new(values.slice(from, to - from), nulls)),
+            Raw::Decimal(values) | Raw::WideDecimal(values) => {
                 primitive::<Decimal128Type>(values, data_type, nulls, rows)
             }
-            (Raw::Text(array), _) => Arc::new(array.slice(from, to - from)),
-            (Raw::Bytea(array), _) => Arc::new(array.slice(from, to - from)),
+            Raw::Text(array) => Arc::new(array.slice(from, to - from)),
+            Raw::Bytea(array) => Arc::new(array.slice(from, to - from)),
+            Raw::I64(_) | Raw::I32(_) | Raw::I16(_) | Raw::F64(_) | Raw::F32(_) => with_primitive!(
+                data_type,
+                T => primitive::<T>(RawNative::of_raw(self), data_type, nulls, rows),
+                _ => unreachable!("{data_type} is no number")
+            ),
         }
     }
 

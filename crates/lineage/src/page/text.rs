@@ -30,7 +30,7 @@ use sync::blocking::OnceLock;
 use types::{DataType, Schema};
 
 use crate::memory::budget::{Charge, MemoryKind, Meter};
-use crate::value::cell::Cell;
+use crate::value::cell::{Cell, Storage};
 
 /// Longer values are not looked for in a dictionary.
 const TEXT_BYTES_MAX: usize = 128;
@@ -84,7 +84,7 @@ pub type NewTextDictionary = fn(writers: usize) -> Box<dyn TextDictionary>;
 
 /// Whether values of this type may be in a dictionary.
 pub(crate) fn is_text(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid)
+    Storage::of(data_type) == Storage::Text
 }
 
 /// How dictionaries are made for the pages of a range.

@@ -2,36 +2,44 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
-};
+use arrow_array::types::{ArrowPrimitiveType, Decimal128Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_select::interleave::interleave;
 use types::DataType;
 
-use crate::value::cell::{Cell, ColumnBuilder, is_wide};
+use crate::value::cell::{Cell, ColumnBuilder, Storage, with_primitive};
 
 /// `block` with each cell in the place that it names.
 pub(crate) fn overlay(block: &ArrayRef, data_type: DataType, cells: &[(usize, Cell<'_>)]) -> ArrayRef {
-    match data_type {
+    match Storage::of(data_type) {
         _ if cells.is_empty() => block.clone(),
-        DataType::SmallInt => words::<Int16Type>(block, cells, |word| word as i16),
-        DataType::Integer => words::<Int32Type>(block, cells, |word| word as i32),
-        DataType::Date => words::<Date32Type>(block, cells, |word| word as i32),
-        DataType::BigInt => words::<Int64Type>(block, cells, |word| word as i64),
-        DataType::Timestamp | DataType::TimestampTz => {
-            words::<TimestampMicrosecondType>(block, cells, |word| word as i64)
-        }
-        DataType::Real => words::<Float32Type>(block, cells, |word| f32::from_bits(word as u32)),
-        DataType::Double => words::<Float64Type>(block, cells, f64::from_bits),
-        DataType::Decimal { .. } if !is_wide(data_type) => {
-            words::<Decimal128Type>(block, cells, |word| i128::from(word as i64))
-        }
-        _ => interleaved(block, data_type, cells),
+        Storage::Decimal => words::<Decimal128Type>(block, cells, |word| i128::from(word as i64)),
+        _ => with_primitive!(
+            data_type,
+            T => words::<T>(block, cells, OfWord::of_word),
+            _ => interleaved(block, data_type, cells)
+        ),
     }
 }
+
+/// Numbers that words stand for.
+trait OfWord {
+    fn of_word(word: u64) -> Self;
+}
+
+macro_rules! of_word {
+    ($($native:ty: $word:ident => $number:expr),*) => {
+        $(impl OfWord for $native {
+            #[inline]
+            fn of_word($word: u64) -> $native {
+                $number
+            }
+        })*
+    };
+}
+of_word!(i16: word => word as i16, i32: word => word as i32, i64: word => word as i64,
+         f32: word => f32::from_bits(word as u32), f64: word => f64::from_bits(word));
 
 fn words<T: ArrowPrimitiveType>(
     block: &ArrayRef,

@@ -35,21 +35,146 @@ pub enum Cell<'a> {
 /// A few values with their columns.
 pub(crate) type ColumnCells<'a> = SmallVec<[(usize, Cell<'a>); 8]>;
 
-/// Whether values of this type are stored as bytes in the heap, not as a word.
-#[inline]
-pub fn is_wide(data_type: DataType) -> bool {
-    match data_type {
-        DataType::Text { .. } | DataType::Char { .. } | DataType::Bytea | DataType::Uuid => true,
-        DataType::Decimal { precision, .. } => precision > WORD_DECIMAL_DIGITS,
-        _ => false,
+/// How pages and arrays hold the values of a type. What is stored in one way is compared, added up and packed in one way: a
+/// new type that is stored as another one is needs nothing more here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storage {
+    /// A truth value: a word that is 0 or 1, a bit in an array.
+    Boolean,
+    /// A word in the order of signed integers, 16 bits in an array.
+    I16,
+    /// A word in the order of signed integers, 32 bits in an array.
+    I32,
+    /// A word in the order of signed integers.
+    I64,
+    /// The bits of a float of 32 bits.
+    F32,
+    /// The bits of a float of 64 bits.
+    F64,
+    /// The digits of a decimal of at most 18: a word in the order of signed integers, 128 bits in an array.
+    Decimal,
+    /// The digits of a decimal of more: 16 bytes, in the order of the number.
+    WideDecimal,
+    /// Text, in the order of its bytes.
+    Text,
+    /// Bytes, in their order.
+    Bytes,
+}
+
+impl Storage {
+    /// How values of this type are held.
+    #[inline]
+    pub fn of(data_type: DataType) -> Storage {
+        match data_type {
+            DataType::Boolean => Storage::Boolean,
+            DataType::SmallInt => Storage::I16,
+            DataType::Integer | DataType::Date => Storage::I32,
+            DataType::BigInt | DataType::Timestamp | DataType::TimestampTz => Storage::I64,
+            DataType::Real => Storage::F32,
+            DataType::Double => Storage::F64,
+            DataType::Decimal { precision, .. } if precision <= WORD_DECIMAL_DIGITS => Storage::Decimal,
+            DataType::Decimal { .. } => Storage::WideDecimal,
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => Storage::Text,
+            DataType::Bytea => Storage::Bytes,
+        }
     }
 }
 
+/// A number for each type on disk, and what it is made with.
+pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
+    match data_type {
+        DataType::Boolean => [1, 0, 0],
+        DataType::SmallInt => [2, 0, 0],
+        DataType::Integer => [3, 0, 0],
+        DataType::BigInt => [4, 0, 0],
+        DataType::Real => [5, 0, 0],
+        DataType::Double => [6, 0, 0],
+        DataType::Decimal { precision, scale } => [7, precision, scale as u8],
+        DataType::Text { .. } | DataType::Char { .. } => [8, 0, 0],
+        DataType::Bytea => [9, 0, 0],
+        DataType::Date => [10, 0, 0],
+        DataType::Timestamp => [11, 0, 0],
+        DataType::TimestampTz => [12, 0, 0],
+        DataType::Uuid => [13, 0, 0],
+    }
+}
+
+/// Does something with the Arrow type of an array of whole numbers or floats, by the name `$arrow`; something else for types with
+/// arrays of another kind.
+macro_rules! with_primitive {
+    ($data_type:expr, $arrow:ident => $action:expr, _ => $other:expr) => {
+        match $data_type {
+            ::types::DataType::SmallInt => {
+                type $arrow = ::arrow_array::types::Int16Type;
+                $action
+            }
+            ::types::DataType::Integer => {
+                type $arrow = ::arrow_array::types::Int32Type;
+                $action
+            }
+            ::types::DataType::BigInt => {
+                type $arrow = ::arrow_array::types::Int64Type;
+                $action
+            }
+            ::types::DataType::Real => {
+                type $arrow = ::arrow_array::types::Float32Type;
+                $action
+            }
+            ::types::DataType::Double => {
+                type $arrow = ::arrow_array::types::Float64Type;
+                $action
+            }
+            ::types::DataType::Date => {
+                type $arrow = ::arrow_array::types::Date32Type;
+                $action
+            }
+            ::types::DataType::Timestamp | ::types::DataType::TimestampTz => {
+                type $arrow = ::arrow_array::types::TimestampMicrosecondType;
+                $action
+            }
+            ::types::DataType::Boolean
+            | ::types::DataType::Decimal { .. }
+            | ::types::DataType::Text { .. }
+            | ::types::DataType::Char { .. }
+            | ::types::DataType::Bytea
+            | ::types::DataType::Uuid => $other,
+        }
+    };
+}
+pub(crate) use with_primitive;
+
+/// Whether values of this type are stored as bytes in the heap, not as a word.
+#[inline]
+pub fn is_wide(data_type: DataType) -> bool {
+    matches!(Storage::of(data_type), Storage::WideDecimal | Storage::Text | Storage::Bytes)
+}
+
+/// The least and the greatest word of a type that is stored as a word.
+pub fn words_of(data_type: DataType) -> (i64, i64) {
+    match (Storage::of(data_type), data_type) {
+        (Storage::Boolean, _) => (0, 1),
+        (Storage::I16, _) => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        (Storage::I32, _) => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        (Storage::F32, _) => (0, i64::from(u32::MAX)),
+        (Storage::Decimal, DataType::Decimal { precision, .. }) => {
+            let greatest = 10i64.saturating_pow(u32::from(precision)) - 1;
+            (-greatest, greatest)
+        }
+        _ => (i64::MIN, i64::MAX),
+    }
+}
+
+/// The characters of a uuid.
+const UUID_CHARS: usize = 36;
+
 /// Room for the bytes of one value that its [`Value`] does not hold in the stored form.
-#[derive(Default)]
-pub struct Scratch {
-    decimal: [u8; 16],
-    text: String,
+pub struct Scratch([u8; UUID_CHARS]);
+
+impl Default for Scratch {
+    #[inline]
+    fn default() -> Scratch {
+        Scratch([0; UUID_CHARS])
+    }
 }
 
 /// The word of a value that has exactly the type `data_type` and is stored as a word; `None` for all others.
@@ -71,23 +196,44 @@ pub fn cell_of_value<'a>(value: &'a Value, data_type: DataType, scratch: &'a mut
     debug_assert!(value.fits(data_type), "{value} does not fit {data_type}");
     match value {
         Value::Null => Cell::Null,
-        Value::Boolean(value) => Cell::Word(u64::from(*value)),
-        Value::SmallInt(value) => Cell::Word(i64::from(*value) as u64),
-        Value::Integer(value) | Value::Date(value) => Cell::Word(i64::from(*value) as u64),
-        Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => Cell::Word(*value as u64),
-        Value::Real(value) => Cell::Word(u64::from(value.to_bits())),
-        Value::Double(value) => Cell::Word(value.to_bits()),
         Value::Decimal(number) if !is_wide(data_type) => Cell::Word(number.unscaled as i64 as u64),
+        value => match word_of(value) {
+            Some(word) => Cell::Word(word),
+            None => Cell::Bytes(bytes_of(value, scratch)),
+        },
+    }
+}
+
+/// The word of a value of a type that is stored as one, whichever; `None` for all others, and for decimals.
+#[inline]
+pub(crate) fn word_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Boolean(value) => Some(u64::from(*value)),
+        Value::SmallInt(value) => Some(i64::from(*value) as u64),
+        Value::Integer(value) | Value::Date(value) => Some(i64::from(*value) as u64),
+        Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => Some(*value as u64),
+        Value::Real(value) => Some(u64::from(value.to_bits())),
+        Value::Double(value) => Some(value.to_bits()),
+        Value::Null | Value::Decimal(_) | Value::Text(_) | Value::Bytea(_) | Value::Uuid(_) => None,
+    }
+}
+
+/// The bytes of a value of a type that is stored as bytes, a decimal's as of many digits.
+#[inline]
+pub(crate) fn bytes_of<'a>(value: &'a Value, scratch: &'a mut Scratch) -> &'a [u8] {
+    match value {
+        Value::Text(text) => text.as_bytes(),
+        Value::Bytea(bytes) => bytes,
         Value::Decimal(number) => {
-            scratch.decimal = number.unscaled.to_le_bytes();
-            Cell::Bytes(&scratch.decimal)
+            let digits = number.unscaled.to_le_bytes();
+            scratch.0[..digits.len()].copy_from_slice(&digits);
+            &scratch.0[..digits.len()]
         }
-        Value::Text(text) => Cell::Bytes(text.as_bytes()),
-        Value::Bytea(bytes) => Cell::Bytes(bytes),
-        Value::Uuid(_) => {
-            scratch.text = value.to_string();
-            Cell::Bytes(scratch.text.as_bytes())
+        Value::Uuid(uuid) => {
+            scratch.0 = text_of_uuid(uuid);
+            &scratch.0
         }
+        other => unreachable!("{other} is stored as a word"),
     }
 }
 
@@ -96,12 +242,25 @@ pub fn value_of_cell(cell: Cell<'_>, data_type: DataType) -> Value {
     match (cell, data_type) {
         (Cell::Null, _) => Value::Null,
         (Cell::Word(word), _) => value_of_word(word, data_type),
-        (Cell::Bytes(bytes), DataType::Bytea) => Value::Bytea(bytes.to_vec()),
-        (Cell::Bytes(bytes), DataType::Decimal { scale, .. }) => {
-            Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale })
-        }
-        (Cell::Bytes(bytes), DataType::Uuid) => Value::Uuid(uuid_of_text(bytes)),
-        (Cell::Bytes(bytes), _) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        (Cell::Bytes(bytes), _) => value_of_bytes(bytes, data_type),
+    }
+}
+
+fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
+    match data_type {
+        DataType::Text { .. } | DataType::Char { .. } => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        DataType::Bytea => Value::Bytea(bytes.to_vec()),
+        DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale }),
+        DataType::Uuid => Value::Uuid(uuid_of_text(bytes)),
+        DataType::Boolean
+        | DataType::SmallInt
+        | DataType::Integer
+        | DataType::BigInt
+        | DataType::Real
+        | DataType::Double
+        | DataType::Date
+        | DataType::Timestamp
+        | DataType::TimestampTz => unreachable!("{data_type} is stored as a word"),
     }
 }
 
@@ -116,7 +275,10 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         DataType::Real => Value::Real(f32::from_bits(word as u32)),
         DataType::Double => Value::Double(f64::from_bits(word)),
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: i128::from(word as i64), scale }),
-        _ => Value::BigInt(word as i64),
+        DataType::BigInt => Value::BigInt(word as i64),
+        DataType::Text { .. } | DataType::Char { .. } | DataType::Bytea | DataType::Uuid => {
+            unreachable!("{data_type} is stored as bytes")
+        }
     }
 }
 
@@ -124,6 +286,17 @@ fn decimal_of_bytes(bytes: &[u8]) -> i128 {
     let mut digits = [0; 16];
     digits.copy_from_slice(&bytes[..16]);
     i128::from_le_bytes(digits)
+}
+
+/// A uuid as its column stores it: canonical lower-case text.
+fn text_of_uuid(uuid: &[u8; 16]) -> [u8; UUID_CHARS] {
+    let mut text = [b'-'; UUID_CHARS];
+    let places = (0..UUID_CHARS).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
+    for (i, place) in places.enumerate() {
+        let digit = uuid[i / 2] >> (4 * (1 - i % 2)) & 0xf;
+        text[place] = b"0123456789abcdef"[usize::from(digit)];
+    }
+    text
 }
 
 /// The bytes of a uuid written canonically; both sides of this border write it so.
@@ -340,6 +513,12 @@ mod tests {
             (DataType::TimestampTz, Value::TimestampTz(1_700_000_000_000_000)),
             (DataType::Uuid, Value::Uuid(std::array::from_fn(|i| (i * 17) as u8))),
         ]
+    }
+
+    #[test]
+    fn uuids_are_written_as_values_print_them() {
+        let uuid = std::array::from_fn(|i| (i * 37 + 9) as u8);
+        assert_eq!(text_of_uuid(&uuid).as_slice(), Value::Uuid(uuid).to_string().as_bytes());
     }
 
     #[test]

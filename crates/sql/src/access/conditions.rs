@@ -12,7 +12,7 @@ use datafusion::logical_expr::expr::{Between, InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use engine::{Comparison, DataType, Schema, Test, Value};
 
-use crate::values::scalars::value_of_scalar;
+use crate::values::single::value_of_scalar;
 
 /// Finds the number and the type of an operand that tests are made of: of a column, or of a part of an index's
 /// keys.

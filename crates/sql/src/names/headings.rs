@@ -33,7 +33,7 @@ impl Heading {
     fn on(&self, field: Field) -> Field {
         let field = field.with_name(&self.name);
         match self.cast.filter(|to| *field.data_type() == to.to_arrow()) {
-            Some(DataType::Uuid) => marked(field, DataType::Uuid),
+            Some(to) if to.travels_as_text() => marked(field, to),
             Some(to @ DataType::Decimal { .. }) => Source::of_type(to).noted_on(field),
             _ => field,
         }
@@ -66,7 +66,7 @@ pub(crate) fn of(query: &Query) -> Headings {
                 };
                 let list = if headings.has_wildcard { &mut headings.after } else { &mut headings.before };
                 // What the parts of a set operation make together has no length of its own.
-                let cast = cast_of(expr).filter(|to| is_whole || *to == DataType::Uuid);
+                let cast = cast_of(expr).filter(|to| is_whole || to.travels_as_text());
                 list.push(Heading { name, cast });
             }
         }

@@ -2,9 +2,10 @@
 use engine::{DataType, SequenceOptions};
 
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
-use super::oids::{CATALOG_SCHEMA, OWNER, TYPES, format_type, type_of};
+use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
 use crate::names::tables::{CATALOG, SCHEMA};
+use crate::values::pg_types::{Measure, measure_of, of_column};
 use Cell::Number;
 
 /// The rows of one relation.
@@ -52,7 +53,7 @@ fn columns(table: &TableObject) -> Vec<Row> {
     let schema = table.table.schema();
     let column = |(at, column): (usize, &engine::Column)| {
         let (oid, _) = type_of(column.data_type);
-        let internal = TYPES.iter().find(|known| known.oid == oid).map_or("", |known| known.name);
+        let internal = of_column(column.data_type).name;
         let is_nullable = column.nullable && !schema.primary_key().contains(&at);
         let mut row = of_table(table);
         row.extend([("column_name", text(&column.name)), ("ordinal_position", count(at + 1))]);
@@ -69,30 +70,24 @@ fn columns(table: &TableObject) -> Vec<Row> {
 
 /// The length or precision of a type.
 fn measures(data_type: DataType) -> Row {
-    let number = |bits: i64, scale: Option<i64>| {
-        let mut row = vec![("numeric_precision", Number(bits)), ("numeric_precision_radix", Number(2))];
-        row.extend(scale.map(|scale| ("numeric_scale", Number(scale))));
-        row
-    };
-    match data_type {
-        DataType::SmallInt => number(16, Some(0)),
-        DataType::Integer => number(32, Some(0)),
-        DataType::BigInt => number(64, Some(0)),
-        DataType::Real => number(24, None),
-        DataType::Double => number(53, None),
-        DataType::Decimal { precision, scale } => vec![
+    match measure_of(data_type) {
+        Measure::Bits(bits, scale) => {
+            let mut row = vec![("numeric_precision", Number(bits.into())), ("numeric_precision_radix", Number(2))];
+            row.extend(scale.map(|scale| ("numeric_scale", Number(scale.into()))));
+            row
+        }
+        Measure::Digits(precision, scale) => vec![
             ("numeric_precision", Number(precision.into())),
             ("numeric_precision_radix", Number(10)),
             ("numeric_scale", Number(scale.into())),
         ],
-        DataType::Text { max_chars: Some(max) } | DataType::Char { chars: max } => vec![
+        Measure::Characters(Some(max)) => vec![
             ("character_maximum_length", Number(max.into())),
             ("character_octet_length", Number(i64::from(max) * 4)),
         ],
-        DataType::Text { max_chars: None } => vec![("character_octet_length", Number(1 << 30))],
-        DataType::Date => vec![("datetime_precision", Number(0))],
-        DataType::Timestamp | DataType::TimestampTz => vec![("datetime_precision", Number(6))],
-        DataType::Boolean | DataType::Bytea | DataType::Uuid => Vec::new(),
+        Measure::Characters(None) => vec![("character_octet_length", Number(1 << 30))],
+        Measure::Seconds(digits) => vec![("datetime_precision", Number(digits.into()))],
+        Measure::None => Vec::new(),
     }
 }
 

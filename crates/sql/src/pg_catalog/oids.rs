@@ -6,6 +6,7 @@ use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
 use crate::names::origin::modifier_of;
 use crate::names::tables::Tables;
+use crate::values::pg_types::{self, TYPES};
 
 /// The schema of the catalog.
 pub(crate) const CATALOG_SCHEMA: &str = "pg_catalog";
@@ -51,15 +52,15 @@ pub(super) fn relation_oid(tables: &Tables, text: &str) -> Result<i64> {
 /// The number of the type that a text names.
 pub(super) fn type_oid(text: &str) -> Option<i64> {
     let name = text.strip_prefix("pg_catalog.").unwrap_or(text).trim_matches('"');
-    let plain = TYPES.iter().find(|known| known.name == name || known.shown == name).map(|known| known.oid);
+    let plain = TYPES.iter().find(|known| known.name == name || known.shown == name).map(|known| known.number);
     let item = name.strip_suffix("[]").or_else(|| name.strip_prefix('_'));
     let array = || TYPES.iter().find(|known| Some(known.name) == item || Some(known.shown) == item);
     let short = || match name {
-        "int" => Some(23),
-        "decimal" => Some(1700),
+        "int" => Some(pg_types::INT4),
+        "decimal" => Some(pg_types::NUMERIC),
         _ => None,
     };
-    plain.or_else(|| array().map(|known| known.array)).or_else(short)
+    plain.or_else(|| array().map(|known| known.array)).or_else(short).map(i64::from)
 }
 
 /// A number of bytes as `pg_size_pretty` shows it.
@@ -78,81 +79,21 @@ pub(super) fn size_text(bytes: i64) -> String {
     format!("{} {}", (double + double.signum()) / 2, unit.unwrap_or("PB"))
 }
 
-/// A type as the catalog has it: number, name, length, category, and the number of its arrays.
-pub(super) struct Type {
-    pub(super) oid: i64,
-    pub(super) name: &'static str,
-    pub(super) shown: &'static str,
-    pub(super) length: i64,
-    pub(super) category: &'static str,
-    pub(super) array: i64,
-}
-
-const fn named(
-    oid: i64,
-    name: &'static str,
-    shown: &'static str,
-    length: i64,
-    category: &'static str,
-    array: i64,
-) -> Type {
-    Type { oid, name, shown, length, category, array }
-}
-
-pub(super) const TYPES: [Type; 20] = [
-    named(16, "bool", "boolean", 1, "B", 1000),
-    named(17, "bytea", "bytea", -1, "U", 1001),
-    named(19, "name", "name", 64, "S", 1003),
-    named(20, "int8", "bigint", 8, "N", 1016),
-    named(21, "int2", "smallint", 2, "N", 1005),
-    named(23, "int4", "integer", 4, "N", 1007),
-    named(25, "text", "text", -1, "S", 1009),
-    named(26, "oid", "oid", 4, "N", 1028),
-    named(700, "float4", "real", 4, "N", 1021),
-    named(701, "float8", "double precision", 8, "N", 1022),
-    named(705, "unknown", "unknown", -2, "X", 0),
-    named(1042, "bpchar", "character", -1, "S", 1014),
-    named(1043, "varchar", "character varying", -1, "S", 1015),
-    named(1082, "date", "date", 4, "D", 1182),
-    named(1083, "time", "time without time zone", 8, "D", 1183),
-    named(1114, "timestamp", "timestamp without time zone", 8, "D", 1115),
-    named(1184, "timestamptz", "timestamp with time zone", 8, "D", 1185),
-    named(1186, "interval", "interval", 16, "T", 1187),
-    named(1700, "numeric", "numeric", -1, "N", 1231),
-    named(2950, "uuid", "uuid", 16, "U", 2951),
-];
-
 /// The number of a column's type, and what it was made with.
 pub(super) fn type_of(data_type: DataType) -> (i64, i64) {
-    let oid = match data_type {
-        DataType::Boolean => 16,
-        DataType::SmallInt => 21,
-        DataType::Integer => 23,
-        DataType::BigInt => 20,
-        DataType::Real => 700,
-        DataType::Double => 701,
-        DataType::Decimal { .. } => 1700,
-        DataType::Text { max_chars: None } => 25,
-        DataType::Text { max_chars: Some(_) } => 1043,
-        DataType::Char { .. } => 1042,
-        DataType::Bytea => 17,
-        DataType::Date => 1082,
-        DataType::Timestamp => 1114,
-        DataType::TimestampTz => 1184,
-        DataType::Uuid => 2950,
-    };
-    (oid, i64::from(modifier_of(data_type)))
+    (pg_types::number_of(data_type).into(), modifier_of(data_type).into())
 }
 
 /// A type's name with what it was made with, as `format_type` gives it.
 pub(super) fn format_type(oid: i64, modifier: Option<i64>) -> String {
-    if let Some(item) = TYPES.iter().find(|known| known.array == oid && oid != 0) {
-        return format!("{}[]", format_type(item.oid, modifier));
+    let number = u32::try_from(oid).unwrap_or(0);
+    if let Some(item) = pg_types::item_of(number) {
+        return format!("{}[]", format_type(item.number.into(), modifier));
     }
-    let Some(known) = TYPES.iter().find(|known| known.oid == oid) else { return "???".to_owned() };
-    match (oid, modifier.filter(|modifier| *modifier >= 4)) {
-        (1700, Some(modifier)) => format!("numeric({},{})", (modifier - 4) >> 16, (modifier - 4) & 0x7ff),
-        (1042 | 1043, Some(modifier)) => format!("{}({})", known.shown, modifier - 4),
+    let Some(known) = pg_types::numbered(number) else { return "???".to_owned() };
+    match (number, modifier.filter(|modifier| *modifier >= 4)) {
+        (pg_types::NUMERIC, Some(modifier)) => format!("numeric({},{})", (modifier - 4) >> 16, (modifier - 4) & 0x7ff),
+        (pg_types::BPCHAR | pg_types::VARCHAR, Some(modifier)) => format!("{}({})", known.shown, modifier - 4),
         _ => known.shown.to_owned(),
     }
 }

@@ -12,15 +12,14 @@ use engine::{Column, Database, IndexMethod, IndexPart};
 use super::columns::{self, INFORMATION_PREFIX};
 use super::information;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
-use super::oids::{
-    CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, TYPES, type_of,
-};
+use super::oids::{CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, type_of};
 use crate::access::computed;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::view::View;
+use crate::values::pg_types::{self, TYPES};
 
 /// A value of a row.
 pub(super) enum Cell {
@@ -232,9 +231,10 @@ fn attributes(objects: &Objects) -> Vec<Row> {
 /// A column as that of this number, from 0, and name of a relation.
 fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_null: bool) -> Row {
     let (oid, modifier) = type_of(column.data_type);
-    let length = TYPES.iter().find(|known| known.oid == oid).map_or(-1, |known| known.length);
-    let storage = match oid {
-        1700 => "m",
+    let of_column = pg_types::of_column(column.data_type);
+    let length = i64::from(of_column.length);
+    let storage = match of_column.number {
+        pg_types::NUMERIC => "m",
         _ if length < 0 => "x",
         _ => "p",
     };
@@ -356,7 +356,9 @@ fn database_settings(db: &Database) -> Result<Vec<Row>> {
 }
 
 fn types() -> Vec<Row> {
-    let row = |oid, name: String, length: i64, category: &str, [element, array]: [i64; 2]| {
+    let row = |number: u32, name: String, length: i16, category: &str, [element, array]: [u32; 2]| {
+        let [oid, element, array] = [number, element, array].map(i64::from);
+        let length = i64::from(length);
         let mut row = vec![("oid", Number(oid)), ("typname", Cell::Text(name)), ("typlen", Number(length))];
         row.extend([("typnamespace", Number(CATALOG_OID)), ("typowner", Number(OWNER_OID))]);
         row.extend([("typbyval", Truth((1..=8).contains(&length))), ("typtype", text("b")), ("typdelim", text(","))]);
@@ -368,9 +370,10 @@ fn types() -> Vec<Row> {
         row.push(("typinput", text(if element > 0 { "array_in" } else { "" })));
         row
     };
-    let plain =
-        TYPES.iter().map(|known| row(known.oid, known.name.to_owned(), known.length, known.category, [0, known.array]));
+    let plain = TYPES
+        .iter()
+        .map(|known| row(known.number, known.name.to_owned(), known.length, known.category, [0, known.array]));
     let arrays = TYPES.iter().filter(|known| known.array > 0);
-    let arrays = arrays.map(|known| row(known.array, format!("_{}", known.name), -1, "A", [known.oid, 0]));
+    let arrays = arrays.map(|known| row(known.array, format!("_{}", known.name), -1, "A", [known.number, 0]));
     plain.chain(arrays).collect()
 }

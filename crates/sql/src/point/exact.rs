@@ -16,19 +16,7 @@ pub(super) fn exact(value: &Value, to: DataType) -> Option<Value> {
             let text = text.trim_end_matches(' ');
             (text.chars().count() <= chars as usize).then(|| Value::Text(text.to_owned()))
         }
-        (Value::Decimal(decimal), DataType::Decimal { precision, scale }) => {
-            let fits = decimal.scale == scale && decimal.unscaled.unsigned_abs() < 10u128.pow(precision.into());
-            fits.then(|| value.clone())
-        }
-        (Value::Boolean(_), DataType::Boolean)
-        | (Value::Real(_), DataType::Real)
-        | (Value::Double(_), DataType::Double)
-        | (Value::Bytea(_), DataType::Bytea)
-        | (Value::Date(_), DataType::Date)
-        | (Value::Timestamp(_), DataType::Timestamp)
-        | (Value::TimestampTz(_), DataType::TimestampTz)
-        | (Value::Uuid(_), DataType::Uuid) => Some(value.clone()),
-        _ => None,
+        _ => value.fits(to).then(|| value.clone()),
     }
 }
 

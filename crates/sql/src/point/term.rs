@@ -11,7 +11,7 @@ use crate::names::fold;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::append_literal;
 use crate::values::literals::{Literal, literal};
-use crate::values::scalars::value_of_scalar;
+use crate::values::single::value_of_scalar;
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]

@@ -5,8 +5,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, CastKind, DataType as SqlType, ExactNumberInfo, Expr, Query, SetExpr, Statement, TimezoneInfo,
-    Value as SqlValue, VisitorMut,
+    ArrayElemTypeDef, CastKind, DataType as SqlType, Expr, Query, SetExpr, Statement, Value as SqlValue, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{DataType, Value};
@@ -16,6 +15,7 @@ use crate::error::{Result, SqlError};
 use crate::parsing::parse::ParsedStatement;
 use crate::syntax::visit::limit_and_offset;
 use crate::syntax::walk::WalkMut;
+use crate::values::types::sql_type;
 
 /// The types of parameters.
 #[derive(Clone, Copy)]
@@ -151,25 +151,5 @@ fn literal(value: &Value, data_type: DataType, span: Span) -> Expr {
         data_type: sql_type(data_type),
         array: false,
         format: None,
-    }
-}
-
-fn sql_type(data_type: DataType) -> SqlType {
-    match data_type {
-        DataType::Boolean => SqlType::Boolean,
-        DataType::SmallInt => SqlType::SmallInt(None),
-        DataType::Integer => SqlType::Integer(None),
-        DataType::BigInt => SqlType::BigInt(None),
-        DataType::Real => SqlType::Real,
-        DataType::Double => SqlType::DoublePrecision,
-        DataType::Decimal { precision, scale } => {
-            SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()))
-        }
-        DataType::Text { .. } | DataType::Char { .. } => SqlType::Text,
-        DataType::Bytea => SqlType::Bytea,
-        DataType::Date => SqlType::Date,
-        DataType::Timestamp => SqlType::Timestamp(None, TimezoneInfo::None),
-        DataType::TimestampTz => SqlType::Timestamp(None, TimezoneInfo::Tz),
-        DataType::Uuid => SqlType::Uuid,
     }
 }

@@ -56,17 +56,16 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         (ArrowType::Null, _) => Ok(new_null_array(&target, array.len())),
         (ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View, _) => {
             let known = type_of_field(from);
-            let is_uuid = known == Some(DataType::Uuid);
             let text = kernel(array, &ArrowType::Utf8View)?;
             let text = if matches!(known, Some(DataType::Char { .. })) { blanks::without(&text) } else { text };
-            from_text(&text, is_uuid, to, texts)
+            from_text(&text, known, to, texts)
         }
         (from_type, DataType::Text { .. } | DataType::Char { .. }) if !is_binary(from_type) => {
             let texts = (0..array.len()).map(|row| long_text(array, row));
             let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
-            from_text(&texts, false, to, Texts::Stay)
+            from_text(&texts, None, to, Texts::Stay)
         }
-        (ArrowType::Boolean, DataType::Boolean) => Ok(array.clone()),
+        (from_type, _) if *from_type == target => Ok(array.clone()),
         (from_type, DataType::SmallInt | DataType::Integer | DataType::BigInt) if is_number(from_type) => {
             into_integers(array, &target)
         }
@@ -180,11 +179,11 @@ fn floats_into_decimals(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misp
     Ok(builder.finish())
 }
 
-fn from_text(array: &ArrayRef, is_uuid: bool, to: DataType, texts: Texts) -> Result<ArrayRef, Misplaced> {
+fn from_text(array: &ArrayRef, known: Option<DataType>, to: DataType, texts: Texts) -> Result<ArrayRef, Misplaced> {
     match to {
         DataType::Text { max_chars } => into_text(array, max_chars),
         DataType::Char { chars } => into_text(&blanks::without(array), Some(chars)),
-        DataType::Uuid if is_uuid => Ok(array.clone()),
+        _ if known == Some(to) => Ok(array.clone()),
         _ if texts == Texts::Stay => Err((None, Misfit::Kind)),
         _ => {
             let mut builder = ColumnBuilder::new(to);

@@ -129,7 +129,7 @@ impl ColumnBuilder {
             Values::Float32(builder) => builder.append_value(input::real(number)? + 0.0),
             Values::Float64(builder) => builder.append_value(input::double(number)? + 0.0),
             Values::Decimal(_) => return self.append_text(number),
-            Values::Text(_) if self.data_type != DataType::Uuid => return self.append_text(number),
+            Values::Text(_) if !self.data_type.travels_as_text() => return self.append_text(number),
             _ => return Err(Misfit::Kind),
         }
         Ok(())
@@ -139,7 +139,7 @@ impl ColumnBuilder {
     pub(crate) fn append_boolean(&mut self, value: bool) -> Result<(), Misfit> {
         match &mut self.values {
             Values::Boolean(builder) => builder.append_value(value),
-            Values::Text(_) if self.data_type != DataType::Uuid => {
+            Values::Text(_) if !self.data_type.travels_as_text() => {
                 return self.append_text(if value { "true" } else { "false" });
             }
             _ => return Err(Misfit::Kind),

@@ -9,8 +9,8 @@ pub(crate) mod datetime;
 pub(crate) mod input;
 pub(crate) mod interval_input;
 pub(crate) mod literals;
-mod read;
-pub(crate) mod scalars;
+pub mod pg_types;
+pub(crate) mod single;
 pub(crate) mod text;
 pub(crate) mod types;
 
@@ -18,7 +18,7 @@ use engine::DataType;
 
 use crate::error::SqlError;
 
-pub use read::read_value;
+pub use single::read_value;
 
 /// Why a value does not go into a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,10 @@ pub(crate) enum Misfit {
 /// PostgreSQL's long name of a column's type, as its error messages write it.
 pub(crate) fn long_name(data_type: DataType) -> String {
     match data_type {
-        DataType::Decimal { .. } => "numeric".to_owned(),
-        DataType::Text { max_chars: Some(max) } => format!("character varying({max})"),
-        DataType::Char { chars } => format!("character({chars})"),
-        DataType::Timestamp => "timestamp without time zone".to_owned(),
-        DataType::TimestampTz => "timestamp with time zone".to_owned(),
-        other => other.to_string(),
+        DataType::Text { max_chars: Some(chars) } | DataType::Char { chars } => {
+            format!("{}({chars})", pg_types::of_column(data_type).shown)
+        }
+        other => pg_types::of_column(other).shown.to_owned(),
     }
 }
 

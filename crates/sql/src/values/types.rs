@@ -11,6 +11,7 @@ use engine::{Column, DataType};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
+use crate::values::pg_types::of_column;
 
 /// The meaning of `numeric` without precision and scale: storage is exact to 38 digits, so some scale must be
 /// chosen.
@@ -59,6 +60,27 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
     };
     Ok((data_type, None))
+}
+
+/// The name of a column type to which a parameter's value is cast; text keeps its length.
+pub(crate) fn sql_type(data_type: DataType) -> SqlType {
+    match data_type {
+        DataType::Boolean => SqlType::Boolean,
+        DataType::SmallInt => SqlType::SmallInt(None),
+        DataType::Integer => SqlType::Integer(None),
+        DataType::BigInt => SqlType::BigInt(None),
+        DataType::Real => SqlType::Real,
+        DataType::Double => SqlType::DoublePrecision,
+        DataType::Decimal { precision, scale } => {
+            SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()))
+        }
+        DataType::Text { .. } | DataType::Char { .. } => SqlType::Text,
+        DataType::Bytea => SqlType::Bytea,
+        DataType::Date => SqlType::Date,
+        DataType::Timestamp => SqlType::Timestamp(None, TimezoneInfo::None),
+        DataType::TimestampTz => SqlType::Timestamp(None, TimezoneInfo::Tz),
+        DataType::Uuid => SqlType::Uuid,
+    }
 }
 
 fn float(info: &ExactNumberInfo) -> Result<DataType> {
@@ -217,11 +239,14 @@ fn length_in(name: &str, start: &str) -> Option<u32> {
 
 /// A field with what its Arrow type does not say of a column's type.
 pub(crate) fn marked(field: Field, data_type: DataType) -> Field {
+    if is_marked(data_type) { with_type(field, data_type.to_string()) } else { field }
+}
+
+/// Whether an Arrow type does not say that this is the column's type.
+fn is_marked(data_type: DataType) -> bool {
     match data_type {
-        DataType::Uuid | DataType::Char { .. } | DataType::Text { max_chars: Some(_) } => {
-            with_type(field, data_type.to_string())
-        }
-        _ => field,
+        DataType::Char { .. } | DataType::Text { max_chars: Some(_) } => true,
+        other => other.travels_as_text(),
     }
 }
 
@@ -237,10 +262,7 @@ pub fn catalog_type(field: &Field) -> Option<&str> {
 /// PostgreSQL's name for the type of a query's column.
 pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
     match DataType::from_arrow(arrow) {
-        Some(DataType::Timestamp) => "timestamp without time zone".to_owned(),
-        Some(DataType::TimestampTz) => "timestamp with time zone".to_owned(),
-        Some(DataType::Decimal { .. }) => "numeric".to_owned(),
-        Some(data_type) => data_type.to_string(),
+        Some(data_type) => of_column(data_type).shown.to_owned(),
         None => match arrow {
             arrow_schema::DataType::Interval(_) => "interval".to_owned(),
             arrow_schema::DataType::Decimal256(..) => "numeric".to_owned(),
@@ -256,9 +278,7 @@ pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
 /// PostgreSQL's name for the type of a field, without a length.
 pub(crate) fn type_name_of_field(field: &Field) -> String {
     match type_of_field(field) {
-        Some(DataType::Char { .. }) => "character".to_owned(),
-        Some(DataType::Text { max_chars: Some(_) }) => "character varying".to_owned(),
-        Some(DataType::Uuid) => "uuid".to_owned(),
+        Some(known) if is_marked(known) => of_column(known).shown.to_owned(),
         _ if field.data_type().is_null() => "unknown".to_owned(),
         _ => type_name(field.data_type()),
     }
@@ -266,23 +286,7 @@ pub(crate) fn type_name_of_field(field: &Field) -> String {
 
 /// The name of a column that is nothing but a cast, which is PostgreSQL's internal name of the type.
 pub(crate) fn type_name_of_sql(name: &SqlType) -> String {
-    let known = column_type(name).map(|(data_type, _)| match data_type {
-        DataType::Boolean => "bool",
-        DataType::SmallInt => "int2",
-        DataType::Integer => "int4",
-        DataType::BigInt => "int8",
-        DataType::Real => "float4",
-        DataType::Double => "float8",
-        DataType::Decimal { .. } => "numeric",
-        DataType::Text { max_chars: None } => "text",
-        DataType::Text { .. } => "varchar",
-        DataType::Char { .. } => "bpchar",
-        DataType::Bytea => "bytea",
-        DataType::Date => "date",
-        DataType::Timestamp => "timestamp",
-        DataType::TimestampTz => "timestamptz",
-        DataType::Uuid => "uuid",
-    });
+    let known = column_type(name).map(|(data_type, _)| of_column(data_type).name);
     known.map_or_else(|_| name.to_string().to_lowercase(), str::to_owned)
 }
 

@@ -23,7 +23,7 @@ use crate::access::scan::ScanExec;
 use crate::error::SqlError;
 use crate::interrupt;
 use crate::names::moment::Moment;
-use crate::values::scalars::scalar_of_value;
+use crate::values::single::scalar_of_value;
 
 /// Asks the storage for aggregates of columns over the rows that pass all tests.
 #[derive(Clone)]

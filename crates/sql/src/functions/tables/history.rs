@@ -27,7 +27,7 @@ use crate::access::computed;
 use crate::error::{Result, SqlError};
 use crate::state::view::View;
 use crate::values::assign::{Texts, assign};
-use crate::values::scalars::value_of_scalar;
+use crate::values::single::value_of_scalar;
 use crate::values::types::type_of_field;
 
 pub(crate) const NAME: &str = "lstore_history";

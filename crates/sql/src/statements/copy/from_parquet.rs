@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, SchemaRef};
-use engine::{Column, DataType};
+use engine::Column;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::meter::{Meter, open};
@@ -50,9 +50,9 @@ pub(crate) fn run(
     Ok((loaded, Vec::new()))
 }
 
-/// Texts become ids, as ids travel as text; all else needs the right type in the file.
+/// Texts become what travels as text; all else needs the right type in the file.
 fn texts(column: &Column) -> Texts {
-    if column.data_type == DataType::Uuid { Texts::AreRead } else { Texts::Stay }
+    if column.data_type.travels_as_text() { Texts::AreRead } else { Texts::Stay }
 }
 
 fn assign_columns(batch: &RecordBatch, order: &[usize], target: &Target) -> Result<RecordBatch> {

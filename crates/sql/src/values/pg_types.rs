@@ -1,0 +1,177 @@
+//! PostgreSQL's types: the numbers, names and sizes by which the catalog, messages and the wire name those that columns have, and
+//! some that only queries have.
+use engine::DataType;
+
+use super::types::BARE_NUMERIC;
+
+macro_rules! numbers {
+    ($($name:ident = $number:literal: $shown:literal,)*) => {
+        $(
+            #[doc = concat!("`", $shown, "`")]
+            pub const $name: u32 = $number;
+        )*
+    };
+}
+
+numbers! {
+    BOOL = 16: "boolean",
+    BYTEA = 17: "bytea",
+    NAME = 19: "name",
+    INT8 = 20: "bigint",
+    INT2 = 21: "smallint",
+    INT4 = 23: "integer",
+    TEXT = 25: "text",
+    OID = 26: "oid",
+    FLOAT4 = 700: "real",
+    FLOAT8 = 701: "double precision",
+    UNKNOWN = 705: "unknown",
+    BPCHAR = 1042: "character",
+    VARCHAR = 1043: "character varying",
+    DATE = 1082: "date",
+    TIME = 1083: "time without time zone",
+    TIMESTAMP = 1114: "timestamp without time zone",
+    TIMESTAMPTZ = 1184: "timestamp with time zone",
+    INTERVAL = 1186: "interval",
+    NUMERIC = 1700: "numeric",
+    UUID = 2950: "uuid",
+}
+
+/// A type as PostgreSQL's catalog has it.
+#[derive(Debug)]
+pub struct PgType {
+    /// its number
+    pub number: u32,
+    /// its internal name
+    pub name: &'static str,
+    /// its name in messages, without what it was made with
+    pub shown: &'static str,
+    /// bytes of a value, -1 if these differ
+    pub length: i16,
+    /// the kind of type
+    pub category: &'static str,
+    /// the number of its arrays, or 0
+    pub array: u32,
+    /// the type of columns and parameters that takes its values; `None` where they travel as text
+    pub column: Option<DataType>,
+}
+
+const fn named(
+    (number, array): (u32, u32),
+    name: &'static str,
+    shown: &'static str,
+    length: i16,
+    category: &'static str,
+    column: Option<DataType>,
+) -> PgType {
+    PgType { number, name, shown, length, category, array, column }
+}
+
+/// All types that are known here.
+pub static TYPES: [PgType; 20] = [
+    named((BOOL, 1000), "bool", "boolean", 1, "B", Some(DataType::Boolean)),
+    named((BYTEA, 1001), "bytea", "bytea", -1, "U", Some(DataType::Bytea)),
+    named((NAME, 1003), "name", "name", 64, "S", None),
+    named((INT8, 1016), "int8", "bigint", 8, "N", Some(DataType::BigInt)),
+    named((INT2, 1005), "int2", "smallint", 2, "N", Some(DataType::SmallInt)),
+    named((INT4, 1007), "int4", "integer", 4, "N", Some(DataType::Integer)),
+    named((TEXT, 1009), "text", "text", -1, "S", Some(DataType::TEXT)),
+    named((OID, 1028), "oid", "oid", 4, "N", Some(DataType::BigInt)),
+    named((FLOAT4, 1021), "float4", "real", 4, "N", Some(DataType::Real)),
+    named((FLOAT8, 1022), "float8", "double precision", 8, "N", Some(DataType::Double)),
+    named((UNKNOWN, 0), "unknown", "unknown", -2, "X", None),
+    named((BPCHAR, 1014), "bpchar", "character", -1, "S", None),
+    named((VARCHAR, 1015), "varchar", "character varying", -1, "S", None),
+    named((DATE, 1182), "date", "date", 4, "D", Some(DataType::Date)),
+    named((TIME, 1183), "time", "time without time zone", 8, "D", None),
+    named((TIMESTAMP, 1115), "timestamp", "timestamp without time zone", 8, "D", Some(DataType::Timestamp)),
+    named((TIMESTAMPTZ, 1185), "timestamptz", "timestamp with time zone", 8, "D", Some(DataType::TimestampTz)),
+    named((INTERVAL, 1187), "interval", "interval", 16, "T", None),
+    named((NUMERIC, 1231), "numeric", "numeric", -1, "N", Some(BARE_NUMERIC)),
+    named((UUID, 2951), "uuid", "uuid", 16, "U", Some(DataType::Uuid)),
+];
+
+/// The number of a column's type.
+pub fn number_of(data_type: DataType) -> u32 {
+    match data_type {
+        DataType::Boolean => BOOL,
+        DataType::SmallInt => INT2,
+        DataType::Integer => INT4,
+        DataType::BigInt => INT8,
+        DataType::Real => FLOAT4,
+        DataType::Double => FLOAT8,
+        DataType::Decimal { .. } => NUMERIC,
+        DataType::Text { max_chars: None } => TEXT,
+        DataType::Text { max_chars: Some(_) } => VARCHAR,
+        DataType::Char { .. } => BPCHAR,
+        DataType::Bytea => BYTEA,
+        DataType::Date => DATE,
+        DataType::Timestamp => TIMESTAMP,
+        DataType::TimestampTz => TIMESTAMPTZ,
+        DataType::Uuid => UUID,
+    }
+}
+
+/// The type with this number.
+pub fn numbered(number: u32) -> Option<&'static PgType> {
+    TYPES.iter().find(|known| known.number == number)
+}
+
+/// The type of which arrays have this number.
+pub fn item_of(array: u32) -> Option<&'static PgType> {
+    TYPES.iter().find(|known| known.array == array && array != 0)
+}
+
+/// PostgreSQL's type of a column.
+pub(crate) fn of_column(data_type: DataType) -> &'static PgType {
+    numbered(number_of(data_type)).expect("the type of each column is in the list")
+}
+
+/// What `information_schema` tells of the width of a type.
+pub(crate) enum Measure {
+    /// Bits of a number; the digits behind its point where these are fixed.
+    Bits(u8, Option<u8>),
+    /// Decimal digits, and those behind the point.
+    Digits(u8, i8),
+    /// Characters at most, where there is a limit.
+    Characters(Option<u32>),
+    /// Digits behind the seconds.
+    Seconds(u8),
+    /// It has none.
+    None,
+}
+
+/// What is told of the width of a column's type.
+pub(crate) fn measure_of(data_type: DataType) -> Measure {
+    match data_type {
+        DataType::SmallInt => Measure::Bits(16, Some(0)),
+        DataType::Integer => Measure::Bits(32, Some(0)),
+        DataType::BigInt => Measure::Bits(64, Some(0)),
+        DataType::Real => Measure::Bits(24, None),
+        DataType::Double => Measure::Bits(53, None),
+        DataType::Decimal { precision, scale } => Measure::Digits(precision, scale),
+        DataType::Text { max_chars } => Measure::Characters(max_chars),
+        DataType::Char { chars } => Measure::Characters(Some(chars)),
+        DataType::Date => Measure::Seconds(0),
+        DataType::Timestamp | DataType::TimestampTz => Measure::Seconds(6),
+        DataType::Boolean | DataType::Bytea | DataType::Uuid => Measure::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_arrays_are_those_of_one_type() {
+        for known in &TYPES {
+            assert_eq!(numbered(known.number).map(|found| found.name), Some(known.name));
+            if let Some(found) = item_of(known.array) {
+                assert_eq!(found.number, known.number);
+            }
+            if let Some(column) = known.column.filter(|_| known.number != OID) {
+                assert_eq!(number_of(column), known.number, "{}", known.name);
+            }
+        }
+        assert!(item_of(0).is_none() && numbered(0).is_none());
+    }
+}
