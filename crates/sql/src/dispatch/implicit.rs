@@ -2,8 +2,8 @@
 //! without `BEGIN`, as in PostgreSQL: all of them take effect, or none.
 use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
+use crate::parsing::ParsedStatement;
 use crate::parsing::control::Control;
-use crate::parsing::parse::ParsedStatement;
 use crate::session::Session;
 use crate::session::block::Block;
 use crate::statements::copy::input::NoInput;

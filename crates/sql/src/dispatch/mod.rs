@@ -24,8 +24,9 @@ use crate::interrupt;
 use crate::interrupt::cancel::Reason;
 use crate::names::tables::Tables;
 use crate::names::{self, headings};
+use crate::parsing::ParsedStatement;
 use crate::parsing::control::Control;
-use crate::parsing::parse::{ParsedStatement, parse};
+use crate::parsing::parse::parse;
 use crate::planning::planner::Plan;
 use crate::point::Point;
 use crate::session::Session;
@@ -35,9 +36,7 @@ use crate::state::outcome::{Command, Outcome, texts};
 use crate::state::past::wall_time;
 use crate::state::settings::Limit;
 use crate::statements::copy::input::{CopyInput, NoInput};
-use crate::statements::{
-    alter_table, change, copy, create_as, ddl, explain, indexes, insert, locking, set, set_config, vacuum,
-};
+use crate::statements::{self, explain, locking, set_config};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -205,13 +204,8 @@ impl Session {
         self.begin_statement()?;
         match parsed {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
-            ParsedStatement::Copy(statement) => copy::run(self, statement, source, input),
-            ParsedStatement::AlterDatabase(alter) => Ok(set::alter_database(self, &alter)?.into()),
-            ParsedStatement::Maintenance(asked) => {
-                Ok(vacuum::answer(&asked, &self.tables, self.block.is_some())?.into())
-            }
+            ParsedStatement::Own(own) => statements::run_own(self, own, source, input),
             ParsedStatement::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
-            ParsedStatement::Sequence(statement) => Ok(crate::statements::sequences::run(self, &statement)?.into()),
             ParsedStatement::Statement(statement) => match *statement {
                 Statement::Prepare { name, data_types, statement } => {
                     Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())
@@ -244,16 +238,6 @@ impl Session {
                 let plan = self.plan(explain::read(statement)?, source)?;
                 Ok(Outcome::Rows(explain::run(plan)?))
             }
-            Statement::Insert(statement) => Ok(insert::run(self, &statement, source)?.into()),
-            Statement::Update(statement) => Ok(change::update(self, &statement, source)?.into()),
-            Statement::Delete(statement) => Ok(change::delete(self, &statement, source)?.into()),
-            Statement::Set(set) => Ok(self.set(&set)?.into()),
-            Statement::Reset(reset) => {
-                let change = self.settings.reset(&reset.reset)?;
-                self.finish_set(change)?;
-                Ok(Command::new("RESET").into())
-            }
-            Statement::ShowVariable { variable } => Ok(Outcome::Rows(self.show(&variable)?)),
             Statement::Deallocate { name, .. } => {
                 let name = names::fold(&name);
                 Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())
@@ -266,15 +250,7 @@ impl Session {
                 let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
                 Ok(Outcome::Rows(texts(&["table_name"], vec![names])?))
             }
-            Statement::CreateTable(create) if create.query.is_some() => {
-                Ok(create_as::run(self, create, source)?.into())
-            }
-            Statement::CreateTable(create) => Ok(ddl::create_table(self, &create, source)?.into()),
-            Statement::CreateIndex(create) => Ok(indexes::create(self, &create, source)?.into()),
-            Statement::AlterTable(alter) => Ok(alter_table::run(self, &alter, source)?.into()),
-            Statement::Drop { .. } => Ok(ddl::drop(self, &statement, source)?.into()),
-            Statement::Truncate(truncate) => Ok(ddl::truncate(self, &truncate, source)?.into()),
-            other => Err(SqlError::unsupported(command_of(&other))),
+            other => statements::run(self, other, source),
         }
     }
 
@@ -310,11 +286,4 @@ fn pointed(error: SqlError, text: &str) -> SqlError {
         }
         None => error,
     }
-}
-
-/// The words with which a statement that has no place here starts.
-fn command_of(statement: &Statement) -> String {
-    let text = statement.to_string();
-    let words: Vec<&str> = text.split_whitespace().take(2).collect();
-    words.join(" ").trim_end_matches(['(', ';', ',']).to_uppercase()
 }

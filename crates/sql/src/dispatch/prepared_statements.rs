@@ -7,7 +7,7 @@ use engine::Value;
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
-use crate::parsing::parse::ParsedStatement;
+use crate::parsing::ParsedStatement;
 use crate::session::Session;
 use crate::state::outcome::{Command, Outcome};
 use crate::statements::copy::input::CopyInput;

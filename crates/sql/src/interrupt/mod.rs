@@ -183,7 +183,8 @@ mod tests {
 
     use super::*;
     use crate::names::moment::Moment;
-    use crate::parsing::parse::{ParsedStatement, parse};
+    use crate::parsing::ParsedStatement;
+    use crate::parsing::parse::parse;
     use crate::statements::copy::input::NoInput;
     use crate::syntax::source::Source;
     use crate::{Session, SessionOptions};

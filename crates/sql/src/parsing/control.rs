@@ -231,7 +231,8 @@ fn level(parser: &mut Parser) -> Result<IsolationLevel, ParserError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{ParsedStatement, parse};
+    use crate::parsing::ParsedStatement;
+    use crate::parsing::parse::parse;
 
     fn control(text: &str) -> Control {
         match parse(text) {

@@ -94,10 +94,12 @@ impl CopyStatement {
     }
 }
 
-/// Parses a `COPY`, of which nothing is consumed yet.
-pub(crate) fn parse_copy(parser: &mut Parser, source: &Source) -> Result<CopyStatement> {
+/// Parses a `COPY`; `None`, and nothing is consumed, where it is another statement.
+pub(crate) fn parse_copy(parser: &mut Parser, source: &Source) -> Result<Option<CopyStatement>> {
     let wrong = |error| source.parser_error(error);
-    parser.expect_keyword(Keyword::COPY).map_err(wrong)?;
+    if !parser.parse_keyword(Keyword::COPY) {
+        return Ok(None);
+    }
     let subject = if parser.consume_token(&Token::LParen) {
         let query = parser.parse_query().map_err(wrong)?;
         parser.expect_token(&Token::RParen).map_err(wrong)?;
@@ -126,7 +128,7 @@ pub(crate) fn parse_copy(parser: &mut Parser, source: &Source) -> Result<CopySta
     reader.read()?;
     let options = reader.options;
     check(&options, is_from)?;
-    Ok(CopyStatement { subject, is_from, path, path_position, options })
+    Ok(Some(CopyStatement { subject, is_from, path, path_position, options }))
 }
 
 fn unexpected(token: &TokenWithSpan, source: &Source) -> SqlError {
@@ -333,11 +335,12 @@ fn header(value: Option<&str>) -> Result<Header> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{ParsedStatement, parse};
+    use crate::parsing::parse::parse;
+    use crate::parsing::{OwnStatement, ParsedStatement};
 
     fn copy(text: &str) -> Result<CopyStatement> {
         match parse(text)? {
-            ParsedStatement::Copy(copy) => Ok(copy),
+            ParsedStatement::Own(OwnStatement::Copy(copy)) => Ok(copy),
             _ => panic!("{text} is no COPY"),
         }
     }

@@ -177,7 +177,8 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{ParsedStatement, parse};
+    use crate::parsing::ParsedStatement;
+    use crate::parsing::parse::parse;
 
     fn clauses(text: &str) -> Vec<LockClause> {
         match parse(text) {

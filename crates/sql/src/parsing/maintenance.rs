@@ -62,7 +62,8 @@ fn read(parser: &mut Parser) -> Result<Vec<ObjectName>, ParserError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::parsing::parse::{ParsedStatement, parse};
+    use crate::parsing::parse::parse;
+    use crate::parsing::{OwnStatement, ParsedStatement};
 
     #[test]
     fn all_forms_are_read() {
@@ -75,7 +76,9 @@ mod tests {
             ("ANALYZE a", 1),
         ] {
             match parse(text) {
-                Ok(ParsedStatement::Maintenance(asked)) => assert_eq!(asked.tables.len(), tables, "{text}"),
+                Ok(ParsedStatement::Own(OwnStatement::Maintenance(asked))) => {
+                    assert_eq!(asked.tables.len(), tables, "{text}")
+                }
                 _ => panic!("{text}"),
             }
         }

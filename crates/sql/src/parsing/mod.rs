@@ -12,3 +12,67 @@ pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;
 pub(crate) mod table_options;
 pub(crate) mod time_limit;
+
+use datafusion::sql::sqlparser::ast::{Query, Statement};
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::error::Result;
+use crate::syntax::source::Source;
+use alter_database::{AlterDatabase, parse_alter_database};
+use control::Control;
+use copy_options::{CopyStatement, parse_copy};
+use lock_clauses::LockClause;
+use maintenance::{Maintenance, parse_maintenance};
+use sequence_statement::{SequenceStatement, parse_sequence};
+
+/// What a statement's text turned out to be.
+#[derive(Clone)]
+pub(crate) enum ParsedStatement {
+    /// Nothing but blanks and comments.
+    Empty,
+    /// What begins, ends or divides a transaction.
+    Control(Control),
+    /// What is read from its tokens here.
+    Own(OwnStatement),
+    /// A query that locks rows.
+    Locking(Box<Query>, Vec<LockClause>),
+    /// Anything else.
+    Statement(Box<Statement>),
+}
+
+/// A statement that the library does not know, or not as it is meant here. `statements` runs it.
+#[derive(Clone)]
+pub(crate) enum OwnStatement {
+    /// What sets the settings that sessions begin with.
+    AlterDatabase(AlterDatabase),
+    /// `VACUUM` or `ANALYZE`.
+    Maintenance(Maintenance),
+    /// `COPY`, whose options outgrew the library's.
+    Copy(CopyStatement),
+    /// What makes, changes or drops sequences.
+    Sequence(SequenceStatement),
+}
+
+impl OwnStatement {
+    /// Reads one of these; `None`, and nothing is consumed, where it is another statement.
+    fn parse(parser: &mut Parser, source: &Source) -> Result<Option<OwnStatement>> {
+        if let Some(copy) = parse_copy(parser, source)? {
+            return Ok(Some(OwnStatement::Copy(copy)));
+        }
+        if let Some(alter) = parse_alter_database(parser, source)? {
+            return Ok(Some(OwnStatement::AlterDatabase(alter)));
+        }
+        if let Some(maintenance) = parse_maintenance(parser, source)? {
+            return Ok(Some(OwnStatement::Maintenance(maintenance)));
+        }
+        Ok(parse_sequence(parser, source)?.map(OwnStatement::Sequence))
+    }
+
+    /// Whether it does what no transaction can take back.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            OwnStatement::Maintenance(_) => true,
+            OwnStatement::AlterDatabase(_) | OwnStatement::Copy(_) | OwnStatement::Sequence(_) => false,
+        }
+    }
+}

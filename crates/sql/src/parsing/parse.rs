@@ -2,19 +2,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
-use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
-use crate::parsing::alter_database::{AlterDatabase, parse_alter_database};
-use crate::parsing::control::{Control, parse_control};
-use crate::parsing::copy_options::{CopyStatement, parse_copy};
-use crate::parsing::lock_clauses;
-use crate::parsing::lock_clauses::LockClause;
-use crate::parsing::maintenance::{Maintenance, parse_maintenance};
-use crate::parsing::sequence_statement::{SequenceStatement, parse_sequence};
+use crate::parsing::control::parse_control;
+use crate::parsing::lock_clauses::{self, LockClause};
+use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::syntax::chains;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::limits;
@@ -25,27 +20,6 @@ use crate::syntax::walk::WalkMut;
 
 /// How many levels the parser may go down for one level of parentheses.
 const LEVELS_OF_NESTING: usize = 4;
-
-/// What a statement's text turned out to be.
-#[derive(Clone)]
-pub(crate) enum ParsedStatement {
-    /// Nothing but blanks and comments.
-    Empty,
-    /// What begins, ends or divides a transaction.
-    Control(Control),
-    /// What sets the settings that sessions begin with.
-    AlterDatabase(AlterDatabase),
-    /// `VACUUM` or `ANALYZE`.
-    Maintenance(Maintenance),
-    /// `COPY`, which has a parser of its own as its options outgrew the library's.
-    Copy(CopyStatement),
-    /// What makes, changes or drops sequences.
-    Sequence(SequenceStatement),
-    /// A query that locks rows.
-    Locking(Box<Query>, Vec<LockClause>),
-    /// Anything else.
-    Statement(Box<Statement>),
-}
 
 impl Source<'_> {
     /// PostgreSQL's syntax error for what stands at a place.
@@ -141,7 +115,6 @@ fn whole_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStateme
     while parser.consume_token(&Token::SemiColon) {}
     let parsed = match parser.peek_token().token {
         Token::EOF => ParsedStatement::Empty,
-        Token::Word(word) if word.keyword == Keyword::COPY => ParsedStatement::Copy(parse_copy(parser, source)?),
         _ => other_statement(parser, source)?,
     };
     while parser.consume_token(&Token::SemiColon) {}
@@ -157,14 +130,8 @@ fn other_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStateme
     if let Some(control) = parse_control(parser, source)? {
         return Ok(ParsedStatement::Control(control));
     }
-    if let Some(alter) = parse_alter_database(parser, source)? {
-        return Ok(ParsedStatement::AlterDatabase(alter));
-    }
-    if let Some(maintenance) = parse_maintenance(parser, source)? {
-        return Ok(ParsedStatement::Maintenance(maintenance));
-    }
-    if let Some(statement) = parse_sequence(parser, source)? {
-        return Ok(ParsedStatement::Sequence(statement));
+    if let Some(own) = OwnStatement::parse(parser, source)? {
+        return Ok(ParsedStatement::Own(own));
     }
     parser
         .parse_statement()

@@ -4,7 +4,8 @@ use engine::{DataType, Database, Value};
 
 use super::Point;
 use crate::names::tables::Tables;
-use crate::parsing::parse::{ParsedStatement, parse};
+use crate::parsing::ParsedStatement;
+use crate::parsing::parse::parse;
 use crate::session::{Session, SessionOptions};
 use crate::syntax::source::Source;
 use crate::{Outcome, text_value};

@@ -20,7 +20,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
-use crate::parsing::parse::ParsedStatement;
+use crate::parsing::ParsedStatement;
 use crate::semantics::spelling::array_literals::item_type;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;

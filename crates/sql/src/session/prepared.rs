@@ -6,7 +6,7 @@ use engine::DataType;
 
 use super::substitute;
 use crate::names::tables::Tables;
-use crate::parsing::parse::ParsedStatement;
+use crate::parsing::ParsedStatement;
 use crate::point::Point;
 use crate::syntax::stack;
 
@@ -83,7 +83,11 @@ impl PreparedStatement {
 
     /// Whether it begins, ends or divides transactions, or does what no transaction can take back.
     pub fn is_control(&self) -> bool {
-        matches!(self.parsed, ParsedStatement::Control(_) | ParsedStatement::Maintenance(_))
+        match &self.parsed {
+            ParsedStatement::Control(_) => true,
+            ParsedStatement::Own(own) => own.is_final(),
+            _ => false,
+        }
     }
 
     /// Whether it is a query, whose rows can be given out bit by bit.

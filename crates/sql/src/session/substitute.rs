@@ -12,7 +12,7 @@ use engine::{DataType, Value};
 
 use super::infer::{may_go_on, number_of};
 use crate::error::{Result, SqlError};
-use crate::parsing::parse::ParsedStatement;
+use crate::parsing::ParsedStatement;
 use crate::syntax::visit::limit_and_offset;
 use crate::syntax::walk::WalkMut;
 use crate::values::types::sql_type;

@@ -18,3 +18,59 @@ pub(crate) mod set;
 pub(crate) mod set_config;
 pub(crate) mod vacuum;
 pub(crate) mod values_list;
+
+use datafusion::sql::sqlparser::ast::Statement;
+
+use crate::error::{Result, SqlError};
+use crate::parsing::OwnStatement;
+use crate::session::Session;
+use crate::state::outcome::{Command, Outcome};
+use crate::syntax::source::Source;
+use copy::input::CopyInput;
+
+/// Runs a statement of our own syntax.
+pub(crate) fn run_own(
+    session: &mut Session,
+    own: OwnStatement,
+    source: &Source,
+    input: &mut dyn CopyInput,
+) -> Result<Outcome> {
+    match own {
+        OwnStatement::Copy(statement) => copy::run(session, statement, source, input),
+        OwnStatement::AlterDatabase(alter) => Ok(set::alter_database(session, &alter)?.into()),
+        OwnStatement::Maintenance(asked) => {
+            Ok(vacuum::answer(&asked, &session.tables, session.block.is_some())?.into())
+        }
+        OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
+    }
+}
+
+/// Runs a statement of the library's syntax that is no query.
+pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) -> Result<Outcome> {
+    match statement {
+        Statement::Insert(statement) => Ok(insert::run(session, &statement, source)?.into()),
+        Statement::Update(statement) => Ok(change::update(session, &statement, source)?.into()),
+        Statement::Delete(statement) => Ok(change::delete(session, &statement, source)?.into()),
+        Statement::Set(set) => Ok(session.set(&set)?.into()),
+        Statement::Reset(reset) => {
+            let change = session.settings.reset(&reset.reset)?;
+            session.finish_set(change)?;
+            Ok(Command::new("RESET").into())
+        }
+        Statement::ShowVariable { variable } => Ok(Outcome::Rows(session.show(&variable)?)),
+        Statement::CreateTable(create) if create.query.is_some() => Ok(create_as::run(session, create, source)?.into()),
+        Statement::CreateTable(create) => Ok(ddl::create_table(session, &create, source)?.into()),
+        Statement::CreateIndex(create) => Ok(indexes::create(session, &create, source)?.into()),
+        Statement::AlterTable(alter) => Ok(alter_table::run(session, &alter, source)?.into()),
+        Statement::Drop { .. } => Ok(ddl::drop(session, &statement, source)?.into()),
+        Statement::Truncate(truncate) => Ok(ddl::truncate(session, &truncate, source)?.into()),
+        other => Err(SqlError::unsupported(command_of(&other))),
+    }
+}
+
+/// The words with which a statement that has no place here starts.
+fn command_of(statement: &Statement) -> String {
+    let text = statement.to_string();
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    words.join(" ").trim_end_matches(['(', ';', ',']).to_uppercase()
+}

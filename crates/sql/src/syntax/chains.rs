@@ -164,7 +164,8 @@ pub(crate) fn balanced<T>(mut row: Vec<T>, join: &impl Fn(T, T) -> T) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parsing::parse::{ParsedStatement, parse};
+    use crate::parsing::ParsedStatement;
+    use crate::parsing::parse::parse;
 
     fn balance_text(text: &str) -> (String, usize) {
         let Ok(ParsedStatement::Statement(mut statement)) = parse(text) else { panic!("{text} is no statement") };

@@ -311,7 +311,8 @@ mod tests {
 
     use super::*;
     use crate::interrupt::cancel::{Reason, Token as StopToken};
-    use crate::parsing::parse::{ParsedStatement, parse};
+    use crate::parsing::ParsedStatement;
+    use crate::parsing::parse::parse;
 
     fn refused(text: &str) -> Option<&'static str> {
         let checked = parse(text).and_then(|parsed| match parsed {
