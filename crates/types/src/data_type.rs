@@ -101,11 +101,13 @@ impl DataType {
     }
 
     /// Whether its values are no text, and Arrow has them as text.
+    #[inline]
     pub fn travels_as_text(self) -> bool {
         self == DataType::Uuid
     }
 
     /// Whether its values are whole numbers of a fixed width.
+    #[inline]
     pub fn is_integer(self) -> bool {
         matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
     }
