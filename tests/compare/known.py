@@ -6,6 +6,8 @@ KNOWN = [
     ("accepted|code", r"42804 could not determine polymorphic type", r"", "an untyped text is taken for a text"),
     ("accepted|code", r"PostgreSQL (fails with )?42601 syntax error", r"",
      "comparisons in a row are read from the left, where PostgreSQL wants parentheses"),
+    ("rows", r"", r"\b(a?sin|a?cos|a?tan|cot)d?\(.*\b(sum|avg|var|stddev|corr|covar|regr)",
+     "the last digits of a sum of floats depend on the order of its rows, and an angle of many turns magnifies them"),
     ("rows|tag", r"", r"atan2d?\(", "a float that is computed is never negative zero, whose angle is another"),
 ]
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Constraint, Constraints};
+use datafusion::common::{Constraint, Constraints, DFSchema};
 use datafusion::error::Result;
+use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExecBuilder;
 use engine::{Table, Test, Value};
 
 use crate::access::conditions::{equality, test};
@@ -100,6 +102,48 @@ impl EngineTable {
         tests.retain(|test| !is_found_by(test));
         (ScanSource::Key(key), tests)
     }
+
+    /// What the scan does with a condition.
+    fn answer(&self, filter: &Expr) -> TableProviderFilterPushDown {
+        match test(filter, self.table.schema()) {
+            Some(_) => TableProviderFilterPushDown::Exact,
+            // The scan does not test it, and may look where it can hold.
+            None if self.rids.is_none() && index_path::is_of_use(&self.table, filter) => {
+                TableProviderFilterPushDown::Inexact
+            }
+            None => TableProviderFilterPushDown::Unsupported,
+        }
+    }
+
+    fn scan_of(&self, columns: Vec<usize>, filters: &[Expr]) -> Result<Arc<dyn ExecutionPlan>> {
+        let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
+        let (source, tests) = self.source(tests, filters);
+        let schema = Arc::new(self.schema.project(&columns)?);
+        Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, tests, columns, schema)))
+    }
+
+    /// A scan and the test of a condition that it does not know. The planner has simplified one that it did know, and that
+    /// nothing above tests: `id IS NULL` of a key is false, once the join around it keeps no rows without a partner.
+    fn filtered(
+        &self,
+        condition: &Expr,
+        session: &dyn Session,
+        columns: Vec<usize>,
+        filters: &[Expr],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let kept: Vec<usize> = (0..columns.len()).collect();
+        let mut read = columns;
+        for column in condition.column_refs() {
+            let at = self.schema.index_of(column.name())?;
+            if !read.contains(&at) {
+                read.push(at);
+            }
+        }
+        let scan = self.scan_of(read, filters)?;
+        let schema = DFSchema::try_from(scan.schema())?;
+        let predicate = session.create_physical_expr(condition.clone(), &schema)?;
+        Ok(Arc::new(FilterExecBuilder::new(predicate, scan).apply_projection(Some(kept))?.build()?))
+    }
 }
 
 #[async_trait]
@@ -118,7 +162,7 @@ impl TableProvider for EngineTable {
 
     async fn scan(
         &self,
-        _: &dyn Session,
+        session: &dyn Session,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         _: Option<usize>,
@@ -126,21 +170,15 @@ impl TableProvider for EngineTable {
         interrupt::check_plan()?;
         let all = (0..self.schema.fields().len()).collect();
         let columns = projection.cloned().unwrap_or(all);
-        let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
-        let (source, tests) = self.source(tests, filters);
-        let schema = Arc::new(self.schema.project(&columns)?);
-        Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, tests, columns, schema)))
+        let became_others =
+            filters.iter().filter(|filter| self.answer(filter) == TableProviderFilterPushDown::Unsupported);
+        match conjunction(became_others.cloned()) {
+            None => self.scan_of(columns, filters),
+            Some(condition) => self.filtered(&condition, session, columns, filters),
+        }
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let answer = |filter: &&Expr| match test(filter, self.table.schema()) {
-            Some(_) => TableProviderFilterPushDown::Exact,
-            // The scan does not test it, and may look where it can hold.
-            None if self.rids.is_none() && index_path::is_of_use(&self.table, filter) => {
-                TableProviderFilterPushDown::Inexact
-            }
-            None => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(answer).collect())
+        Ok(filters.iter().map(|filter| self.answer(filter)).collect())
     }
 }

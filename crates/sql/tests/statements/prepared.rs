@@ -153,6 +153,7 @@ fn columns_of_an_answer_tell_the_tables_they_come_from() {
             vec![none((5 << 16 | 1) + 4), none(7), none(24), none(-1)],
         ),
         ("SELECT row_number() OVER (ORDER BY id), v FROM t", vec![none(-1), v]),
+        ("SELECT CASE WHEN true THEN v::text ELSE 'x' END FROM t", vec![none(-1)]),
     ] {
         assert_eq!(origins(text), expected, "{text}");
     }

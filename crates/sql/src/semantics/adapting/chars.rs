@@ -165,6 +165,10 @@ fn chosen(mut case: Case, schema: &DFSchema) -> Expr {
             }
         }
     }
+    // Where the planner takes one branch for all, its type is that of the whole.
+    case.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut case.else_expr).for_each(|result| {
+        **result = told_as_text(std::mem::replace(result, lit(false)), schema);
+    });
     let mut results: Vec<&Expr> = case.else_expr.iter().map(AsRef::as_ref).collect();
     results.extend(case.when_then_expr.iter().map(|(_, then)| then.as_ref()));
     let Some(to) = common(&results, schema) else { return Expr::Case(case) };
@@ -178,6 +182,7 @@ fn chosen(mut case: Case, schema: &DFSchema) -> Expr {
 fn function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
     match call.name() {
         "coalesce" | "greatest" | "least" => {
+            all_told_as_text(&mut call.args, schema);
             let Some(to) = common(&call.args.iter().collect::<Vec<_>>(), schema) else {
                 return Ok(Expr::ScalarFunction(call));
             };

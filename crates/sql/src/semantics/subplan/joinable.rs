@@ -96,13 +96,23 @@ fn has_subquery(expr: &Expr) -> Result<bool> {
     expr.has(|expr| Ok(subquery_of(expr).is_some()))
 }
 
-/// Whether a condition sets an expression of the outer query equal to one of the subquery.
+/// Whether a condition sets an expression of the outer query equal to a column of the subquery: by others the library can't
+/// group, and would look for the column where its name is another.
 fn is_equality(condition: &Expr) -> bool {
     match condition {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
             let (outer, inner) = if left.contains_outer() { (left, right) } else { (right, left) };
-            !inner.contains_outer() && outer.column_refs().is_empty() && !inner.column_refs().is_empty()
+            outer.column_refs().is_empty() && is_column(inner)
         }
+        _ => false,
+    }
+}
+
+/// Whether an expression is a column, or a cast of one.
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Cast(cast) => matches!(*cast.expr, Expr::Column(_)),
         _ => false,
     }
 }
