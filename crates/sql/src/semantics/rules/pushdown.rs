@@ -1,13 +1,14 @@
 //! Keeps conditions where they belong: above aggregates that have a row even where there is none below them, and above
-//! joins of columns with the same name.
+//! joins of columns with the same name; and has their constants in one form, by which the library tells them apart.
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan};
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_join::EliminateJoin;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
@@ -141,8 +142,47 @@ impl OptimizerRule for CarefulPushDown {
         if let LogicalPlan::Filter(inner) = filter.input.as_ref() {
             return self.rewrite(one_filter(filter, inner)?, config);
         }
-        if has_empty_group(&filter.input) { Ok(Transformed::no(plan)) } else { self.0.rewrite(plan, config) }
+        if has_empty_group(&filter.input) {
+            return Ok(Transformed::no(plan));
+        }
+        match plainly_compared(filter)? {
+            Some(plain) => self.0.rewrite(plain, config).map(|done| Transformed::yes(done.data)),
+            None => self.0.rewrite(plan, config),
+        }
     }
+}
+
+/// A filter whose conditions have their constants on the right, without metadata, zeros without a sign. The library takes
+/// `5 = k` and `k = 5` for two values of which `k` can be but one, and of `k >= 5` and `5 < k` it may drop the second.
+fn plainly_compared(filter: &Filter) -> Result<Option<LogicalPlan>> {
+    let conditions = split_conjunction(&filter.predicate);
+    let plain: Vec<Option<Expr>> = conditions.iter().map(|condition| plain(condition)).collect();
+    if plain.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let conditions = plain.into_iter().zip(conditions).map(|(plain, old)| plain.unwrap_or_else(|| old.clone()));
+    let Some(condition) = conjunction(conditions) else { return Ok(None) };
+    Filter::try_new(condition, filter.input.clone()).map(|filter| Some(LogicalPlan::Filter(filter)))
+}
+
+/// A comparison of a column with a constant in this form, if it is not in it.
+fn plain(condition: &Expr) -> Option<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return None };
+    let (column, op, value, metadata) = match (left.as_ref(), right.as_ref()) {
+        (Expr::Literal(value, metadata), Expr::Column(_)) => (right, op.swap()?, value, metadata),
+        (Expr::Column(_), Expr::Literal(value, metadata)) => (left, *op, value, metadata),
+        _ => return None,
+    };
+    let unsigned = match value {
+        ScalarValue::Float64(Some(zero)) if *zero == 0.0 => ScalarValue::Float64(Some(0.0)),
+        ScalarValue::Float32(Some(zero)) if *zero == 0.0 => ScalarValue::Float32(Some(0.0)),
+        other => other.clone(),
+    };
+    if std::ptr::eq(column, left) && metadata.is_none() && unsigned == *value {
+        return None;
+    }
+    let value = Box::new(Expr::Literal(unsigned, None));
+    Some(Expr::BinaryExpr(BinaryExpr { left: column.clone(), op, right: value }))
 }
 
 /// A filter above another as one, which asks the conditions of the inner one first.
