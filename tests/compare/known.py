@@ -16,7 +16,7 @@ OF_VALUES = r"(?:PostgreSQL fails with )?(22003|22004|22008|22012|22023|2201[BEF
 # PostgreSQL's manual (4.2.14) leaves open in what order the parts of an expression are worked out, and whether those are that
 # decide nothing. So what fails on one side only is no finding as long as the smallest statement that shows it has one of these.
 DECIDES = (r"\b(CASE|AND|OR|IN|ANY|ALL|SOME|EXISTS|JOIN|LATERAL|LIMIT|OFFSET|FETCH|UNION|INTERSECT|EXCEPT|OVER|HAVING|FILTER|ROW|nullif)\b"
-           r"|, t\d|\((SELECT|VALUES)\b|\) [<>=]+ \(|NULL::")
+           r"|, t\d|WHERE false|\((SELECT|VALUES)\b|\) [<>=]+ \(|NULL::")
 LEFT_OPEN = "an operand that decides no row is worked out on one side only"
 
 

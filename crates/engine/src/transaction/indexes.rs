@@ -161,9 +161,10 @@ impl Transaction {
     fn add_index(&mut self, data: &Arc<TableData>, kept: KeptIndex) -> Result<Arc<IndexData>> {
         let index = Arc::new(IndexData::new(data.schema(), kept.clone(), Some(self.id()))?);
         index.compile(data.schema(), self.anchor.core.expressions())?;
-        self.note_step(CatalogStep::IndexMade(data.clone(), index.clone()));
-        data.indexes.add(index.clone());
         debug_assert_eq!(index.kept(), kept, "invariant 8: the index would be another one after a crash");
+        self.note_step(CatalogStep::IndexMade(data.clone(), index.clone()));
+        // From here on writers enter keys, and may change some.
+        data.indexes.add(index.clone());
         self.log_catalog(|redo| redo::put_create_index(redo, data.id, &kept))?;
         Ok(index)
     }

@@ -11,6 +11,7 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan};
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_join::EliminateJoin;
+use datafusion::optimizer::propagate_empty_relation::PropagateEmptyRelation;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -25,6 +26,7 @@ use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
 use super::offsets::OffsetsInOrder;
 use super::plain_inputs::PlainInputs;
+use super::unions::EmptyParts;
 use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::access::totals::AggregateScans;
@@ -34,6 +36,7 @@ use crate::syntax::walk::WalkTree;
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<dyn OptimizerRule + Send + Sync>,
+        "propagate_empty_relation" => Arc::new(EmptyParts(PropagateEmptyRelation::new())),
         "eliminate_cross_join" => Arc::new(FewCrossJoins(EliminateCrossJoin::new())),
         "eliminate_join" => Arc::new(CarefulJoins(EliminateJoin::new())),
         _ => rule,
