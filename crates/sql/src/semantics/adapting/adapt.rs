@@ -46,9 +46,7 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::LtEq
             | BinaryOperator::Gt
             | BinaryOperator::GtEq => {
-                let (left, right) = (adapt(left, &right, schema)?, right);
-                let right = adapt(right, &left, schema)?;
-                let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
+                let (left, right) = compared(left, right, schema)?;
                 let (left, right) = (*left, *right);
                 match lists::order(&op) {
                     Some(order) if is_array(&left, schema) && is_array(&right, schema) => {
@@ -59,9 +57,7 @@ impl ExprPlanner for LiteralPlanner {
             }
             BinaryOperator::Custom(name) if name == DISTINCT || name == NOT_DISTINCT => {
                 let op = if name == DISTINCT { Operator::IsDistinctFrom } else { Operator::IsNotDistinctFrom };
-                let (left, right) = (adapt(left, &right, schema)?, right);
-                let right = adapt(right, &left, schema)?;
-                let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
+                let (left, right) = compared(left, right, schema)?;
                 return Ok(PlannerResult::Planned(Expr::BinaryExpr(BinaryExpr { left, op, right })));
             }
             BinaryOperator::Plus
@@ -130,6 +126,13 @@ impl ExprPlanner for LiteralPlanner {
         let pattern = args.remove(1);
         Ok(PlannerResult::Planned(regexp::substring(args.remove(0), pattern)))
     }
+}
+
+/// The operands of a comparison: a literal without a type has that of the other one, numerics have one width.
+fn compared(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Box<Expr>, Box<Expr>)> {
+    let left = adapt(left, &right, schema)?;
+    let right = adapt(right, &left, schema)?;
+    Ok(mixed::of_one_width(Box::new(left), Box::new(right), schema))
 }
 
 /// Adapts the literals of `IN` and `BETWEEN`, and gives casts between text and other types PostgreSQL's syntax.
