@@ -120,6 +120,11 @@ impl TransactionTable {
         slot.description.store(description, Relaxed);
     }
 
+    /// Changes what [`describe`](Self::describe) noted, but for when the transaction began.
+    pub fn describe_anew(&self, handle: &Handle, description: u64) {
+        self.slots[handle.slot].description.store(description, Relaxed);
+    }
+
     /// The transactions that run now. Each is told of as it was at some moment of the call.
     pub fn list(&self) -> Vec<RunningTransaction> {
         self.slots.iter().filter_map(|slot| self.look_at(slot)).collect()

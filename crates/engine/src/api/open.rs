@@ -8,6 +8,7 @@ use durability::{Device, Log};
 use parking_lot::Mutex;
 use types::{Snapshot, Timestamp};
 
+use crate::background::deferred::Deferred;
 use crate::background::merger::{self, MergePool};
 use crate::database::handle::{Anchors, Database};
 use crate::database::shared::DatabaseState;
@@ -103,6 +104,7 @@ impl Database {
         let (log, checkpointer) = disk.unzip();
         Database {
             shared: Anchors::new(DatabaseState {
+                deferred: Deferred::default(),
                 merges,
                 core,
                 checkpointer,

@@ -89,6 +89,10 @@ impl Database {
             }
             Err(error) => {
                 let (is_retryable, lost) = transaction.loss();
+                // The next try would meet what this one wrote.
+                if is_retryable {
+                    transaction.undo_at_once();
+                }
                 transaction.rollback();
                 Attempt { result: Err(error), is_retryable, lost }
             }

@@ -6,7 +6,9 @@ use types::Rid;
 
 use crate::database::handle::Database;
 use crate::state::catalog::is_no_row;
-use crate::transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts, isolation_of, party};
+use crate::transaction::running::{
+    Party, RowWait, RunningState, RunningTransaction, WaitCounts, is_read_only, is_rolled_back, isolation_of, party,
+};
 
 impl Database {
     /// The transactions and views in use now, oldest first; views that live for one read only do not tell their age.
@@ -17,8 +19,9 @@ impl Database {
         let running = core.transactions.0.list().into_iter().map(|running| RunningTransaction {
             id: running.id,
             isolation: isolation_of(running.description),
-            read_only: running.description & 1 == 1 || running.description == 0,
+            read_only: is_read_only(running.description),
             state: match running.state {
+                TransactionState::Active if is_rolled_back(running.description) => RunningState::Ended,
                 TransactionState::Active => RunningState::Active,
                 TransactionState::Prepared(_) => RunningState::Prepared,
                 TransactionState::Committed(_) | TransactionState::Aborted | TransactionState::Released => {

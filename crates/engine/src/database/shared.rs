@@ -6,6 +6,7 @@ use std::time::Instant;
 use durability::Log;
 use parking_lot::Mutex;
 
+use crate::background::deferred::Deferred;
 use crate::background::merger::MergePool;
 use crate::disk::archive::Archiver;
 use crate::disk::checkpoint::Checkpointer;
@@ -13,7 +14,9 @@ use crate::state::core::Core;
 
 /// The state that all handles of a database share.
 pub(crate) struct DatabaseState {
-    // Dropped first: the merge threads end before the log is closed.
+    // Dropped first: what is left to it is done before the database is closed.
+    pub(crate) deferred: Deferred,
+    // Dropped before the rest: the merge threads end before the log is closed.
     pub(crate) merges: MergePool,
     pub(crate) core: Arc<Core>,
     /// Dropped before the log as well.

@@ -15,7 +15,7 @@
 //! frame: no other transaction waits for this one's timestamp while the log waits for the disk. So the order of
 //! visibility is the order of the log.
 use durability::{CommitLocation, CommitMode, Dependencies, Reservation};
-use types::{StartTime, Timestamp};
+use types::Timestamp;
 
 use super::Transaction;
 use crate::background::merger;
@@ -188,7 +188,8 @@ impl Transaction {
         LogPlace { partition: self.log_partition.unwrap_or_else(partition), mode }
     }
 
-    /// Rolls back everything that the transaction wrote.
+    /// Rolls back everything that the transaction wrote. Nobody sees any of it any more; after very many rows its keys are taken
+    /// out of the indexes in the background, and those that need these keys wait for that.
     pub fn rollback(self) {
         drop(self);
     }
@@ -197,22 +198,9 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         redo::give_back(std::mem::take(&mut self.redo));
-        if self.handle.is_none() {
-            return;
+        if self.handle.is_some() {
+            self.undo();
         }
-        self.forget_keys(0);
-        self.unlock(0, 0);
-        if self.catalog.is_some() {
-            self.take_catalog_back(0);
-        }
-        if let Some(handle) = &self.handle {
-            self.anchor.core.transactions.0.abort(handle);
-        }
-        self.stamp_versions(0, StartTime::TOMBSTONE);
-        if let Some(log) = self.anchor.log.as_ref().filter(|_| self.redo_in_log > 0) {
-            log.append_abort(self.log_place().partition, self.id().number());
-        }
-        self.leave();
     }
 }
 

@@ -18,6 +18,7 @@ use types::{Rid, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use super::Transaction;
 use super::notes::{LockedRow, Lost};
+use super::running::is_rolled_back;
 use crate::database::handle::Anchor;
 use crate::database::shared::DatabaseState;
 use crate::error::{Error, Result};
@@ -71,10 +72,12 @@ impl Transaction {
         self.transactions().0.clear_interrupt(self.handle());
     }
 
-    /// Waits for a row that another transaction has written under READ COMMITTED; loses it at higher levels.
+    /// Waits for a row that another transaction has written, under READ COMMITTED or if that one is rolled back already;
+    /// else loses it.
     pub(super) fn wait_or_lose<T>(&mut self, data: &Arc<TableData>, rid: Rid, owner: TxnId) -> Result<LockAttempt<T>> {
         debug_assert_ne!(owner, self.id(), "a transaction is not in its own way");
-        if self.options.isolation == Isolation::ReadCommitted {
+        let is_given_up = || self.transactions().0.description(owner).is_some_and(is_rolled_back);
+        if self.options.isolation == Isolation::ReadCommitted || is_given_up() {
             return Ok(LockAttempt::Held(rid, owner, Obstacle::Version));
         }
         self.lost = Some(Lost { data: data.clone(), rid, owner });

@@ -23,6 +23,7 @@
 //! | `savepoint` | taking back a part |
 //! | `stamp` | the Start Times of what it writes |
 //! | `commit` | the commit, step by step, and the rollback |
+//! | `undo` | taking back all |
 //! | `depend`, `seen` | what a partition commit depends on |
 //! | `notes`, `noting` | what it notes of its work |
 //!
@@ -69,6 +70,7 @@ pub(crate) mod sequence;
 mod sequences;
 mod stamp;
 mod tables;
+mod undo;
 mod write;
 
 pub use locks::Interrupter;

@@ -63,7 +63,11 @@ pub enum Party {
 
 /// Where in a description the number of the session stands, and the rest.
 const SESSION_SHIFT: u32 = 32;
-const REST: u64 = (1 << SESSION_SHIFT) - 1;
+const READ_ONLY: u64 = 1;
+const ISOLATION_SHIFT: u32 = 1;
+const ISOLATION: u64 = 3 << ISOLATION_SHIFT;
+/// Its caller has been told that it is rolled back, and what it wrote is still to be taken back.
+const ROLLED_BACK: u64 = 1 << 3;
 
 /// The bits of a transaction's description in the transaction table; 0 for a view.
 pub(crate) fn description(options: &TransactionOptions) -> u64 {
@@ -73,14 +77,30 @@ pub(crate) fn description(options: &TransactionOptions) -> u64 {
         Isolation::Snapshot => 2,
         Isolation::Serializable => 3,
     };
-    let description = session << SESSION_SHIFT | isolation << 1 | u64::from(options.read_only);
+    let description =
+        session << SESSION_SHIFT | isolation << ISOLATION_SHIFT | if options.read_only { READ_ONLY } else { 0 };
     debug_assert_eq!(isolation_of(description), Some(options.isolation), "it would be told as another level");
     description
 }
 
+/// The bits of a transaction that is rolled back and belongs to no session any more.
+pub(super) fn rolled_back(options: &TransactionOptions) -> u64 {
+    description(&TransactionOptions { session: None, ..*options }) | ROLLED_BACK
+}
+
+/// Whether a transaction that runs is rolled back, as its caller was told.
+pub(crate) fn is_rolled_back(description: u64) -> bool {
+    description & ROLLED_BACK != 0
+}
+
+/// Whether a description is of one that refuses to write, as views do.
+pub(crate) fn is_read_only(description: u64) -> bool {
+    description & READ_ONLY != 0 || description == 0
+}
+
 /// The isolation level in a description; none for a view.
 pub(crate) fn isolation_of(description: u64) -> Option<Isolation> {
-    match (description & REST) >> 1 {
+    match (description & ISOLATION) >> ISOLATION_SHIFT {
         1 => Some(Isolation::ReadCommitted),
         2 => Some(Isolation::Snapshot),
         3 => Some(Isolation::Serializable),

@@ -6,7 +6,7 @@
 use types::StartTime;
 
 use super::Transaction;
-use super::notes::{Marks, Savepoint, WrittenRecords, neighbours};
+use super::notes::{Marks, Savepoint};
 use crate::disk::redo;
 use crate::error::{Error, Result};
 
@@ -124,30 +124,6 @@ impl Transaction {
         }
         for (table, rid, strength) in self.shared.drain(shared..) {
             self.tables[table as usize].share_locks.leave(rid, id, strength);
-        }
-    }
-
-    /// Takes the keys of records inserted from this place in the list on out of the index; no other transaction
-    /// ever saw them.
-    pub(super) fn forget_keys(&self, from: usize) {
-        let own = self.newest();
-        for written in &self.written[from..] {
-            let WrittenRecords::Inserts { table, first, count } = written else { continue };
-            let data = &self.tables[*table as usize];
-            let indexes = data.indexes.all();
-            for rid in neighbours(*first, *count) {
-                // Where the own records are nothing is evicted.
-                if let Some(primary_key) = &data.primary_key
-                    && let Ok(Some(key)) =
-                        data.storage.read(own, rid, &primary_key.columns, |cells| primary_key.key(cells))
-                {
-                    primary_key.remove(&key, rid);
-                }
-                for index in &indexes {
-                    let key = data.storage.read(own, rid, index.columns(), |cells| index.key(cells));
-                    key.ok().flatten().flatten().into_iter().for_each(|key| index.entries.remove(&key, rid));
-                }
-            }
         }
     }
 }

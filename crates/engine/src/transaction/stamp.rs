@@ -4,11 +4,12 @@
 //! commit puts its timestamp there, a rollback a tombstone: in the order in which all was written, as the list of notes has it.
 use std::sync::Arc;
 
-use types::{Command, StartTime};
+use types::{Command, StartTime, TxnId};
 
 use super::Transaction;
 use super::notes::{WrittenRecords, neighbours};
 use crate::error::{Error, Result};
+use crate::state::table_data::TableData;
 
 impl Transaction {
     /// The Start Time of what is written now. What views that are still open see must not change, so a new command begins
@@ -32,20 +33,25 @@ impl Transaction {
 
     /// Writes an outcome to the Start Times of what it wrote, from this place in the list on.
     pub(super) fn stamp_versions(&self, from: usize, stamp: u64) {
-        debug_assert!(
-            matches!(StartTime::from_word(stamp), StartTime::Committed(_) | StartTime::Tombstone),
-            "invariant 1: {stamp:#x} is no outcome"
-        );
-        let (id, guard) = (self.id(), sync::pin());
-        for written in &self.written[from..] {
-            match *written {
-                WrittenRecords::Inserts { table, first, count } => {
-                    let storage = &self.tables[table as usize].storage;
-                    neighbours(first, count).for_each(|rid| storage.stamp_insert(&guard, rid, id, stamp));
-                }
-                WrittenRecords::Versions { table, rid, appended } => {
-                    self.tables[table as usize].storage.stamp_versions(&guard, rid, appended, id, stamp);
-                }
+        stamp_records(&self.tables, &self.written[from..], self.id(), stamp);
+    }
+}
+
+/// Writes an outcome to the Start Times of records that the transaction `id` wrote to these tables.
+pub(super) fn stamp_records(tables: &[Arc<TableData>], written: &[WrittenRecords], id: TxnId, stamp: u64) {
+    debug_assert!(
+        matches!(StartTime::from_word(stamp), StartTime::Committed(_) | StartTime::Tombstone),
+        "invariant 1: {stamp:#x} is no outcome"
+    );
+    let guard = sync::pin();
+    for written in written {
+        match *written {
+            WrittenRecords::Inserts { table, first, count } => {
+                let storage = &tables[table as usize].storage;
+                neighbours(first, count).for_each(|rid| storage.stamp_insert(&guard, rid, id, stamp));
+            }
+            WrittenRecords::Versions { table, rid, appended } => {
+                tables[table as usize].storage.stamp_versions(&guard, rid, appended, id, stamp);
             }
         }
     }

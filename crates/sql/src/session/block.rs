@@ -4,8 +4,8 @@
 //! it shall be, and a block that has done nothing holds nothing.
 //!
 //! A statement that fails undoes what was written since the newest savepoint, and the block takes nothing but
-//! `ROLLBACK TO` or its end. Without a savepoint the whole transaction is rolled back at once: nobody waits for its
-//! locks until the session says `ROLLBACK`.
+//! `ROLLBACK TO` or its end. Where that is long it is left to these, so that the answer is not late. Without a savepoint
+//! the whole transaction is rolled back at once: nobody waits for its locks until the session says `ROLLBACK`.
 use std::sync::Arc;
 
 use engine::{Database, Durability, Savepoint, SessionNumber, Transaction, TransactionOptions};
@@ -101,7 +101,7 @@ impl Block {
         let depth = self.savepoints.len();
         self.close_queries(|query| query.depth >= depth);
         if let (Some(newest), Some(transaction)) = (self.savepoints.last(), &mut self.transaction)
-            && transaction.rollback_to(newest.savepoint).is_ok()
+            && (transaction.is_long_since(newest.savepoint) || transaction.rollback_to(newest.savepoint).is_ok())
         {
             return;
         }
