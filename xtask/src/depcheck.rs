@@ -29,7 +29,7 @@ const fn room(name: &'static str, may_use: &'static [&'static str], tests_may_us
 }
 
 /// The allowed edges. Whatever is not here is forbidden.
-const ROOMS: [Room; 19] = [
+const ROOMS: [Room; 17] = [
     room("types", &[], &[]),
     room("sync", &["types"], &[]),
     room("latches", &["sync"], &[]),
@@ -42,11 +42,9 @@ const ROOMS: [Room; 19] = [
     room("sql", &["types", "engine"], &["durability"]),
     room("gpu", &[], &[]),
     room("server", &["types", "sql"], &["engine"]),
-    room("sim", &["types"], &[]),
-    room("lab", &["types", "sync", "latches", "index", "durability", "heap", "engine", "sql", "sim"], &[]),
+    room("lab", &["types", "sync", "latches", "index", "durability", "heap", "engine", "sql"], &[]),
     room("cli", &["engine", "sql", "server", "lab", "gpu"], &[]),
     room("lstore", &["engine", "sql", "server", "cli"], &["lab"]),
-    room("python", &["types", "engine", "sql"], &[]),
     room("testkit", &["types", "durability"], &[]),
     room("xtask", &[], &[]),
 ];
@@ -67,7 +65,7 @@ const DATABASE: [&str; 3] = ["engine", "sql", "server"];
 const HEAVY: &str = "datafusion";
 
 /// The crates that may contain unsafe code; all others forbid it in their root.
-const UNSAFE_FENCE: [&str; 7] = ["sync", "latches", "index", "lineage", "durability", "gpu", "python"];
+const UNSAFE_FENCE: [&str; 6] = ["sync", "latches", "index", "lineage", "durability", "gpu"];
 
 const LIST: &str = "xtask/src/depcheck.rs";
 
