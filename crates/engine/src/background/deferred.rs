@@ -56,7 +56,8 @@ impl Worker {
         let work = move || {
             works.into_iter().for_each(|work| {
                 work();
-                left.fetch_sub(1, Ordering::Relaxed);
+                let before = left.fetch_sub(1, Ordering::Relaxed);
+                debug_assert!((1..=LEFT_MAX).contains(&before), "{before} pieces of work were left");
             });
         };
         let thread = std::thread::Builder::new().name("lstore-deferred".to_owned()).spawn(work).ok()?;

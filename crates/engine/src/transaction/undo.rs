@@ -21,7 +21,7 @@ use types::{StartTime, TxnId};
 
 use super::Transaction;
 use super::notes::{CatalogStep, Savepoint, WrittenRecords, neighbours};
-use super::running::rolled_back;
+use super::running::{is_rolled_back, rolled_back};
 use super::stamp::stamp_records;
 use crate::state::core::Core;
 use crate::state::table_data::TableData;
@@ -63,6 +63,10 @@ impl Transaction {
         self.void_redo();
         self.unlock(0, 0);
         self.take_catalog_back(0);
+        debug_assert!(
+            self.locked.is_empty() && self.shared.is_empty() && self.catalog.is_none(),
+            "locks or names outlive the transaction's caller"
+        );
         let Some(handle) = self.handle.take() else { return };
         self.transactions().0.describe_anew(&handle, rolled_back(&self.options));
         let rest =
@@ -110,6 +114,10 @@ struct Rest {
 impl Rest {
     fn take_back(self, core: &Core) {
         let Rest { handle, tables, written } = self;
+        debug_assert!(
+            core.transactions.0.description(handle.id()).is_some_and(is_rolled_back),
+            "invariant 4: {handle:?} is taken back while its caller may still commit it"
+        );
         forget_keys(&core.transactions, handle.id(), &tables, &written);
         core.transactions.0.abort(&handle);
         stamp_records(&tables, &written, handle.id(), StartTime::TOMBSTONE);
