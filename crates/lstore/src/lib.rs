@@ -69,3 +69,8 @@ pub use sql::{
     CancelHandle, Command, FileAccess, Notice, Outcome, PreparedStatement, Progress, Rows, Session, SessionOptions,
     SqlError, TransactionStatus, open, text_value,
 };
+
+/// Compiles README's example, so that it keeps up with the library.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct ReadmeExample;
