@@ -115,12 +115,12 @@ impl TransactionTable {
     /// of it, for [`list`](Self::list).
     #[inline]
     pub fn describe(&self, handle: &Handle, begun: u64, description: u64) {
-        let slot = &self.slots[handle.slot];
-        slot.begun.store(begun, Relaxed);
-        slot.description.store(description, Relaxed);
+        self.slots[handle.slot].begun.store(begun, Relaxed);
+        self.describe_anew(handle, description);
     }
 
     /// Changes what [`describe`](Self::describe) noted, but for when the transaction began.
+    #[inline]
     pub fn describe_anew(&self, handle: &Handle, description: u64) {
         self.slots[handle.slot].description.store(description, Relaxed);
     }

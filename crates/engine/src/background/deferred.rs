@@ -2,27 +2,22 @@
 //!
 //! The thread is started for the first piece. Closing the database waits for all of them. Where much is left already, or the
 //! system has no thread, callers do their work themselves; so what is left stays bounded.
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
-/// So many pieces may be left.
-const LEFT_MAX: usize = 8;
+/// So many pieces may wait beside the one that is done.
+const WAITING_MAX: usize = 7;
 
 type Work = Box<dyn FnOnce() + Send>;
 
 /// The work that is left, and the thread that does it; dropping this waits for both.
 #[derive(Default)]
-pub(crate) struct Deferred {
-    worker: Mutex<Option<Worker>>,
-    left: Arc<AtomicUsize>,
-}
+pub(crate) struct Deferred(Mutex<Option<Worker>>);
 
 struct Worker {
-    queue: Sender<Work>,
+    queue: SyncSender<Work>,
     thread: JoinHandle<()>,
 }
 
@@ -36,30 +31,21 @@ impl Deferred {
 
     /// Passes work to the thread; returns it if that can't be.
     fn leave(&self, work: Work) -> Option<Work> {
-        let mut worker = self.worker.lock();
-        if self.left.load(Ordering::Relaxed) >= LEFT_MAX {
-            return Some(work);
-        }
+        let mut worker = self.0.lock();
         if worker.is_none() {
-            *worker = Worker::start(&self.left);
+            *worker = Worker::start();
         }
         let Some(Worker { queue, .. }) = &*worker else { return Some(work) };
-        self.left.fetch_add(1, Ordering::Relaxed);
-        queue.send(work).err().map(|unsent| unsent.0)
+        let refused = queue.try_send(work).err()?;
+        let (TrySendError::Full(work) | TrySendError::Disconnected(work)) = refused;
+        Some(work)
     }
 }
 
 impl Worker {
-    fn start(left: &Arc<AtomicUsize>) -> Option<Worker> {
-        let (queue, works) = mpsc::channel::<Work>();
-        let left = left.clone();
-        let work = move || {
-            works.into_iter().for_each(|work| {
-                work();
-                let before = left.fetch_sub(1, Ordering::Relaxed);
-                debug_assert!((1..=LEFT_MAX).contains(&before), "{before} pieces of work were left");
-            });
-        };
+    fn start() -> Option<Worker> {
+        let (queue, works) = mpsc::sync_channel::<Work>(WAITING_MAX);
+        let work = move || works.into_iter().for_each(|work| work());
         let thread = std::thread::Builder::new().name("lstore-deferred".to_owned()).spawn(work).ok()?;
         Some(Worker { queue, thread })
     }
@@ -67,7 +53,7 @@ impl Worker {
 
 impl Drop for Deferred {
     fn drop(&mut self) {
-        if let Some(Worker { queue, thread }) = self.worker.get_mut().take() {
+        if let Some(Worker { queue, thread }) = self.0.get_mut().take() {
             drop(queue);
             // A panic of the thread was printed when it happened; closing goes on without it.
             let _ = thread.join();
@@ -77,17 +63,23 @@ impl Drop for Deferred {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
 
     #[test]
     fn all_work_is_done_in_its_order_before_the_end() {
+        let (begin, begun) = mpsc::channel();
         let (hold, held) = mpsc::channel();
         let done = Arc::new(Mutex::new(Vec::new()));
         let deferred = Deferred::default();
-        deferred.run(move || held.into_iter().for_each(|()| ()));
-        for n in 1..LEFT_MAX {
+        deferred.run(move || {
+            begin.send(()).unwrap();
+            held.into_iter().for_each(|()| ());
+        });
+        begun.recv().unwrap();
+        for n in 1..=WAITING_MAX {
             let done = done.clone();
             let work = move || {
                 // So long that an end which does not wait would be before it.
@@ -102,6 +94,6 @@ mod tests {
         assert_eq!(*done.lock(), [0], "the caller does what is too much");
         drop(hold);
         drop(deferred);
-        assert_eq!(*done.lock(), (0..LEFT_MAX).collect::<Vec<_>>());
+        assert_eq!(*done.lock(), (0..=WAITING_MAX).collect::<Vec<_>>());
     }
 }

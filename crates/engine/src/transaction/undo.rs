@@ -57,6 +57,7 @@ impl Transaction {
         self.transactions().0.abort(self.handle());
         self.stamp_versions(0, StartTime::TOMBSTONE);
         self.leave();
+        debug_assert!(self.handle.is_none(), "a transaction that is taken back would be taken back again");
     }
 
     fn undo_in_background(&mut self) {
@@ -165,9 +166,13 @@ mod tests {
     const OLD: i64 = -1;
     const KEY: i64 = 7;
 
-    fn table(db: &Database) -> Table {
+    fn schema() -> Schema {
         let columns = ["id", "n"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
-        let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+        Schema::new(columns, &["id"]).unwrap()
+    }
+
+    fn table(db: &Database) -> Table {
+        let table = db.create_table("t", schema()).unwrap();
         db.create_index("t", IndexDefinition::new("t_n", &[1]).using(IndexMethod::Btree)).unwrap();
         db.run(TransactionOptions::default(), |transaction| insert(transaction, &table, OLD)).unwrap();
         table
@@ -238,10 +243,8 @@ mod tests {
     #[test]
     fn the_name_of_a_table_whose_making_is_rolled_back_is_free_at_once() {
         let db = Database::in_memory();
-        let columns = ["id", "n"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
-        let schema = Schema::new(columns, &["id"]).unwrap();
         let mut transaction = db.begin().unwrap();
-        let made = transaction.create_table("t", schema).unwrap();
+        let made = transaction.create_table("t", schema()).unwrap();
         (0..=ROWS_AT_ONCE as i64).for_each(|id| insert(&mut transaction, &made, id).unwrap());
         let held = hold(&db);
         transaction.rollback();
