@@ -68,6 +68,7 @@ impl Transaction {
             self.locked.is_empty() && self.shared.is_empty() && self.catalog.is_none(),
             "locks or names outlive the transaction's caller"
         );
+        self.wake_waiters();
         let Some(handle) = self.handle.take() else { return };
         self.transactions().0.describe_anew(&handle, rolled_back(&self.options));
         let rest =
