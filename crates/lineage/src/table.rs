@@ -28,7 +28,7 @@ use crate::record::write::{Change, WriteError, Writer};
 use crate::scan::aggregate::Totals;
 use crate::scan::request::Projection;
 use crate::scan::request::Request;
-use crate::scan::statistics::{CollectedStatistics, TableStatistics};
+use crate::scan::statistics::{FoundColumns, MergedColumns, TableStatistics};
 use crate::value::cell::{Cell, value_of_cell};
 use crate::value::kept::{Horizon, Kept, KeptFrom};
 
@@ -63,6 +63,7 @@ pub struct Table {
     /// Held while a range is added.
     growing: Mutex<()>,
     merges: AtomicU64,
+    found_columns: FoundColumns,
     horizon: Horizon,
 }
 
@@ -86,6 +87,7 @@ impl Table {
             open: (0..options.workers.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             growing: Mutex::new(()),
             merges: AtomicU64::new(0),
+            found_columns: FoundColumns::default(),
             horizon: Horizon::new(),
         }
     }
@@ -500,7 +502,7 @@ impl Table {
         range.is_merge_claimed.store(false, Ordering::Relaxed);
         // What can't be read back stays as it is: it is counted, and told to the statement that needs it.
         let report = range.merge(outcomes, columns, kept).ok().flatten()?;
-        self.merges.fetch_add(1, Ordering::Relaxed);
+        self.merges.fetch_add(1, Ordering::Release);
         Some(report)
     }
 
@@ -548,9 +550,12 @@ impl Table {
 
     /// What the optimizer may know of the table.
     pub fn statistics(&self) -> TableStatistics {
-        let mut collected = CollectedStatistics::new(&self.schema);
-        (0..self.range_count()).for_each(|index| self.range(index).collect_statistics(&mut collected));
-        collected.finish()
+        let (ranges, guard) = (self.range_count(), sync::pin());
+        let all = || (0..ranges).map(|index| self.range(index));
+        let rows = all().map(|range| range.estimated_rows(&guard)).sum();
+        // Read first: a merge that ends meanwhile is looked at again.
+        let merges = self.merges.load(Ordering::Acquire);
+        self.found_columns.at(ranges, merges, || MergedColumns::of(&self.schema, all())).of_rows(rows)
     }
 
     /// How the base pages of a column are encoded, range by range; `None` for ranges that are not merged yet, and for rows.

@@ -50,7 +50,7 @@ impl Sketch {
     /// About how many distinct values were added.
     pub(crate) fn distinct(&self) -> u64 {
         let count = REGISTERS as f64;
-        let harmonic: f64 = self.registers.iter().map(|rank| 2f64.powi(-i32::from(*rank))).sum();
+        let harmonic: f64 = self.registers.iter().map(|rank| share_of_rank(*rank)).sum();
         let estimate = 0.7213 / (1.0 + 1.079 / count) * count * count / harmonic;
         let empty = self.registers.iter().filter(|rank| **rank == 0).count();
         // Few values leave registers empty, and the number of those says more.
@@ -59,9 +59,19 @@ impl Sketch {
     }
 }
 
+/// 2 to the power of minus `rank`, which is an exponent of a double without any digits.
+fn share_of_rank(rank: u8) -> f64 {
+    f64::from_bits((u64::from(f64::MAX_EXP as u32) - 1 - u64::from(rank)) << (f64::MANTISSA_DIGITS - 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_share_of_a_rank_is_a_power_of_a_half() {
+        (0..=RANK_MAX).for_each(|rank| assert_eq!(share_of_rank(rank), 0.5f64.powi(i32::from(rank))));
+    }
 
     #[test]
     fn estimates_are_within_a_tenth() {

@@ -100,11 +100,20 @@ impl Token {
         Reason::of(self.reason.load(Ordering::Acquire))
     }
 
-    /// An error if the statement is to stop.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether the statement is to stop. It is asked at every node of a statement and of a plan.
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
         #[cfg(test)]
         self.count_look();
-        self.reason().map_or(Ok(()), |reason| Err(reason.error()))
+        self.reason.load(Ordering::Acquire) != 0
+    }
+
+    /// An error if the statement is to stop.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.is_stopped() {
+            true => self.reason().map_or(Ok(()), |reason| Err(reason.error())),
+            false => Ok(()),
+        }
     }
 
     /// Has waits of a transaction end with the statement.

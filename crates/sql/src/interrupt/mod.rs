@@ -61,14 +61,29 @@ pub(crate) fn current() -> Arc<Token> {
     CURRENT.with_borrow(Option::clone).unwrap_or_default()
 }
 
+/// Whether the statement is to stop for which the thread works.
+#[inline]
+fn is_stopped() -> bool {
+    CURRENT.with_borrow(|token| token.as_ref().is_some_and(|token| token.is_stopped()))
+}
+
+/// The error of the statement for which the thread works.
+#[cold]
+fn stopped() -> Result<()> {
+    current().reason().map_or(Ok(()), |reason| Err(reason.error()))
+}
+
 /// An error if the statement is to stop for which the thread works.
 pub(crate) fn check() -> Result<()> {
-    CURRENT.with_borrow(|token| token.as_ref().map_or(Ok(()), |token| token.check()))
+    if is_stopped() { stopped() } else { Ok(()) }
 }
 
 /// An error of the planner if the statement is to stop for which the thread works.
 pub(crate) fn check_plan() -> PlanResult<()> {
-    check().map_err(|error| DataFusionError::External(Box::new(error)))
+    match is_stopped() {
+        true => stopped().map_err(|error| DataFusionError::External(Box::new(error))),
+        false => Ok(()),
+    }
 }
 
 /// Does what walks through a syntax tree, whose walks may end early once the statement is to stop. What is made of a part of
@@ -90,7 +105,7 @@ pub(crate) fn walking<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Whether a walk through a syntax tree is to end before it has seen all.
 pub(crate) fn ends_walks() -> bool {
-    MAY_END_WALKS.get() && check().is_err()
+    MAY_END_WALKS.get() && is_stopped()
 }
 
 /// A future whose every step works for the statement of this token.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::error::DataFusionError;
-use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::{SessionStateDefaults, TaskContext};
 use datafusion::logical_expr::Volatility;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
@@ -33,6 +33,7 @@ use crate::semantics::{
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
     UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, optimizer_rules, physical_rules,
 };
+use crate::state::context::context;
 use crate::state::outcome::{Rows, Stop};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
@@ -82,7 +83,7 @@ pub(crate) struct Planner {
 /// A query that is planned and not yet started.
 pub(crate) struct Plan {
     physical: Arc<dyn ExecutionPlan>,
-    state: SessionState,
+    context: Arc<TaskContext>,
     text: Arc<str>,
     token: Arc<Token>,
     flag: StopFlag,
@@ -217,7 +218,7 @@ impl Planner {
         run(&stop, async move {
             let planned = plan_with_names(&state, statement).await;
             let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            Ok(Plan { physical, state, text, token, flag, described })
+            Ok(Plan { physical, context: context(&state), text, token, flag, described })
         })
     }
 }
@@ -281,7 +282,7 @@ impl Plan {
 async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
     let source = Source::new(&plan.text);
     let physical = stop::stoppable(plan.physical, &flag);
-    let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.state.task_ctx())) {
+    let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.context)) {
         Ok(stream) => stream,
         Err(error) => {
             let _ = sender.send(Err(diagnose(&error, &source))).await;

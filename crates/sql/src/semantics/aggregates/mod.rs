@@ -6,6 +6,7 @@ pub(crate) mod distinct_values;
 pub(crate) mod extremes;
 pub(crate) mod float_sums;
 pub(crate) mod frames;
+pub(crate) mod group_averages;
 pub(crate) mod grouped_expressions;
 pub(crate) mod inputs;
 pub(crate) mod interval_averages;

@@ -5,27 +5,22 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Decimal256Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Decimal256Array, Int64Array};
-use arrow_cast::cast;
+use arrow_array::{ArrayRef, Decimal256Array};
 use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
-};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
+use super::group_averages::{DECIMALS, GroupAverages, overflow, unscaled};
 use super::interval_averages::{self, IntervalAverage};
 use super::wide_averages::{self, WideAverage};
-use crate::error::SqlError;
 use crate::functions::times::intervals::INTERVAL;
 use crate::semantics::operations::decimals::{self, power_of_ten, rounded};
 use crate::values::types::taken;
 
-/// The decimals of results, unless the numbers have more.
-pub(crate) const DECIMALS: i8 = 16;
 /// The decimals that numbers of 256 bits keep.
 const MOST_DECIMALS: i8 = 20;
 const WIDE: DataType = DataType::Decimal256(76, 0);
@@ -187,21 +182,8 @@ impl AggregateUDFImpl for Moments {
             return self.inner.create_groups_accumulator(args);
         }
         let scale = args.expr_fields.first().map_or(0, |field| scale_of(field.data_type()));
-        Ok(Box::new(Averages { scale, counts: Vec::new(), sums: Vec::new() }))
+        Ok(Box::new(GroupAverages::new(scale)))
     }
-}
-
-/// Numbers without their decimal points.
-fn unscaled(array: &ArrayRef, scale: i8) -> Result<Decimal128Array> {
-    match array.data_type() {
-        DataType::Decimal128(_, own) if *own == scale => Ok(array.as_primitive::<Decimal128Type>().clone()),
-        _ => Ok(cast(array, &DataType::Decimal128(38, scale))?.as_primitive::<Decimal128Type>().clone()),
-    }
-}
-
-pub(crate) fn overflow() -> DataFusionError {
-    let error = SqlError::new("22003", "numeric field overflow");
-    DataFusionError::External(Box::new(error.hint("Cast the numbers to double precision.")))
 }
 
 /// One group.
@@ -365,92 +347,10 @@ impl Accumulator for Moment {
     }
 }
 
-/// The average of each group.
-struct Averages {
-    scale: i8,
-    counts: Vec<i64>,
-    sums: Vec<i128>,
-}
-
-impl Averages {
-    fn grow(&mut self, total: usize) {
-        self.counts.resize(total, 0);
-        self.sums.resize(total, 0);
-    }
-
-    fn add(&mut self, group: usize, count: i64, sum: i128) -> Result<()> {
-        self.counts[group] += count;
-        self.sums[group] = self.sums[group].checked_add(sum).ok_or_else(overflow)?;
-        Ok(())
-    }
-}
-
-fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
-    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
-}
-
-impl GroupsAccumulator for Averages {
-    fn update_batch(
-        &mut self,
-        values: &[ArrayRef],
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<()> {
-        self.grow(total);
-        let values = unscaled(&values[0], self.scale)?;
-        for (row, (value, group)) in values.iter().zip(groups).enumerate() {
-            if let Some(value) = value.filter(|_| passes(filter, row)) {
-                self.add(*group, 1, value)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let decimals = self.scale.max(DECIMALS);
-        let (counts, sums) = (emit_to.take_needed(&mut self.counts), emit_to.take_needed(&mut self.sums));
-        let average = |(count, sum): (i64, i128)| {
-            let (sum, squares) = (i256::from_i128(sum), i256::ZERO);
-            Moment { kind: Kind::Average, scale: self.scale, count, sum, squares }.result(decimals)
-        };
-        let averages = counts.into_iter().zip(sums).map(average).collect::<Result<Decimal128Array>>()?;
-        Ok(Arc::new(averages.with_data_type(DataType::Decimal128(38, decimals))))
-    }
-
-    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        let (counts, sums) = (emit_to.take_needed(&mut self.counts), emit_to.take_needed(&mut self.sums));
-        let sums = Decimal128Array::from(sums).with_data_type(DataType::Decimal128(38, self.scale));
-        Ok(vec![Arc::new(Int64Array::from(counts)), Arc::new(sums)])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.grow(total);
-        let (counts, sums) = (states[0].as_primitive::<Int64Type>(), states[1].as_primitive::<Decimal128Type>());
-        for (row, group) in groups.iter().enumerate() {
-            if counts.is_valid(row) && sums.is_valid(row) {
-                self.add(*group, counts.value(row), sums.value(row))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        let values = unscaled(&values[0], self.scale)?;
-        let kept = |(row, value): (usize, Option<i128>)| value.filter(|_| passes(filter, row));
-        let kept: Vec<Option<i128>> = values.iter().enumerate().map(kept).collect();
-        let counts: Int64Array = kept.iter().map(|value| Some(i64::from(value.is_some()))).collect();
-        let sums: Decimal128Array = kept.iter().map(|value| Some(value.unwrap_or(0))).collect();
-        Ok(vec![Arc::new(counts), Arc::new(sums.with_data_type(DataType::Decimal128(38, self.scale)))])
-    }
-
-    fn size(&self) -> usize {
-        self.counts.capacity() * size_of::<i64>() + self.sums.capacity() * size_of::<i128>()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use arrow_array::Int64Array;
+
     use super::*;
 
     fn of(kind: Kind, values: &[i64]) -> Option<i128> {

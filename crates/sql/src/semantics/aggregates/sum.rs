@@ -49,6 +49,13 @@ fn is_integer(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Int16 | DataType::Int32 | DataType::Int64)
 }
 
+/// Whether the library adds up values of this type, and ours, as they are. To ask it takes long, and planners ask often.
+fn is_taken(data_type: &DataType) -> bool {
+    use DataType::*;
+
+    matches!(data_type, Float32 | Float64 | Decimal128(..) | Decimal256(..))
+}
+
 /// The type of the sum of integers.
 fn result_of(data_type: &DataType) -> DataType {
     if *data_type == DataType::Int64 { STATE } else { DataType::Int64 }
@@ -73,7 +80,7 @@ impl AggregateUDFImpl for Sum {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
-            [one] if is_integer(one) || *one == DataType::Float32 => Ok(types.to_vec()),
+            [one] if is_integer(one) || is_taken(one) => Ok(types.to_vec()),
             _ => taken(self.inner.as_ref(), types),
         }
     }
@@ -354,7 +361,17 @@ impl Accumulator for RealTotal {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::functions_aggregate::sum::sum_udaf;
+
     use super::*;
+
+    #[test]
+    fn the_library_adds_up_as_they_are_what_it_is_not_asked_about() {
+        for data_type in [DataType::Float64, DataType::Decimal128(15, 2), DataType::Decimal256(76, 20)] {
+            assert!(is_taken(&data_type));
+            assert_eq!(taken(sum_udaf().as_ref(), std::slice::from_ref(&data_type)).unwrap(), [data_type]);
+        }
+    }
 
     #[test]
     fn halves_add_up_to_the_whole() {

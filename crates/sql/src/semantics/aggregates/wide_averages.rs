@@ -11,7 +11,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 use datafusion::logical_expr::utils::format_state_name;
 
-use super::moments::{DECIMALS, overflow};
+use super::group_averages::{DECIMALS, overflow};
 use crate::semantics::operations::decimals::{power_of_ten, rounded};
 
 /// Whether averages of such numbers are worked out here.

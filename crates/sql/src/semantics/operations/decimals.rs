@@ -242,16 +242,23 @@ pub(crate) fn power_of_ten(exponent: u32) -> Option<i256> {
     i256::from_i128(10).checked_pow(exponent)
 }
 
+/// The quotient of whole numbers of 128 bits, rounded half away from zero; `None` by zero, and for the least number of all.
+pub(crate) fn rounded_narrow(dividend: i128, divisor: i128) -> Option<i128> {
+    if dividend == i128::MIN || divisor == i128::MIN {
+        return None;
+    }
+    let (whole, rest) = (dividend.checked_div(divisor)?, dividend.checked_rem(divisor)?);
+    let is_up = rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs();
+    let up = if (dividend < 0) == (divisor < 0) { 1 } else { -1 };
+    Some(if is_up { whole + up } else { whole })
+}
+
 /// The quotient of whole numbers, rounded half away from zero.
 pub(crate) fn rounded(dividend: i256, divisor: i256) -> Option<i256> {
     if let (Some(dividend), Some(divisor)) = (dividend.to_i128(), divisor.to_i128())
-        && dividend != i128::MIN
-        && divisor != i128::MIN
+        && let Some(quotient) = rounded_narrow(dividend, divisor)
     {
-        let (whole, rest) = (dividend / divisor, dividend % divisor);
-        let is_up = rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs();
-        let up = if (dividend < 0) == (divisor < 0) { 1 } else { -1 };
-        return Some(i256::from_i128(if is_up { whole + up } else { whole }));
+        return Some(i256::from_i128(quotient));
     }
     let (whole, rest) = (dividend.checked_div(divisor)?, dividend.checked_rem(divisor)?);
     let (rest, size) = (rest.wrapping_abs(), divisor.wrapping_abs());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -55,6 +55,9 @@ impl OptimizerRule for VaryingLists {
 
 /// Wraps items in the lists of a node.
 fn wrap_in(plan: LogicalPlan, wrap: fn(&mut [Expr]) -> bool) -> Result<Transformed<LogicalPlan>> {
+    if !has_lists(&plan)? {
+        return Ok(Transformed::no(plan));
+    }
     let names = NamePreserver::new(&plan);
     plan.change_expressions(|expr| {
         let name = names.save(&expr);
@@ -67,6 +70,16 @@ fn wrap_in(plan: LogicalPlan, wrap: fn(&mut [Expr]) -> bool) -> Result<Transform
         })?;
         Ok(wrapped.update_data(|expr| name.restore(expr)))
     })
+}
+
+/// Whether there is a list among the expressions of a node. Most have none, and keeping names takes long.
+fn has_lists(plan: &LogicalPlan) -> Result<bool> {
+    let mut has_lists = false;
+    plan.look_at_expressions(|expr| {
+        has_lists = has_lists || expr.has(|expr| Ok(matches!(expr, Expr::InList(_))))?;
+        Ok(if has_lists { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(has_lists)
 }
 
 /// Wraps all items that are not written as constants: some of them become constants before the list is looked at.

@@ -32,7 +32,8 @@ use super::whole_orders::WholeOrders;
 use crate::access::totals::AggregateScans;
 use crate::syntax::walk::WalkTree;
 
-/// The library's rules, in which some have another in their place, and some of our own.
+/// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
+/// subquery are calls by then, so that the rule for them would look through each plan in vain.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let careful = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         "push_down_filter" => Arc::new(CarefulPushDown(PushDownFilter::new())) as Arc<dyn OptimizerRule + Send + Sync>,
@@ -43,6 +44,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     };
     let last = Arc::new(VaryingLists) as Arc<_>;
     let mut rules: Vec<Arc<_>> = Optimizer::new().rules.into_iter().map(careful).chain([last]).collect();
+    rules.retain(|rule| rule.name() != "rewrite_set_comparison");
     let of_common = rules.iter().position(|rule| rule.name() == "common_sub_expression_eliminate");
     rules.insert(of_common.unwrap_or_default(), Arc::new(DistinctWindows));
     for name in ["replace_distinct_aggregate", "eliminate_duplicated_expr", "optimize_projections"] {

@@ -3,13 +3,17 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, RecordBatch, StructArray};
 use arrow_schema::DataType as ArrowType;
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{cast, concat};
+use datafusion::arrow::row::{Row, RowConverter, SortField};
 use datafusion::common::ScalarValue;
+use datafusion::common::hash_utils::RandomState;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::Operator;
+use datafusion::logical_expr::{ColumnarValue, Operator};
 
 use super::call::Kind;
 use crate::error::SqlError;
@@ -37,17 +41,25 @@ impl Answer {
         })
     }
 
-    /// The answer, for a value that is compared if there is one.
-    pub(super) fn value(&self, kind: Kind, operand: Option<ScalarValue>) -> Result<ScalarValue> {
-        match (self, kind, operand) {
-            (Answer::Value(value), _, _) => Ok(value.clone()),
-            (Answer::Members(members), Kind::Members { op, is_all }, Some(operand)) => {
-                Ok(ScalarValue::Boolean(members.compare(plain(operand), op, is_all)))
+    /// The answers for so many rows, with the values that are compared if there are any.
+    pub(super) fn values(&self, kind: Kind, operands: Option<&ArrayRef>) -> Result<ColumnarValue> {
+        match (self, kind, operands) {
+            (Answer::Value(value), _, _) => Ok(ColumnarValue::Scalar(value.clone())),
+            (Answer::Members(members), Kind::Members { op, is_all }, Some(operands)) => {
+                Ok(ColumnarValue::Array(Arc::new(members.compare(operands, op, is_all)?)))
             }
             (Answer::Members(members), Kind::HasMembers, _) => {
-                Ok(ScalarValue::Boolean(Some(members.has_null || !members.values.is_empty())))
+                Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(!members.is_empty()))))
             }
             _ => Err(DataFusionError::Internal("nothing to compare a subquery with".to_owned())),
+        }
+    }
+
+    /// The answer for one row.
+    pub(super) fn value(&self, kind: Kind, operand: Option<&ArrayRef>) -> Result<ScalarValue> {
+        match self.values(kind, operand)? {
+            ColumnarValue::Scalar(value) => Ok(value),
+            ColumnarValue::Array(values) => ScalarValue::try_from_array(&values, 0),
         }
     }
 }
@@ -92,19 +104,26 @@ fn no_list() -> DataFusionError {
     DataFusionError::Internal("the rows of a subquery are no list".to_owned())
 }
 
-/// The two zeros of floats are equal.
-fn plain(value: ScalarValue) -> ScalarValue {
-    match value {
-        ScalarValue::Float32(Some(value)) => ScalarValue::Float32(Some(value + 0.0)),
-        ScalarValue::Float64(Some(value)) => ScalarValue::Float64(Some(value + 0.0)),
-        other => other,
+/// Values of which the two zeros of floats are one.
+fn plain(values: &ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        ArrowType::Float32 => {
+            Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| value + 0.0))
+        }
+        ArrowType::Float64 => {
+            Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| value + 0.0))
+        }
+        _ => values.clone(),
     }
 }
 
-/// The values of a subquery's column.
+/// The values of a subquery's column. Those that are equal have one form in bytes, by which they are found: a whole array of
+/// operands is brought into that form at once.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    values: HashSet<ScalarValue>,
+    /// `None` if there are no rows
+    found: Option<(ArrowType, RowConverter)>,
+    values: HashSet<Box<[u8]>, RandomState>,
     has_null: bool,
     least: Option<ScalarValue>,
     greatest: Option<ScalarValue>,
@@ -113,20 +132,31 @@ pub(super) struct Members {
 impl Members {
     fn of(batches: &[RecordBatch]) -> Result<Members> {
         let mut members = Members::default();
-        for batch in batches {
-            for row in 0..batch.num_rows() {
-                let value = plain(ScalarValue::try_from_array(batch.column(0), row)?);
-                if value.is_null() {
+        for batch in batches.iter().filter(|batch| batch.num_rows() > 0) {
+            let column = plain(batch.column(0));
+            let rows = members.converter(column.data_type())?.convert_columns(std::slice::from_ref(&column))?;
+            for (at, row) in rows.iter().enumerate() {
+                if column.is_null(at) {
                     members.has_null = true;
-                } else {
-                    members.add(value);
+                } else if !members.values.contains(row.as_ref()) {
+                    members.values.insert(row.as_ref().into());
+                    members.add_extreme(ScalarValue::try_from_array(&column, at)?);
                 }
             }
         }
         Ok(members)
     }
 
-    fn add(&mut self, value: ScalarValue) {
+    /// What brings values of this type into bytes.
+    fn converter(&mut self, data_type: &ArrowType) -> Result<&RowConverter> {
+        let found = match self.found.take() {
+            Some(found) => found,
+            None => (data_type.clone(), RowConverter::new(vec![SortField::new(data_type.clone())])?),
+        };
+        Ok(&self.found.insert(found).1)
+    }
+
+    fn add_extreme(&mut self, value: ScalarValue) {
         let is_new = |known: &Option<ScalarValue>, order| {
             known.as_ref().is_none_or(|known| value.partial_cmp(known) == Some(order))
         };
@@ -134,42 +164,64 @@ impl Members {
             self.least = Some(value.clone());
         }
         if is_new(&self.greatest, Ordering::Greater) {
-            self.greatest = Some(value.clone());
+            self.greatest = Some(value);
         }
-        self.values.insert(value);
     }
 
-    /// Whether a value compares so with any of the values, or with all; `None` is unknown.
-    fn compare(&self, value: ScalarValue, op: Operator, is_all: bool) -> Option<bool> {
-        if self.values.is_empty() && !self.has_null {
-            return Some(is_all);
-        }
-        if value.is_null() {
-            return None;
-        }
-        // `x op ALL` is false as soon as the inverse holds for one, as `x op ANY` is true.
-        let decides = match is_all {
-            true => self.any(&value, op.negate()?),
-            false => self.any(&value, op),
+    fn is_empty(&self) -> bool {
+        self.values.is_empty() && !self.has_null
+    }
+
+    /// Of each operand whether it compares so with any of the values, or with all; NULL is unknown.
+    fn compare(&self, operands: &ArrayRef, op: Operator, is_all: bool) -> Result<BooleanArray> {
+        let (operands, Some((data_type, converter))) = (plain(operands), &self.found) else {
+            return Ok(BooleanArray::from(vec![is_all; operands.len()]));
         };
-        match (decides, self.has_null) {
+        let operands = if operands.data_type() == data_type { operands } else { cast(&operands, data_type)? };
+        // `x op ALL` is false as soon as the inverse holds for one, as `x op ANY` is true.
+        let asked = if is_all { op.negate() } else { Some(op) };
+        let answer = |decides: bool| match (decides, self.has_null) {
             (true, _) => Some(!is_all),
             (false, true) => None,
             (false, false) => Some(is_all),
+        };
+        match asked {
+            Some(asked @ (Operator::Eq | Operator::NotEq)) => {
+                let rows = converter.convert_columns(std::slice::from_ref(&operands))?;
+                let of_row = |(at, row): (usize, Row<'_>)| match operands.is_null(at) {
+                    true => None,
+                    false => answer(self.has(row.as_ref(), asked)),
+                };
+                Ok(rows.iter().enumerate().map(of_row).collect())
+            }
+            Some(asked) => {
+                (0..operands.len()).map(|at| Ok(self.beyond(&operands, at, asked)?.and_then(answer))).collect()
+            }
+            None => Ok(BooleanArray::new_null(operands.len())),
         }
     }
 
-    /// Whether it holds for one of the values that are not NULL.
-    fn any(&self, value: &ScalarValue, op: Operator) -> bool {
-        let to = |other: &Option<ScalarValue>| other.as_ref().and_then(|other| value.partial_cmp(other));
+    /// Whether a value that is not NULL is one of those that are not NULL, or is another than one of them.
+    fn has(&self, value: &[u8], op: Operator) -> bool {
         match op {
             Operator::Eq => self.values.contains(value),
-            Operator::NotEq => self.values.len() > usize::from(self.values.contains(value)),
+            _ => self.values.len() > usize::from(self.values.contains(value)),
+        }
+    }
+
+    /// Whether the operand at a place compares so with the least or the greatest value, by which all are known; `None` if it is NULL.
+    fn beyond(&self, operands: &ArrayRef, at: usize, op: Operator) -> Result<Option<bool>> {
+        if operands.is_null(at) {
+            return Ok(None);
+        }
+        let value = ScalarValue::try_from_array(operands, at)?;
+        let to = |other: &Option<ScalarValue>| other.as_ref().and_then(|other| value.partial_cmp(other));
+        Ok(Some(match op {
             Operator::Lt => to(&self.greatest).is_some_and(Ordering::is_lt),
             Operator::LtEq => to(&self.greatest).is_some_and(Ordering::is_le),
             Operator::Gt => to(&self.least).is_some_and(Ordering::is_gt),
             Operator::GtEq => to(&self.least).is_some_and(Ordering::is_ge),
             _ => false,
-        }
+        }))
     }
 }

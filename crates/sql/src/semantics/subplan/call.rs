@@ -305,19 +305,13 @@ impl ScalarUDFImpl for Call {
             _ => None,
         };
         if self.subquery.parameters.is_empty() {
-            let answer = self.subquery.once()?;
-            return match operand {
-                None => Ok(ColumnarValue::Scalar(answer.value(self.kind, None)?)),
-                Some(operand) => {
-                    self.collect(rows, |row| answer.value(self.kind, Some(ScalarValue::try_from_array(&operand, row)?)))
-                }
-            };
+            return self.subquery.once()?.values(self.kind, operand.as_ref());
         }
         self.collect(rows, |row| {
             let parameters: Result<Vec<ScalarValue>> =
                 arrays.iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
-            let operand = operand.as_ref().map(|array| ScalarValue::try_from_array(array, row)).transpose()?;
-            self.subquery.answer(parameters?)?.value(self.kind, operand)
+            let operand = operand.as_ref().map(|array| array.slice(row, 1));
+            self.subquery.answer(parameters?)?.value(self.kind, operand.as_ref())
         })
     }
 }

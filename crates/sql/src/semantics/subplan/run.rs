@@ -19,6 +19,7 @@ use tokio::task::block_in_place;
 use super::scope::parameter_number;
 use super::with_names::WithNames;
 use crate::interrupt::cancel::Token;
+use crate::state::context::context;
 use crate::state::stop::{self, StopFlag};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 
@@ -62,7 +63,7 @@ impl Statement {
     /// Starts a plan that is optimized.
     pub(super) async fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
         let physical = self.state.query_planner().create_physical_plan(plan, &self.state).await?;
-        execute_stream(stop::stoppable(physical, &self.flag)?, self.state.task_ctx())
+        execute_stream(stop::stoppable(physical, &self.flag)?, context(&self.state))
     }
 
     async fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {

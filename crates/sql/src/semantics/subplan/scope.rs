@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::FieldRef;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::{Column, DFSchema, DFSchemaRef};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Exists, InSubquery, Placeholder, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -39,7 +39,7 @@ pub(super) fn open_references(plan: &LogicalPlan) -> Result<Vec<Reference>> {
     };
     plan.look(|node| {
         // Worked out once it is needed.
-        let mut seen: Option<DFSchema> = None;
+        let mut seen: Option<DFSchemaRef> = None;
         node.look_at_expressions(|expr| {
             expr.look(|expr| {
                 if let Expr::OuterReferenceColumn(field, column) = expr {

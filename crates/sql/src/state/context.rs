@@ -1,0 +1,20 @@
+//! What the operators of a plan run in: the settings of a session and its limits of memory.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::execution::{SessionState, TaskContext};
+
+/// A state's context without the names of its functions. Those serve plans that come from other machines, and to copy them takes
+/// longer than some queries run.
+pub(crate) fn context(state: &SessionState) -> Arc<TaskContext> {
+    Arc::new(TaskContext::new(
+        None,
+        state.session_id().to_owned(),
+        state.config().clone(),
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        state.runtime_env().clone(),
+    ))
+}
