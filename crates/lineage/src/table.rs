@@ -434,6 +434,11 @@ impl Table {
         self.range(index).is_merge_due(quiet)
     }
 
+    /// Puts the base values of a range side by side, row by row, if readers by key have often looked at them.
+    pub fn make_point_rows(&self, index: usize) {
+        self.range(index).make_point_rows();
+    }
+
     /// How the table's storage is laid out.
     pub fn options(&self) -> &TableOptions {
         &self.options

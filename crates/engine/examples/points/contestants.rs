@@ -58,7 +58,7 @@ impl Contestant for Map {
                 if statement.is_update {
                     let mut rows = stripe.write();
                     let row = rows.get_mut(&statement.key).unwrap();
-                    columns.iter().zip(&statement.values).for_each(|(column, value)| row[*column] = *value);
+                    columns.iter().zip(&statement.values).for_each(|(column, value)| row[*column] = *value as i64);
                 } else {
                     let rows = stripe.read();
                     let row = rows.get(&statement.key).unwrap();
@@ -157,7 +157,9 @@ impl Contestant for Calls {
                     let columns = workload.columns(statement);
                     if statement.is_update {
                         changes.clear();
-                        changes.extend(columns.iter().copied().zip(statement.values.map(Value::BigInt)));
+                        changes.extend(
+                            columns.iter().copied().zip(statement.values.map(|word| Value::BigInt(word as i64))),
+                        );
                         assert!(transaction.update_columns(table, key, &changes)?);
                         continue;
                     }
@@ -212,12 +214,13 @@ impl Contestant for Points {
             let work = |transaction: &mut engine::Transaction| {
                 let mut read = [[0; 4]; 8];
                 let mut outs = read.iter_mut();
-                let written = statements.each_ref().map(|statement| statement.values.map(|value| value as u64));
                 let mut group: [PointStatement<'_>; 10] = std::array::from_fn(|at| {
                     let (statement, key) = (&statements[at], statements[at].key as i64);
                     match outs.next() {
                         Some(out) => PointStatement::new(&reads[statement.set], key, PointAction::Read(out)),
-                        None => PointStatement::new(&updates[statement.set], key, PointAction::Update(&written[at])),
+                        None => {
+                            PointStatement::new(&updates[statement.set], key, PointAction::Update(&statement.values))
+                        }
                     }
                 });
                 transaction.run_points(&mut group)?;

@@ -157,6 +157,7 @@ fn main() {
     if let Some(count) = arguments.named("count") {
         contestants.iter().for_each(|contestant| {
             black_box(counted(&**contestant, &workload, rows, count.parse().unwrap()));
+            contestant.settle();
         });
         return;
     }

@@ -12,8 +12,8 @@ impl Random {
         (product >> 64) as u64 ^ product as u64
     }
 
-    fn next_value(&mut self) -> i64 {
-        (self.next() >> 33) as i64
+    fn next_value(&mut self) -> u64 {
+        self.next() >> 33
     }
 }
 
@@ -26,7 +26,7 @@ pub fn loaded_row(key: u64) -> [i64; COLUMNS] {
     let mut random = Random(key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut row = [0; COLUMNS];
     row[0] = key as i64;
-    row[1..].fill_with(|| random.next_value());
+    row[1..].fill_with(|| random.next_value() as i64);
     row
 }
 
@@ -35,7 +35,8 @@ pub struct Statement {
     pub key: u64,
     pub set: usize,
     pub is_update: bool,
-    pub values: [i64; 4],
+    /// as words
+    pub values: [u64; 4],
 }
 
 /// The sets of columns that statements choose from.

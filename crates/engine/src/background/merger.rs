@@ -189,6 +189,9 @@ fn merge_due(core: &Core, queue: &Queue, is_quiet: bool) {
             if table.storage.is_merge_due(range, is_quiet) {
                 merge(core, &table, range);
             }
+            if is_quiet {
+                table.storage.make_point_rows(range);
+            }
         }
     }
 }

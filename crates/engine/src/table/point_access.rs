@@ -74,14 +74,20 @@ impl PointAccess {
         lineage::word_of_value(value, self.data_type(at))
     }
 
+    /// Whether so many words are one for each column.
+    #[inline]
+    pub(crate) fn has_width(&self, len: usize) -> bool {
+        len == self.columns().len()
+    }
+
     #[inline]
     pub(crate) fn check_width(&self, len: usize) -> Result<()> {
-        let expected = self.columns().len();
-        if len == expected { Ok(()) } else { Err(self.wrong_width(expected, len)) }
+        if self.has_width(len) { Ok(()) } else { Err(self.wrong_width(len)) }
     }
 
     #[cold]
-    fn wrong_width(&self, expected: usize, found: usize) -> Error {
+    fn wrong_width(&self, found: usize) -> Error {
+        let expected = self.columns().len();
         Error::WrongWidth { table: self.table.data.name.to_string(), expected, found }
     }
 

@@ -13,6 +13,7 @@
 //! general way may wait, so nothing is pinned then, and the rest of the group is looked at anew.
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use index::KissIndex;
 use lineage::{Cell, Change, Point, PointHint};
 use smallvec::SmallVec;
@@ -31,9 +32,6 @@ use crate::terms::row::check_cells;
 
 /// Statements that go through the steps together: more would not fit the processor's buffers for what it waits for.
 const AT_ONCE: usize = 16;
-
-/// What was seen of the records of a group.
-type Hints<'g> = [Option<PointHint<'g>>; AT_ONCE];
 
 /// What to do with the row of a key. Words come and go in the order of the access's columns.
 #[derive(Debug)]
@@ -69,16 +67,6 @@ impl<'a> PointStatement<'a> {
     #[inline]
     pub fn new(access: &'a PointAccess, key: i64, action: PointAction<'a>) -> Self {
         PointStatement { key, access, action, is_found: false, nulls: 0 }
-    }
-
-    /// Whether it may be done as words.
-    #[inline]
-    fn is_of_words(&self) -> bool {
-        match self.action {
-            PointAction::Read(_) => true,
-            PointAction::Update(_) | PointAction::Upsert(_) => self.access.key_place.is_none(),
-            PointAction::Insert(_) | PointAction::Delete => false,
-        }
     }
 
     #[inline]
@@ -163,60 +151,58 @@ impl Transaction {
     /// # Errors
     /// Those of the general calls. The statements before the one that failed are done, the others are not.
     pub fn run_points(&mut self, statements: &mut [PointStatement<'_>]) -> Result<()> {
-        let mut left = statements;
-        while let Some(first) = left.first() {
-            let table = &first.access.table;
-            let same = |statement: &&PointStatement<'_>| Arc::ptr_eq(&statement.access.table.data, &table.data);
-            let count = left.iter().take(AT_ONCE).take_while(same).count();
-            let (group, others) = left.split_at_mut(count);
-            self.run_group(table, group)?;
-            left = others;
-        }
-        Ok(())
-    }
-
-    /// Statements on one table, at most as many as go together.
-    fn run_group(&mut self, table: &Table, statements: &mut [PointStatement<'_>]) -> Result<()> {
-        self.check_readable(table)?;
-        debug_assert!(statements.len() <= AT_ONCE, "{} statements go together", statements.len());
-        let mut is_writing = false;
-        for statement in &*statements {
-            statement.check()?;
-            is_writing |= !statement.is_read();
-        }
-        if is_writing {
-            self.check_writable(table)?;
-            self.anchor.check_memory_of(&table.data)?;
-        }
         let mut done = 0;
         while done < statements.len() {
-            done += self.run_words(&table.data, &mut statements[done..])?;
-            if !self.redo.is_empty() {
-                self.pass_redo_on()?;
-            }
-            if let Some(statement) = statements.get_mut(done) {
-                self.run_otherwise(table, statement)?;
-                done += 1;
-            }
+            done += self.run_group(&mut statements[done..])?;
         }
         debug_assert_eq!(done, statements.len(), "each statement is done once");
         Ok(())
     }
 
-    /// Runs statements, at most as many as go together, up to one that is not common, and returns how many.
-    fn run_words(&mut self, data: &Arc<TableData>, statements: &mut [PointStatement<'_>]) -> Result<usize> {
+    /// Runs the statements that go together, and the next one if that is not common; returns how many it ran.
+    fn run_group(&mut self, statements: &mut [PointStatement<'_>]) -> Result<usize> {
+        let table = &statements[0].access.table;
+        self.check_readable(table)?;
+        let mut keys = [0; AT_ONCE];
+        let group = gather(statements, &mut keys);
+        if group.is_writing {
+            self.check_writable(table)?;
+            self.anchor.check_memory_of(&table.data)?;
+        }
+        let mut done = 0;
+        if group.count > 0 {
+            done = self.run_words(&table.data, &keys[..group.count], statements)?;
+            if !self.redo.is_empty() {
+                self.pass_redo_on()?;
+            }
+        }
+        if done == group.count && done > 0 {
+            return Ok(done);
+        }
+        self.run_otherwise(table, &mut statements[done])?;
+        Ok(done + 1)
+    }
+
+    /// Runs statements with these keys, up to one that is not common, and returns how many.
+    fn run_words(
+        &mut self,
+        data: &Arc<TableData>,
+        keys: &[u64],
+        statements: &mut [PointStatement<'_>],
+    ) -> Result<usize> {
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(0) };
         if data.has_changed_keys() {
             return Ok(0);
         }
         let guard = &sync::pin();
-        let mut hints = [const { None }; AT_ONCE];
-        look(guard, statements, &find(guard, (data, index), statements), &mut hints);
+        let (mut points, mut hints) = (ArrayVec::new(), ArrayVec::new());
+        find(guard, (data, index), keys, &mut points);
+        look(guard, statements, &points, &mut hints);
         let mut done = 0;
         let ended = self.run_looked_at(guard, data, statements, &hints, &mut done);
         if let Some(reads) = &self.reads {
             let read = statements[..done].iter().zip(&hints).filter(|(statement, _)| statement.is_read());
-            reads.note_records(data, read.filter_map(|(_, hint)| Some(hint.as_ref()?.point().rid())));
+            reads.note_records(data, read.map(|(_, hint)| hint.point().rid()));
         }
         ended.map(|()| done)
     }
@@ -228,18 +214,25 @@ impl Transaction {
         guard: &'g Guard,
         data: &Arc<TableData>,
         statements: &mut [PointStatement<'_>],
-        hints: &Hints<'g>,
+        hints: &[PointHint<'g>],
         done: &mut usize,
     ) -> Result<()> {
-        loop {
-            self.run_reads(guard, data, statements, hints, done)?;
-            let (Some(statement), Some(Some(hint))) = (statements.get_mut(*done), hints.get(*done)) else { break };
-            let (PointAction::Update(words) | PointAction::Upsert(words)) = statement.action else { break };
-            if !self.update_point(guard, data, hint.point(), statement.access, words)? {
+        while let Some(hint) = hints.get(*done) {
+            let before = *done;
+            let statement = &mut statements[before];
+            match statement.action {
+                PointAction::Read(_) => self.run_reads(guard, data, statements, hints, done)?,
+                PointAction::Update(words) | PointAction::Upsert(words) => {
+                    if self.update_point(guard, data, hint.point(), statement.access, words)? {
+                        statement.is_found = true;
+                        *done += 1;
+                    }
+                }
+                PointAction::Insert(_) | PointAction::Delete => {}
+            }
+            if *done == before {
                 break;
             }
-            statement.is_found = true;
-            *done += 1;
         }
         Ok(())
     }
@@ -251,14 +244,14 @@ impl Transaction {
         guard: &Guard,
         data: &Arc<TableData>,
         statements: &mut [PointStatement<'_>],
-        hints: &Hints<'_>,
+        hints: &[PointHint<'_>],
         done: &mut usize,
     ) -> Result<()> {
         // What such a transaction reads is known beforehand, and nobody asks what it was.
         let is_plain = self.options.isolation != Isolation::ReadCommitted && self.seen.is_none();
         let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
         for (statement, hint) in statements[*done..].iter_mut().zip(&hints[*done..]) {
-            let (PointAction::Read(out), Some(hint)) = (&mut statement.action, hint) else { break };
+            let PointAction::Read(out) = &mut statement.action else { break };
             let access = statement.access;
             debug_assert_eq!(out.len(), access.columns().len(), "room for a word of each column");
             let nulls = match is_plain {
@@ -337,6 +330,11 @@ impl Transaction {
     #[inline(never)]
     fn run_otherwise(&mut self, table: &Table, statement: &mut PointStatement<'_>) -> Result<()> {
         let (data, access) = (&table.data, statement.access);
+        statement.check()?;
+        if !statement.is_read() {
+            self.check_writable(table)?;
+            self.anchor.check_memory_of(data)?;
+        }
         let key = data.primary_key()?.key(&[Cell::Word(statement.key as u64)]);
         let cells_of = |words: &[u64]| -> SmallVec<[(usize, Cell<'static>); 8]> {
             access.columns().iter().zip(words).map(|(column, word)| (*column, Cell::Word(*word))).collect()
@@ -383,26 +381,53 @@ impl Transaction {
 
 // The steps of a group. Each is a function of its own, so that it has the processor's registers for itself.
 
-/// Finds the newest records of the statements' keys in the index, up to a statement that is not done as words, and asks for
-/// their Indirection words.
+/// The first of some statements, as many as go together.
+struct Group {
+    count: usize,
+    is_writing: bool,
+}
+
+/// Takes statements on one table that may be done as words, and the keys by which the index knows their rows. Ends before one that
+/// is wrong at first sight; it is refused in its turn.
+#[inline]
+fn gather(statements: &[PointStatement<'_>], keys: &mut [u64; AT_ONCE]) -> Group {
+    let (mut group, data) = (Group { count: 0, is_writing: false }, &statements[0].access.table.data);
+    for (statement, key) in statements.iter().zip(keys) {
+        let access = statement.access;
+        let (is_of_words, is_writing) = match &statement.action {
+            PointAction::Read(out) => (access.has_width(out.len()), false),
+            PointAction::Update(words) | PointAction::Upsert(words) => {
+                (access.key_place.is_none() && access.check_words(words).is_ok(), true)
+            }
+            PointAction::Insert(_) | PointAction::Delete => (false, true),
+        };
+        if !is_of_words || !Arc::ptr_eq(&access.table.data, data) {
+            break;
+        }
+        debug_assert!(is_writing || statement.is_read(), "what does not write reads");
+        *key = ordered_integer(statement.key);
+        group.is_writing |= is_writing;
+        group.count += 1;
+    }
+    group
+}
+
+/// Finds the newest records of some keys in the index, up to one that has none, and asks for their Indirection words.
 #[inline(never)]
 fn find<'g>(
     guard: &'g Guard,
     (data, index): (&'g TableData, &KissIndex),
-    statements: &[PointStatement<'_>],
-) -> [Option<Point<'g>>; AT_ONCE] {
-    let (mut keys, mut count) = ([0; AT_ONCE], 0);
-    for (key, statement) in keys.iter_mut().zip(statements).take_while(|(_, statement)| statement.is_of_words()) {
-        *key = ordered_integer(statement.key);
-        count += 1;
-    }
-    let (places, mut points) = (data.storage.points(guard), [None; AT_ONCE]);
-    index.newest_few(&keys[..count], guard, |at, rid| {
-        let point = places.at(rid);
-        point.prefetch();
-        points[at] = Some(point);
+    keys: &[u64],
+    points: &mut ArrayVec<Point<'g>, AT_ONCE>,
+) {
+    let places = data.storage.points(guard);
+    index.newest_few(keys, guard, |at, rid| {
+        if at == points.len() {
+            let point = places.at(rid);
+            point.prefetch();
+            points.push(point);
+        }
     });
-    points
 }
 
 /// Looks at the Indirection words of the records, and asks for what these lead to.
@@ -410,12 +435,10 @@ fn find<'g>(
 fn look<'g>(
     guard: &'g Guard,
     statements: &[PointStatement<'_>],
-    points: &[Option<Point<'g>>; AT_ONCE],
-    hints: &mut Hints<'g>,
+    points: &[Point<'g>],
+    hints: &mut ArrayVec<PointHint<'g>, AT_ONCE>,
 ) {
-    for ((statement, point), hint) in statements.iter().zip(points).zip(hints) {
-        if let Some(point) = point {
-            *hint = Some(point.look(guard, &statement.access.columns, !statement.is_read()));
-        }
+    for (statement, point) in statements.iter().zip(points) {
+        hints.push(point.look(guard, &statement.access.columns, !statement.is_read()));
     }
 }

@@ -21,6 +21,13 @@ use super::packed::Packed;
 use super::positions::Positions;
 use crate::value::cell::Cell;
 
+/// Words that are looked at to see whether a dictionary can pay.
+const SAMPLE: usize = 1000;
+/// Records, and values of each, that are looked at to see whether distances can pay. The last of these values may be of the next
+/// record, which is no harm.
+const SAMPLE_RECORDS: usize = 64;
+const SAMPLE_VALUES: usize = 4;
+
 /// The values of a column.
 #[derive(Debug)]
 pub(crate) struct Column {
@@ -90,6 +97,22 @@ impl Column {
         present.for_each(|version| take(version, Cell::Null));
     }
 
+    /// Puts the words of these versions that have one into `words`, whose place for this column is `at` of every `width`, and sets
+    /// the bit of the column in `explicit`, which has an entry for each version. No value is NULL or bytes.
+    pub(super) fn put_words(&self, versions: Range<usize>, (at, width): (usize, usize), rows: &mut WordRows) {
+        let numbers = self.present.rank(versions.start)..self.present.rank(versions.end);
+        rows.column.clear();
+        self.values.words_within(numbers, &mut rows.column);
+        let mut values = rows.column.iter();
+        self.present.each_within(versions.clone(), |version| {
+            let place = version - versions.start;
+            if let Some(word) = values.next() {
+                rows.words[place * width + at] = *word;
+                rows.explicit[place] |= 1 << at;
+            }
+        });
+    }
+
     /// Memory beyond the struct itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.present.heap_bytes() + self.nulls.heap_bytes() + self.values.heap_bytes()
@@ -136,6 +159,20 @@ impl Values {
         }
     }
 
+    /// Appends the values of these numbers, which are words.
+    fn words_within(&self, numbers: Range<usize>, found: &mut Vec<u64>) {
+        match self {
+            Values::Plain(words) => words.each_within(numbers, |word| found.push(word)),
+            Values::Dictionary { distinct, codes } => {
+                codes.each_within(numbers, |code| found.push(distinct.get(code as usize)));
+            }
+            Values::Delta { .. } | Values::Bytes { .. } => self.for_each_within(numbers, |cell| match cell {
+                Cell::Word(word) => found.push(word),
+                Cell::Null | Cell::Bytes(_) => unreachable!("the values are words"),
+            }),
+        }
+    }
+
     fn heap_bytes(&self) -> usize {
         match self {
             Values::Plain(words) => words.heap_bytes(),
@@ -147,17 +184,43 @@ impl Values {
 
     /// The smallest form of these words; `heads` are the numbers of those that are a record's newest.
     fn of_words(words: &[u64], heads: &[u64]) -> Values {
-        let forms = [Values::dictionary(words), Values::delta(words, heads)];
-        let plain = Values::Plain(Packed::of(words));
-        forms.into_iter().flatten().fold(
-            plain,
-            |best, form| {
-                if form.heap_bytes() < best.heap_bytes() { form } else { best }
-            },
-        )
+        let plain_bytes = Packed::bytes_of(words);
+        let dictionary = Values::dictionary(words).filter(|form| form.heap_bytes() < plain_bytes);
+        let best_bytes = dictionary.as_ref().map_or(plain_bytes, Values::heap_bytes);
+        let delta = Values::delta(words, heads, best_bytes);
+        delta.or(dictionary).unwrap_or_else(|| Values::Plain(Packed::of(words)))
+    }
+
+    /// Whether a look at some of the words shows that nearly all differ.
+    fn are_distinct(words: &[u64]) -> bool {
+        if words.len() < 4 * SAMPLE {
+            return false;
+        }
+        let mut sample: Vec<u64> = words.iter().step_by(words.len() / SAMPLE).take(SAMPLE).copied().collect();
+        sample.sort_unstable();
+        sample.dedup();
+        sample.len() > SAMPLE / 100 * 97
+    }
+
+    /// Whether a look at some records shows that their values are closer to the newest one than to those of other records.
+    fn are_close(words: &[u64], heads: &[u64]) -> bool {
+        let span = |(least, greatest): (i64, i64), value: u64| (least.min(value as i64), greatest.max(value as i64));
+        let (mut of_words, mut of_distances) = ((i64::MAX, i64::MIN), (0, 0));
+        for head in heads.iter().step_by(heads.len().div_ceil(SAMPLE_RECORDS).max(1)) {
+            let record = &words[*head as usize..words.len().min(*head as usize + SAMPLE_VALUES)];
+            for word in record {
+                of_words = span(of_words, *word);
+                of_distances = span(of_distances, word.wrapping_sub(record[0]));
+            }
+        }
+        let width = |(least, greatest): (i64, i64)| greatest.wrapping_sub(least) as u64;
+        width(of_distances) < width(of_words)
     }
 
     fn dictionary(words: &[u64]) -> Option<Values> {
+        if Self::are_distinct(words) {
+            return None;
+        }
         let (mut known, most) = (HashSet::with_hasher(FixedState::default()), words.len() / 4);
         for word in words {
             if known.insert(*word) && known.len() > most {
@@ -171,8 +234,9 @@ impl Values {
         Some(Values::Dictionary { distinct: Packed::of(&distinct), codes: Packed::of(&codes) })
     }
 
-    fn delta(words: &[u64], heads: &[u64]) -> Option<Values> {
-        if heads.len() > words.len() / 2 {
+    /// The distances, if they take less than so many bytes.
+    fn delta(words: &[u64], heads: &[u64], bytes_max: usize) -> Option<Values> {
+        if heads.len() > words.len() / 2 || !Self::are_close(words, heads) {
             return None;
         }
         let (mut newest, mut others) = (Vec::with_capacity(heads.len()), Vec::with_capacity(words.len()));
@@ -184,6 +248,9 @@ impl Values {
             }
         }
         let heads = Positions::of(heads, words.len());
+        if heads.heap_bytes() + Packed::bytes_of(&newest) + Packed::bytes_of(&others) >= bytes_max {
+            return None;
+        }
         Some(Values::Delta { heads, newest: Packed::of(&newest), others: Packed::of(&others) })
     }
 
@@ -204,6 +271,27 @@ impl Values {
     }
 }
 
+/// Versions as rows of words.
+#[derive(Default)]
+pub(super) struct WordRows {
+    /// of each version, a place for each column
+    pub(super) words: Vec<u64>,
+    /// of each version, the columns that have a word, a bit each
+    pub(super) explicit: Vec<u64>,
+    /// room for the values of a column
+    column: Vec<u64>,
+}
+
+impl WordRows {
+    /// Begins anew with so many versions and columns.
+    pub(super) fn clear(&mut self, versions: usize, width: usize) {
+        self.words.clear();
+        self.words.resize(versions * width, 0);
+        self.explicit.clear();
+        self.explicit.resize(versions, 0);
+    }
+}
+
 /// Collects the values of a column, in version order.
 #[derive(Default)]
 pub(super) struct ColumnWriter<'a> {
@@ -221,14 +309,20 @@ impl<'a> ColumnWriter<'a> {
     pub(super) fn push(&mut self, version: usize, record: usize, cell: Cell<'a>) {
         match cell {
             Cell::Null => self.nulls.push(self.present.len() as u64),
-            Cell::Word(word) => {
-                if self.record_last.replace(record) != Some(record) {
-                    self.heads.push(self.words.len() as u64);
-                }
-                self.words.push(word);
-            }
+            Cell::Word(word) => return self.push_word(version, record, word),
             Cell::Bytes(bytes) => self.bytes.push(bytes),
         }
+        self.present.push(version as u64);
+    }
+
+    /// Adds a value that is a word, as [`push`](Self::push).
+    #[inline]
+    pub(super) fn push_word(&mut self, version: usize, record: usize, word: u64) {
+        if self.record_last != Some(record) {
+            self.record_last = Some(record);
+            self.heads.push(self.words.len() as u64);
+        }
+        self.words.push(word);
         self.present.push(version as u64);
     }
 

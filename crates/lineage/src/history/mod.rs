@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `page` | one page, and reading a version |
 //! | `chain` | the rules that shorten a record's versions |
+//! | `words` | records of words, which take a shorter way into a page |
 //! | `column` | the values of one column |
 //! | `packed`, `positions` | streams of numbers and sets of places in few bits |
 //!
@@ -63,6 +64,8 @@ pub(crate) mod page;
 pub(crate) mod positions;
 #[cfg(test)]
 mod size;
+mod words;
 
 pub(crate) use chain::Values;
 pub(crate) use page::{HistoryPage, NewVersion, Version};
+pub(crate) use words::{COLUMNS_MAX, WordReader, WordVersion};

@@ -316,7 +316,7 @@ impl World {
         }
         let mut newer = 0;
         for page in self.history.pages() {
-            assert!(7 * page.outline.versions > newer, "pages grow, so there are few");
+            assert!(31 * page.outline.versions > newer, "pages grow, so there are few");
             newer += page.outline.versions;
         }
     }

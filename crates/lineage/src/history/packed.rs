@@ -34,9 +34,18 @@ struct Block {
 impl Packed {
     /// The stream of these numbers.
     pub(crate) fn of(values: &[u64]) -> Packed {
-        let mut bits = Vec::new();
+        // As if all blocks took as many bits as the first.
+        let width = values.chunks(BLOCK).next().map_or(0, |first| Frame::best_of(first).width);
+        let mut bits = Vec::with_capacity((values.len() * width).div_ceil(64) + 1);
         let blocks = values.chunks(BLOCK).map(|chunk| Block::of(chunk, &mut bits)).collect();
         Packed { len: values.len(), blocks, bits: bits.into_boxed_slice() }
+    }
+
+    /// The memory beyond the struct itself that the stream of these numbers would take.
+    pub(crate) fn bytes_of(values: &[u64]) -> usize {
+        let words = |chunk: &[u64]| (chunk.len() * Frame::best_of(chunk).width).div_ceil(64);
+        let words: usize = values.chunks(BLOCK).map(words).sum();
+        words * size_of::<u64>() + Self::block_count(values.len()) * size_of::<Block>()
     }
 
     /// The number at place `i`.
@@ -58,6 +67,34 @@ impl Packed {
             difference |= self.bits[word + 1] << (64 - shift);
         }
         start.wrapping_add(difference & (u64::MAX >> (64 - width)))
+    }
+
+    /// Passes the numbers at these places to `take`, in order: a block at a time, so that what is said of a block is looked up
+    /// once.
+    #[inline]
+    pub(crate) fn each_within(&self, places: Range<usize>, mut take: impl FnMut(u64)) {
+        let mut at = places.start;
+        while at < places.end {
+            let end = places.end.min((at / BLOCK + 1) * BLOCK);
+            let Block { base, place } = self.blocks[at / BLOCK];
+            let (slope, width) = (place as i64 >> SLOPE_SHIFT, (place >> WIDTH_SHIFT) as u8 as usize);
+            let mut start = base.wrapping_add((slope * (at % BLOCK) as i64) as u64);
+            let mut bit = (place & ((1 << WIDTH_SHIFT) - 1)) as usize * 64 + at % BLOCK * width;
+            let mask = u64::MAX.checked_shr(64 - width as u32).unwrap_or(0);
+            for _ in at..end {
+                let mut difference = 0;
+                if width > 0 {
+                    difference = self.bits[bit / 64] >> (bit % 64);
+                    if bit % 64 + width > 64 {
+                        difference |= self.bits[bit / 64 + 1] << (64 - bit % 64);
+                    }
+                }
+                take(start.wrapping_add(difference & mask));
+                start = start.wrapping_add(slope as u64);
+                bit += width;
+            }
+            at = end;
+        }
     }
 
     /// How many numbers there are.
@@ -136,18 +173,22 @@ pub(super) fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> 
 impl Block {
     /// The block of at most 128 numbers, its differences added to `bits`.
     fn of(values: &[u64], bits: &mut Vec<u64>) -> Block {
-        let (flat, sloped) = (Frame::of(values, 0), Frame::of(values, slope_of(values)));
-        let frame = if sloped.width < flat.width { sloped } else { flat };
+        let frame = Frame::best_of(values);
         let first = bits.len();
         assert!(first < 1 << WIDTH_SHIFT, "a stream holds at most 2^40 words");
-        bits.resize(first + (values.len() * frame.width).div_ceil(64), 0);
+        let (mut word, mut filled) = (0, 0);
         for (at, value) in values.iter().enumerate().take(if frame.width == 0 { 0 } else { BLOCK }) {
             let difference = frame.residual(at, *value).wrapping_sub(frame.base) as u64;
-            let (word, shift) = (first + at * frame.width / 64, at * frame.width % 64);
-            bits[word] |= difference << shift;
-            if shift + frame.width > 64 {
-                bits[word + 1] |= difference >> (64 - shift);
+            word |= difference << filled;
+            filled += frame.width;
+            if filled >= 64 {
+                bits.push(word);
+                filled -= 64;
+                word = if filled == 0 { 0 } else { difference >> (frame.width - filled) };
             }
+        }
+        if filled > 0 {
+            bits.push(word);
         }
         let place = first as u64 | (frame.width as u64) << WIDTH_SHIFT | (frame.slope as u64) << SLOPE_SHIFT;
         Block { base: frame.base as u64, place }
@@ -169,6 +210,16 @@ struct Frame {
 }
 
 impl Frame {
+    /// The one of fewer bits: with a slope or without.
+    fn best_of(values: &[u64]) -> Frame {
+        let (flat, slope) = (Frame::of(values, 0), slope_of(values));
+        if slope == 0 || flat.width == 0 {
+            return flat;
+        }
+        let sloped = Frame::of(values, slope);
+        if sloped.width < flat.width { sloped } else { flat }
+    }
+
     fn of(values: &[u64], slope: i16) -> Frame {
         let mut frame = Frame { base: 0, slope, width: 0 };
         let residuals = || values.iter().enumerate().map(|(at, value)| frame.residual(at, *value));
@@ -192,6 +243,11 @@ mod tests {
     fn comes_back(values: &[u64]) -> Packed {
         let packed = Packed::of(values);
         assert_eq!(packed.iter().collect::<Vec<_>>(), values);
+        for places in [0..values.len(), values.len() / 3..values.len() / 2, values.len() / 2..values.len()] {
+            let mut found = Vec::new();
+            packed.each_within(places.clone(), |value| found.push(value));
+            assert_eq!(found, values[places]);
+        }
         packed
     }
 

@@ -24,6 +24,7 @@ use super::chain::{Draft, Values, join_seen_together, leave_out_repeated};
 use super::column::{Column, ColumnWriter};
 use super::packed::{Packed, partition_point};
 use super::positions::Positions;
+use super::words::WordChain;
 use crate::value::cell::{Cell, is_wide};
 #[cfg(test)]
 use crate::value::column_set::ColumnSet;
@@ -240,7 +241,7 @@ impl<'a> Version<'a> {
 }
 
 /// Versions that are read at once.
-const READ_AHEAD: usize = 1024;
+pub(super) const READ_AHEAD: usize = 1024;
 
 /// Reads a page from its first record to its last. The cost of a record does not grow with the page, as searches
 /// for each version would.
@@ -306,7 +307,7 @@ impl<'a> PageReader<'a> {
 /// Collects the records of a page, slot by slot.
 pub(crate) struct PageWriter<'a, 't> {
     types: &'t [DataType],
-    kept: &'t Kept,
+    pub(super) kept: &'t Kept,
     slots: Vec<u64>,
     first: Vec<u64>,
     sequences: Vec<u64>,
@@ -314,25 +315,32 @@ pub(crate) struct PageWriter<'a, 't> {
     deletes: Vec<u64>,
     starts: Vec<u64>,
     snapshot_starts: Vec<u64>,
-    columns: Vec<Option<Box<ColumnWriter<'a>>>>,
+    pub(super) columns: Vec<Option<Box<ColumnWriter<'a>>>>,
     /// room for the delta rule
     current: Vec<Option<Cell<'a>>>,
+    pub(super) words: WordChain,
 }
 
 impl<'a, 't> PageWriter<'a, 't> {
     pub(crate) fn new(types: &'t [DataType], kept: &'t Kept) -> Self {
+        Self::with_room(types, kept, 0)
+    }
+
+    /// A writer with room for so many versions.
+    pub(crate) fn with_room(types: &'t [DataType], kept: &'t Kept, versions: usize) -> Self {
         PageWriter {
             types,
             kept,
             slots: Vec::new(),
             first: Vec::new(),
-            sequences: Vec::new(),
+            sequences: Vec::with_capacity(versions),
             snapshots: Vec::new(),
             deletes: Vec::new(),
-            starts: Vec::new(),
+            starts: Vec::with_capacity(versions),
             snapshot_starts: Vec::new(),
             columns: types.iter().map(|_| None).collect(),
             current: vec![None; types.len()],
+            words: WordChain::default(),
         }
     }
 
@@ -343,24 +351,36 @@ impl<'a, 't> PageWriter<'a, 't> {
         }
         join_seen_together(chain, self.kept);
         leave_out_repeated(chain, &mut self.current);
-        let record = self.slots.len();
-        self.slots.push(slot as u64);
-        self.first.push(self.sequences.len() as u64);
+        let record = self.begin_record(slot);
         for draft in chain.drain(..) {
-            let number = self.sequences.len();
-            self.sequences.push(draft.sequence);
-            match draft.kind {
-                Kind::Snapshot => self.snapshots.push(number as u64),
-                Kind::Delete => self.deletes.push(number as u64),
-                Kind::Update => {}
-                Kind::Lock | Kind::ValuesLock => unreachable!("a lock is a tombstone once it is resolved"),
-            }
-            let starts = if draft.kind == Kind::Snapshot { &mut self.snapshot_starts } else { &mut self.starts };
-            starts.push(draft.start);
+            let number = self.push_version(draft.sequence, draft.kind, draft.start);
             for (column, cell) in draft.values {
                 self.columns[column].get_or_insert_default().push(number, record, cell);
             }
         }
+    }
+
+    /// Begins a record with versions; returns its number.
+    pub(super) fn begin_record(&mut self, slot: usize) -> usize {
+        debug_assert!(self.slots.last().is_none_or(|last| *last < slot as u64), "records come by slot");
+        self.slots.push(slot as u64);
+        self.first.push(self.sequences.len() as u64);
+        self.slots.len() - 1
+    }
+
+    /// Adds a version without its values; returns its number.
+    pub(super) fn push_version(&mut self, sequence: u64, kind: Kind, start: u64) -> usize {
+        let number = self.sequences.len();
+        self.sequences.push(sequence);
+        match kind {
+            Kind::Snapshot => self.snapshots.push(number as u64),
+            Kind::Delete => self.deletes.push(number as u64),
+            Kind::Update => {}
+            Kind::Lock | Kind::ValuesLock => unreachable!("a lock is a tombstone once it is resolved"),
+        }
+        let starts = if kind == Kind::Snapshot { &mut self.snapshot_starts } else { &mut self.starts };
+        starts.push(start);
+        number
     }
 
     pub(crate) fn finish(mut self) -> HistoryPage {

@@ -98,6 +98,8 @@ const RETIRED_PART: u64 = 4;
 const OPEN_PART: u64 = 8;
 /// But each of them so many bytes.
 const OPEN_BYTES: u64 = 512 << 10;
+/// Copies are made while no more than this part of the limit is in use.
+const COPIES_PART: u64 = 2;
 /// From this part of the limit on pages are evicted, in hundredths.
 const HIGH: u128 = 85;
 /// And until no more than this is in use.
@@ -137,6 +139,11 @@ impl MemoryBudget {
     /// Whether scans may put in memory what they read back.
     pub(crate) fn has_room(&self) -> bool {
         self.used_soon_bytes() <= self.part_of_limit(LOW)
+    }
+
+    /// Whether memory is so plentiful that so many bytes may be used for what is there already in another form.
+    pub(crate) fn has_room_for_copies(&self, bytes: u64) -> bool {
+        self.used_bytes().saturating_add(bytes) <= self.limit_bytes() / COPIES_PART
     }
 
     /// If too much is in use, evicts pages until that is no longer so; returns how many bytes. To be called before

@@ -167,6 +167,11 @@ impl<T: Content> Evictable<T> {
         word
     }
 
+    /// Its values as they are found by slot, if it is in memory and flat.
+    pub(crate) fn flat<'g>(&'g self, guard: &'g Guard) -> Option<Flat<'g>> {
+        self.here(guard).and_then(T::flat)
+    }
+
     /// Asks for the memory of the value at `slot`; whether that could be found at once.
     #[inline]
     pub(crate) fn prefetch_flat(&self, slot: usize) -> bool {

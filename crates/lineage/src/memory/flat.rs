@@ -24,9 +24,20 @@ pub(crate) struct Flat<'a> {
     pub(crate) bytes: usize,
 }
 
-impl Flat<'_> {
-    fn len(&self) -> usize {
+impl<'a> Flat<'a> {
+    /// How many values there are; what lies behind the last one of a page may count.
+    pub(crate) fn len(&self) -> usize {
         self.words.len() / self.bytes
+    }
+
+    /// The distances from `slot` on.
+    pub(crate) fn from(&self, slot: usize) -> impl Iterator<Item = u64> + 'a {
+        let bytes = self.bytes;
+        self.words.get(slot * bytes..).unwrap_or_default().chunks_exact(bytes).map(move |distance| {
+            let mut word = [0; size_of::<u64>()];
+            word[..bytes].copy_from_slice(distance);
+            u64::from_le_bytes(word)
+        })
     }
 }
 

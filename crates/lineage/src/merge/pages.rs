@@ -35,6 +35,7 @@ use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes,
 use crate::page::contents::RowsOutline;
 use crate::page::insert::InsertPages;
 use crate::page::lent::Lent;
+use crate::page::point_rows::are_worthwhile;
 use crate::page::tail::TailRecord;
 use crate::page::text::{TextCell, is_text};
 use crate::page::words::Layout;
@@ -117,9 +118,45 @@ impl Range {
         for (column, (values, sketch)) in merged.into_iter().zip(pages) {
             columns[column] = Arc::new(Page { lineage: meta.lineage.clone(), values, sketch });
         }
-        self.pages.replace(Pages::new(MetaPage::Base(meta), columns), guard);
-        self.has_published();
+        let slots = prefixes.newest.iter().map(|version| version.slot);
+        self.publish_with_rows(guard, Pages::new(MetaPage::Base(meta), columns), slots);
         Ok(Some(report))
+    }
+
+    /// Publishes pages that a merge made, with point rows if those before are in use: what was merged at these slots is put anew.
+    fn publish_with_rows(&self, guard: &Guard, pages: Pages, slots: impl Iterator<Item = usize>) {
+        let rows = match &self.pages.load(guard).rows {
+            Some(rows) if rows.take_recent() => pages.make_rows(guard, Some(rows), self.len(), slots, &self.meter),
+            _ if self.is_often_read_by_key() => pages.make_rows(guard, None, self.len(), slots, &self.meter),
+            _ => None,
+        };
+        self.read_by_key.store(0, Ordering::Relaxed);
+        self.pages.replace(pages.with_rows(rows), guard);
+        self.has_published();
+    }
+
+    /// Gives a range that is often read by key its point rows, without a merge. Does nothing while a merge runs.
+    pub(crate) fn make_point_rows(&self) {
+        let guard = &sync::pin();
+        let is_wanted = || self.pages.load(guard).rows.is_none() && self.is_often_read_by_key();
+        if !is_wanted() {
+            return;
+        }
+        let Ok(_one_at_a_time) = self.merging.try_lock() else { return };
+        let pages = self.pages.load(guard);
+        if !is_wanted() {
+            return;
+        }
+        self.read_by_key.store(0, Ordering::Relaxed);
+        if let Some(rows) = pages.make_rows(guard, None, self.len(), std::iter::empty(), &self.meter) {
+            self.pages.replace(pages.clone().with_rows(Some(rows)), guard);
+            self.has_published();
+        }
+    }
+
+    /// Whether readers by key have looked at many base records since the pages were published.
+    fn is_often_read_by_key(&self) -> bool {
+        are_worthwhile(self.len(), self.read_by_key.load(Ordering::Relaxed))
     }
 
     /// Closes an insert range and reads the Start Time of all its records, `None` while one is unresolved.

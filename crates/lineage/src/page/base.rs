@@ -21,6 +21,7 @@ use crate::memory::budget::Meter;
 use crate::memory::evictable::Evictable;
 use crate::memory::source::PageError;
 use crate::page::insert::InsertPages;
+use crate::page::point_rows::{PointRow, PointRows};
 use crate::value::cell::{Cell, ColumnCells};
 use crate::value::sketch::Sketch;
 
@@ -36,6 +37,7 @@ pub(crate) struct Page {
 }
 
 /// All pages of a range as they are between two merges.
+#[derive(Clone)]
 pub(crate) struct Pages {
     pub(crate) meta: MetaPage,
     /// the page of each column
@@ -44,6 +46,8 @@ pub(crate) struct Pages {
     flat: Box<[Option<Arc<Evictable<EncodedColumn>>>]>,
     /// the lowest TPS of any column, for each update range; shared with the pages if all have the same
     pub(crate) floor: Lineage,
+    /// the values of the flat columns row by row, where the range is often read by key
+    pub(crate) rows: Option<Arc<PointRows>>,
 }
 
 impl Pages {
@@ -60,7 +64,33 @@ impl Pages {
             Values::Column(encoded) if encoded.is_flat() => Some(encoded.clone()),
             _ => None,
         };
-        Pages { meta, flat: columns.iter().map(flat).collect(), columns, floor }
+        Pages { meta, flat: columns.iter().map(flat).collect(), columns, floor, rows: None }
+    }
+
+    /// These pages with point rows, which were made from them.
+    pub(crate) fn with_rows(self, rows: Option<Arc<PointRows>>) -> Pages {
+        Pages { rows, ..self }
+    }
+
+    /// Point rows of these pages with so many records: those of the pages before with what is at some slots anew, if there
+    /// are any that still fit.
+    pub(crate) fn make_rows(
+        &self,
+        guard: &Guard,
+        before: Option<&PointRows>,
+        records: usize,
+        slots: impl Iterator<Item = usize>,
+        meter: &Arc<Meter>,
+    ) -> Option<Arc<PointRows>> {
+        let flat: Box<[_]> = self.flat.iter().map(|page| page.as_ref().and_then(|page| page.flat(guard))).collect();
+        let patched = before.and_then(|before| before.patched(guard, &flat, slots));
+        patched.or_else(|| PointRows::build(&flat, records, meter))
+    }
+
+    /// The values of some columns of the record at `slot` side by side, where there are point rows with all of these, a bit each.
+    #[inline]
+    pub(crate) fn row<'g>(&'g self, guard: &'g Guard, slot: usize, columns: u64) -> Option<PointRow<'g>> {
+        self.rows.as_ref()?.row(guard, slot, columns)
     }
 
     /// The value at `slot` of a column where it is found at once; such a column has no NULL.
@@ -167,6 +197,7 @@ impl Page {
 }
 
 /// The meta-data columns of a range's base records.
+#[derive(Clone)]
 pub(crate) enum MetaPage {
     /// Start Time is in the insert pages; nothing was merged.
     Insert {

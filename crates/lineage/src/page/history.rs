@@ -4,8 +4,8 @@
 //! append:  [p] + [ 900 | 4000 | 20000 ]     a page joins its elders while these are not more than twice as large as
 //!      ->  [ 1500 | 4000 | 20000 ]          all that is newer: every version is rewritten O(log n) times, and there
 //!                                           are O(log n) pages; versions that came to be seen together become one
-//! append:  [p] + [p p p p p p p | 70p]      while everything is kept no version can go: pages wait until all that is newer
-//!      ->  [8p | 70p]                       is seven times as large, a third as much is rewritten, and a walk looks into
+//! append:  [p] + [p p ... p | 800p]         while everything is kept no version can go: pages wait until all that is newer
+//!      ->  [32p | 800p]                     is 31 times as large, a fifth as much is rewritten, and a walk looks into
 //!                                           the outlines of some pages more
 //! expire:  the settled part of every record becomes its origin, or goes; and in every page, versions that are seen
 //!          together become one
@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::{DataType, Timestamp};
 
+use crate::history::WordReader;
 use crate::history::chain::{Draft, are_seen_together, settle, settled_from};
 use crate::history::page::{HistoryPage, PageReader, PageWriter};
 use crate::memory::budget::Meter;
@@ -41,7 +42,7 @@ pub(crate) struct History {
 /// Whether a page of so many versions is joined with all that is newer.
 fn is_joined(versions: usize, newer: usize, kept: &Kept) -> bool {
     let keeps_all = kept.oldest() == Timestamp::ZERO;
-    if keeps_all { versions * 7 <= newer } else { versions <= 2 * newer }
+    if keeps_all { versions * 31 <= newer } else { versions <= 2 * newer }
 }
 
 /// The fate of a record when history expires.
@@ -328,7 +329,12 @@ fn mark_changed(chain: &Chain, fate: Fate, kept: &Kept, changed: &mut [bool]) {
 /// One page of the versions of several, which come newest first.
 fn join(types: &[DataType], guard: &Guard, pages: &[HistoryEntry], kept: &Kept) -> Result<HistoryPage, PageError> {
     let held = pages.iter().map(|page| page.hold(guard)).collect::<Result<Vec<_>, PageError>>()?;
-    let mut writer = PageWriter::new(types, kept);
+    let versions = pages.iter().map(|page| page.outline.versions).sum();
+    let mut writer = PageWriter::with_room(types, kept, versions);
+    if let Some(readers) = held.iter().map(|page| WordReader::new(page)).collect::<Option<Vec<_>>>() {
+        join_words(slots_of(pages), readers, &mut writer);
+        return Ok(writer.finish());
+    }
     let mut readers: Vec<PageReader<'_>> = held.iter().map(|page| PageReader::new(page)).collect();
     let mut chain = Vec::new();
     for slot in slots_of(pages) {
@@ -338,6 +344,26 @@ fn join(types: &[DataType], guard: &Guard, pages: &[HistoryEntry], kept: &Kept) 
         writer.push_record(slot, &mut chain);
     }
     Ok(writer.finish())
+}
+
+/// Puts the records of pages of words, which come newest first, into one.
+fn join_words(slots: impl Iterator<Item = usize>, mut readers: Vec<WordReader<'_>>, writer: &mut PageWriter<'_, '_>) {
+    // Of each version, which reader has it, and where.
+    let (mut chain, mut places) = (Vec::new(), Vec::new());
+    for slot in slots {
+        chain.clear();
+        places.clear();
+        for (at, reader) in readers.iter_mut().enumerate() {
+            reader.take(slot, |version, place| {
+                chain.push(version);
+                places.push((at, place));
+            });
+        }
+        writer.push_words(slot, &chain, |at, column| {
+            let (reader, place) = places[at];
+            readers[reader].word(place, column)
+        });
+    }
 }
 
 /// The slots that have versions in some of these pages, ascending.
@@ -441,7 +467,7 @@ mod tests {
     #[test]
     fn pages_stay_few_and_each_version_is_rewritten_seldom() {
         // Everything is kept; or a snapshot before all of it, so that nothing is seen together.
-        for (kept, pages_max, times_max) in [(Kept::default(), 7 * 4, 6), (from(1), 11, 12)] {
+        for (kept, pages_max, times_max) in [(Kept::default(), 31 * 3, 4), (from(1), 11, 12)] {
             let mut history = empty();
             let mut rewritten = 0;
             for start in 2..=2001 {

@@ -8,6 +8,7 @@ pub(crate) mod insert;
 pub(crate) mod interrupted;
 pub(crate) mod lent;
 pub(crate) mod options;
+pub(crate) mod point_rows;
 pub(crate) mod sequence;
 pub(crate) mod tail;
 pub(crate) mod text;

@@ -266,7 +266,7 @@ impl TailPages {
     /// # Panics
     /// If one of its columns, those carried included, is stored as bytes.
     #[inline]
-    pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
+    pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: NewWords<'_>) {
         let place = self.place_to_write(guard, sequence);
         assert_eq!(record.head.explicit & self.wide_columns, 0, "bytes are written and carried by `write`");
         if let Some(carried) = &record.carried {
@@ -274,7 +274,8 @@ impl TailPages {
         }
         record.columns.iter().zip(record.words).for_each(|(column, word)| place.put(*column, *word));
         if record.head.explicit & self.spilled != 0 {
-            self.write_spilled(guard, sequence, record);
+            let carried = record.carried.map(|carried| (carried.sequence, carried.columns));
+            self.write_spilled(guard, sequence, (record.columns, record.words), carried);
         }
         place.write(record.head);
     }
@@ -296,17 +297,23 @@ impl TailPages {
 
     /// The words of columns that have no place in the record.
     #[inline(never)]
-    fn write_spilled(&self, guard: &Guard, sequence: u64, record: &NewWords<'_>) {
+    fn write_spilled(
+        &self,
+        guard: &Guard,
+        sequence: u64,
+        (columns, words): (&[usize], &[u64]),
+        carried: Option<(u64, u64)>,
+    ) {
         let (page_index, at) = self.place(sequence);
         let page = self.page_to_write(guard, page_index);
         let place = page.records.place(at);
-        let carried = record.carried.and_then(|carried| Some((self.get(guard, carried.sequence)?, carried.columns)));
+        let carried = carried.and_then(|(sequence, columns)| Some((self.get(guard, sequence)?, columns)));
         if let Some((from, columns)) = carried {
             for column in columns_of(columns & self.spilled) {
                 page.slot(place, column, at).store(from.word(column), Ordering::Relaxed);
             }
         }
-        let new = record.columns.iter().zip(record.words).filter(|(column, _)| **column >= page.records.values());
+        let new = columns.iter().zip(words).filter(|(column, _)| **column >= page.records.values());
         new.for_each(|(column, word)| page.slot(place, *column, at).store(*word, Ordering::Relaxed));
     }
 

@@ -22,9 +22,11 @@
 //! own mutex.
 use sync::Guard;
 use sync::atomic::Ordering;
-use types::Timestamp;
+use types::{DataType, Timestamp};
 
-use crate::history::{HistoryPage, NewVersion, Values};
+use crate::history::chain::Draft;
+use crate::history::page::PageWriter;
+use crate::history::{COLUMNS_MAX, HistoryPage, NewVersion, Values, WordVersion};
 use crate::memory::source::PageError;
 use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{MetaColumns, MetaPage, Pages};
@@ -32,7 +34,7 @@ use crate::page::history::History;
 use crate::page::lent::Lent;
 use crate::page::tail::TailRecord;
 use crate::record::range::Range;
-use crate::value::cell::Cell;
+use crate::value::cell::{Cell, is_wide};
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 
@@ -49,12 +51,40 @@ struct ArchivedRecord<'g> {
 }
 
 impl<'g> ArchivedRecord<'g> {
-    fn to_new(self) -> NewVersion<'g> {
-        let ArchivedRecord { slot, record, start } = self;
+    fn draft(self) -> Draft<'g> {
+        let ArchivedRecord { record, start, .. } = self;
         let mut values = Values::with_capacity(record.value_count());
         record.each_value(|column, cell| values.push((column, cell)));
-        NewVersion { slot, sequence: record.sequence, kind: record.kind(), start, values }
+        Draft { sequence: record.sequence, kind: record.kind(), start, values }
     }
+
+    /// The version as one of words; `None` if it has a NULL.
+    fn word_version(&self) -> Option<WordVersion> {
+        let (explicit, _, nulls) = self.record.sets();
+        let ArchivedRecord { record, start, .. } = *self;
+        (nulls == 0).then(|| WordVersion { sequence: record.sequence, kind: record.kind(), start, explicit })
+    }
+}
+
+/// The page of these records: `order` has their places, by slot, and from newest to oldest within a slot.
+fn history_page(types: &[DataType], kept: &Kept, versions: &[ArchivedRecord<'_>], order: &[usize]) -> HistoryPage {
+    let mut writer = PageWriter::with_room(types, kept, order.len());
+    let are_words = types.len() <= COLUMNS_MAX && !types.iter().any(|data_type| is_wide(*data_type));
+    let (mut words, mut drafts) = (Vec::new(), Vec::new());
+    for chain in order.chunk_by(|newer, older| versions[*newer].slot == versions[*older].slot) {
+        let slot = versions[chain[0]].slot;
+        words.clear();
+        if are_words {
+            words.extend(chain.iter().map_while(|at| versions[*at].word_version()));
+        }
+        if words.len() == chain.len() {
+            writer.push_words(slot, &words, |at, column| versions[chain[at]].record.word(column));
+        } else {
+            drafts.extend(chain.iter().map(|at| versions[*at].draft()));
+            writer.push_record(slot, &mut drafts);
+        }
+    }
+    writer.finish()
 }
 
 /// The places of numbers below `end`, by number, and of equal ones from the last to the first. They are counted, as that takes a
@@ -173,7 +203,7 @@ impl Range {
         let all = versions.len();
         versions.retain(|version| is_needed[version.slot - first_slot]);
         let by_slot = by_slot(versions.iter().map(|version| version.slot - first_slot), is_needed.len());
-        let page = HistoryPage::build(&self.types, kept, by_slot.into_iter().map(|at| versions[at].to_new()));
+        let page = history_page(&self.types, kept, &versions, &by_slot);
         let history = before.append(guard, page, through, kept)?;
         Ok(if versions.len() < all { history.pass(through) } else { history })
     }

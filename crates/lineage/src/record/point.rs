@@ -24,11 +24,13 @@ use types::{Rid, Schema, Timestamp, TxnId};
 
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages};
+use crate::page::point_rows::{PointRow, SAMPLED};
 use crate::page::tail::RecordPlace;
 use crate::record::append::AppendedRecords;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
 use crate::value::cell::{Cell, is_wide};
+use crate::value::column_set::columns_of;
 
 mod append;
 
@@ -40,15 +42,13 @@ const COLUMNS_MAX: usize = 64;
 pub struct PointColumns {
     /// the columns at these positions, a bit each
     mask: u64,
-    /// a bit for each of `sought`
-    sought_mask: u64,
-    /// those that a common read looks for, their places among the positions first: in here, so that a few of them are in the
-    /// cache line that says which they are
-    sought: [(u8, u8); COLUMNS_MAX],
-    sought_count: usize,
+    /// those that a common read looks for
+    sought: u64,
     /// the greatest position
     last: usize,
     positions: Box<[usize]>,
+    /// by column, its place among the positions: in here, so that a few of them are in the cache line that says which they are
+    places: [u8; COLUMNS_MAX],
 }
 
 impl PointColumns {
@@ -56,33 +56,23 @@ impl PointColumns {
     /// more than 64 columns.
     pub fn new(schema: &Schema, positions: &[usize]) -> Option<PointColumns> {
         let columns = schema.columns();
-        let mut mask = 0_u64;
-        for position in positions {
+        let (mut mask, mut places) = (0_u64, [0; COLUMNS_MAX]);
+        for (place, position) in positions.iter().enumerate() {
             let column = columns.get(*position).filter(|column| !is_wide(column.data_type))?;
             debug_assert!(!is_wide(column.data_type));
             if columns.len() > COLUMNS_MAX || mask >> position & 1 != 0 {
                 return None;
             }
             mask |= 1 << position;
+            places[*position] = place as u8;
         }
         let last = positions.iter().copied().max().unwrap_or(0);
-        let mut sought = [(0, 0); COLUMNS_MAX];
-        for (place, (sought, position)) in sought.iter_mut().zip(positions).enumerate() {
-            *sought = (place as u8, *position as u8);
-        }
-        let (sought_count, positions) = (positions.len(), positions.into());
-        Some(PointColumns { mask, sought_mask: mask, sought, sought_count, last, positions })
+        Some(PointColumns { mask, sought: mask, last, positions: positions.into(), places })
     }
 
     /// Leaves it to the caller of [`PointHint::read`] to put the words of this column, which are known beforehand.
-    pub fn knowing(mut self, column: usize) -> PointColumns {
-        let known = self.sought().position(|(_, position)| position == column);
-        if let Some(known) = known {
-            self.sought.copy_within(known + 1.., known);
-            self.sought_count -= 1;
-            self.sought_mask &= !(1 << column);
-        }
-        self
+    pub fn knowing(self, column: usize) -> PointColumns {
+        PointColumns { sought: self.sought & !(1_u64.checked_shl(column as u32).unwrap_or(0)), ..self }
     }
 
     /// Their positions.
@@ -91,22 +81,20 @@ impl PointColumns {
         &self.positions
     }
 
-    /// The places and positions of those that are looked for.
-    #[inline]
-    pub(crate) fn sought(&self) -> impl Iterator<Item = (usize, usize)> {
-        let sought = &self.sought[..self.sought_count];
-        sought.iter().map(|(place, position)| (usize::from(*place), usize::from(*position)))
-    }
-
-    /// Puts the words of those that are looked for into their places, of which there are as many as positions. False where one is
-    /// not found.
+    /// Puts the words of some of these columns, a bit each, into their places. False where one is not found.
+    ///
+    /// # Safety
+    /// The columns are among these, and `out` has no fewer words than there are positions.
     #[inline(always)]
-    fn put_words(&self, out: &mut [u64], word: impl Fn(usize) -> Option<u64>) -> bool {
-        assert!(out.len() >= self.positions.len());
-        for (place, column) in self.sought() {
+    unsafe fn put_words(&self, mut columns: u64, out: &mut [u64], word: impl Fn(usize) -> Option<u64>) -> bool {
+        debug_assert!(columns & !self.mask == 0 && out.len() >= self.positions.len());
+        while columns != 0 {
+            let column = columns.trailing_zeros() as usize;
             let Some(word) = word(column) else { return false };
-            // SAFETY: the places are those of the positions, and there are no fewer words.
-            unsafe { *out.get_unchecked_mut(place) = word };
+            // SAFETY: a column of 64 has a place, those of these columns are below the number of positions, and the caller
+            // promises as many words.
+            unsafe { *out.get_unchecked_mut(usize::from(self.places[column])) = word };
+            columns &= columns - 1;
         }
         true
     }
@@ -198,7 +186,13 @@ impl<'t> Point<'t> {
             return PointHint { point: self, indirection, pages, newest, record };
         }
         // A writer needs the old values of columns that nobody has updated yet.
-        columns.sought().for_each(|(_, column)| pages.prefetch(guard, column, slot));
+        match pages.row(guard, slot, columns.sought) {
+            Some(row) => row.prefetch(),
+            None => {
+                range.count_read_by_key(slot);
+                columns_of(columns.sought).for_each(|column| pages.prefetch(guard, column, slot));
+            }
+        }
         if for_update && let MetaPage::Base(meta) = &pages.meta {
             meta.prefetch_updates(guard, slot);
         }
@@ -263,39 +257,58 @@ impl<'g> PointHint<'g> {
             return false;
         }
         let (pages, Point { range, rid }) = (self.pages, self.point);
-        let in_base = |column| pages.flat_word(guard, column, rid.slot());
         let Some(record) = self.record else {
             let MetaPage::Base(meta) = &pages.meta else { return false };
             return newest <= pages.floor[range.part_of(rid.slot())]
                 && meta.is_all_visible_at(view.snapshot.at)
-                && columns.put_words(out, in_base);
+                // SAFETY: there are no fewer words than positions.
+                && unsafe { self.put_base_words(guard, (columns, columns.sought), out) };
         };
         let start = record.start().load(Ordering::Acquire);
         let is_seen = view.is_in_time(start) || view.snapshot.sees_own(start);
         if !is_seen || !record.is_update() || !record.has(columns.last) {
             return false;
         }
-        // SAFETY: the record has the last of the columns, so it has all of them.
-        let in_record = |column| unsafe { record.word_unchecked(column) };
         let (explicit, ever, nulls) = record.sets();
-        let left = columns.sought_mask & !explicit;
-        if columns.sought_mask & nulls != 0 {
+        if columns.sought & nulls != 0 {
             return false;
         }
-        if left == 0 {
-            return columns.put_words(out, |column| Some(in_record(column)));
+        let left = columns.sought & !explicit;
+        // SAFETY: the record has the last of the columns, so it has all of them; there are no fewer words than positions.
+        unsafe { columns.put_words(columns.sought & explicit, out, |column| Some(record.word_unchecked(column))) };
+        left == 0
+            || (left & ever == 0 || pages.floor[range.part_of(rid.slot())] >= record.reset())
+                // SAFETY: as above.
+                && unsafe { self.put_base_words(guard, (columns, left), out) }
+    }
+
+    /// Puts the words of some of the columns, a bit each, which the base pages have. False where one is not found at once.
+    ///
+    /// # Safety
+    /// As [`PointColumns::put_words`].
+    #[inline(always)]
+    unsafe fn put_base_words(&self, guard: &Guard, (columns, some): (&PointColumns, u64), out: &mut [u64]) -> bool {
+        let (pages, slot) = (self.pages, self.point.slot());
+        // SAFETY: the caller's promise; a row has the columns for which it was asked.
+        unsafe {
+            match pages.row(guard, slot, some) {
+                Some(PointRow::Narrow(row)) => columns.put_words(some, out, |column| Some(row.word_unchecked(column))),
+                Some(PointRow::Wide(row)) => columns.put_words(some, out, |column| Some(row.word_unchecked(column))),
+                None => columns.put_words(some, out, |column| pages.flat_word(guard, column, slot)),
+            }
         }
-        if left & ever != 0 && pages.floor[range.part_of(rid.slot())] < record.reset() {
-            return false;
-        }
-        columns.put_words(out, |column| match left >> column & 1 {
-            0 => Some(in_record(column)),
-            _ => in_base(column),
-        })
     }
 }
 
 impl Range {
+    /// Counts a look at a base record without point rows, if it is one of the sample. Of two at once one may be lost.
+    #[inline]
+    fn count_read_by_key(&self, slot: usize) {
+        if slot.is_multiple_of(SAMPLED) {
+            self.read_by_key.store(self.read_by_key.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
     fn is_untouched_since(&self, guard: &Guard, slot: usize, from: Timestamp) -> bool {
         let (pages, part) = (self.pages.load(guard), self.part_of(slot));
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;

@@ -58,6 +58,8 @@ pub(crate) struct Range {
     pub(crate) merging: Mutex<MergeProgress>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) running: RunningTotals,
+    /// Looks at base records by key, of a sample, while there are no point rows; see there.
+    pub(crate) read_by_key: AtomicUsize,
     indirection_charge: Charge,
 }
 
@@ -110,6 +112,7 @@ impl Range {
             merging: Mutex::default(),
             meter: meter.clone(),
             running: RunningTotals::new(schema.columns().len()),
+            read_by_key: AtomicUsize::new(0),
             indirection_charge: Charge::new(meter, MemoryKind::Base, 0),
         }
     }

@@ -6,5 +6,6 @@ pub(crate) mod loom_models;
 pub(crate) mod mechanism;
 pub(crate) mod model;
 pub(crate) mod paper;
+pub(crate) mod point_rows;
 #[cfg(shuttle)]
 pub(crate) mod shuttle_models;

@@ -84,26 +84,19 @@ impl Range {
             first = self.keep_originals(guard, (pages, tails), slot, newest, (originals, ever))?;
             (last, prev) = (first + 1, first);
         }
-        let record = NewWords {
-            head: Head {
-                prev,
-                slot,
-                kind: Kind::Update,
-                start,
-                reset: before.reset,
-                explicit: before.explicit | columns.mask,
-                ever,
-                nulls: before.nulls & kept,
-            },
-            columns: &columns.positions,
-            words,
-            carried: before.record.filter(|_| kept != 0).map(|from| CarriedWords {
-                from,
-                sequence: newest,
-                columns: kept,
-            }),
+        let head = Head {
+            prev,
+            slot,
+            kind: Kind::Update,
+            start,
+            reset: before.reset,
+            explicit: before.explicit | columns.mask,
+            ever,
+            nulls: before.nulls & kept,
         };
-        tails.write_words(guard, last, &record);
+        let carried =
+            before.record.filter(|_| kept != 0).map(|from| CarriedWords { from, sequence: newest, columns: kept });
+        tails.write_words(guard, last, NewWords { head, columns: &columns.positions, words, carried });
         latch.publish(last);
         Some(AppendedRecords { first, last })
     }
@@ -129,6 +122,12 @@ impl Range {
             return keep_apart(guard, (pages, tails), first, head);
         }
         let (record, mut nulls) = (tails.place_to_write(guard, first), 0);
+        if let Some(row) = pages.row(guard, slot, originals) {
+            // SAFETY: the row has the columns for which it was asked.
+            columns_of(originals).for_each(|column| record.put(column, unsafe { row.word_unchecked(column) }));
+            record.write(head);
+            return Some(first);
+        }
         for column in columns_of(originals) {
             match pages.word(guard, column, slot) {
                 Ok(Some(word)) => record.put(column, word),
@@ -163,7 +162,7 @@ fn keep_apart(guard: &Guard, (pages, tails): (&Pages, &TailPages), first: u64, h
         }
     }
     let record = NewWords { head: Head { nulls, ..head }, columns: &columns, words: &words, carried: None };
-    tails.write_words(guard, first, &record);
+    tails.write_words(guard, first, record);
     Some(first)
 }
 

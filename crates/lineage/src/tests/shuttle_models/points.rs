@@ -91,6 +91,15 @@ fn merges(world: &World) {
     }
 }
 
+/// Point rows come, are taken over by a merge, and are evicted.
+fn arranges(world: &World) {
+    for _ in 0..2 {
+        world.table.make_point_rows(0);
+        world.merge_only();
+    }
+    evicts(world);
+}
+
 #[test]
 fn a_record_moves_between_hint_and_read() {
     explore(|| together(World::new(), vec![writer, reader, undecided]));
@@ -99,6 +108,11 @@ fn a_record_moves_between_hint_and_read() {
 #[test]
 fn versions_become_base_pages_and_history_between_hint_and_read() {
     explore(|| together(World::new(), vec![writer, reader, merges]));
+}
+
+#[test]
+fn point_rows_come_and_go_between_hint_and_read() {
+    explore(|| together(stored(Layout::Column), vec![reader, writer, arranges]));
 }
 
 #[test]

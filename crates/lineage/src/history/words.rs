@@ -1,0 +1,278 @@
+//! Records of words on their way into a page: what nearly all versions are, and in a tenth of the instructions.
+//!
+//! A record whose versions have no bytes and no NULLs is not made a chain of drafts (see [`super::chain`]). Its values are looked
+//! at where they are, twice:
+//!
+//! ```text
+//! oldest to newest    is the value what the column had before?     -> which columns stay in each version, a bit each
+//! newest to oldest    the columns that stay                         -> the page
+//! ```
+//!
+//! The delta rule is the one of `chain`. Versions that are seen together are left to it as well.
+use std::ops::Range;
+
+use super::chain::{Draft, are_seen_together};
+use super::column::{Values, WordRows};
+use super::page::{HistoryPage, PageWriter, READ_AHEAD};
+use crate::value::cell::Cell;
+use crate::value::column_set::columns_of;
+use crate::value::kept::Kept;
+use crate::value::kind::Kind;
+
+/// The most columns that records of words have.
+pub(crate) const COLUMNS_MAX: usize = 64;
+
+/// A version whose values are words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WordVersion {
+    /// its number in the tail
+    pub(crate) sequence: u64,
+    /// what it is
+    pub(crate) kind: Kind,
+    /// when it was committed
+    pub(crate) start: u64,
+    /// the columns that have a value, a bit each
+    pub(crate) explicit: u64,
+}
+
+/// What has to be remembered of a record.
+pub(super) struct WordChain {
+    /// by column, the value that the versions so far have left
+    latest: [u64; COLUMNS_MAX],
+    /// the columns that stay in each version, a bit each
+    stay: Vec<u64>,
+}
+
+impl Default for WordChain {
+    fn default() -> Self {
+        WordChain { latest: [0; COLUMNS_MAX], stay: Vec::new() }
+    }
+}
+
+impl WordChain {
+    /// Finds which columns stay in each version, newest first.
+    fn leave_out_repeated(&mut self, versions: &[WordVersion], word: &impl Fn(usize, usize) -> u64) {
+        self.stay.clear();
+        self.stay.resize(versions.len(), 0);
+        let mut known = 0;
+        for (at, version) in versions.iter().enumerate().rev() {
+            let mut repeated = 0;
+            for column in columns_of(version.explicit) {
+                let (word, latest) = (word(at, column), &mut self.latest[column]);
+                repeated |= u64::from(*latest == word) << column;
+                *latest = word;
+            }
+            let is_left_out = if version.kind == Kind::Snapshot { 0 } else { repeated & known };
+            self.stay[at] = version.explicit & !is_left_out;
+            known |= version.explicit;
+        }
+    }
+}
+
+/// Whether some of a record's versions, newest first, become one.
+fn are_some_seen_together(versions: &[WordVersion], kept: &Kept) -> bool {
+    let mut newer = None;
+    versions
+        .iter()
+        .filter(|version| version.kind != Kind::Snapshot)
+        .any(|version| newer.replace(version.start).is_some_and(|newer| are_seen_together(newer, version.start, kept)))
+}
+
+impl<'a> PageWriter<'a, '_> {
+    /// Adds a record's versions, newest first; `word` tells the value of a column of one of them, which has it. Slots ascend.
+    pub(crate) fn push_words(&mut self, slot: usize, versions: &[WordVersion], word: impl Fn(usize, usize) -> u64) {
+        if versions.is_empty() {
+            return;
+        }
+        if are_some_seen_together(versions, self.kept) {
+            let draft = |(at, version): (usize, &WordVersion)| {
+                let values =
+                    columns_of(version.explicit).map(|column| (column, Cell::Word(word(at, column)))).collect();
+                Draft { sequence: version.sequence, kind: version.kind, start: version.start, values }
+            };
+            return self.push_record(slot, &mut versions.iter().enumerate().map(draft).collect());
+        }
+        let mut chain = std::mem::take(&mut self.words);
+        chain.leave_out_repeated(versions, &word);
+        let record = self.begin_record(slot);
+        for (at, (version, stay)) in versions.iter().zip(&chain.stay).enumerate() {
+            let number = self.push_version(version.sequence, version.kind, version.start);
+            for column in columns_of(*stay) {
+                self.columns[column].get_or_insert_default().push_word(number, record, word(at, column));
+            }
+        }
+        self.words = chain;
+    }
+}
+
+/// Reads a page of words from its first record to its last, a window of versions at a time.
+pub(crate) struct WordReader<'a> {
+    page: &'a HistoryPage,
+    slots: std::vec::IntoIter<usize>,
+    /// the record of the first slot left
+    record: usize,
+    /// the numbers of the versions that were read
+    window: Range<usize>,
+    versions: Vec<WordVersion>,
+    rows: WordRows,
+}
+
+impl<'a> WordReader<'a> {
+    /// A reader of a page that has words only, none of them NULL; `None` if it has more.
+    pub(crate) fn new(page: &'a HistoryPage) -> Option<Self> {
+        let is_of_words =
+            |column: &super::column::Column| column.nulls.len() == 0 && !matches!(column.values, Values::Bytes { .. });
+        if page.columns.len() > COLUMNS_MAX || !page.columns.iter().flatten().all(|column| is_of_words(column)) {
+            return None;
+        }
+        let slots = page.slots().collect::<Vec<_>>().into_iter();
+        Some(WordReader { page, slots, record: 0, window: 0..0, versions: Vec::new(), rows: WordRows::default() })
+    }
+
+    /// Adds the versions of a record to a chain, newest first, each with its place here. Slots are asked for in ascending order,
+    /// and none that has versions is left out.
+    pub(crate) fn take(&mut self, slot: usize, mut add: impl FnMut(WordVersion, usize)) {
+        if self.slots.as_slice().first() != Some(&slot) {
+            return;
+        }
+        self.slots.next();
+        let numbers = self.page.numbers(self.record);
+        self.record += 1;
+        if numbers.end > self.window.end {
+            self.read(numbers.start..numbers.end.max(numbers.start + READ_AHEAD).min(self.page.len()));
+        }
+        for place in numbers.start - self.window.start..numbers.end - self.window.start {
+            add(self.versions[place], place);
+        }
+    }
+
+    /// The value of a column at a place that [`WordReader::take`] has told last.
+    #[inline]
+    pub(crate) fn word(&self, place: usize, column: usize) -> u64 {
+        self.rows.words[place * self.page.columns.len() + column]
+    }
+
+    fn read(&mut self, numbers: Range<usize>) {
+        let (page, first, width) = (self.page, numbers.start, self.page.columns.len());
+        self.rows.clear(numbers.len(), width);
+        for (at, column) in page.columns.iter().enumerate() {
+            column.iter().for_each(|column| column.put_words(numbers.clone(), (at, width), &mut self.rows));
+        }
+        self.versions.clear();
+        let mut explicit = self.rows.explicit.iter();
+        page.sequences.each_within(numbers.clone(), |sequence| {
+            let explicit = explicit.next().copied().unwrap_or_default();
+            self.versions.push(WordVersion { sequence, kind: Kind::Update, start: 0, explicit });
+        });
+        let snapshots_before = page.snapshots.rank(first);
+        for (number, before) in page.snapshots.within(numbers.clone()).zip(snapshots_before..) {
+            let version = &mut self.versions[number - first];
+            (version.kind, version.start) = (Kind::Snapshot, page.snapshot_starts.get(before));
+        }
+        page.deletes.within(numbers.clone()).for_each(|number| self.versions[number - first].kind = Kind::Delete);
+        let mut updates = self.versions.iter_mut().filter(|version| version.kind != Kind::Snapshot);
+        let snapshots = page.snapshots.rank(numbers.end) - snapshots_before;
+        let starts = first - snapshots_before..numbers.end - snapshots_before - snapshots;
+        page.starts.each_within(starts, |start| updates.next().into_iter().for_each(|version| version.start = start));
+        self.window = numbers;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use types::DataType;
+
+    use super::*;
+    use crate::history::NewVersion;
+
+    const TYPES: [DataType; 5] = [DataType::BigInt; 5];
+
+    /// By slot, and from newest to oldest: kind, how much earlier it started, columns, and a number that makes their values.
+    type Record = Vec<(Kind, u64, u64, u64)>;
+
+    fn records() -> impl Strategy<Value = Vec<Record>> {
+        let kind = prop_oneof![6 => Just(Kind::Update), 1 => Just(Kind::Delete), 2 => Just(Kind::Snapshot)];
+        let version = (kind, prop_oneof![1 => Just(0), 5 => 1_u64..20], 0_u64..32, 0_u64..4);
+        prop::collection::vec(prop::collection::vec(version, 0..8), 1..60)
+    }
+
+    fn word(seed: u64, column: usize) -> u64 {
+        seed * (column as u64 + 1)
+    }
+
+    /// The versions of the records with their seeds, numbered from `first` on.
+    fn versions(records: &[Record], first: u64) -> Vec<Vec<(WordVersion, u64)>> {
+        let mut sequence = first;
+        let of_record = |record: &Record| {
+            let mut start = first + 200;
+            let mut made: Vec<_> = record
+                .iter()
+                .map(|(kind, earlier, explicit, seed)| {
+                    start -= earlier;
+                    (WordVersion { sequence: 0, kind: *kind, start, explicit: *explicit }, *seed)
+                })
+                .collect();
+            for (version, _) in made.iter_mut().rev() {
+                sequence += 1;
+                version.sequence = sequence;
+            }
+            made
+        };
+        records.iter().map(of_record).collect()
+    }
+
+    fn of_words(records: &[Vec<(WordVersion, u64)>], kept: &Kept) -> HistoryPage {
+        let mut writer = PageWriter::new(&TYPES, kept);
+        for (slot, record) in records.iter().enumerate() {
+            let versions: Vec<WordVersion> = record.iter().map(|(version, _)| *version).collect();
+            writer.push_words(slot, &versions, |at, column| word(record[at].1, column));
+        }
+        writer.finish()
+    }
+
+    fn of_drafts(records: &[Vec<(WordVersion, u64)>], kept: &Kept) -> HistoryPage {
+        let new = |slot: usize, (version, seed): &(WordVersion, u64)| NewVersion {
+            slot,
+            sequence: version.sequence,
+            kind: version.kind,
+            start: version.start,
+            values: columns_of(version.explicit).map(|column| (column, Cell::Word(word(*seed, column)))).collect(),
+        };
+        let all = records.iter().enumerate().flat_map(|(slot, record)| record.iter().map(move |one| new(slot, one)));
+        HistoryPage::build(&TYPES, kept, all)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn words_and_drafts_make_one_page(records in records(), horizon in prop_oneof![Just(0), 100_u64..400]) {
+            let (versions, kept) = (versions(&records, 100), Kept::from(types::Timestamp(horizon)));
+            let page = of_words(&versions, &kept);
+            prop_assert_eq!(format!("{page:?}"), format!("{:?}", of_drafts(&versions, &kept)));
+            // Read again, it makes the same page.
+            let (mut reader, mut writer) = (WordReader::new(&page).unwrap(), PageWriter::new(&TYPES, &kept));
+            for slot in 0..records.len() {
+                let (mut chain, mut places) = (Vec::new(), Vec::new());
+                reader.take(slot, |version, place| {
+                    chain.push(version);
+                    places.push(place);
+                });
+                writer.push_words(slot, &chain, |at, column| reader.word(places[at], column));
+            }
+            prop_assert_eq!(format!("{:?}", writer.finish()), format!("{page:?}"));
+        }
+    }
+
+    #[test]
+    fn pages_with_more_than_words_are_read_otherwise() {
+        let one = |cell: Cell<'static>, data_type| {
+            let version =
+                NewVersion { slot: 1, sequence: 1, kind: Kind::Update, start: 1, values: [(0, cell)][..].into() };
+            WordReader::new(&HistoryPage::build(&[data_type], &Kept::default(), [version])).is_some()
+        };
+        assert!(one(Cell::Word(1), DataType::BigInt));
+        assert!(!one(Cell::Null, DataType::BigInt) && !one(Cell::Bytes(b"x"), DataType::TEXT));
+    }
+}
