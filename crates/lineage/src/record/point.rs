@@ -14,6 +14,8 @@
 //! read        if the Indirection word is still what the hint says, goes on from there; else from the start
 //! ```
 //!
+//! Base values are taken from the point rows of a range, where it has such, and else from each column's page.
+//!
 //! A hint may be old. Its pages were loaded before the Indirection word was looked at for the last time, as in every
 //! read (see `read`), so whatever they have merged in is on the chain that the word starts; and what it points to stays in
 //! memory as long as the guard. Pages that were evicted since are read back like any other.
