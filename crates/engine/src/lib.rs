@@ -83,6 +83,7 @@ pub use table::past::RecordVersion;
 pub use table::point_access::PointAccess;
 pub use table::read_view::{ReadView, Sight};
 pub use table::{Table, TableMemory, TableScan};
+pub use terms::column_default::{ColumnDefault, Identity};
 pub use terms::isolation::{
     Changed, Durability, Isolation, LockStrength, LockWait, RowLock, SessionNumber, TransactionOptions,
 };

@@ -164,7 +164,7 @@ impl Names {
 
     /// Gives up what is not kept up to a commit; returns the tables that no name leads to any more.
     fn give_up(&mut self, at: Timestamp, clock: &WallClock) -> Vec<TableId> {
-        let gone = self.former.give_up(at, |table| table.settings().retention.kept_from(clock));
+        let gone = self.former.give_up(at, |table| table.retention().kept_from(clock));
         let has_name =
             |id: &TableId| self.newest.contains_key(id) || self.former.all().any(|(_, known)| known.table.id == *id);
         gone.into_iter().map(|(_, meaning)| meaning.table.id).filter(|id| !has_name(id)).collect()

@@ -332,7 +332,7 @@ impl Catalog {
         if self.names.read().former.is_empty() {
             return;
         }
-        self.give_up(transactions, |table| table.settings().retention.kept_from(clock));
+        self.give_up(transactions, |table| table.retention().kept_from(clock));
     }
 
     /// Lets go of the tables that are gone and that no snapshot in use sees, however long they were to be kept: when memory is
@@ -448,7 +448,7 @@ impl Claim {
 
 /// Has the tables that are gone and had a name keep their past as the one does that has it now.
 pub(crate) fn set_former(former: &Former<Arc<TableData>>, name: &str, table: &TableData) {
-    let retention = table.settings().retention;
+    let retention = table.retention();
     let tables = former.of_name(name).iter().map(|meaning| &meaning.table);
     for gone in tables.filter(|known| known.id != table.id && matches!(known.lock.standing(), Standing::Gone(_))) {
         gone.set_settings(TableSettings { retention, ..gone.settings() });

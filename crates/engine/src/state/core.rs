@@ -61,7 +61,7 @@ impl Core {
     /// on no transaction can begin to read another one.
     pub(crate) fn kept(&self, table: &TableData) -> Kept {
         let transactions = &self.transactions.0;
-        let horizon = match table.settings().retention {
+        let horizon = match table.retention() {
             // Nothing more is given up, so snapshots in use do not matter.
             Retention::Forever => return table.storage.kept(),
             retention => retention.kept_from(&self.clock),

@@ -17,7 +17,7 @@ use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
 use crate::terms::outcomes::Transactions;
 use crate::terms::row::{FittedRow, check_width};
-use crate::terms::settings::TableSettings;
+use crate::terms::settings::{Retention, TableSettings};
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
 use crate::terms::table_name::{TableId, TableName, is_hidden};
@@ -40,6 +40,8 @@ pub(crate) struct TableData {
     /// The numbers of a sequence.
     pub(crate) numbers: Option<Numbers>,
     settings: RwLock<TableSettings>,
+    /// How many times they were changed.
+    settings_changes: AtomicU64,
     has_changed_keys: AtomicBool,
     /// Which transactions may write to it.
     pub(crate) lock: TableLock,
@@ -95,6 +97,7 @@ impl TableData {
             share_locks: ShareLocks::default(),
             numbers: settings.sequence.map(|_| Numbers::default()),
             settings: RwLock::new(settings),
+            settings_changes: AtomicU64::new(0),
             has_changed_keys: AtomicBool::new(false),
             lock: TableLock::default(),
         })
@@ -121,7 +124,16 @@ impl TableData {
     }
 
     pub(crate) fn settings(&self) -> TableSettings {
-        *self.settings.read()
+        self.settings.read().clone()
+    }
+
+    pub(crate) fn retention(&self) -> Retention {
+        self.settings.read().retention
+    }
+
+    /// How many times the settings were changed since the table was opened or made.
+    pub(crate) fn settings_changes(&self) -> u64 {
+        self.settings_changes.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_settings(&self, settings: TableSettings) {
@@ -131,6 +143,7 @@ impl TableData {
             "a table stays a table, a sequence the sequence that it is"
         );
         *known = settings;
+        self.settings_changes.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn schema(&self) -> &Schema {

@@ -82,6 +82,12 @@ impl Table {
         self.data.settings()
     }
 
+    /// How many times the settings were changed since the table was opened or made: for a caller that keeps what it has made of
+    /// them.
+    pub fn settings_changes(&self) -> u64 {
+        self.data.settings_changes()
+    }
+
     /// The present contents of the table.
     pub fn stats(&self) -> TableStats {
         self.data.storage.stats()

@@ -2,6 +2,7 @@
 //! a time means.
 //!
 //! Imports nothing but errors; every other room imports it.
+pub(crate) mod column_default;
 pub(crate) mod former;
 pub(crate) mod isolation;
 pub(crate) mod outcomes;

@@ -1,10 +1,11 @@
-//! The settings of a table: how its rows are laid out and how long its past is kept.
+//! The settings of a table: how its rows are laid out, how long its past is kept, and what fills its columns.
 use std::time::Duration;
 
 use lineage::{Layout, TableOptions};
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
+use crate::terms::column_default::ColumnDefault;
 use crate::terms::sequence_options::SequenceOptions;
 use crate::terms::wall_clock::{WallClock, wall_time};
 
@@ -38,7 +39,7 @@ impl Retention {
 }
 
 /// The settings of a table; see [`Database::create_table_with`](crate::Database::create_table_with).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TableSettings {
     /// how values lie in memory
     pub layout: LayoutSetting,
@@ -52,6 +53,9 @@ pub struct TableSettings {
     /// it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<SequenceOptions>,
+    /// what fills columns that a statement gives no value for, in the order of the columns
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Vec<ColumnDefault>,
 }
 
 /// How values lie in memory.
@@ -86,5 +90,32 @@ impl TableSettings {
             merge_tail_records: self.merge_tail_records.unwrap_or(defaults.merge_tail_records).max(1),
             ..defaults
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::column_default::Identity;
+
+    /// The settings as programs without defaults have written them.
+    const BEFORE: &str =
+        r#"{"layout":"column","retention":"Forever","update_range_records":null,"merge_tail_records":null}"#;
+
+    #[test]
+    fn settings_without_defaults_are_read_and_written_as_before_there_were_any() {
+        let read: TableSettings = serde_json::from_str(BEFORE).unwrap();
+        assert_eq!(read, TableSettings::default());
+        assert_eq!(serde_json::to_string(&read).unwrap(), BEFORE);
+    }
+
+    #[test]
+    fn defaults_come_back_as_they_were_written() {
+        let plain = ColumnDefault { column: 1, expression: Some("1 + 1".into()), ..ColumnDefault::default() };
+        let identity = Some(Identity::ByDefault);
+        let filled = ColumnDefault { column: 2, identity, sequences: vec!["t_b_seq".into()], ..plain.clone() };
+        let settings = TableSettings { defaults: vec![plain, filled], ..TableSettings::default() };
+        let text = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<TableSettings>(&text).unwrap(), settings);
     }
 }

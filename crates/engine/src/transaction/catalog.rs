@@ -40,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::state::catalog::{Intent, row_of_name};
 use crate::state::table_data::TableData;
 use crate::table::Table;
+use crate::terms::column_default::ColumnDefault;
 use crate::terms::settings::{Retention, TableSettings};
 use crate::terms::table_lock::{Standing, TableLock};
 use crate::terms::table_name::is_hidden;
@@ -188,9 +189,27 @@ impl Transaction {
     /// # Errors
     /// As [`drop_table`](Self::drop_table).
     pub fn set_retention(&mut self, name: &str, retention: Retention) -> Result<()> {
+        self.change_settings(name, |settings| settings.retention = retention)
+    }
+
+    /// Changes what fills the columns of a table that a statement gives no value for. The engine itself never fills a
+    /// column.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table).
+    pub fn set_defaults(&mut self, name: &str, defaults: Vec<ColumnDefault>) -> Result<()> {
+        self.change_settings(name, |settings| settings.defaults = defaults)
+    }
+
+    fn change_settings(&mut self, name: &str, change: impl FnOnce(&mut TableSettings)) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
-            let settings = TableSettings { retention, ..transaction.settings_of(&data) };
+            let mut settings = transaction.settings_of(&data);
+            change(&mut settings);
+            debug_assert!(
+                settings.defaults.iter().all(|default| default.column < data.schema().columns().len()),
+                "a default of no column of \"{name}\""
+            );
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
             transaction.note_step(CatalogStep::Set(data, settings));
             Ok(())
@@ -282,7 +301,7 @@ impl Transaction {
 
     fn settings_of(&self, data: &Arc<TableData>) -> TableSettings {
         let set = self.steps().iter().rev().find_map(|step| match step {
-            CatalogStep::Set(table, settings) if Arc::ptr_eq(table, data) => Some(*settings),
+            CatalogStep::Set(table, settings) if Arc::ptr_eq(table, data) => Some(settings.clone()),
             _ => None,
         });
         set.unwrap_or_else(|| data.settings())
@@ -300,7 +319,7 @@ impl Transaction {
         }
         let core = &self.anchor.core;
         let mut data =
-            TableData::new(core.catalog.next_id(), name, schema, settings, core.table_options, &core.budget)?;
+            TableData::new(core.catalog.next_id(), name, schema, settings.clone(), core.table_options, &core.budget)?;
         data.lock = TableLock::of(self.id());
         let data = Arc::new(data);
         self.note_step(CatalogStep::Made(data.clone()));
@@ -391,7 +410,7 @@ impl Transaction {
         for step in self.steps() {
             match step {
                 CatalogStep::Set(table, settings) => {
-                    table.set_settings(*settings);
+                    table.set_settings(settings.clone());
                     core.catalog.set_former(table);
                 }
                 CatalogStep::Renamed(table, name) => table.name.set(name),

@@ -120,7 +120,7 @@ pub(crate) fn restore(
     for table in contents.all_tables() {
         let options = table.options(options);
         let (id, schema) = (table.id, table.schema.clone());
-        let data = Arc::new(TableData::new(id, &table.name, schema, table.settings, options, budget)?);
+        let data = Arc::new(TableData::new(id, &table.name, schema, table.settings.clone(), options, budget)?);
         if table.has_changed_keys {
             data.note_changed_key();
         }
