@@ -4,6 +4,7 @@
 //! Imports the state and below; the semantics, the catalog and planning import it.
 pub(crate) mod computed;
 pub(crate) mod conditions;
+pub(crate) mod default_expressions;
 pub(crate) mod implied;
 pub(crate) mod index_expressions;
 pub(crate) mod index_path;

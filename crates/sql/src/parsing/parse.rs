@@ -12,6 +12,7 @@ use crate::parsing::lock_clauses::{self, LockClause};
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::syntax::chains;
 use crate::syntax::dialect::SqlDialect;
+use crate::syntax::identity_tokens;
 use crate::syntax::limits;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
@@ -65,6 +66,7 @@ fn parse_source(source: &Source) -> Result<ParsedStatement> {
 
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
     let locks = lock_clauses::take(&mut tokens, source)?;
+    identity_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);

@@ -18,6 +18,16 @@ pub(crate) struct AskedOptions {
     /// checked and otherwise of no meaning: numbers always come from memory
     pub(crate) cache: Option<i64>,
     pub(crate) cycle: Option<bool>,
+    /// `Some(None)`: of no column
+    pub(crate) owner: Option<Option<Owner>>,
+}
+
+/// The column that a sequence belongs to.
+#[derive(Clone)]
+pub(crate) struct Owner {
+    pub(crate) table: String,
+    pub(crate) column: String,
+    pub(crate) position: Option<usize>,
 }
 
 impl AskedOptions {

@@ -5,15 +5,15 @@
 //! ALTER SEQUENCE [IF EXISTS] name { [AS type] [option] ... | RENAME TO name }
 //! DROP SEQUENCE [IF EXISTS] name [, ...] [CASCADE | RESTRICT]
 //! option:  INCREMENT [BY] n | MINVALUE n | NO MINVALUE | MAXVALUE n | NO MAXVALUE | START [WITH] n
-//!          | RESTART [[WITH] n] | CACHE n | [NO] CYCLE | OWNED BY NONE
+//!          | RESTART [[WITH] n] | CACHE n | [NO] CYCLE | OWNED BY { table.column | NONE }
 //! ```
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::{Result, SqlError};
-use crate::names::{position, table_name};
-use crate::parsing::sequence_options::AskedOptions;
+use crate::names::{fold, position, table_name};
+use crate::parsing::sequence_options::{AskedOptions, Owner};
 use crate::syntax::source::Source;
 use crate::values::types::column_type;
 
@@ -23,7 +23,7 @@ pub(crate) enum SequenceStatement {
     Create { sequence: PlacedName, if_not_exists: bool, options: AskedOptions },
     Alter { sequence: PlacedName, if_exists: bool, options: AskedOptions },
     Rename { sequence: PlacedName, if_exists: bool, to: PlacedName },
-    Drop { sequences: Vec<PlacedName>, if_exists: bool },
+    Drop { sequences: Vec<PlacedName>, if_exists: bool, cascade: bool },
 }
 
 /// A name and where it stands.
@@ -101,9 +101,8 @@ fn drop(parser: &mut Parser, source: &Source) -> Result<SequenceStatement> {
     while parser.consume_token(&Token::Comma) {
         sequences.push(named(parser, source)?);
     }
-    // Nothing depends on a sequence.
-    let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
-    Ok(SequenceStatement::Drop { sequences, if_exists })
+    let cascade = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]) == Some(Keyword::CASCADE);
+    Ok(SequenceStatement::Drop { sequences, if_exists, cascade })
 }
 
 fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
@@ -161,16 +160,28 @@ fn option(parser: &mut Parser, source: &Source, may_restart: bool, asked: &mut A
         return Ok(asked.cycle.replace(true).is_none());
     }
     if parser.parse_keywords(&[Keyword::OWNED, Keyword::BY]) {
-        return match parser.parse_keyword(Keyword::NONE) {
-            true => Ok(true),
-            false => Err(SqlError::unsupported("a sequence that is owned by a column").at(at)),
-        };
+        let owner = if parser.parse_keyword(Keyword::NONE) { None } else { Some(owner(parser, source)?) };
+        return Ok(asked.owner.replace(owner).is_none());
     }
     parser.expect_keyword(Keyword::NO).map_err(wrong)?;
     match parser.expect_one_of_keywords(&[Keyword::MINVALUE, Keyword::MAXVALUE, Keyword::CYCLE]).map_err(wrong)? {
         Keyword::MINVALUE => Ok(asked.min.replace(None).is_none()),
         Keyword::MAXVALUE => Ok(asked.max.replace(None).is_none()),
         _ => Ok(asked.cycle.replace(false).is_none()),
+    }
+}
+
+/// The column that a sequence is to belong to.
+fn owner(parser: &mut Parser, source: &Source) -> Result<Owner> {
+    let mut name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
+    let position = position(&name, source);
+    let column = name.0.pop().and_then(|part| part.as_ident().map(fold));
+    match column.filter(|_| !name.0.is_empty()) {
+        Some(column) => Ok(Owner { table: table_name(&name, source)?, column, position }),
+        None => {
+            let error = SqlError::syntax("invalid OWNED BY option").at(position);
+            Err(error.hint("Specify OWNED BY table.column or OWNED BY NONE."))
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 17] = [
+pub(super) const RELATIONS: [(&str, &str); 19] = [
+    ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
+    ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_am", "oid n amname t amhandler t amtype t"),
     (
         "pg_attribute",
@@ -83,9 +85,8 @@ pub(super) const RELATIONS: [(&str, &str); 17] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 45] = [
+pub(super) const EMPTY: [(&str, &str); 43] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
-    ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
     ("pg_cast", "oid n castsource n casttarget n castfunc n castcontext t castmethod t"),
@@ -100,7 +101,6 @@ pub(super) const EMPTY: [(&str, &str); 45] = [
     ),
     ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
-    ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_description", "objoid n classoid n objsubid n description t"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_event_trigger", "oid n evtname t evtevent t evtowner n evtfoid n evtenabled t evttags l"),

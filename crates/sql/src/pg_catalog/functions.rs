@@ -13,7 +13,9 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
+use datafusion::sql::sqlparser::ast::Expr;
 
+use super::defaults::serial_sequences;
 use super::objects::Objects;
 use super::oids::{OWNER, format_type, size_text, type_oid};
 use crate::access::index_expressions::text::parsed;
@@ -37,6 +39,8 @@ enum Answer {
     Index(BTreeMap<i64, [Vec<String>; 2]>),
     /// The expression that is the first argument, pretty if the third says so.
     Expression,
+    /// The sequence of the column that the second argument names, of the table that the first does.
+    Sequence(BTreeMap<(String, String), String>),
     /// The number of the relation that the first argument names.
     Relation(BTreeMap<String, i64>),
     /// The number of the type that the first argument names.
@@ -67,14 +71,13 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 28] = [
+const ALWAYS: [(&str, Answer); 27] = [
     ("pg_table_is_visible", Answer::Truth(true)),
     ("pg_type_is_visible", Answer::Truth(true)),
     ("pg_function_is_visible", Answer::Truth(true)),
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
     ("pg_get_viewdef", Answer::Null),
-    ("pg_get_serial_sequence", Answer::Null),
     ("pg_get_function_result", Answer::Null),
     ("pg_get_function_arguments", Answer::Null),
     ("pg_get_function_identity_arguments", Answer::Null),
@@ -112,6 +115,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let own = [
         ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
         ("pg_get_expr", Answer::Expression),
+        ("pg_get_serial_sequence", Answer::Sequence(serial_sequences(&objects).into_iter().collect())),
         ("pg_get_constraintdef", Answer::ByNumber(constraints)),
         ("regclassout", Answer::ByNumber(shown)),
         ("to_regclass", Answer::Relation(names)),
@@ -209,10 +213,20 @@ impl Answer {
             Answer::Expression => {
                 let pretty = arguments.truths(2)?;
                 let text = |(text, row): (Option<&str>, usize)| match parsed(text?) {
-                    Ok(expr) if pretty.is_valid(row) && pretty.value(row) => Some(written(&expr, &[], Style::Pretty)),
+                    Ok(expr) if pretty.is_valid(row) && pretty.value(row) && !is_constant(&expr) => {
+                        Some(written(&expr, &[], Style::Pretty))
+                    }
                     _ => text.map(str::to_owned),
                 };
                 Arc::new(arguments.texts(0)?.iter().zip(0..).map(text).collect::<StringViewArray>())
+            }
+            Answer::Sequence(known) => {
+                let name = |(table, column): (Option<&str>, Option<&str>)| {
+                    let found = known.get(&(name_in_text(table?).ok()?, column?.to_owned()));
+                    found.map(String::as_str)
+                };
+                let (tables, columns) = (arguments.texts(0)?, arguments.texts(1)?);
+                Arc::new(tables.iter().zip(&columns).map(name).collect::<StringViewArray>())
             }
             Answer::Relation(known) => {
                 let number = |name: Option<&str>| known.get(&name_in_text(name?).ok()?).copied();
@@ -238,6 +252,11 @@ impl Answer {
             Answer::Positions => positions(&arguments.arrays, rows),
         })
     }
+}
+
+/// Whether an expression is a constant with its type, which is written in one way alone.
+fn is_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::Cast { expr, .. } if matches!(expr.as_ref(), Expr::Value(_)))
 }
 
 fn setting(arguments: &Arguments, settings: &BTreeMap<String, String>) -> Result<ArrayRef> {

@@ -1,6 +1,7 @@
 //! The rows of `information_schema`.
 use engine::{DataType, SequenceOptions};
 
+use super::defaults;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
 use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
@@ -15,13 +16,16 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
         objects.tables.iter().flat_map(of_table)
     };
     match name {
-        "columns" => objects.tables.iter().flat_map(columns).collect(),
+        "columns" => objects.tables.iter().flat_map(|table| columns(table, objects)).collect(),
         "constraint_column_usage" => {
             constraints().flat_map(|(table, index)| key_columns(table, index, false)).collect()
         }
         "key_column_usage" => constraints().flat_map(|(table, index)| key_columns(table, index, true)).collect(),
         "schemata" => [CATALOG_SCHEMA, "information_schema", SCHEMA].map(schema).into(),
-        "sequences" => objects.sequences.iter().map(sequence).collect(),
+        "sequences" => {
+            let own = objects.sequences.iter().filter(|sequence| !defaults::is_of_identity(sequence, objects));
+            own.map(sequence).collect()
+        }
         "table_constraints" => constraints().map(|(table, index)| constraint(table, index)).collect(),
         "tables" => objects.tables.iter().map(table).collect(),
         _ => Vec::new(),
@@ -49,7 +53,7 @@ fn table(table: &TableObject) -> Row {
     row
 }
 
-fn columns(table: &TableObject) -> Vec<Row> {
+fn columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
     let schema = table.table.schema();
     let column = |(at, column): (usize, &engine::Column)| {
         let (oid, _) = type_of(column.data_type);
@@ -60,8 +64,8 @@ fn columns(table: &TableObject) -> Vec<Row> {
         row.extend([("is_nullable", yes(is_nullable)), ("data_type", Cell::Text(format_type(oid, None)))]);
         row.extend([("udt_catalog", text(CATALOG)), ("udt_schema", text(CATALOG_SCHEMA))]);
         row.extend([("udt_name", text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
-        row.extend(["is_self_referencing", "is_identity", "identity_cycle"].map(|name| (name, yes(false))));
-        row.extend([("is_generated", text("NEVER")), ("is_updatable", yes(true))]);
+        row.extend(defaults::information(table, at, objects));
+        row.extend([("is_self_referencing", yes(false)), ("is_generated", text("NEVER")), ("is_updatable", yes(true))]);
         row.extend(measures(column.data_type));
         row
     };

@@ -1,7 +1,7 @@
 //! Queries that can't give a row, because their FROM needs one of a relation that never has any here.
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, JoinOperator, Query, SelectItem, SetExpr, TableFactor,
-    TableWithJoins, Value,
+    TableWithJoins,
 };
 
 use super::columns::EMPTY;
@@ -59,39 +59,38 @@ fn gives_nothing(table: &TableWithJoins) -> bool {
             || joins.iter().any(|join| needs_right(&join.join_operator) && is_empty(&join.relation)))
 }
 
-/// Whether a condition asks for what no table has: identity columns, and constraints that can wait.
+/// Whether a condition asks for what no table has: constraints that can wait.
 fn is_never(condition: &Expr) -> bool {
     match condition {
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => is_never(left) || is_never(right),
-        Expr::BinaryOp { left, op: BinaryOperator::NotEq, right } => {
-            is_blank(right) && last_name(left).is_some_and(|name| name == "attidentity")
-        }
         Expr::Nested(inner) => is_never(inner),
         column => last_name(column).is_some_and(|name| ["condeferrable", "condeferred"].contains(&name.as_str())),
     }
 }
 
-/// The text that is empty, or NULL.
-fn is_blank(expr: &Expr) -> bool {
-    match expr {
-        Expr::Cast { expr, .. } => is_blank(expr),
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => text.is_empty(),
-            Value::Null => true,
-            _ => false,
-        },
-        _ => false,
-    }
+/// Whether a column of a query is the JSON in which SQLAlchemy wants the options of identity columns. There is no JSON, and without
+/// such a row it goes by the catalog's other answers.
+fn is_json(item: &SelectItem) -> bool {
+    calls(item).is_some_and(|name| name == "json_build_object")
+}
+
+/// Whether a query reads the options of sequences alone.
+fn is_of_sequences(from: &[TableWithJoins]) -> bool {
+    let [TableWithJoins { relation: TableFactor::Table { name, args: None, .. }, joins }] = from else { return false };
+    joins.is_empty() && catalog_name(name).is_some_and(|name| name == "pg_sequence")
 }
 
 /// Whether a column of a query is an aggregate.
 pub(super) fn has_aggregate(item: &SelectItem) -> bool {
-    let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return false };
-    match expr {
-        Expr::Function(function) => {
-            catalog_name(&function.name).is_some_and(|name| AGGREGATES.contains(&name.as_str()))
-        }
-        _ => false,
+    calls(item).is_some_and(|name| AGGREGATES.contains(&name.as_str()))
+}
+
+/// The function that a column of a query calls.
+fn calls(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Function(function))
+        | SelectItem::ExprWithAlias { expr: Expr::Function(function), .. } => catalog_name(&function.name),
+        _ => None,
     }
 }
 
@@ -100,6 +99,7 @@ pub(super) fn nothing(body: &SetExpr) -> Option<Vec<Ident>> {
     match body {
         SetExpr::Select(select) => {
             let is_never = select.from.iter().any(gives_nothing) || select.selection.as_ref().is_some_and(is_never);
+            let is_never = is_never || (is_of_sequences(&select.from) && select.projection.iter().any(is_json));
             if !is_never || select.projection.iter().any(has_aggregate) {
                 return None;
             }

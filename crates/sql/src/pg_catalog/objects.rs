@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use datafusion::sql::sqlparser::ast::Expr;
-use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
+use engine::{Column, ColumnDefault, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
 
 use crate::access::index_expressions::text::{parsed, part_names};
 use crate::access::index_expressions::write::{Style, in_list, written};
@@ -33,6 +33,8 @@ pub(super) struct TableObject {
     pub(super) name: String,
     pub(super) table: Table,
     pub(super) indexes: Vec<IndexObject>,
+    /// What fills its columns.
+    defaults: Vec<ColumnDefault>,
     /// The bytes that it takes without its indexes.
     pub(super) bytes: i64,
 }
@@ -133,7 +135,17 @@ impl TableObject {
         }
         let memory = table.memory();
         let bytes = size(memory.insert_bytes + memory.base_bytes + memory.tail_bytes + memory.history_bytes);
-        TableObject { oid: oid_of(&table), name, table, indexes, bytes }
+        TableObject { oid: oid_of(&table), name, indexes, defaults: table.settings().defaults, bytes, table }
+    }
+
+    /// What fills the columns that a statement gives no value for.
+    pub(super) fn defaults(&self) -> &[ColumnDefault] {
+        &self.defaults
+    }
+
+    /// What fills a column, if anything does.
+    pub(super) fn default(&self, column: usize) -> Option<&ColumnDefault> {
+        self.defaults.iter().find(|default| default.column == column)
     }
 
     /// The parts of an index's keys, as they are written in a definition.

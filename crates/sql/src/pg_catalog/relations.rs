@@ -10,6 +10,7 @@ use datafusion::error::Result as DataFusionResult;
 use engine::{Column, Database, IndexMethod, IndexPart};
 
 use super::columns::{self, INFORMATION_PREFIX};
+use super::defaults;
 use super::information;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
 use super::oids::{CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, type_of};
@@ -113,6 +114,7 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
 fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, String>) -> Vec<Row> {
     match name {
         "pg_am" => access_methods(),
+        "pg_attrdef" => defaults::attribute_defaults(&objects()),
         "pg_attribute" => attributes(&objects()),
         "pg_class" => classes(&objects()),
         "pg_constraint" => {
@@ -121,6 +123,7 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
             objects.tables.iter().flat_map(of_table).collect()
         }
         "pg_database" => vec![database()],
+        "pg_depend" => defaults::dependencies(&objects()),
         "pg_index" => objects().indexes().map(|(table, index)| index_row(table, index)).collect(),
         "pg_indexes" => objects().indexes().map(|(table, index)| index_view(table, index)).collect(),
         "pg_namespace" => {
@@ -212,7 +215,11 @@ fn attributes(objects: &Objects) -> Vec<Row> {
         let schema = table.table.schema();
         let key = schema.primary_key();
         let column = |(at, column): (usize, &Column)| {
-            attribute(table.oid, at, column, &column.name, !column.nullable || key.contains(&at))
+            let is_not_null = !column.nullable || key.contains(&at);
+            // What comes first holds.
+            let mut row = defaults::attribute(table, at);
+            row.extend(attribute(table.oid, at, column, &column.name, is_not_null));
+            row
         };
         rows.extend(schema.columns().iter().enumerate().map(column));
         for index in &table.indexes {

@@ -34,13 +34,15 @@ use crate::values::types::{type_name, type_of_field};
 /// Levels of operators that an expression may have: it is worked out on threads of any stack.
 const DEPTH_MAX: usize = 100;
 
-/// What an expression is to an index.
+/// What an expression without a query is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A part of its keys.
+    /// A part of the keys of an index.
     Expression,
     /// The condition for its rows.
     Predicate,
+    /// What fills a column; it names none.
+    Default,
 }
 
 impl Kind {
@@ -48,6 +50,7 @@ impl Kind {
         match self {
             Kind::Expression => "index expression",
             Kind::Predicate => "index predicate",
+            Kind::Default => "DEFAULT expression",
         }
     }
 }
@@ -174,8 +177,8 @@ fn adapted(expr: &ast::Expr, source: &Source) -> Result<ast::Expr> {
     Err(SqlError::new("XX000", "an expression was lost"))
 }
 
-/// Refuses what an index can't be of, as far as it can be seen in the text.
-fn check_syntax(expr: &ast::Expr, kind: Kind, source: &Source) -> Result<()> {
+/// Refuses what such an expression can't have, as far as it can be seen in the text.
+pub(crate) fn check_syntax(expr: &ast::Expr, kind: Kind, source: &Source) -> Result<()> {
     let state = plain_state();
     let mut check = CheckSyntax { state: &state, kind, source, depth: 0 };
     match expr.walk(&mut check) {
@@ -222,7 +225,7 @@ impl CheckSyntax<'_> {
             SqlError::new("42P20", format!("window functions are not allowed in {kind}s"))
         } else if self.state.table_functions().contains_key(&name) || name == "unnest" {
             SqlError::new("0A000", format!("set-returning functions are not allowed in {kind}s"))
-        } else if CHANGING.contains(&name.as_str()) {
+        } else if self.kind != Kind::Default && CHANGING.contains(&name.as_str()) {
             changes(self.kind)
         } else {
             return None;
@@ -248,6 +251,10 @@ impl Visitor for CheckSyntax<'_> {
         }
         let error = match expr {
             ast::Expr::Function(function) => self.function(function),
+            ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_) if self.kind == Kind::Default => {
+                let error = SqlError::new("0A000", "cannot use column reference in DEFAULT expression");
+                Some(error.at(self.source.start(expr.span())))
+            }
             ast::Expr::Value(value) => match &value.value {
                 ast::Value::Placeholder(name) => {
                     let message = format!("there is no parameter {name}");

@@ -20,6 +20,8 @@ impl Bound<'_> {
             Origin::Parameter(at, to) => exact(self.values.get(*at)?, *to),
             Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
             Origin::Now(_) => Some(Value::TimestampTz(self.now)),
+            // Numbers are taken once it is sure that the row is put in this way.
+            Origin::Next(..) => Some(Value::Null),
         }
     }
 

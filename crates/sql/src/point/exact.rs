@@ -2,7 +2,7 @@
 use engine::{DataType, Value};
 
 /// The value as one of a type, if it is one without any change but in width.
-pub(super) fn exact(value: &Value, to: DataType) -> Option<Value> {
+pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
     match (value, to) {
         (Value::Null, _) => Some(Value::Null),
         (value, DataType::SmallInt) => i16::try_from(integer(value)?).ok().map(Value::SmallInt),

@@ -10,9 +10,10 @@
 //! task, no other thread. Whatever it says besides, and whatever value is not plainly one of its column's type, goes the long
 //! way, which means the same for all that both can do, errors included: here nothing is reported that the engine does not report.
 //!
-//! Imports names, values and below; sessions keep such statements prepared.
+//! Imports names, values, defaults of columns (in `access`) and below; sessions keep such statements prepared.
 pub(crate) mod bound;
-mod exact;
+pub(crate) mod exact;
+pub(crate) mod fills;
 pub(crate) mod shape;
 pub(crate) mod term;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Table};
+use fills::is_always_filled;
 use shape::Shape;
 use term::{Origin, Scope, Term};
 
@@ -54,9 +56,10 @@ pub(crate) enum Action {
     Delete {
         key: Vec<Origin>,
     },
-    /// Whole rows.
+    /// Whole rows, as they are filled until the settings of the table change.
     Insert {
         rows: Vec<Vec<Origin>>,
+        settings_changes: u64,
     },
 }
 
@@ -81,11 +84,19 @@ impl Point {
                 if sets.iter().enumerate().any(is_twice) {
                     return None;
                 }
+                let defaults = table.settings().defaults;
+                if sets.iter().any(|(column, _)| is_always_filled(&defaults, *column)) {
+                    return None;
+                }
                 let reads = sets.iter().filter_map(|(_, term)| term.reads()).collect();
                 Action::Update { key: key()?, sets, reads }
             }
             shape::Action::Delete => Action::Delete { key: key()? },
-            shape::Action::Insert { columns, rows } => Action::Insert { rows: scope.rows(columns, rows)? },
+            shape::Action::Insert { columns, rows } => {
+                let settings_changes = table.settings_changes();
+                let defaults = table.settings().defaults;
+                Action::Insert { rows: scope.rows(columns, rows, &defaults)?, settings_changes }
+            }
         };
         Some(Point { table: shape.table, id: table.id(), action })
     }

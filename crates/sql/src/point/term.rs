@@ -4,13 +4,13 @@
 //! type, an integer of another width that fits. For all else there is the long way.
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
-use engine::{Column, DataType, Schema, Value};
+use engine::{Column, ColumnDefault, DataType, Schema, Value};
 
 use super::exact::{bits, exact, is_integer};
+use super::fills::{Fills, is_always_filled};
 use crate::names::fold;
 use crate::values::builder::ColumnBuilder;
-use crate::values::literals::append_literal;
-use crate::values::literals::{Literal, literal};
+use crate::values::literals::{Literal, append_literal, is_default, literal};
 use crate::values::single::value_of_scalar;
 
 /// Where a value comes from.
@@ -22,6 +22,8 @@ pub(crate) enum Origin {
     Parameter(usize, DataType),
     /// The time of the transaction, for a column of this type.
     Now(DataType),
+    /// The next number of a sequence, for a column of this type.
+    Next(String, DataType),
 }
 
 /// The value that a column is set to.
@@ -115,7 +117,7 @@ impl Scope<'_> {
     }
 
     /// A value that is put into a column.
-    fn cell(&self, expr: &Expr, column: &Column) -> Option<Origin> {
+    pub(crate) fn cell(&self, expr: &Expr, column: &Column) -> Option<Origin> {
         if let Some(parameter) = self.parameter(expr, column.data_type) {
             return Some(parameter);
         }
@@ -139,7 +141,7 @@ impl Scope<'_> {
 
     /// A column and what it is set to.
     pub(crate) fn set(&self, name: &str, expr: &Expr) -> Option<(usize, Term)> {
-        let at = self.schema.position(name)?;
+        let at = self.schema.position(name).filter(|_| !is_default(expr))?;
         let column = &self.schema.columns()[at];
         let term = match self.cell(expr, column) {
             Some(value) => Term::Value(value),
@@ -182,8 +184,13 @@ impl Scope<'_> {
         }
     }
 
-    /// Whole rows of `VALUES`: columns that are not named are NULL.
-    pub(crate) fn rows(&self, names: &[String], rows: &[&[Expr]]) -> Option<Vec<Vec<Origin>>> {
+    /// Whole rows of `VALUES`: columns that are not named are filled with their defaults.
+    pub(crate) fn rows(
+        &self,
+        names: &[String],
+        rows: &[&[Expr]],
+        defaults: &[ColumnDefault],
+    ) -> Option<Vec<Vec<Origin>>> {
         let columns = self.schema.columns();
         let named = names.iter().map(|name| self.schema.position(name)).collect::<Option<Vec<_>>>()?;
         let targets = if names.is_empty() { (0..columns.len()).collect() } else { named };
@@ -191,15 +198,16 @@ impl Scope<'_> {
         if targets.iter().enumerate().any(is_twice) {
             return None;
         }
+        let fills = Fills::of(defaults, self);
         let row = |row: &&[Expr]| {
             if row.len() != targets.len() {
                 return None;
             }
-            let mut whole = vec![Origin::Constant(Value::Null); columns.len()];
-            for (expr, at) in row.iter().zip(&targets) {
-                whole[*at] = self.cell(expr, &columns[*at])?;
+            let mut whole: Vec<Option<Origin>> = (0..columns.len()).map(|at| fills.origin(at).cloned()).collect();
+            for (expr, at) in row.iter().zip(&targets).filter(|(expr, _)| !is_default(expr)) {
+                whole[*at] = self.cell(expr, &columns[*at]).filter(|_| !is_always_filled(defaults, *at));
             }
-            Some(whole)
+            whole.into_iter().collect()
         };
         rows.iter().map(row).collect()
     }

@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::Database;
 
 use crate::Progress;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
@@ -181,9 +181,23 @@ impl Session {
         let timeout = self.settings.limit(Limit::Lock);
         let locks = Locks::of(&db, &self.activity.advisory, &token, timeout);
         let is_read_only = self.modes().is_read_only;
-        let taking = StatementSequences { taken: self.taken.clone(), is_read_only, waits: Arc::new(locks.clone()) };
+        let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
         View { db, tables, moment, past, partitions, targets, taking, settings, locks, process, now, token }
+    }
+
+    /// The sequences as a statement may use them.
+    fn sequences(&self, is_read_only: bool, locks: &Locks) -> StatementSequences {
+        StatementSequences { taken: self.taken.clone(), is_read_only, waits: Arc::new(locks.clone()) }
+    }
+
+    /// The next number of a sequence, for a statement without a plan.
+    pub(crate) fn next_number(&self, name: &str) -> Result<i64> {
+        let sequence = self.tables.newest().sequence(name)?;
+        let timeout = self.settings.limit(Limit::Lock);
+        let locks = Locks::of(&self.db, &self.activity.advisory, &self.token, timeout);
+        let numbers = self.sequences(self.modes().is_read_only, &locks).next(&sequence, 1)?;
+        numbers.first().copied().ok_or_else(|| SqlError::new("XX000", "a sequence gave no number"))
     }
 
     /// The settings as they are become those that `RESET` and `DISCARD ALL` lead back to.

@@ -9,6 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::values::assign::{Texts, assign};
 
 /// A table and the columns to fill, in the order of the values.
+#[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) table: Table,
     columns: Vec<usize>,
@@ -47,21 +48,46 @@ impl Target {
         self.columns.iter().map(|at| &all[*at])
     }
 
-    /// Casts a query's columns to those of the table, and makes whole rows of them.
-    pub(crate) fn assign(&self, batch: &RecordBatch, texts: &[Texts]) -> Result<RecordBatch> {
+    /// Keeps only those of the columns to fill that pass; `keeps` is asked for their places among them.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(usize) -> bool) {
+        let mut at = 0..;
+        self.columns.retain(|_| at.next().is_some_and(&keeps));
+    }
+
+    /// The positions of the columns to fill.
+    pub(crate) fn positions(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// The positions of all other columns.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = usize> {
+        (0..self.schema.fields().len()).filter(|at| !self.columns.contains(at))
+    }
+
+    /// Casts a query's columns to those of the table.
+    pub(crate) fn assign(&self, batch: &RecordBatch, texts: &[Texts]) -> Result<Vec<ArrayRef>> {
         let schema = batch.schema();
         let pairs = batch.columns().iter().zip(schema.fields()).zip(self.columns()).zip(texts);
-        let arrays: Result<Vec<ArrayRef>> = pairs
+        pairs
             .map(|(((array, field), column), texts)| assign(array, field, &column.name, column.data_type, *texts))
-            .collect();
-        self.rows(arrays?, batch.num_rows())
+            .collect()
     }
 
     /// Whole rows of arrays for the columns to fill; the other columns are NULL.
     pub(crate) fn rows(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+        self.rows_with(arrays, Vec::new(), rows)
+    }
+
+    /// Whole rows of arrays for the columns to fill, and for others by their positions; what is left is NULL.
+    pub(crate) fn rows_with(
+        &self,
+        arrays: Vec<ArrayRef>,
+        others: Vec<(usize, ArrayRef)>,
+        rows: usize,
+    ) -> Result<RecordBatch> {
         let mut all: Vec<Option<ArrayRef>> = vec![None; self.schema.fields().len()];
-        for (at, array) in self.columns.iter().zip(arrays) {
-            all[*at] = Some(array);
+        for (at, array) in self.columns.iter().copied().zip(arrays).chain(others) {
+            all[at] = Some(array);
         }
         let fields = self.schema.fields().iter();
         let filled = all.into_iter().zip(fields).map(|(array, field)| match array {

@@ -1,4 +1,5 @@
-//! `ALTER TABLE`: the retention of a table, its name, and a primary key for a table without one. Every other is refused.
+//! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, and a primary key for a table without one.
+//! Every other is refused.
 use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind};
 use engine::{Table, Transaction};
 
@@ -7,7 +8,7 @@ use crate::names::{position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::state::outcome::Command;
-use crate::statements::add_key;
+use crate::statements::{add_key, alter_column};
 use crate::syntax::source::Source;
 
 /// Runs `ALTER TABLE`, as far as there is one.
@@ -20,7 +21,10 @@ pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) ->
         [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
             return rename(session, alter, to, source);
         }
-        _ => return Err(not_there(alter)),
+        _ => match alter_column::changes(alter) {
+            Some(changes) => return alter_column::run(session, alter, &changes, source),
+            None => return Err(not_there(alter)),
+        },
     };
     session.write("ALTER TABLE", |_, write| {
         let name = table_name(&alter.name, source)?;
@@ -46,7 +50,8 @@ fn not_there(alter: &AlterTable) -> SqlError {
     let what = alter.operations.first().map(AlterTableOperation::to_string).unwrap_or_default();
     let words: Vec<&str> = what.split_whitespace().take(2).collect();
     let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
-    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY and ... RENAME TO are all that there is.";
+    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY, ... RENAME TO and ... ALTER COLUMN ... SET or \
+                DROP DEFAULT are all that there is.";
     SqlError::unsupported(message).hint(hint)
 }
 

@@ -15,8 +15,9 @@ use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Select, SelectItem, SetExpr, Spanned,
     Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
-use engine::{Changed, Table};
+use engine::{Changed, ColumnDefault, Table};
 
+use crate::access::default_expressions::expression_of;
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::{column_name, find_column, fold, position};
@@ -25,11 +26,11 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::{batch, nullable};
 use crate::state::view::{RowTarget, TARGET_SCHEMA, target_table};
-use crate::statements::constants;
+use crate::statements::{constants, identity};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::assign::{Texts, assign};
-use crate::values::literals::is_untyped;
+use crate::values::literals::{is_default, is_untyped};
 
 /// Runs an `UPDATE`.
 pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Command> {
@@ -48,7 +49,8 @@ pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) ->
     let found = Found::new(&update.table, others, update.selection.as_ref(), source)?;
     let updated = session.write("UPDATE", |session, write| {
         let table = write.table(found.name, source)?;
-        let sets = read_assignments(&table, &update.assignments, source)?;
+        let defaults = write.transaction.settings(&table).defaults;
+        let sets = read_assignments(&table, &defaults, &update.assignments, source)?;
         let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).collect();
         let updated = change(write, |write, rids| {
             let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
@@ -114,7 +116,12 @@ struct Set {
 }
 
 /// The columns of `SET` with their expressions.
-fn read_assignments(table: &Table, assignments: &[Assignment], source: &Source) -> Result<Vec<Set>> {
+fn read_assignments(
+    table: &Table,
+    defaults: &[ColumnDefault],
+    assignments: &[Assignment],
+    source: &Source,
+) -> Result<Vec<Set>> {
     let mut sets: Vec<Set> = Vec::with_capacity(assignments.len());
     for assignment in assignments {
         for (name, expr) in pairs(assignment)? {
@@ -125,7 +132,12 @@ fn read_assignments(table: &Table, assignments: &[Assignment], source: &Source) 
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::syntax(message).at(at));
             }
-            let expr = if is_default(expr) { Expr::Value(null()) } else { expr.clone() };
+            let expr = if is_default(expr) {
+                expression_of(defaults, column)?.unwrap_or_else(|| Expr::Value(null()))
+            } else {
+                identity::check_set(defaults, table, column).map_err(|error| error.at(at))?;
+                expr.clone()
+            };
             let texts = if is_untyped(&expr) { Texts::AreRead } else { Texts::Stay };
             sets.push(Set { column, expr, texts });
         }
@@ -135,10 +147,6 @@ fn read_assignments(table: &Table, assignments: &[Assignment], source: &Source) 
 
 fn null() -> datafusion::sql::sqlparser::ast::ValueWithSpan {
     datafusion::sql::sqlparser::ast::Value::Null.with_empty_span()
-}
-
-fn is_default(expr: &Expr) -> bool {
-    matches!(expr, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
 fn pairs(assignment: &Assignment) -> Result<Vec<(&ObjectName, &Expr)>> {

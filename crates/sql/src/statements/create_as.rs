@@ -38,7 +38,7 @@ pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Sourc
             .map(|(at, field)| column_of(field, rounds.as_ref().is_none_or(|rounds| rounds[at])))
             .collect();
         let schema = Schema::new(columns?, &[]).map_err(|error| SqlError::from(engine::Error::from(error)))?;
-        let target = Target::new(new.create(write.transaction, schema)?, &[])?;
+        let target = Target::new(new.create(write.transaction, schema, Vec::new())?, &[])?;
         let rows = fill(write, &target, plan.start()?)?;
         Ok(Command::new(format!("SELECT {rows}")))
     })
@@ -83,7 +83,9 @@ fn fill(write: &mut Write<'_>, target: &Target, rows: crate::Rows) -> Result<u64
     let texts = vec![Texts::Stay; target.columns().len()];
     let mut inserted = 0;
     for batch in rows {
-        inserted += write.transaction.insert_batch(&target.table, &target.assign(&batch?, &texts)?)?;
+        let batch = batch?;
+        let rows = target.rows(target.assign(&batch, &texts)?, batch.num_rows())?;
+        inserted += write.transaction.insert_batch(&target.table, &rows)?;
     }
     Ok(inserted)
 }

@@ -1,19 +1,19 @@
 //! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE`.
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, PrimaryKeyConstraint, Spanned,
-    Statement, TableConstraint, Truncate,
+    CreateTable, Expr, IndexColumn, ObjectName, ObjectType, Statement, TableConstraint, Truncate,
+    TruncateIdentityOption,
 };
-use engine::{Column, Retention, Schema, TableSettings, Transaction};
+use engine::{ColumnDefault, Retention, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::{fold, position, table_name};
 use crate::parsing::table_options;
-use crate::semantics::spelling::collations;
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::columns::{self, check_key};
 use crate::statements::indexes::{self, Unique};
+use crate::statements::sequence_users::{self, Dropped};
 use crate::syntax::source::Source;
-use crate::values::types::column_type;
 
 /// The table that a `CREATE TABLE` asks for.
 pub(crate) struct NewTable {
@@ -54,8 +54,14 @@ impl NewTable {
         exists.then(|| Command::new(tag).with_notice(notice()))
     }
 
-    pub(crate) fn create(&self, transaction: &mut Transaction, schema: Schema) -> Result<engine::Table> {
-        let created = transaction.create_table_with(&self.name, schema, self.settings);
+    pub(crate) fn create(
+        &self,
+        transaction: &mut Transaction,
+        schema: Schema,
+        defaults: Vec<ColumnDefault>,
+    ) -> Result<engine::Table> {
+        let settings = TableSettings { defaults, ..self.settings.clone() };
+        let created = transaction.create_table_with(&self.name, schema, settings);
         created.map_err(|error| SqlError::from(error).at(self.position))
     }
 }
@@ -67,13 +73,13 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
     let mut columns = Vec::with_capacity(create.columns.len());
     let (mut key, mut uniques): (Option<Vec<String>>, Vec<Unique>) = (None, Vec::new());
     for definition in &create.columns {
-        let (column, is_key, unique, notice) = read_column(definition, source)?;
-        uniques.extend(unique);
-        if is_key {
-            set_key(&mut key, vec![column.name.clone()], &new.name)?;
+        let mut column = columns::read(definition, &new.name, source)?;
+        uniques.extend(column.unique.take());
+        if column.is_key {
+            set_key(&mut key, vec![column.column.name.clone()], &new.name)?;
         }
-        if let Some(notice) = notice {
-            command = command.with_notice(format!("column \"{}\": {notice}", column.name));
+        if let Some(notice) = column.notice {
+            command = command.with_notice(format!("column \"{}\": {notice}", column.column.name));
         }
         columns.push(column);
     }
@@ -86,15 +92,22 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
     }
     let key = key.unwrap_or_default();
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
-    let schema = Schema::new(columns, &key).map_err(|error| SqlError::from(engine::Error::from(error)))?;
-    let skipped = session.write("CREATE TABLE", |_, write| match new.skip(write.transaction, "CREATE TABLE") {
-        Some(skipped) => Ok(Some(skipped)),
-        None => {
-            let table = new.create(write.transaction, schema.clone())?;
-            uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
-            Ok(None)
-        }
-    })?;
+    let schema = Schema::new(columns.iter().map(|new| new.column.clone()).collect(), &key)
+        .map_err(|error| SqlError::from(engine::Error::from(error)))?;
+    let skipped =
+        session.write("CREATE TABLE", |session, write| match new.skip(write.transaction, "CREATE TABLE") {
+            Some(skipped) => Ok(Some(skipped)),
+            None => {
+                let mut defaults = Vec::new();
+                for (at, column) in columns.iter().enumerate() {
+                    defaults.extend(column.default(at, &new.name, session, write, source)?);
+                }
+                write.end_reading();
+                let table = new.create(write.transaction, schema.clone(), defaults)?;
+                uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
+                Ok(None)
+            }
+        })?;
     Ok(skipped.unwrap_or(command))
 }
 
@@ -102,62 +115,6 @@ fn set_key(key: &mut Option<Vec<String>>, columns: Vec<String>, table: &str) -> 
     match key.replace(columns) {
         None => Ok(()),
         Some(_) => Err(SqlError::new("42P16", format!("multiple primary keys for table \"{table}\" are not allowed"))),
-    }
-}
-
-/// A column, whether it is the primary key, whether it is unique, and what there is to say about its type.
-type ReadColumn = (Column, bool, Option<Unique>, Option<&'static str>);
-
-fn read_column(definition: &ColumnDef, source: &Source) -> Result<ReadColumn> {
-    let position = source.start(definition.span());
-    let name = fold(&definition.name);
-    let (data_type, notice) = column_type(&definition.data_type).map_err(|error| error.at(position))?;
-    let mut column = Column::new(name, data_type);
-    let (mut is_key, mut says_null, mut unique) = (false, false, None);
-    for option in &definition.options {
-        match &option.option {
-            ColumnOption::Null => says_null = true,
-            ColumnOption::NotNull => column.nullable = false,
-            ColumnOption::PrimaryKey(constraint) => {
-                check_key(constraint, position)?;
-                is_key = true;
-            }
-            ColumnOption::Collation(collation) => collations::check(collation, source)?,
-            ColumnOption::Unique(constraint) => unique = Some(Unique::of_column(&column.name, constraint)?),
-            other => {
-                let what = refused_option(other);
-                let word = what.split(' ').next().unwrap_or(what);
-                let position = source.find_word(word).or(position);
-                let message = format!("{what} of column \"{}\"", column.name);
-                return Err(SqlError::unsupported(message).at(position));
-            }
-        }
-    }
-    if says_null && (is_key || !column.nullable) {
-        let message = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name);
-        return Err(SqlError::syntax(message).at(position));
-    }
-    Ok((column, is_key, unique, notice))
-}
-
-fn refused_option(option: &ColumnOption) -> &'static str {
-    match option {
-        ColumnOption::Default(_) => "DEFAULT",
-        ColumnOption::Check(_) => "CHECK",
-        ColumnOption::ForeignKey(_) => "REFERENCES",
-        ColumnOption::Generated { .. } | ColumnOption::Identity(_) => "GENERATED",
-        _ => "this option",
-    }
-}
-
-fn check_key(constraint: &PrimaryKeyConstraint, position: Option<usize>) -> Result<()> {
-    let is_plain = constraint.index_type.is_none()
-        && constraint.index_options.is_empty()
-        && constraint.characteristics.is_none()
-        && constraint.index_name.is_none();
-    match is_plain {
-        true => Ok(()),
-        false => Err(SqlError::unsupported("an option of PRIMARY KEY").at(position)),
     }
 }
 
@@ -180,7 +137,7 @@ pub(crate) fn key_columns(constraint: &TableConstraint, source: &Source) -> Resu
 
 /// `DROP TABLE`, with `PURGE` the past of the table, too; any other `DROP` is refused.
 pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
-    let Statement::Drop { object_type, if_exists, names, purge, temporary, .. } = statement else {
+    let Statement::Drop { object_type, if_exists, names, purge, temporary, cascade, .. } = statement else {
         return Err(SqlError::new("XX000", "not a DROP"));
     };
     if *object_type == ObjectType::Index && !purge && !temporary {
@@ -204,25 +161,47 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
             }
         }
         found.dedup();
+        let tables: Vec<String> = found.iter().map(|(table, _)| table.clone()).collect();
         for (table, position) in found {
+            let sequences = sequence_users::owned_by(write.transaction, &table)?;
+            let what = Dropped { kind: "table", name: &table, cascade: *cascade };
+            if !sequences.is_empty() {
+                command = sequence_users::release(write.transaction, &what, &sequences, &tables, command)?;
+            }
             let purged = if *purge { write.transaction.set_retention(&table, Retention::None) } else { Ok(()) };
             let dropped = purged.and_then(|()| write.transaction.drop_table(&table));
             dropped.map_err(|error| SqlError::from(error).at(position))?;
+            sequences.iter().try_for_each(|sequence| write.transaction.drop_sequence(sequence))?;
         }
         Ok(command)
     })
 }
 
+/// Has the sequences that belong to a table begin again.
+fn restart_sequences(transaction: &mut Transaction, table: &str) -> Result<()> {
+    for name in sequence_users::owned_by(transaction, table)? {
+        if let Some(sequence) = transaction.sequence(&transaction.table(&name)?) {
+            let options = *sequence.options();
+            transaction.alter_sequence(&name, options, Some(options.start))?;
+        }
+    }
+    Ok(())
+}
+
 /// `TRUNCATE`.
 pub(crate) fn truncate(session: &mut Session, truncate: &Truncate, source: &Source) -> Result<Command> {
-    if truncate.partitions.is_some() || truncate.identity.is_some() || truncate.on_cluster.is_some() {
+    if truncate.partitions.is_some() || truncate.on_cluster.is_some() {
         return Err(SqlError::unsupported("this form of TRUNCATE"));
     }
     let names: Vec<&ObjectName> = truncate.table_names.iter().map(|target| &target.name).collect();
     session.write("TRUNCATE TABLE", |_, write| {
         for name in &names {
-            let emptied = write.transaction.truncate_table(&table_name(name, source)?);
+            let table = table_name(name, source)?;
+            let emptied = write.transaction.truncate_table(&table);
             emptied.map_err(|error| SqlError::from(error).at(position(name, source)))?;
+            if truncate.identity == Some(TruncateIdentityOption::Restart) {
+                restart_sequences(write.transaction, &table)?;
+            }
         }
         Ok(())
     })?;

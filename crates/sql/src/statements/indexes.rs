@@ -119,7 +119,12 @@ fn is_taken(transaction: &Transaction, name: &str) -> bool {
 
 /// A name that nothing has yet, made as PostgreSQL does.
 fn free_name(transaction: &Transaction, table: &Table, columns: &[String], suffix: &str) -> String {
-    let plain = format!("{}_{}_{suffix}", table.name(), columns.join("_"));
+    free_name_of(transaction, table.name(), columns, suffix)
+}
+
+/// A name that nothing has yet, for what belongs to columns of a table of this name.
+pub(crate) fn free_name_of(transaction: &Transaction, table: &str, columns: &[String], suffix: &str) -> String {
+    let plain = format!("{table}_{}_{suffix}", columns.join("_"));
     let numbered = (1..).map(|number| format!("{plain}{number}"));
     let mut names = std::iter::once(plain.clone()).chain(numbered);
     names.find(|name| !is_taken(transaction, name)).unwrap_or(plain)

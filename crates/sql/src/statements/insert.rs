@@ -1,4 +1,6 @@
 //! `INSERT`: a list of values, or a query's rows as they come.
+//!
+//! Columns without a value are filled by `filling`; `identity` tells which values of identity columns are taken.
 use datafusion::sql::sqlparser::ast::{
     Insert, ObjectName, Query, SelectItem, SetExpr, Spanned, Statement, TableObject,
 };
@@ -10,6 +12,8 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::Target;
 use crate::statements::constants;
+use crate::statements::filling::Filling;
+use crate::statements::identity::Overriding;
 use crate::statements::values_list;
 use crate::syntax::source::Source;
 use crate::values::assign::{Texts, is_assignable};
@@ -22,20 +26,30 @@ pub(crate) fn run(session: &mut Session, insert: &Insert, source: &Source) -> Re
         let table = write.table(name, source)?;
         let named: Result<Vec<_>> =
             insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
-        let target = Target::new(table, &named?)?;
-        let is_named = !insert.columns.is_empty();
+        let (named, overriding) = Overriding::taken_from(named?);
+        let target = Target::new(table, &named)?;
+        let into = Into { target, is_named: !named.is_empty(), overriding };
         match &insert.source {
             None => {
-                let rows = target.first(0).rows_of_null()?;
-                Ok(write.transaction.insert_batch(&rows.0.table, &rows.1)?)
+                let target = into.target.first(0);
+                let rows = Filling::of(session, write, &target)?.rows(write, &target, Vec::new(), 1)?;
+                Ok(write.transaction.insert_batch(&target.table, &rows)?)
             }
             Some(query) => match plain_values(query) {
-                Some(values) => values_list::insert(session, write, target, is_named, values, source),
-                None => insert_query(session, write, target, is_named, query, source),
+                Some(values) => values_list::insert(session, write, into, values, source),
+                None => insert_query(session, write, into, query, source),
             },
         }
     })?;
     Ok(Command::new(format!("INSERT 0 {inserted}")))
+}
+
+/// Where the rows of an `INSERT` go.
+pub(crate) struct Into {
+    pub(crate) target: Target,
+    /// Whether the statement names the columns.
+    pub(crate) is_named: bool,
+    pub(crate) overriding: Overriding,
 }
 
 /// Refuses the clauses that are not there, and finds the table's name.
@@ -54,14 +68,6 @@ fn check<'a>(insert: &'a Insert, source: &Source) -> Result<&'a ObjectName> {
             TableObject::TableName(name) => Ok(name),
             _ => refuse("INSERT into anything but a table", "into"),
         },
-    }
-}
-
-impl Target {
-    /// One row of nothing but NULL, for `DEFAULT VALUES`.
-    fn rows_of_null(self) -> Result<(Target, arrow_array::RecordBatch)> {
-        let rows = self.rows(Vec::new(), 1)?;
-        Ok((self, rows))
     }
 }
 
@@ -93,8 +99,7 @@ pub(crate) fn check_width(width: usize, target: &Target, is_named: bool, at: Opt
 fn insert_query(
     session: &Session,
     write: &mut Write<'_>,
-    target: Target,
-    is_named: bool,
+    Into { target, is_named, overriding }: Into,
     query: &Query,
     source: &Source,
 ) -> Result<u64> {
@@ -103,7 +108,8 @@ fn insert_query(
     let schema = plan.schema();
     let at = source.start(query.span());
     check_width(schema.fields().len(), &target, is_named, at)?;
-    let target = target.first(schema.fields().len());
+    let mut target = target.first(schema.fields().len());
+    let ignored = overriding.ignored(write, &target, |_| false)?;
     let texts = literal_columns(query, schema.fields().len());
     for ((field, column), texts) in schema.fields().iter().zip(target.columns()).zip(&texts) {
         if !is_assignable(field, column.data_type, *texts) {
@@ -111,13 +117,20 @@ fn insert_query(
             return Err(crate::values::Misfit::Kind.error(&column.name, column.data_type, "", &from).at(at));
         }
     }
+    let given = target.clone();
+    target.retain(|at| !ignored.contains(&at));
+    let filling = Filling::of(session, write, &target)?;
     // The query does not see the rows being inserted, and need not end before the first of them.
     let mut inserted = 0;
     for batch in plan.start()? {
-        inserted += write.transaction.insert_batch(&target.table, &target.assign(&batch?, &texts)?)?;
+        let batch = batch?;
+        let mut arrays = given.assign(&batch, &texts)?;
+        ignored.iter().rev().for_each(|at| drop(arrays.remove(*at)));
+        let rows = filling.rows(write, &target, arrays, batch.num_rows())?;
+        inserted += write.transaction.insert_batch(&target.table, &rows)?;
     }
     if inserted == 0 {
-        check_constants(session, write, &target, query, &texts, source)?;
+        check_constants(session, write, &given, query, &texts, source)?;
     }
     Ok(inserted)
 }

@@ -4,11 +4,36 @@ use engine::{ScanOptions, Table, Value};
 
 use crate::error::Result;
 use crate::point::bound::Bound;
+use crate::point::exact::exact;
 use crate::point::term::Origin;
 use crate::point::{Action, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Outcome, Rows};
+use crate::values::Misfit;
+
+/// Whether the columns of a table are filled with what they were when a statement was planned.
+fn is_filled_alike(write: &Write<'_>, table: &Table, settings_changes: u64) -> bool {
+    let has_own = || {
+        let transaction = &write.transaction;
+        transaction.has_changed_catalog() && transaction.settings(table).defaults != table.settings().defaults
+    };
+    table.settings_changes() == settings_changes && !has_own()
+}
+
+/// Puts the next numbers of sequences into rows, in the order of the rows.
+fn number(session: &Session, table: &Table, rows: &[Vec<Origin>], values: &mut [Vec<Value>]) -> Result<()> {
+    for (row, values) in rows.iter().zip(values) {
+        for (at, (origin, value)) in row.iter().zip(values).enumerate() {
+            let Origin::Next(sequence, data_type) = origin else { continue };
+            let number = session.next_number(sequence)?;
+            let fitting = exact(&Value::BigInt(number), *data_type);
+            let column = &table.schema().columns()[at].name;
+            *value = fitting.ok_or_else(|| Misfit::Range.error(column, *data_type, &number.to_string(), "bigint"))?;
+        }
+    }
+    Ok(())
+}
 
 impl Point {
     /// Runs it with values for its parameters; `None` if it has to go the long way, and nothing was done.
@@ -31,11 +56,15 @@ impl Point {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
                 Ok(Some(format!("DELETE {}", u64::from(write.transaction.delete(&table, &key)?))))
             }),
-            Action::Insert { rows } => session.write("INSERT", |_, write| {
-                let Some(table) = self.find(write)? else { return Ok(None) };
-                let Some(values) = rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
+            Action::Insert { rows, settings_changes } => session.write("INSERT", |session, write| {
+                let found = self.find(write)?;
+                let Some(table) = found.filter(|table| is_filled_alike(write, table, *settings_changes)) else {
                     return Ok(None);
                 };
+                let Some(mut values) = rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
+                    return Ok(None);
+                };
+                number(session, &table, rows, &mut values)?;
                 for row in &values {
                     write.transaction.insert(&table, row)?;
                 }

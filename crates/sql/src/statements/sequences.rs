@@ -1,10 +1,13 @@
 //! Running `CREATE`, `ALTER` and `DROP SEQUENCE`.
 use engine::{Sequence, Transaction};
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
+use crate::names::find_column;
+use crate::parsing::sequence_options::{AskedOptions, Owner};
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::sequence_users::{self, Dropped};
 
 /// Runs one of the statements.
 pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Result<Command> {
@@ -16,7 +19,9 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
                 return Ok(Command::new(tag).with_notice(notice));
             }
             let created = write.transaction.create_sequence(&sequence.name, options.of_new()?);
-            created.map(|()| Command::new(tag)).map_err(|error| sequence.error(error))
+            created.map_err(|error| sequence.error(error))?;
+            own(write.transaction, &sequence.name, options)?;
+            Ok(Command::new(tag))
         }
         SequenceStatement::Alter { sequence, if_exists, options } => {
             let Some(before) = find(write.transaction, sequence, *if_exists)? else {
@@ -24,20 +29,27 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             };
             let (changed, restart) = options.of_changed(before.options())?;
             let altered = write.transaction.alter_sequence(&sequence.name, changed, restart);
-            altered.map(|()| Command::new(tag)).map_err(|error| sequence.error(error))
+            altered.map_err(|error| sequence.error(error))?;
+            own(write.transaction, &sequence.name, options)?;
+            Ok(Command::new(tag))
         }
         SequenceStatement::Rename { sequence, if_exists, to } => {
             if find(write.transaction, sequence, *if_exists)?.is_none() {
                 return Ok(skipped(sequence, tag));
             }
             let renamed = write.transaction.rename_table(&sequence.name, &to.name);
-            renamed.map(|()| Command::new(tag)).map_err(|error| to.error(error))
+            renamed.map_err(|error| to.error(error))?;
+            sequence_users::rename(write.transaction, &sequence.name, &to.name)?;
+            Ok(Command::new(tag))
         }
-        SequenceStatement::Drop { sequences, if_exists } => {
+        SequenceStatement::Drop { sequences, if_exists, cascade } => {
             let mut command = Command::new(tag);
             for sequence in sequences {
                 match find(write.transaction, sequence, *if_exists)? {
                     Some(_) => {
+                        let what = Dropped { kind: "sequence", name: &sequence.name, cascade: *cascade };
+                        let names = [sequence.name.clone()];
+                        command = sequence_users::release(write.transaction, &what, &names, &[], command)?;
                         write.transaction.drop_sequence(&sequence.name).map_err(|error| sequence.error(error))?
                     }
                     None => command = command.with_notice(sequence.skipped_notice()),
@@ -46,6 +58,19 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             Ok(command)
         }
     })
+}
+
+/// Has a sequence belong to the column that its options name.
+fn own(transaction: &mut Transaction, sequence: &str, options: &AskedOptions) -> Result<()> {
+    match &options.owner {
+        None => Ok(()),
+        Some(None) => sequence_users::give(transaction, sequence, None),
+        Some(Some(Owner { table, column, position })) => {
+            let found = transaction.table(table).map_err(|error| SqlError::from(error).at(*position))?;
+            let column = find_column(&found, column, *position)?;
+            sequence_users::give(transaction, sequence, Some((table, column)))
+        }
+    }
 }
 
 /// The sequence of a name; none where it is missing and may be.

@@ -1,20 +1,22 @@
 //! `INSERT ... VALUES`: each cell takes the type of its column on its own, so that literals need no planner.
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Field;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Spanned, Statement, Values};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Spanned, Statement, Value, Values};
 use engine::Column;
 
+use crate::access::default_expressions::expression_of;
 use crate::error::{Result, SqlError};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::target::Target;
-use crate::statements::insert::check_width;
+use crate::statements::filling::Filling;
+use crate::statements::insert::{Into, check_width};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::Misfit;
 use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
-use crate::values::literals::{append_literal, literal};
+use crate::values::literals::{append_literal, is_default, literal};
 use crate::values::types::type_name;
 
 /// Rows that are built and inserted together.
@@ -26,8 +28,7 @@ const EXPRESSIONS_AT_ONCE: usize = 100;
 pub(crate) fn insert(
     session: &Session,
     write: &mut Write<'_>,
-    target: Target,
-    is_named: bool,
+    Into { target, is_named, overriding }: Into,
     values: &Values,
     source: &Source,
 ) -> Result<u64> {
@@ -36,23 +37,31 @@ pub(crate) fn insert(
     let row = values.rows.first().map_or(&[][..], |row| &row.content);
     let wrong = row.get(target.columns().len()).or(row.first());
     check_width(width, &target, is_named, wrong.and_then(|expr| source.start(expr.span())))?;
-    let target = target.first(width);
+    let mut target = target.first(width);
     if let Some(row) = values.rows.iter().find(|row| row.content.len() != width) {
         let at = row.content.first().and_then(|expr| source.start(expr.span()));
         return Err(SqlError::syntax("VALUES lists must all be the same length").at(at));
     }
+    let only_defaults = |at: usize| values.rows.iter().all(|row| row.content.get(at).is_some_and(is_default));
+    let ignored = overriding.ignored(write, &target, only_defaults)?;
+    target.retain(|at| !ignored.contains(&at));
+    let taken: Vec<usize> = (0..width).filter(|at| !ignored.contains(at)).collect();
+    let defaults = defaults_of(write, &target)?;
+    let filling = Filling::of(session, write, &target)?;
     let mut builders: Vec<ColumnBuilder> =
         target.columns().map(|column| ColumnBuilder::new(column.data_type)).collect();
     let mut inserted = 0;
     for (at, rows) in values.rows.chunks(ROWS_AT_ONCE).enumerate() {
         write.check()?;
-        let exprs = rows.iter().flat_map(|row| row.content.iter()).filter(|expr| literal(expr).is_none());
+        let cells = rows.iter().flat_map(|row| taken.iter().map(|at| &row.content[*at]).zip(&defaults));
+        let cells: Vec<&Expr> = cells.map(|(expr, default)| if is_default(expr) { default } else { expr }).collect();
+        let exprs = cells.iter().copied().filter(|expr| literal(expr).is_none());
         let mut computed = compute(session, write, &exprs.collect::<Vec<_>>(), source)?.into_iter();
         if (at + 1) * ROWS_AT_ONCE >= values.rows.len() {
             write.end_reading();
         }
-        for row in rows {
-            for ((expr, column), builder) in row.content.iter().zip(target.columns()).zip(&mut builders) {
+        for row in cells.chunks(taken.len().max(1)) {
+            for ((expr, column), builder) in row.iter().zip(target.columns()).zip(&mut builders) {
                 let appended = match literal(expr) {
                     Some(literal) => append_literal(builder, literal, column),
                     None => append_computed(builder, computed.next(), column),
@@ -61,9 +70,17 @@ pub(crate) fn insert(
             }
         }
         let arrays = builders.iter_mut().map(ColumnBuilder::finish).collect();
-        inserted += write.transaction.insert_batch(&target.table, &target.rows(arrays, rows.len())?)?;
+        let batch = filling.rows(write, &target, arrays, rows.len())?;
+        inserted += write.transaction.insert_batch(&target.table, &batch)?;
     }
     Ok(inserted)
+}
+
+/// What `DEFAULT` stands for in each of the columns to fill.
+fn defaults_of(write: &Write<'_>, target: &Target) -> Result<Vec<Expr>> {
+    let known = write.transaction.settings(&target.table).defaults;
+    let null = || Expr::Value(Value::Null.with_empty_span());
+    target.positions().iter().map(|column| Ok(expression_of(&known, *column)?.unwrap_or_else(null))).collect()
 }
 
 fn append_computed(builder: &mut ColumnBuilder, computed: Option<(ArrayRef, Field)>, column: &Column) -> Result<()> {

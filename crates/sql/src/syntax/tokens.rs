@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree, and
-//! `semantics::grouping` those of groups.
+//! `semantics::grouping` those of groups. What is said of identity columns stands in `identity_tokens`.
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 
@@ -36,7 +36,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-fn keyword(token: &TokenWithSpan) -> Keyword {
+pub(crate) fn keyword(token: &TokenWithSpan) -> Keyword {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
@@ -44,11 +44,11 @@ fn keyword(token: &TokenWithSpan) -> Keyword {
 }
 
 /// The places of the next tokens that are no blanks.
-fn following(tokens: &[TokenWithSpan], at: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn following(tokens: &[TokenWithSpan], at: usize) -> impl Iterator<Item = usize> {
     (at + 1..tokens.len()).filter(|at| is_sign(&tokens[*at]))
 }
 
-fn is_sign(token: &TokenWithSpan) -> bool {
+pub(crate) fn is_sign(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_))
 }
 

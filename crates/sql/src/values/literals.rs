@@ -11,7 +11,7 @@ use crate::values::types::column_type;
 
 /// A literal as it is written.
 pub(crate) enum Literal {
-    /// `NULL`, and `DEFAULT` while no column has another default.
+    /// `NULL`.
     Null,
     /// A string: of the type of its column.
     Text(String),
@@ -27,9 +27,6 @@ pub(crate) enum Literal {
 pub(crate) fn literal(expr: &Expr) -> Option<Literal> {
     match expr {
         Expr::Value(value) => literal_value(&value.value),
-        Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") => {
-            Some(Literal::Null)
-        }
         Expr::Nested(inner) => literal(inner),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match literal(expr)? {
             Literal::Number(number) if !number.starts_with('-') => Some(Literal::Number(format!("-{number}"))),
@@ -47,6 +44,11 @@ pub(crate) fn literal(expr: &Expr) -> Option<Literal> {
         }
         _ => None,
     }
+}
+
+/// Whether an expression is the word `DEFAULT`, which stands for what fills a column.
+pub(crate) fn is_default(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
 fn literal_value(value: &Value) -> Option<Literal> {

@@ -115,7 +115,8 @@ impl Writer<'_> {
             Expr::IsFalse(inner) => self.test(expr, inner, "IS FALSE"),
             Expr::IsNotFalse(inner) => self.test(expr, inner, "IS NOT FALSE"),
             Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type, .. } => {
-                let to = column_type(data_type).map_or_else(|_| data_type.to_string(), |(known, _)| type_text(known));
+                let to = column_type(data_type)
+                    .map_or_else(|_| data_type.to_string().to_lowercase(), |(known, _)| type_text(known));
                 self.cast(inner, &to)
             }
             Expr::InList { expr: inner, list, negated } => {
@@ -213,15 +214,15 @@ impl Writer<'_> {
         }
         let text = self.expr(inner);
         let is_bare = match inner {
-            Expr::Value(_) | Expr::Function(_) => true,
-            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.style == Style::Pretty,
+            Expr::Value(_) => true,
+            Expr::Function(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.style == Style::Pretty,
             _ => self.style == Style::Plain && text.starts_with('('),
         };
         if is_bare { format!("{text}::{to}") } else { format!("({text})::{to}") }
     }
 
     fn call(&self, whole: &Expr, function: &datafusion::sql::sqlparser::ast::Function) -> String {
-        let FunctionArguments::List(list) = &function.args else { return whole.to_string() };
+        let FunctionArguments::List(list) = &function.args else { return whole.to_string().to_uppercase() };
         let is_plain = list.duplicate_treatment.is_none()
             && list.clauses.is_empty()
             && function.filter.is_none()

@@ -166,7 +166,7 @@ impl std::fmt::Debug for SequenceFunction {
 
 impl Tables {
     /// The sequence of this name.
-    fn sequence(&self, name: &str) -> Result<Sequence> {
+    pub(crate) fn sequence(&self, name: &str) -> Result<Sequence> {
         let table = self.find(name)?;
         let wrong = || engine::Error::WrongKind { name: name.to_owned(), expected: "sequence" };
         self.sequence_of(&table).ok_or_else(|| SqlError::from(wrong()))

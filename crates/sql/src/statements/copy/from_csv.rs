@@ -15,6 +15,7 @@ use crate::error::{Result, SqlError};
 use crate::parsing::copy_options::{CopyOptions, Format, Header};
 use crate::session::transactions::Write;
 use crate::state::target::Target;
+use crate::statements::filling::Filling;
 use crate::values::builder::ColumnBuilder;
 
 /// Rows that are inserted together.
@@ -25,21 +26,21 @@ const REJECTS_TOLD: usize = 20;
 /// Loads a file; returns how many rows came in, and what there is to tell.
 pub(crate) fn run(
     write: &mut Write<'_>,
-    target: &Target,
+    into: (&Target, &Filling<'_>),
     path: &str,
     format: Format,
     options: &CopyOptions,
     progress: Option<Arc<dyn Progress>>,
 ) -> Result<(u64, Vec<String>)> {
     let (file, size) = open(path)?;
-    let meter = Meter::start(progress, &format!("COPY {} from {path}", target.table.name()), Some(size));
-    load(write, target, file, format, options, Origin { path: Some(path), place: format!("File \"{path}\""), meter })
+    let meter = Meter::start(progress, &format!("COPY {} from {path}", into.0.table.name()), Some(size));
+    load(write, into, file, format, options, Origin { path: Some(path), place: format!("File \"{path}\""), meter })
 }
 
 /// Loads what a client sends.
 pub(crate) fn run_input(
     write: &mut Write<'_>,
-    target: &Target,
+    (target, filling): (&Target, &Filling<'_>),
     input: &mut dyn CopyInput,
     format: Format,
     options: &CopyOptions,
@@ -48,7 +49,7 @@ pub(crate) fn run_input(
     let place = format!("COPY {}", target.table.name());
     let meter = Meter::start(None, "", None);
     let mut input = Patient { input, token: write.token() };
-    let loaded = load(write, target, &mut input, format, options, Origin { path: None, place, meter })?;
+    let loaded = load(write, (target, filling), &mut input, format, options, Origin { path: None, place, meter })?;
     input.end().map_err(|error| input_failed(&error))?;
     Ok(loaded)
 }
@@ -73,7 +74,7 @@ struct Origin<'a> {
 
 fn load(
     write: &mut Write<'_>,
-    target: &Target,
+    (target, filling): (&Target, &Filling<'_>),
     input: impl Read,
     format: Format,
     options: &CopyOptions,
@@ -98,7 +99,7 @@ fn load(
         let FilledColumns { rows, rejected, lines, is_end } = load.fill()?;
         if rows > 0 {
             let arrays = load.builders.iter_mut().map(ColumnBuilder::finish).collect();
-            let batch = without(&target.rows(arrays, rows)?, &rejected)?;
+            let batch = without(&filling.rows(write, target, arrays, rows)?, &rejected)?;
             let inserted = write.transaction.insert_batch(&target.table, &batch);
             loaded += inserted.map_err(|error| within_lines(error.into(), &load.origin.place, lines))?;
         }

@@ -11,6 +11,7 @@ use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::session::transactions::Write;
 use crate::state::target::Target;
+use crate::statements::filling::Filling;
 use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::long_name;
 use crate::values::types::type_name;
@@ -20,7 +21,7 @@ const ROWS_AT_ONCE: usize = 8_192;
 /// Loads a file; returns how many rows came in.
 pub(crate) fn run(
     write: &mut Write<'_>,
-    target: &Target,
+    (target, filling): (&Target, &Filling<'_>),
     path: &str,
     progress: Option<Arc<dyn Progress>>,
 ) -> Result<(u64, Vec<String>)> {
@@ -44,6 +45,7 @@ pub(crate) fn run(
             error.detail(detail)
         };
         let assigned = assign_columns(&batch, &order, target).map_err(place)?;
+        let assigned = filling.rows(write, target, assigned, batch.num_rows())?;
         loaded += write.transaction.insert_batch(&target.table, &assigned).map_err(|error| place(error.into()))?;
         meter.reach(u64::try_from(u128::from(size) * u128::from(loaded) / u128::from(total)).unwrap_or(size));
     }
@@ -55,13 +57,12 @@ fn texts(column: &Column) -> Texts {
     if column.data_type.travels_as_text() { Texts::AreRead } else { Texts::Stay }
 }
 
-fn assign_columns(batch: &RecordBatch, order: &[usize], target: &Target) -> Result<RecordBatch> {
+fn assign_columns(batch: &RecordBatch, order: &[usize], target: &Target) -> Result<Vec<ArrayRef>> {
     let schema = batch.schema();
     let assign = |(at, column): (&usize, &Column)| {
         assign(batch.column(*at), schema.field(*at), &column.name, column.data_type, texts(column))
     };
-    let arrays: Result<Vec<ArrayRef>> = order.iter().zip(target.columns()).map(assign).collect();
-    target.rows(arrays?, batch.num_rows())
+    order.iter().zip(target.columns()).map(assign).collect()
 }
 
 /// For each column to fill, its position in the file; one error tells everything that differs.

@@ -16,6 +16,7 @@ use crate::session::transactions::Write;
 use crate::session::{FileAccess, Session};
 use crate::state::outcome::{Command, Notice, Outcome};
 use crate::state::target::Target;
+use crate::statements::filling::Filling;
 use crate::syntax::source::Source;
 
 use crate::parsing::copy_options::{CopyStatement, Format, Subject};
@@ -43,13 +44,15 @@ pub(crate) fn run(
     let command = match copy.is_from {
         false => to_file::run(session, &copy, path, format, source)?,
         true => {
-            let (rows, notices) = session.write("COPY FROM", |_, write| {
+            let (rows, notices) = session.write("COPY FROM", |session, write| {
                 let target = target(write, &copy, source)?;
+                let filling = Filling::of(session, write, &target)?;
+                let into = (&target, &filling);
                 match format {
                     Format::Csv | Format::Text => {
-                        from_csv::run(write, &target, path, format, &copy.options, progress.clone())
+                        from_csv::run(write, into, path, format, &copy.options, progress.clone())
                     }
-                    Format::Parquet => from_parquet::run(write, &target, path, progress.clone()),
+                    Format::Parquet => from_parquet::run(write, into, path, progress.clone()),
                 }
             })?;
             copied(rows, notices)
@@ -74,13 +77,14 @@ fn from_input(
         return Err(SqlError::unsupported("COPY FROM STDIN in Parquet").at(copy.path_position));
     }
     let input = RefCell::new(Some(input));
-    let (rows, notices) = session.write("COPY FROM", |_, write| {
+    let (rows, notices) = session.write("COPY FROM", |session, write| {
         let target = target(write, copy, source)?;
         let Some(input) = input.take() else {
             let message = "could not serialize access due to concurrent update";
             return Err(SqlError::new("40001", message).hint("Send the rows again."));
         };
-        from_csv::run_input(write, &target, input, format, &copy.options)
+        let filling = Filling::of(session, write, &target)?;
+        from_csv::run_input(write, (&target, &filling), input, format, &copy.options)
     })?;
     Ok(copied(rows, notices).into())
 }

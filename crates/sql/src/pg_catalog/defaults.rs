@@ -1,0 +1,120 @@
+//! What the catalog says of the defaults of columns, and of the sequences that belong to columns.
+use engine::{ColumnDefault, Identity, SequenceOptions};
+
+use super::objects::{Objects, SequenceObject, TableObject};
+use super::relations::{Cell, Row, count, text};
+use crate::access::default_expressions::shown;
+use crate::access::index_expressions::write::Style;
+use crate::names::tables::SCHEMA;
+use crate::syntax::identifiers::quoted;
+use Cell::{Number, Truth};
+
+/// The number of `pg_class`, of which relations are rows.
+const CLASS: i64 = 1259;
+
+/// Numbers of defaults start here, above those of tables and indexes.
+const FIRST_OID: i64 = 3 << 30;
+
+/// Numbers that one table leaves for those of its columns.
+const COLUMNS: i64 = 1601;
+
+/// What fills a column, if the column is not an identity column.
+fn expression(table: &TableObject, default: &ColumnDefault) -> Option<String> {
+    let column = &table.table.schema().columns()[default.column];
+    let text = default.expression.as_deref().filter(|_| default.identity.is_none())?;
+    Some(shown(text, column, Style::Plain))
+}
+
+/// The rows of `pg_attrdef`.
+pub(super) fn attribute_defaults(objects: &Objects) -> Vec<Row> {
+    let row = |table: &TableObject, default: &ColumnDefault| -> Option<Row> {
+        let number = table.oid * COLUMNS + i64::try_from(default.column).unwrap_or(0);
+        Some(vec![
+            ("oid", Number(FIRST_OID + number % (1 << 30))),
+            ("adrelid", Number(table.oid)),
+            ("adnum", count(default.column + 1)),
+            ("adbin", Cell::Text(expression(table, default)?)),
+        ])
+    };
+    let of_table = |table| TableObject::defaults(table).iter().filter_map(move |default| row(table, default));
+    objects.tables.iter().flat_map(of_table).collect()
+}
+
+/// What `pg_attribute` says of the default of a column.
+pub(super) fn attribute(table: &TableObject, column: usize) -> Row {
+    let default = table.default(column);
+    let identity = match default.and_then(|default| default.identity) {
+        None => "",
+        Some(Identity::Always) => "a",
+        Some(Identity::ByDefault) => "d",
+    };
+    let is_filled = default.is_some_and(|default| expression(table, default).is_some());
+    vec![("atthasdef", Truth(is_filled)), ("attidentity", text(identity))]
+}
+
+/// Each sequence that belongs to a column, with its table and what fills the column.
+fn owned(objects: &Objects) -> impl Iterator<Item = (&SequenceObject, &TableObject, &ColumnDefault)> {
+    let of_table = |table: &TableObject, name: &str| {
+        table.defaults().iter().position(|default| default.sequences.iter().any(|owned| owned == name))
+    };
+    objects.sequences.iter().filter_map(move |sequence| {
+        let found = |table| of_table(table, &sequence.name).map(|at| (sequence, table, &table.defaults()[at]));
+        objects.tables.iter().find_map(found)
+    })
+}
+
+/// The rows of `pg_depend`: which sequences belong to columns.
+pub(super) fn dependencies(objects: &Objects) -> Vec<Row> {
+    let row = |(sequence, table, default): (&SequenceObject, &TableObject, &ColumnDefault)| -> Row {
+        let kind = if default.identity.is_some() { "i" } else { "a" };
+        vec![
+            ("classid", Number(CLASS)),
+            ("objid", Number(sequence.oid)),
+            ("objsubid", Number(0)),
+            ("refclassid", Number(CLASS)),
+            ("refobjid", Number(table.oid)),
+            ("refobjsubid", count(default.column + 1)),
+            ("deptype", text(kind)),
+        ]
+    };
+    owned(objects).map(row).collect()
+}
+
+/// The sequences of columns by the names of these: what `pg_get_serial_sequence` answers.
+pub(super) fn serial_sequences(objects: &Objects) -> Vec<((String, String), String)> {
+    let named = |(sequence, table, default): (&SequenceObject, &TableObject, &ColumnDefault)| {
+        let column = table.table.schema().columns()[default.column].name.clone();
+        ((table.name.clone(), column), format!("{SCHEMA}.{}", quoted(&sequence.name)))
+    };
+    owned(objects).map(named).collect()
+}
+
+/// Whether a sequence is that of an identity column.
+pub(super) fn is_of_identity(sequence: &SequenceObject, objects: &Objects) -> bool {
+    owned(objects).any(|(owned, _, default)| owned.oid == sequence.oid && default.identity.is_some())
+}
+
+/// What `information_schema.columns` says of the default of a column.
+pub(super) fn information(table: &TableObject, column: usize, objects: &Objects) -> Row {
+    let yes = |is_so| text(if is_so { "YES" } else { "NO" });
+    let default = table.default(column);
+    let Some(identity) = default.and_then(|default| default.identity) else {
+        let filled = default.and_then(|default| expression(table, default));
+        let mut row = vec![("is_identity", yes(false)), ("identity_cycle", yes(false))];
+        row.extend(filled.map(|filled| ("column_default", Cell::Text(filled))));
+        return row;
+    };
+    let how = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
+    let mut row = vec![("is_identity", yes(true)), ("identity_generation", text(how))];
+    let sequence = default.and_then(|default| default.sequences.first());
+    let sequence = objects.sequences.iter().find(|known| sequence == Some(&known.name));
+    if let Some(SequenceOptions { start, increment, max, min, cycle, .. }) =
+        sequence.map(|sequence| *sequence.sequence.options())
+    {
+        let numbers = [("identity_start", start), ("identity_increment", increment)];
+        let bounds = [("identity_maximum", max), ("identity_minimum", min)];
+        row.extend(numbers.into_iter().chain(bounds).map(|(name, number)| (name, Cell::Text(number.to_string()))));
+        row.push(("identity_cycle", yes(cycle)));
+    }
+    row
+}

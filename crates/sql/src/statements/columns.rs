@@ -1,0 +1,215 @@
+//! The columns of a `CREATE TABLE`: their types and constraints, and what fills them.
+use datafusion::sql::sqlparser::ast::{
+    ColumnDef, ColumnOption, DataType as SqlType, Expr, GeneratedAs, PrimaryKeyConstraint,
+    SequenceOptions as AskedOption, Spanned,
+};
+use engine::{Column, ColumnDefault, DataType, Identity, SequenceOptions, Transaction};
+
+use crate::access::default_expressions::next_of_text;
+use crate::error::{Result, SqlError};
+use crate::names::fold;
+use crate::parsing::sequence_options::AskedOptions;
+use crate::planning::default_define::define;
+use crate::semantics::spelling::collations;
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::statements::indexes::{Unique, free_name_of};
+use crate::syntax::source::Source;
+use crate::values::literals::{Literal, literal};
+use crate::values::types::column_type;
+
+/// A column that is to be made.
+pub(crate) struct NewColumn<'a> {
+    pub(crate) column: Column,
+    pub(crate) is_key: bool,
+    pub(crate) unique: Option<Unique>,
+    /// What there is to say about its type.
+    pub(crate) notice: Option<&'static str>,
+    filled: Option<Filled<'a>>,
+}
+
+/// What fills a column.
+enum Filled<'a> {
+    Expression(&'a Expr),
+    /// The numbers of a sequence of its own; of an identity column, how strictly.
+    Numbers(SequenceOptions, Option<Identity>),
+}
+
+/// The column of a definition in a table of this name.
+pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) -> Result<NewColumn<'a>> {
+    let position = source.start(definition.span());
+    let name = fold(&definition.name);
+    let serial = serial(&definition.data_type);
+    let (data_type, notice) = match serial {
+        Some(data_type) => (data_type, None),
+        None => column_type(&definition.data_type).map_err(|error| error.at(position))?,
+    };
+    let mut new = NewColumn {
+        column: Column { nullable: serial.is_none(), ..Column::new(name, data_type) },
+        is_key: false,
+        unique: None,
+        notice,
+        filled: None,
+    };
+    if serial.is_some() {
+        new.fill(Filled::Numbers(numbers(data_type, &[])?, None), table)?;
+    }
+    let mut says_null = false;
+    for option in &definition.options {
+        match &option.option {
+            ColumnOption::Null => says_null = true,
+            ColumnOption::NotNull => new.column.nullable = false,
+            ColumnOption::PrimaryKey(constraint) => {
+                check_key(constraint, position)?;
+                new.is_key = true;
+            }
+            ColumnOption::Collation(collation) => collations::check(collation, source)?,
+            ColumnOption::Unique(constraint) => new.unique = Some(Unique::of_column(&new.column.name, constraint)?),
+            ColumnOption::Default(expr) => new.fill(Filled::Expression(expr), table)?,
+            ColumnOption::Generated {
+                generated_as, sequence_options: Some(options), generation_expr: None, ..
+            } => new.identify(generated_as, options, table, position)?,
+            other => return Err(refused(other, &new.column, source, position)),
+        }
+    }
+    if says_null && (new.is_key || !new.column.nullable) {
+        let message =
+            format!("conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{table}\"", new.column.name);
+        return Err(SqlError::syntax(message).at(position));
+    }
+    Ok(new)
+}
+
+/// The type of a column that is called after the numbers that fill it.
+fn serial(name: &SqlType) -> Option<DataType> {
+    let SqlType::Custom(name, modifiers) = name else { return None };
+    match name.to_string().to_lowercase().as_str() {
+        _ if !modifiers.is_empty() => None,
+        "serial" | "serial4" => Some(DataType::Integer),
+        "bigserial" | "serial8" => Some(DataType::BigInt),
+        "smallserial" | "serial2" => Some(DataType::SmallInt),
+        _ => None,
+    }
+}
+
+/// The options of the sequence of a column.
+fn numbers(data_type: DataType, options: &[AskedOption]) -> Result<SequenceOptions> {
+    let mut asked = AskedOptions { data_type: Some(data_type), ..AskedOptions::default() };
+    for option in options {
+        match option {
+            AskedOption::IncrementBy(by, _) => asked.increment = Some(number(by)?),
+            AskedOption::MinValue(min) => asked.min = Some(min.as_ref().map(number).transpose()?),
+            AskedOption::MaxValue(max) => asked.max = Some(max.as_ref().map(number).transpose()?),
+            AskedOption::StartWith(start, _) => asked.start = Some(number(start)?),
+            AskedOption::Cache(cache) => asked.cache = Some(number(cache)?),
+            AskedOption::Cycle(is_off) => asked.cycle = Some(!is_off),
+        }
+    }
+    let options = asked.of_new()?;
+    options.check()?;
+    Ok(options)
+}
+
+fn number(expr: &Expr) -> Result<i64> {
+    let Some(Literal::Number(text)) = literal(expr) else {
+        return Err(SqlError::syntax(format!("syntax error at or near \"{expr}\"")));
+    };
+    let out_of_range = || SqlError::new("22003", format!("value \"{text}\" is out of range for type bigint"));
+    text.parse().map_err(|_| out_of_range())
+}
+
+fn refused(option: &ColumnOption, column: &Column, source: &Source, position: Option<usize>) -> SqlError {
+    let what = match option {
+        ColumnOption::Check(_) => "CHECK",
+        ColumnOption::ForeignKey(_) => "REFERENCES",
+        ColumnOption::Generated { .. } | ColumnOption::Identity(_) => "GENERATED",
+        _ => "this option",
+    };
+    let word = what.split(' ').next().unwrap_or(what);
+    let position = source.find_word(word).or(position);
+    SqlError::unsupported(format!("{what} of column \"{}\"", column.name)).at(position)
+}
+
+/// Refuses a key that says more than that it is one.
+pub(crate) fn check_key(constraint: &PrimaryKeyConstraint, position: Option<usize>) -> Result<()> {
+    let is_plain = constraint.index_type.is_none()
+        && constraint.index_options.is_empty()
+        && constraint.characteristics.is_none()
+        && constraint.index_name.is_none();
+    match is_plain {
+        true => Ok(()),
+        false => Err(SqlError::unsupported("an option of PRIMARY KEY").at(position)),
+    }
+}
+
+impl<'a> NewColumn<'a> {
+    fn fill(&mut self, filled: Filled<'a>, table: &str) -> Result<()> {
+        let is_identity = |filled: &Filled<'_>| matches!(filled, Filled::Numbers(_, Some(_)));
+        let name = &self.column.name;
+        let message = match &self.filled {
+            None => {
+                self.filled = Some(filled);
+                return Ok(());
+            }
+            Some(before) if is_identity(before) && is_identity(&filled) => {
+                format!("multiple identity specifications for column \"{name}\" of table \"{table}\"")
+            }
+            Some(before) if is_identity(before) || is_identity(&filled) => {
+                format!("both default and identity specified for column \"{name}\" of table \"{table}\"")
+            }
+            Some(_) => format!("multiple default values specified for column \"{name}\" of table \"{table}\""),
+        };
+        Err(SqlError::syntax(message))
+    }
+
+    fn identify(
+        &mut self,
+        strictly: &GeneratedAs,
+        options: &[AskedOption],
+        table: &str,
+        position: Option<usize>,
+    ) -> Result<()> {
+        let identity = match strictly {
+            GeneratedAs::Always => Identity::Always,
+            GeneratedAs::ByDefault => Identity::ByDefault,
+            GeneratedAs::ExpStored => return Err(SqlError::unsupported("GENERATED").at(position)),
+        };
+        if SequenceOptions::bounds(self.column.data_type).is_none() {
+            let message = "identity column type must be smallint, integer, or bigint";
+            return Err(SqlError::new("22023", message).at(position));
+        }
+        self.column.nullable = false;
+        self.fill(Filled::Numbers(numbers(self.column.data_type, options)?, Some(identity)), table)
+    }
+
+    /// What fills the column, which is at this position. Makes its sequence, if it has one.
+    pub(crate) fn default(
+        &self,
+        at: usize,
+        table: &str,
+        session: &Session,
+        write: &mut Write<'_>,
+        source: &Source,
+    ) -> Result<Option<ColumnDefault>> {
+        let plain = ColumnDefault { column: at, ..ColumnDefault::default() };
+        match &self.filled {
+            None => Ok(None),
+            Some(Filled::Expression(expr)) => {
+                let view = session.view(write.moment()?, Vec::new());
+                let text = define(&session.planner, view, expr, &self.column, source)?;
+                Ok(text.map(|text| ColumnDefault { expression: Some(text), ..plain }))
+            }
+            Some(Filled::Numbers(options, identity)) => {
+                let name = sequence_name(write.transaction, table, &self.column.name);
+                write.transaction.create_sequence(&name, *options)?;
+                let expression = Some(next_of_text(&name));
+                Ok(Some(ColumnDefault { expression, identity: *identity, sequences: vec![name], ..plain }))
+            }
+        }
+    }
+}
+
+/// The name of the sequence of a column, made as PostgreSQL does.
+fn sequence_name(transaction: &Transaction, table: &str, column: &str) -> String {
+    free_name_of(transaction, table, &[column.to_owned()], "seq")
+}
