@@ -159,6 +159,44 @@ class Protocol(unittest.TestCase):
                 wire.send(parse(text), describe("S"), SYNC)
                 self.assertEqual(wire.kinds(), answer, text)
 
+    def test_returning_gives_rows_and_the_tag_of_the_change(self):
+        def tags(messages):
+            return [body[:-1].decode() for kind, body in messages if kind == "C"]
+
+        with Wire() as wire:
+            wire.send(query("DROP TABLE IF EXISTS given"), query("CREATE TABLE given (id serial PRIMARY KEY, n int DEFAULT 5)"))
+            wire.kinds(), wire.kinds()
+            insert = "INSERT INTO given (n) VALUES ($1), (DEFAULT) RETURNING id, n + $2 AS more"
+            wire.send(parse(insert, "i"), describe("S", "i"), SYNC)
+            messages = wire.until_ready()
+            self.assertEqual("".join(kind for kind, _ in messages), "1tTZ")
+            self.assertEqual(struct.unpack("!HII", messages[1][1]), (2, 23, 23))
+            # What is described is not done.
+            wire.send(query("BEGIN"), bind([b"1", b"1"], "p", "i"), describe("P", "p"), SYNC, query("SELECT n FROM given"), query("ROLLBACK"))
+            self.assertEqual([wire.kinds() for _ in range(4)], ["CZ", "2TZ", "TCZ", "CZ"])
+            wire.send(bind([b"1", b"1"], "", "i"), describe("P"), execute(), SYNC)
+            messages = wire.until_ready()
+            self.assertEqual("".join(kind for kind, _ in messages), "2TDDCZ")
+            self.assertEqual(tags(messages), ["INSERT 0 2"])
+            # All of it is done before the first row is read; the tag counts the rows that were read last.
+            wire.send(bind([b"2", b"2"], "p", "i"), execute("p", 1), parse("SELECT 1 FROM given"), bind(), execute())
+            wire.send(execute("p"), execute("p"), SYNC)
+            messages = wire.until_ready()
+            self.assertEqual("".join(kind for kind, _ in messages), "2Ds12DDDDCDCCZ")
+            self.assertEqual(tags(messages), ["SELECT 4", "INSERT 0 1", "INSERT 0 0"])
+            for text, tag in (
+                ("UPDATE given SET n = 7 WHERE n = 5 RETURNING id", "UPDATE 2"),
+                ("DELETE FROM given WHERE n = 5 RETURNING *", "DELETE 0"),
+                ("DELETE FROM given RETURNING *", "DELETE 4"),
+            ):
+                wire.send(query(text))
+                messages = wire.until_ready()
+                rows = int(tag.split()[1])
+                self.assertEqual("".join(kind for kind, _ in messages), "T" + "D" * rows + "CZ")
+                self.assertEqual(tags(messages), [tag])
+            wire.send(query("INSERT INTO given DEFAULT VALUES RETURNING nothing"))
+            self.assertEqual(error_of(wire.until_ready()), "42703")
+
     def test_an_empty_query_is_answered_as_such(self):
         with Wire() as wire:
             for text in ("", ";", " ; -- nothing\n", "/* nothing */"):

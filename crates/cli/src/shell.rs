@@ -158,7 +158,9 @@ impl Shell {
                 let schema = rows.schema();
                 let style = self.settings.style;
                 let style = Style { color: style.color && self.redirected.is_none(), ..style };
-                write_rows(self.out(), &schema, rows, style).map(|_| ())
+                let tag = rows.tag().map(str::to_owned);
+                let written = write_rows(self.out(), &schema, rows, style);
+                written.and_then(|_| tag.map_or(Ok(()), |tag| self.tell_tag(&tag).map_err(RowsError::Output)))
             }
             Ok(Outcome::Done(command)) => self.tell_done(&command).map_err(RowsError::Output),
             Err(error) => Err(RowsError::Query(error)),
@@ -183,8 +185,12 @@ impl Shell {
             }
             self.settings.err.flush()?;
         }
+        self.tell_tag(&command.tag)
+    }
+
+    fn tell_tag(&mut self, tag: &str) -> io::Result<()> {
         if self.settings.interactive || self.settings.style.format == crate::output::Format::Table {
-            writeln!(self.out(), "{}", command.tag)?;
+            writeln!(self.out(), "{tag}")?;
         }
         Ok(())
     }

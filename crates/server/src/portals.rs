@@ -20,8 +20,8 @@ pub(crate) enum PortalState {
     New,
     /// Its rows are there to be sent.
     Open(PendingRows),
-    /// The statement has run to its end.
-    Done,
+    /// The statement has run to its end. The tag for no more rows, if it has changed rows and given them back.
+    Done(Option<String>),
 }
 
 /// The portals of a connection by name; the empty one is the unnamed portal.

@@ -28,6 +28,16 @@ pub(crate) fn describe(schema: &SchemaRef, formats: &[i16]) -> Result<Vec<Column
     Ok(fields.map(|(at, field)| oids::describe(field, format_of(formats, at))).collect())
 }
 
+/// The command tag of a statement that gave rows and changed none.
+pub(crate) fn tag_of_rows(text: &str, count: usize) -> String {
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+    let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    match word.to_ascii_uppercase().as_str() {
+        word @ ("SHOW" | "EXPLAIN") => word.to_owned(),
+        _ => format!("SELECT {count}"),
+    }
+}
+
 /// The rows of a query that are not sent yet.
 pub(crate) struct PendingRows {
     rows: Rows,
@@ -40,6 +50,15 @@ impl PendingRows {
     pub(crate) fn new(rows: Rows, formats: &[i16]) -> Result<PendingRows, SqlError> {
         let columns = describe(&rows.schema(), formats)?;
         Ok(PendingRows { rows, columns, batch: None })
+    }
+
+    /// The command tag once all rows are sent, `count` of them the last time; `text` is that of the statement. As in PostgreSQL
+    /// the tag of a statement that has changed rows counts those that were sent, too.
+    pub(crate) fn tag(&self, text: &str, count: usize) -> String {
+        match self.rows.tag().and_then(|tag| tag.rsplit_once(' ')) {
+            Some((command, _)) => format!("{command} {count}"),
+            None => tag_of_rows(text, count),
+        }
     }
 
     pub(crate) fn columns(&self) -> &[ColumnDescription] {
@@ -86,5 +105,16 @@ impl PendingRows {
             })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_say_what_was_run() {
+        assert_eq!(tag_of_rows(" show all", 3), "SHOW");
+        assert_eq!(tag_of_rows("(values (1))", 1), "SELECT 1");
     }
 }

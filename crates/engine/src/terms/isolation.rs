@@ -136,4 +136,6 @@ pub struct Changed {
     /// Rid words of rows that were not, as their newest version is newer than the view in which they were found. They are
     /// locked now: look at them again in a new view.
     pub stale: Vec<u64>,
+    /// Rid words of rows that were not, as others have deleted them
+    pub gone: Vec<u64>,
 }

@@ -115,9 +115,9 @@ impl Transaction {
         let strength = strength_of(hold_of(&table.data, change));
         match self.change(&table.data, Rid::from_word(rid), seen, change)? {
             Done::Changed => changed.rows += 1,
-            Done::Gone => {}
+            Done::Gone => changed.gone.push(rid),
             Done::Stale => match self.lock_found(table, rid, strength, LockWait::Block, seen)? {
-                RowLock::Gone | RowLock::Skipped => {}
+                RowLock::Gone | RowLock::Skipped => changed.gone.push(rid),
                 RowLock::Locked | RowLock::Stale => changed.stale.push(rid),
             },
         }

@@ -5,8 +5,7 @@ use super::counted;
 use crate::connection::{Answer, Connection};
 use crate::copy_in::ClientInput;
 use crate::portals::{Portal, PortalState};
-use crate::rows::PendingRows;
-use crate::simple::tag_of_rows;
+use crate::rows::{PendingRows, tag_of_rows};
 
 impl Connection<'_> {
     pub(super) fn execute(&mut self, name: String, rows_max: u32) -> Answer {
@@ -17,9 +16,10 @@ impl Connection<'_> {
         let mut tag = match portal.state {
             PortalState::New => self.start(&mut portal)?,
             PortalState::Open(_) => None,
+            PortalState::Done(Some(ref none)) => Some(none.clone()),
             // The rows of a query are all there were.
-            PortalState::Done if portal.prepared.gives_rows() => Some(tag_of_rows(portal.prepared.text(), 0)),
-            PortalState::Done => {
+            PortalState::Done(None) if portal.prepared.gives_rows() => Some(tag_of_rows(portal.prepared.text(), 0)),
+            PortalState::Done(None) => {
                 return Err(SqlError::new("55000", format!("portal \"{name}\" cannot be run")).into());
             }
         };
@@ -29,8 +29,10 @@ impl Connection<'_> {
             if sent == wanted {
                 self.output.bare(b's');
             } else {
-                tag = Some(tag_of_rows(portal.prepared.text(), sent));
-                portal.state = PortalState::Done;
+                let text = portal.prepared.text();
+                tag = Some(sending.tag(text, sent));
+                let none = portal.prepared.changes_rows().then(|| sending.tag(text, 0));
+                portal.state = PortalState::Done(none);
             }
         }
         if let Some(tag) = tag {
@@ -55,7 +57,7 @@ impl Connection<'_> {
             }
             Outcome::Done(command) => {
                 command.notices.iter().for_each(|notice| self.output.notice(notice));
-                portal.state = PortalState::Done;
+                portal.state = PortalState::Done(None);
                 Ok(Some(command.tag))
             }
         }

@@ -61,10 +61,12 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Describes what a portal gives. A query that is about to run anyway is started for it, so that it is planned once.
+    /// Describes what a portal gives. A query that is about to run anyway is started for it, so that it is planned once; what
+    /// changes rows waits until it is told to run.
     fn describe_portal(&mut self, name: &str) -> Answer {
         let mut portal = self.portals.take(name)?;
-        if portal.prepared.gives_rows() && matches!(portal.state, PortalState::New) && self.may_start_early() {
+        let is_query = portal.prepared.gives_rows() && !portal.prepared.changes_rows();
+        if is_query && matches!(portal.state, PortalState::New) && self.may_start_early() {
             self.start(&mut portal)?;
         }
         match &portal.state {

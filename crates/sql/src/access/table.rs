@@ -2,8 +2,10 @@
 //! moment.
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
+use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, DFSchema};
 use datafusion::error::Result;
@@ -42,6 +44,8 @@ pub(crate) struct EngineTable {
     partitions: usize,
     /// Only these rows, if given.
     rids: Option<Arc<[u64]>>,
+    /// These rows instead of the table's own, if given.
+    given: Option<Arc<[RecordBatch]>>,
     schema: SchemaRef,
     constraints: Constraints,
 }
@@ -60,12 +64,17 @@ impl EngineTable {
             true => Constraints::default(),
             false => Constraints::new_unverified(vec![Constraint::PrimaryKey(key.to_vec())]),
         };
-        EngineTable { table, moment, partitions, rids: None, schema, constraints }
+        EngineTable { table, moment, partitions, rids: None, given: None, schema, constraints }
     }
 
-    /// The table with the ids of its rows in one more column.
-    pub(crate) fn with_rids(target: RowTarget, at: usize, partitions: usize) -> EngineTable {
+    /// A table that has rows changed or locked, with the ids of its rows in one more column, or the rows that a statement gives back.
+    pub(crate) fn of_target(target: RowTarget, at: usize, partitions: usize) -> EngineTable {
         let plain = EngineTable::new(target.table, target.moment, partitions);
+        if let Some(given) = target.given {
+            let schema = given.first().map_or_else(|| plain.schema.clone(), RecordBatch::schema);
+            // A row may come twice where it was joined to several.
+            return EngineTable { given: Some(given), schema, constraints: Constraints::default(), ..plain };
+        }
         let mut fields = crate::values::types::fields(plain.table.schema().columns());
         fields.push(Field::new(rid_column(at), arrow_schema::DataType::UInt64, false));
         EngineTable { schema: Arc::new(ArrowSchema::new(fields)), rids: target.rids, ..plain }
@@ -106,6 +115,7 @@ impl EngineTable {
     /// What the scan does with a condition.
     fn answer(&self, filter: &Expr) -> TableProviderFilterPushDown {
         match test(filter, self.table.schema()) {
+            _ if self.given.is_some() => TableProviderFilterPushDown::Unsupported,
             Some(_) => TableProviderFilterPushDown::Exact,
             // The scan does not test it, and may look where it can hold.
             None if self.rids.is_none() && index_path::is_of_use(&self.table, filter) => {
@@ -116,6 +126,9 @@ impl EngineTable {
     }
 
     fn scan_of(&self, columns: Vec<usize>, filters: &[Expr]) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(given) = &self.given {
+            return Ok(MemorySourceConfig::try_new_exec(&[given.to_vec()], self.schema.clone(), Some(columns))?);
+        }
         let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
         let (source, tests) = self.source(tests, filters);
         let schema = Arc::new(self.schema.project(&columns)?);

@@ -16,15 +16,15 @@ use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Value};
 
 use crate::error::{Result, SqlError};
-use crate::names::headings;
 use crate::names::moment::Moment;
+use crate::names::{find_table, headings};
 use crate::parsing::ParsedStatement;
 use crate::parsing::parse::parse;
 use crate::session::Session;
 use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
 use crate::state::view::View;
-use crate::statements::set_config;
+use crate::statements::{change, insert, set_config};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -90,6 +90,9 @@ impl Session {
                     return stack::with_room(inner.text.len(), || self.describe_rows(&inner));
                 }
                 Statement::ShowTables { .. } => return Ok(text_column("table_name")),
+                Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                    return self.describe_changed(&statement, &source);
+                }
                 _ => return Ok(text_column("QUERY PLAN")),
             },
             _ => return Err(SqlError::new("XX000", "a statement without rows is described")),
@@ -103,6 +106,21 @@ impl Session {
         };
         let plan = self.planner.plan(Statement::Query(query), view, &source)?;
         Ok(headings::apply(&plan.schema(), &names))
+    }
+}
+
+impl Session {
+    /// The columns of the rows that a statement gives back of those that it changes.
+    fn describe_changed(&mut self, statement: &Statement, source: &Source) -> Result<SchemaRef> {
+        let (name, returning) = match statement {
+            Statement::Insert(insert) => insert::returning(insert, &self.planner, source)?,
+            Statement::Update(update) => change::returning_of_update(update, self, source)?,
+            Statement::Delete(delete) => change::returning_of_delete(delete, self, source)?,
+            _ => return Err(SqlError::new("XX000", "a statement that changes nothing is described")),
+        };
+        let returning = returning.ok_or_else(|| SqlError::new("XX000", "a statement without rows is described"))?;
+        let table = find_table(&self.tables, name, source)?;
+        returning.schema(self, &table, Moment::now(&self.db)?, source)
     }
 }
 

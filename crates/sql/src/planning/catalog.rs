@@ -126,7 +126,7 @@ impl SchemaProvider for Names {
         let partitions = self.view.partitions;
         if self.part == Part::Target {
             let target = self.target(name);
-            return Ok(target.map(|(at, target)| Arc::new(EngineTable::with_rids(target.clone(), at, partitions)) as _));
+            return Ok(target.map(|(at, target)| Arc::new(EngineTable::of_target(target.clone(), at, partitions)) as _));
         }
         if self.part == Part::Catalog {
             return pg_catalog::relation(name, &self.view);

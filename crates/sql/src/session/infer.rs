@@ -300,7 +300,13 @@ impl<'a> Finder<'a> {
 
     fn insert(&mut self, insert: &Insert) {
         let TableObject::TableName(name) = &insert.table else { return };
-        let (Some(schema), Some(query)) = (self.schema(name), &insert.source) else { return };
+        let Some(schema) = self.schema(name) else { return };
+        if insert.returning.is_some() {
+            let shown = insert.table_alias.as_ref().map(|alias| &alias.alias);
+            let shown = shown.or(name.0.last().and_then(ObjectNamePart::as_ident)).map(fold).unwrap_or_default();
+            self.scope.push((shown, schema.clone()));
+        }
+        let Some(query) = &insert.source else { return };
         let named = insert.columns.iter().map(|name| {
             let column = name.0.last().and_then(ObjectNamePart::as_ident)?;
             schema.position(&fold(column)).map(|at| schema.columns()[at].data_type)

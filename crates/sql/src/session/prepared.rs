@@ -1,7 +1,7 @@
 //! A statement that is ready to be run with values for its parameters.
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{SelectItem, Statement};
 use engine::DataType;
 
 use super::substitute;
@@ -90,20 +90,37 @@ impl PreparedStatement {
         }
     }
 
-    /// Whether it is a query, whose rows can be given out bit by bit.
+    /// Whether it changes rows and gives them back.
+    pub fn changes_rows(&self) -> bool {
+        matches!(&self.parsed, ParsedStatement::Statement(statement) if returning(statement).is_some())
+    }
+
+    /// Whether it gives rows, which can be given out bit by bit.
     pub fn gives_rows(&self) -> bool {
         match &self.parsed {
             ParsedStatement::Locking(..) => true,
-            ParsedStatement::Statement(statement) => matches!(
-                **statement,
-                Statement::Query(_)
-                    | Statement::Explain { .. }
-                    | Statement::ShowVariable { .. }
-                    | Statement::ShowTables { .. }
-                    | Statement::Execute { .. }
-            ),
+            ParsedStatement::Statement(statement) => {
+                matches!(
+                    **statement,
+                    Statement::Query(_)
+                        | Statement::Explain { .. }
+                        | Statement::ShowVariable { .. }
+                        | Statement::ShowTables { .. }
+                        | Statement::Execute { .. }
+                ) || self.changes_rows()
+            }
             _ => false,
         }
+    }
+}
+
+/// What a statement that changes rows gives back of them, if it does.
+fn returning(statement: &Statement) -> Option<&Vec<SelectItem>> {
+    match statement {
+        Statement::Insert(insert) => insert.returning.as_ref(),
+        Statement::Update(update) => update.returning.as_ref(),
+        Statement::Delete(delete) => delete.returning.as_ref(),
+        _ => None,
     }
 }
 

@@ -133,6 +133,8 @@ pub struct Rows {
     schema: SchemaRef,
     pub(crate) source: Source,
     link: Arc<Link>,
+    /// Of a statement that has changed rows.
+    tag: Option<String>,
     /// Until the last row is read the statement is not over.
     running: Option<RunningStatement>,
 }
@@ -152,7 +154,24 @@ impl Rows {
     /// Rows that are there already.
     pub(crate) fn ready(batch: RecordBatch) -> Rows {
         let schema = batch.schema();
-        Rows { schema, source: Source::Ready(vec![batch].into_iter()), link: Arc::default(), running: None }
+        Rows::all(schema, vec![batch])
+    }
+
+    /// Batches of rows that are there already.
+    pub(crate) fn all(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
+        Rows { schema, source: Source::Ready(batches.into_iter()), link: Arc::default(), tag: None, running: None }
+    }
+
+    /// Notes that a statement has changed rows before it gave these.
+    pub(crate) fn with_tag(mut self, tag: String) -> Rows {
+        self.tag = Some(tag);
+        self
+    }
+
+    /// PostgreSQL's command tag of a statement that has changed rows (`INSERT 0 3` and its like) and gives rows back; none of a
+    /// query.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
     }
 
     /// Rows that a task computes.
@@ -162,7 +181,8 @@ impl Rows {
         stop: Stop,
         token: Arc<Token>,
     ) -> Rows {
-        Rows { schema, source: Source::Running { batches, stop, token }, link: Arc::default(), running: None }
+        let source = Source::Running { batches, stop, token };
+        Rows { schema, source, link: Arc::default(), tag: None, running: None }
     }
 
     /// Ties the rows to a statement that runs until they are read.

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use engine::{Database, Table};
 
 use crate::interrupt::cancel::Token;
@@ -37,7 +38,7 @@ pub(crate) struct View {
     pub(crate) past: Past,
     /// How many partitions a scan may have.
     pub(crate) partitions: usize,
-    /// The tables that have rows changed or locked by the statement.
+    /// The tables that have rows changed, locked or given back by the statement.
     pub(crate) targets: Vec<RowTarget>,
     /// The sequences as the statement may use them.
     pub(crate) taking: StatementSequences,
@@ -61,6 +62,20 @@ pub(crate) struct RowTarget {
     pub(crate) moment: Moment,
     /// Only the rows with these ids, if given.
     pub(crate) rids: Option<Arc<[u64]>>,
+    /// These rows instead of those that the table has, if given: as a statement has left them.
+    pub(crate) given: Option<Arc<[RecordBatch]>>,
+}
+
+impl RowTarget {
+    /// A table at a moment.
+    pub(crate) fn new(table: Table, moment: Moment, rids: Option<Arc<[u64]>>) -> RowTarget {
+        RowTarget { table, moment, rids, given: None }
+    }
+
+    /// Rows of a table that are not read from it.
+    pub(crate) fn of_rows(table: Table, moment: Moment, rows: Vec<RecordBatch>) -> RowTarget {
+        RowTarget { table, moment, rids: None, given: Some(rows.into()) }
+    }
 }
 
 impl std::fmt::Debug for View {

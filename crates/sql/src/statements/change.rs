@@ -20,12 +20,16 @@ use engine::{Changed, ColumnDefault, Table};
 use crate::access::default_expressions::expression_of;
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
-use crate::names::{column_name, find_column, fold, position};
+use crate::names::moment::Moment;
+use crate::names::{column_name, find_column, fold, position, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Outcome, Rows};
 use crate::state::target::{batch, nullable};
-use crate::state::view::{RowTarget, TARGET_SCHEMA, target_table};
+use crate::state::view::RowTarget;
+use crate::statements::changed_rows::{NamedTable, columns_of, joined, rows_changed};
+use crate::statements::returning::Returning;
+use crate::statements::target_factor::target_factor;
 use crate::statements::{constants, identity};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
@@ -33,79 +37,113 @@ use crate::values::assign::{Texts, assign};
 use crate::values::literals::{is_default, is_untyped};
 
 /// Runs an `UPDATE`.
-pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Command> {
-    let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
-    if update.returning.is_some() || update.output.is_some() {
-        return refuse("RETURNING", "returning");
-    }
-    if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
-        return refuse("ORDER BY or LIMIT of UPDATE", "update");
-    }
-    let others = match &update.from {
-        None => &[][..],
-        Some(UpdateTableFromKind::AfterSet(tables)) => tables,
-        Some(UpdateTableFromKind::BeforeSet(_)) => return refuse("FROM before SET", "from"),
-    };
-    let found = Found::new(&update.table, others, update.selection.as_ref(), source)?;
-    let updated = session.write("UPDATE", |session, write| {
+pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Outcome> {
+    let found = Found::of_update(update, source)?;
+    let (_, returning) = returning_of_update(update, session, source)?;
+    let (updated, rows) = session.write("UPDATE", |session, write| {
         let table = write.table(found.name, source)?;
         let defaults = write.transaction.settings(&table).defaults;
         let sets = read_assignments(&table, &defaults, &update.assignments, source)?;
-        let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).collect();
-        let updated = change(write, |write, rids| {
-            let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
+        let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
+        let (updated, kept) = change(write, |write, rids| {
+            let target = RowTarget::new(table.clone(), write.moment()?, rids);
+            let tables = returning.as_ref().map(|returning| returning.tables(&table));
+            let columns = tables.as_deref().map(columns_of).unwrap_or_default();
+            let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).chain(&columns).collect();
             let rows = found.rows(session, target, &exprs, source)?;
-            update_rows(write, &table, &sets, &rows)
+            update_rows(write, &table, &sets, &rows, tables.as_deref())
         })?;
         if updated == 0 {
             let columns = table.schema().columns();
-            constants::check(
-                session,
-                write,
-                sets.iter().map(|set| (&set.expr, &columns[set.column], set.texts)),
-                source,
-            )?;
+            let assigned = sets.iter().map(|set| (&set.expr, &columns[set.column], set.texts));
+            constants::check(session, write, assigned, source)?;
         }
-        Ok(updated)
+        given_back(session, write, returning.as_ref(), (&table, kept, moment), source).map(|rows| (updated, rows))
     })?;
-    Ok(Command::new(format!("UPDATE {updated}")))
+    Ok(outcome(format!("UPDATE {updated}"), rows))
 }
 
 /// Runs a `DELETE`.
-pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) -> Result<Command> {
-    let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
-    if delete.returning.is_some() || delete.output.is_some() {
-        return refuse("RETURNING", "returning");
-    }
-    if !delete.tables.is_empty() || !delete.order_by.is_empty() || delete.limit.is_some() {
-        return refuse("this form of DELETE", "delete");
-    }
-    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
-    let [from] = &from[..] else { return refuse("DELETE from several tables", "from") };
-    let others = delete.using.as_deref().unwrap_or_default();
-    let found = Found::new(from, others, delete.selection.as_ref(), source)?;
-    let deleted = session.write("DELETE", |session, write| {
+pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) -> Result<Outcome> {
+    let found = Found::of_delete(delete, source)?;
+    let (_, returning) = returning_of_delete(delete, session, source)?;
+    let (deleted, rows) = session.write("DELETE", |session, write| {
         let table = write.table(found.name, source)?;
-        change(write, |write, rids| {
-            let target = RowTarget { table: table.clone(), moment: write.moment()?, rids };
-            let rows = self::rids(&found.rows(session, target, &[], source)?)?;
-            let view = write.moment_read()?;
-            Ok(write.transaction.delete_batch(&table, &rows, &view)?)
-        })
+        let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
+        let (deleted, kept) = change(write, |write, rids| {
+            let target = RowTarget::new(table.clone(), write.moment()?, rids);
+            let tables = returning.as_ref().map(|returning| returning.tables(&table));
+            let columns = tables.as_deref().map(columns_of).unwrap_or_default();
+            let rows = found.rows(session, target, &columns.iter().collect::<Vec<_>>(), source)?;
+            let (view, rids) = (write.moment_read()?, self::rids(&rows)?);
+            let changed = write.transaction.delete_batch(&table, &rids, &view)?;
+            let kept = tables.map(|tables| rows_changed(&tables, &rows, &[], (&rids, &changed), 1)).transpose()?;
+            Ok((changed, kept))
+        })?;
+        given_back(session, write, returning.as_ref(), (&table, kept, moment), source).map(|rows| (deleted, rows))
     })?;
-    Ok(Command::new(format!("DELETE {deleted}")))
+    Ok(outcome(format!("DELETE {deleted}"), rows))
 }
 
+/// The table of an `UPDATE`, and what is given back of its rows.
+pub(crate) fn returning_of_update<'a>(
+    update: &'a Update,
+    session: &Session,
+    source: &Source,
+) -> Result<(&'a ObjectName, Option<Returning<'a>>)> {
+    let found = Found::of_update(update, source)?;
+    Ok((found.name, found.returning(update.returning.as_ref(), session, source)?))
+}
+
+/// The table of a `DELETE`, and what is given back of its rows.
+pub(crate) fn returning_of_delete<'a>(
+    delete: &'a Delete,
+    session: &Session,
+    source: &Source,
+) -> Result<(&'a ObjectName, Option<Returning<'a>>)> {
+    let found = Found::of_delete(delete, source)?;
+    Ok((found.name, found.returning(delete.returning.as_ref(), session, source)?))
+}
+
+/// The outcome of a statement that has changed rows, and gives some back where it was asked to.
+pub(crate) fn outcome(tag: String, rows: Option<Rows>) -> Outcome {
+    match rows {
+        Some(rows) => Outcome::Rows(rows.with_tag(tag)),
+        None => Command::new(tag).into(),
+    }
+}
+
+/// What a statement gives back of the rows that it has changed.
+pub(crate) fn given_back(
+    session: &Session,
+    write: &mut Write<'_>,
+    returning: Option<&Returning<'_>>,
+    (table, changed, moment): (&Table, Vec<Vec<RecordBatch>>, Option<Moment>),
+    source: &Source,
+) -> Result<Option<Rows>> {
+    let Some(returning) = returning else { return Ok(None) };
+    let moment = moment.map_or_else(|| write.moment(), Ok)?;
+    returning.rows(session, table, changed, moment, source).map(Some)
+}
+
+/// What a pass has changed, and the rows of all tables that it has, if they are wanted.
+type Pass = (Changed, Option<Vec<RecordBatch>>);
+
 /// Finds rows and changes them, then those again that others have changed meanwhile, until there are none.
-fn change(write: &mut Write<'_>, pass: impl Fn(&mut Write<'_>, Option<Arc<[u64]>>) -> Result<Changed>) -> Result<u64> {
-    let mut changed = pass(write, None)?;
-    let mut rows = changed.rows;
+fn change(
+    write: &mut Write<'_>,
+    pass: impl Fn(&mut Write<'_>, Option<Arc<[u64]>>) -> Result<Pass>,
+) -> Result<(u64, Vec<Vec<RecordBatch>>)> {
+    let (mut changed, kept) = pass(write, None)?;
+    let (mut rows, mut kept) = (changed.rows, Vec::from_iter(kept));
     while !changed.stale.is_empty() {
         write.next_moment()?;
-        changed = pass(write, Some(changed.stale.into()))?;
-        rows += changed.rows;
+        let (newly, more) = pass(write, Some(changed.stale.into()))?;
+        rows += newly.rows;
+        kept.extend(more);
+        changed = newly;
     }
-    Ok(rows)
+    Ok((rows, kept))
 }
 
 /// One column to set.
@@ -172,6 +210,30 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
+    fn of_update(update: &'a Update, source: &Source) -> Result<Found<'a>> {
+        let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
+        if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() || update.output.is_some() {
+            return refuse("ORDER BY or LIMIT of UPDATE", "update");
+        }
+        let others = match &update.from {
+            None => &[][..],
+            Some(UpdateTableFromKind::AfterSet(tables)) => tables,
+            Some(UpdateTableFromKind::BeforeSet(_)) => return refuse("FROM before SET", "from"),
+        };
+        Found::new(&update.table, others, update.selection.as_ref(), source)
+    }
+
+    fn of_delete(delete: &'a Delete, source: &Source) -> Result<Found<'a>> {
+        let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
+        if !delete.tables.is_empty() || !delete.order_by.is_empty() || delete.limit.is_some() || delete.output.is_some()
+        {
+            return refuse("this form of DELETE", "delete");
+        }
+        let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+        let [from] = &from[..] else { return refuse("DELETE from several tables", "from") };
+        Found::new(from, delete.using.as_deref().unwrap_or_default(), delete.selection.as_ref(), source)
+    }
+
     fn new(
         table: &'a TableWithJoins,
         others: &'a [TableWithJoins],
@@ -186,6 +248,22 @@ impl<'a> Found<'a> {
             }
             other => Err(SqlError::unsupported("changing anything but one table").at(source.start(other.span()))),
         }
+    }
+
+    /// What is given back of the rows.
+    fn returning<'r>(
+        &self,
+        items: Option<&'r Vec<SelectItem>>,
+        session: &Session,
+        source: &Source,
+    ) -> Result<Option<Returning<'r>>> {
+        let label = match self.alias {
+            Some(alias) => fold(&alias.name),
+            None => table_name(self.name, source)?,
+        };
+        let returning = Returning::read(items, label, &session.planner, source)?;
+        let others = || joined(self.others, &session.tables, source);
+        returning.map(|returning| returning.beside(others())).transpose()
     }
 
     /// Finds the rows: one batch of their ids and the values of `exprs`.
@@ -215,24 +293,10 @@ impl<'a> Found<'a> {
         };
         let Select { projection, from, selection, .. } = select.as_mut();
         *projection = items.map(item).collect();
-        *from = std::iter::once(target_factor(&alias)?).chain(self.others.iter().cloned()).collect();
+        *from = std::iter::once(target_factor(&alias, 0)?).chain(self.others.iter().cloned()).collect();
         *selection = self.selection.cloned();
         Ok(Statement::Query(query))
     }
-}
-
-/// The target table under its alias, as it stands in a FROM clause.
-fn target_factor(alias: &str) -> Result<TableWithJoins> {
-    let SetExpr::Select(mut select) = *template("SELECT 1 FROM s.t AS t")?.body else {
-        return Err(SqlError::new("XX000", "the template is no SELECT"));
-    };
-    let mut factor = select.from.pop().ok_or_else(|| SqlError::new("XX000", "the template has no table"))?;
-    if let TableFactor::Table { name, alias: Some(shown), .. } = &mut factor.relation {
-        let quoted = |name: &str| Ident::with_quote('"', name);
-        *name = ObjectName::from(vec![quoted(TARGET_SCHEMA), quoted(&target_table(0))]);
-        shown.name = quoted(alias);
-    }
-    Ok(factor)
 }
 
 /// The first of the rows that a join gave for each id; which one is first is not defined, as in PostgreSQL.
@@ -250,7 +314,13 @@ fn rids(rows: &RecordBatch) -> Result<UInt64Array> {
         .ok_or_else(|| SqlError::new("XX000", "a query for rows gave no row ids"))
 }
 
-fn update_rows(write: &mut Write<'_>, table: &Table, sets: &[Set], rows: &RecordBatch) -> Result<Changed> {
+fn update_rows(
+    write: &mut Write<'_>,
+    table: &Table,
+    sets: &[Set],
+    rows: &RecordBatch,
+    tables: Option<&[NamedTable]>,
+) -> Result<Pass> {
     let schema = rows.schema();
     let columns = table.schema().columns();
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(sets.len());
@@ -259,7 +329,10 @@ fn update_rows(write: &mut Write<'_>, table: &Table, sets: &[Set], rows: &Record
         arrays.push(assign(rows.column(at + 1), schema.field(at + 1), &column.name, column.data_type, set.texts)?);
     }
     let positions: Vec<usize> = sets.iter().map(|set| set.column).collect();
+    let new: Vec<(usize, ArrayRef)> = positions.iter().copied().zip(arrays.iter().cloned()).collect();
     let values = batch(nullable(positions.iter().map(|at| &columns[*at])), arrays, rows.num_rows())?;
-    let view = write.moment_read()?;
-    Ok(write.transaction.update_batch(table, &rids(rows)?, &positions, &values, &view)?)
+    let (view, rids) = (write.moment_read()?, rids(rows)?);
+    let changed = write.transaction.update_batch(table, &rids, &positions, &values, &view)?;
+    let kept = tables.map(|tables| rows_changed(tables, rows, &new, (&rids, &changed), sets.len() + 1)).transpose()?;
+    Ok((changed, kept))
 }

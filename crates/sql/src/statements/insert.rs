@@ -6,42 +6,67 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::names::{column_name, position};
+use crate::names::{column_name, fold, position, table_name};
+use crate::planning::planner::Planner;
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::Command;
+use crate::state::outcome::Outcome;
 use crate::state::target::Target;
+use crate::statements::change::{given_back, outcome};
 use crate::statements::constants;
 use crate::statements::filling::Filling;
 use crate::statements::identity::Overriding;
+use crate::statements::returning::{Inserted, Returning};
 use crate::statements::values_list;
 use crate::syntax::source::Source;
 use crate::values::assign::{Texts, is_assignable};
 use crate::values::literals::is_untyped_literal;
 
 /// Runs an `INSERT`.
-pub(crate) fn run(session: &mut Session, insert: &Insert, source: &Source) -> Result<Command> {
-    let name = check(insert, source)?;
-    let inserted = session.write("INSERT", |session, write| {
+pub(crate) fn run(session: &mut Session, insert: &Insert, source: &Source) -> Result<Outcome> {
+    let (name, returning) = returning(insert, &session.planner, source)?;
+    let (count, rows) = session.write("INSERT", |session, write| {
         let table = write.table(name, source)?;
         let named: Result<Vec<_>> =
             insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
         let (named, overriding) = Overriding::taken_from(named?);
-        let target = Target::new(table, &named)?;
-        let into = Into { target, is_named: !named.is_empty(), overriding };
-        match &insert.source {
-            None => {
-                let target = into.target.first(0);
-                let rows = Filling::of(session, write, &target)?.rows(write, &target, Vec::new(), 1)?;
-                Ok(write.transaction.insert_batch(&target.table, &rows)?)
-            }
+        let target = Target::new(table.clone(), &named)?;
+        let into = Into { target, is_named: !named.is_empty(), overriding, keeps_rows: returning.is_some() };
+        let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
+        let inserted = match &insert.source {
+            None => insert_defaults(session, write, into)?,
             Some(query) => match plain_values(query) {
-                Some(values) => values_list::insert(session, write, into, values, source),
-                None => insert_query(session, write, into, query, source),
+                Some(values) => values_list::insert(session, write, into, values, source)?,
+                None => insert_query(session, write, into, query, source)?,
             },
-        }
+        };
+        let count = inserted.count;
+        let rows = given_back(session, write, returning.as_ref(), (&table, inserted.into_rows(), moment), source)?;
+        Ok((count, rows))
     })?;
-    Ok(Command::new(format!("INSERT 0 {inserted}")))
+    Ok(outcome(format!("INSERT 0 {count}"), rows))
+}
+
+/// The table, and what is given back of its new rows.
+pub(crate) fn returning<'a>(
+    insert: &'a Insert,
+    planner: &Planner,
+    source: &Source,
+) -> Result<(&'a ObjectName, Option<Returning<'a>>)> {
+    let name = check(insert, source)?;
+    let label = match &insert.table_alias {
+        Some(alias) => fold(&alias.alias),
+        None => table_name(name, source)?,
+    };
+    Ok((name, Returning::read(insert.returning.as_ref(), label, planner, source)?))
+}
+
+/// `DEFAULT VALUES`: one row.
+fn insert_defaults(session: &Session, write: &mut Write<'_>, into: Into) -> Result<Inserted> {
+    let (target, mut inserted) = (into.target.first(0), Inserted::none(into.keeps_rows));
+    let row = Filling::of(session, write, &target)?.rows(write, &target, Vec::new(), 1)?;
+    inserted.insert(write, &target.table, &row)?;
+    Ok(inserted)
 }
 
 /// Where the rows of an `INSERT` go.
@@ -50,6 +75,8 @@ pub(crate) struct Into {
     /// Whether the statement names the columns.
     pub(crate) is_named: bool,
     pub(crate) overriding: Overriding,
+    /// Whether the rows are wanted once they are in.
+    pub(crate) keeps_rows: bool,
 }
 
 /// Refuses the clauses that are not there, and finds the table's name.
@@ -57,8 +84,12 @@ fn check<'a>(insert: &'a Insert, source: &Source) -> Result<&'a ObjectName> {
     let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
     match insert {
         _ if insert.on.is_some() => refuse("ON CONFLICT", "conflict"),
-        _ if insert.returning.is_some() || insert.output.is_some() => refuse("RETURNING", "returning"),
-        _ if insert.or.is_some() || insert.ignore || insert.overwrite || insert.replace_into => {
+        _ if insert.output.is_some()
+            || insert.or.is_some()
+            || insert.ignore
+            || insert.overwrite
+            || insert.replace_into =>
+        {
             refuse("this form of INSERT", "insert")
         }
         _ if insert.partitioned.is_some() || !insert.assignments.is_empty() || !insert.after_columns.is_empty() => {
@@ -99,10 +130,10 @@ pub(crate) fn check_width(width: usize, target: &Target, is_named: bool, at: Opt
 fn insert_query(
     session: &Session,
     write: &mut Write<'_>,
-    Into { target, is_named, overriding }: Into,
+    Into { target, is_named, overriding, keeps_rows }: Into,
     query: &Query,
     source: &Source,
-) -> Result<u64> {
+) -> Result<Inserted> {
     let view = session.view(write.moment()?, Vec::new());
     let plan = session.planner.plan(Statement::Query(Box::new(query.clone())), view, source)?;
     let schema = plan.schema();
@@ -121,15 +152,15 @@ fn insert_query(
     target.retain(|at| !ignored.contains(&at));
     let filling = Filling::of(session, write, &target)?;
     // The query does not see the rows being inserted, and need not end before the first of them.
-    let mut inserted = 0;
+    let mut inserted = Inserted::none(keeps_rows);
     for batch in plan.start()? {
         let batch = batch?;
         let mut arrays = given.assign(&batch, &texts)?;
         ignored.iter().rev().for_each(|at| drop(arrays.remove(*at)));
         let rows = filling.rows(write, &target, arrays, batch.num_rows())?;
-        inserted += write.transaction.insert_batch(&target.table, &rows)?;
+        inserted.insert(write, &target.table, &rows)?;
     }
-    if inserted == 0 {
+    if inserted.count == 0 {
         check_constants(session, write, &given, query, &texts, source)?;
     }
     Ok(inserted)

@@ -5,6 +5,7 @@ pub(crate) mod add_key;
 pub(crate) mod alter_column;
 pub(crate) mod alter_table;
 pub(crate) mod change;
+pub(crate) mod changed_rows;
 pub(crate) mod columns;
 pub(crate) mod constants;
 pub(crate) mod copy;
@@ -17,10 +18,12 @@ pub(crate) mod indexes;
 pub(crate) mod insert;
 pub(crate) mod locking;
 pub(crate) mod point;
+pub(crate) mod returning;
 pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;
 pub(crate) mod set_config;
+pub(crate) mod target_factor;
 pub(crate) mod vacuum;
 pub(crate) mod values_list;
 
@@ -53,9 +56,9 @@ pub(crate) fn run_own(
 /// Runs a statement of the library's syntax that is no query.
 pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) -> Result<Outcome> {
     match statement {
-        Statement::Insert(statement) => Ok(insert::run(session, &statement, source)?.into()),
-        Statement::Update(statement) => Ok(change::update(session, &statement, source)?.into()),
-        Statement::Delete(statement) => Ok(change::delete(session, &statement, source)?.into()),
+        Statement::Insert(statement) => insert::run(session, &statement, source),
+        Statement::Update(statement) => change::update(session, &statement, source),
+        Statement::Delete(statement) => change::delete(session, &statement, source),
         Statement::Set(set) => Ok(session.set(&set)?.into()),
         Statement::Reset(reset) => {
             let change = session.settings.reset(&reset.reset)?;

@@ -11,6 +11,7 @@ use crate::session::transactions::Write;
 use crate::state::target::Target;
 use crate::statements::filling::Filling;
 use crate::statements::insert::{Into, check_width};
+use crate::statements::returning::Inserted;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::Misfit;
@@ -28,10 +29,10 @@ const EXPRESSIONS_AT_ONCE: usize = 100;
 pub(crate) fn insert(
     session: &Session,
     write: &mut Write<'_>,
-    Into { target, is_named, overriding }: Into,
+    Into { target, is_named, overriding, keeps_rows }: Into,
     values: &Values,
     source: &Source,
-) -> Result<u64> {
+) -> Result<Inserted> {
     let width = values.rows.first().map_or(0, |row| row.content.len());
     // The first expression that is too much, or where they begin.
     let row = values.rows.first().map_or(&[][..], |row| &row.content);
@@ -50,7 +51,7 @@ pub(crate) fn insert(
     let filling = Filling::of(session, write, &target)?;
     let mut builders: Vec<ColumnBuilder> =
         target.columns().map(|column| ColumnBuilder::new(column.data_type)).collect();
-    let mut inserted = 0;
+    let mut inserted = Inserted::none(keeps_rows);
     for (at, rows) in values.rows.chunks(ROWS_AT_ONCE).enumerate() {
         write.check()?;
         let cells = rows.iter().flat_map(|row| taken.iter().map(|at| &row.content[*at]).zip(&defaults));
@@ -71,7 +72,7 @@ pub(crate) fn insert(
         }
         let arrays = builders.iter_mut().map(ColumnBuilder::finish).collect();
         let batch = filling.rows(write, &target, arrays, rows.len())?;
-        inserted += write.transaction.insert_batch(&target.table, &batch)?;
+        inserted.insert(write, &target.table, &batch)?;
     }
     Ok(inserted)
 }

@@ -90,10 +90,9 @@ enum LockedRow {
 
 impl Locking<'_> {
     fn plan(&self, session: &Session, moment: &Moment, rids: Option<&[Vec<u64>]>) -> Result<Plan> {
-        let target = |(at, table): (usize, &LockedTable)| RowTarget {
-            table: table.table.clone(),
-            moment: moment.clone(),
-            rids: rids.map(|rids| rids[at].as_slice().into()),
+        let target = |(at, table): (usize, &LockedTable)| {
+            let rids = rids.map(|rids| rids[at].as_slice().into());
+            RowTarget::new(table.table.clone(), moment.clone(), rids)
         };
         let targets = self.tables.iter().enumerate().map(target).collect();
         let statement = Statement::Query(self.query.clone());

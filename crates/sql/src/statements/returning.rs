@@ -1,0 +1,223 @@
+//! `RETURNING`: what a statement gives back of the rows that it has put in, changed or deleted.
+//!
+//! The clause is a query over these rows, as the statement has left them; of a `DELETE` as they were. Tables that it names besides
+//! are seen as they were before the statement, as in PostgreSQL.
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, new_empty_array};
+use arrow_schema::{ArrowError, SchemaRef};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, Spanned, Statement, Visitor,
+};
+use engine::Table;
+
+use crate::access::table::{is_rid_column, rid_column};
+use crate::error::{Result, SqlError};
+use crate::names::headings;
+use crate::names::moment::Moment;
+use crate::planning::planner::Planner;
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::Rows;
+use crate::state::view::RowTarget;
+use crate::statements::changed_rows::{NamedTable, as_read, numbered};
+use crate::statements::target_factor::target_factor;
+use crate::syntax::identifiers::last_part;
+use crate::syntax::source::Source;
+use crate::syntax::template::template;
+use crate::syntax::walk::Walk;
+
+/// The clause of a statement.
+pub(crate) struct Returning<'a> {
+    items: &'a [SelectItem],
+    /// What the columns of the table are called by.
+    label: String,
+    /// The tables that its rows are joined to.
+    beside: Vec<NamedTable>,
+    has_queries: bool,
+}
+
+impl<'a> Returning<'a> {
+    /// The clause, if there is one; `label` is the table's name in the statement.
+    ///
+    /// # Errors
+    /// PostgreSQL's, for functions of several rows.
+    pub(crate) fn read(
+        items: Option<&'a Vec<SelectItem>>,
+        label: String,
+        planner: &Planner,
+        source: &Source,
+    ) -> Result<Option<Returning<'a>>> {
+        let Some(items) = items else { return Ok(None) };
+        let mut check = Check { planner, source, queries: 0, has_queries: false };
+        for item in items {
+            if let ControlFlow::Break(error) = item.walk(&mut check) {
+                return Err(*error);
+            }
+        }
+        Ok(Some(Returning { items, label, beside: Vec::new(), has_queries: check.has_queries }))
+    }
+
+    /// The moment that the queries in the clause read; to be asked for before anything is written.
+    pub(crate) fn moment(&self, write: &mut Write<'_>) -> Result<Option<Moment>> {
+        if self.has_queries { write.moment().map(Some) } else { Ok(None) }
+    }
+
+    /// The clause of a statement that joins its table to others. Of those that are no tables it can't give anything.
+    pub(crate) fn beside(self, others: Vec<Option<NamedTable>>) -> Result<Returning<'a>> {
+        let has_wildcard = self.items.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
+        if has_wildcard && others.iter().any(Option::is_none) {
+            let message = "RETURNING * of a statement that joins its table to anything but tables";
+            return Err(SqlError::unsupported(message).hint("Name the columns of the table."));
+        }
+        Ok(Returning { beside: others.into_iter().flatten().collect(), ..self })
+    }
+
+    /// The table of the statement and those beside it.
+    pub(crate) fn tables(&self, table: &Table) -> Vec<NamedTable> {
+        let own = NamedTable { label: self.label.clone(), table: table.clone() };
+        std::iter::once(own).chain(self.beside.iter().cloned()).collect()
+    }
+
+    /// What the clause gives of these rows: batches of all tables, side by side.
+    pub(crate) fn rows(
+        &self,
+        session: &Session,
+        table: &Table,
+        changed: Vec<Vec<RecordBatch>>,
+        moment: Moment,
+        source: &Source,
+    ) -> Result<Rows> {
+        let tables = self.tables(table);
+        let query = self.query(&tables)?;
+        let names = headings::of(&query);
+        let mut targets = Vec::with_capacity(tables.len());
+        for (at, NamedTable { table, .. }) in tables.iter().enumerate() {
+            let mut rows: Vec<RecordBatch> = changed.iter().map(|tables| tables[at].clone()).collect();
+            if tables.len() > 1 {
+                rows.push(as_read(table, empty_columns(table), 0)?);
+                rows = numbered(&rows, at)?;
+            }
+            targets.push(RowTarget::of_rows(table.clone(), moment.clone(), rows));
+        }
+        let plan = session.planner.plan(Statement::Query(query), session.view(moment, targets), source)?;
+        let schema = plan.schema();
+        let shown = headings::apply(&schema, &names);
+        let asked: Vec<usize> =
+            (0..schema.fields().len()).filter(|at| !is_rid_column(schema.field(*at).name())).collect();
+        let failed = |error: ArrowError| SqlError::new("XX000", error.to_string());
+        let batches: Result<Vec<RecordBatch>> =
+            plan.collect()?.iter().map(|batch| batch.project(&asked).map_err(failed)).collect();
+        let rows = Rows::all(Arc::new(schema.project(&asked).map_err(failed)?), batches?);
+        Ok(rows.renamed(Arc::new(shown.project(&asked).map_err(failed)?)))
+    }
+
+    /// The columns of these rows. Nothing is read.
+    pub(crate) fn schema(
+        &self,
+        session: &Session,
+        table: &Table,
+        moment: Moment,
+        source: &Source,
+    ) -> Result<SchemaRef> {
+        self.rows(session, table, Vec::new(), moment, source).map(|rows| rows.schema())
+    }
+
+    /// `SELECT items FROM target AS label, ...`, where rows that stood side by side have one number.
+    fn query(&self, tables: &[NamedTable]) -> Result<Box<Query>> {
+        let mut query = template("SELECT 1")?;
+        let SetExpr::Select(select) = query.body.as_mut() else { return Ok(query) };
+        select.projection = self.items.to_vec();
+        let factors = tables.iter().enumerate().map(|(at, named)| target_factor(&named.label, at));
+        select.from = factors.collect::<Result<_>>()?;
+        let number = |at: usize| {
+            let parts = [tables[at].label.clone(), rid_column(at)].map(|part| Ident::with_quote('"', part));
+            Box::new(Expr::CompoundIdentifier(parts.into()))
+        };
+        let equals = |at| Expr::BinaryOp { left: number(0), op: BinaryOperator::Eq, right: number(at) };
+        let and =
+            |left, right| Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) };
+        select.selection = (1..tables.len()).map(equals).reduce(and);
+        Ok(query)
+    }
+}
+
+fn empty_columns(table: &Table) -> Vec<ArrayRef> {
+    let columns = table.schema().columns().iter();
+    columns.map(|column| new_empty_array(&column.data_type.to_arrow())).collect()
+}
+
+/// The rows that a statement has put in.
+#[derive(Default)]
+pub(crate) struct Inserted {
+    pub(crate) count: u64,
+    /// The rows themselves, if they are wanted.
+    kept: Option<Vec<Vec<RecordBatch>>>,
+}
+
+impl Inserted {
+    /// Before the first row.
+    pub(crate) fn none(keeps: bool) -> Inserted {
+        Inserted { count: 0, kept: keeps.then(Vec::new) }
+    }
+
+    /// Puts rows in.
+    pub(crate) fn insert(&mut self, write: &mut Write<'_>, table: &Table, rows: &RecordBatch) -> Result<()> {
+        self.count += write.transaction.insert_batch(table, rows)?;
+        if let Some(kept) = &mut self.kept {
+            kept.push(vec![as_read(table, rows.columns().to_vec(), rows.num_rows())?]);
+        }
+        Ok(())
+    }
+
+    /// The rows, if they were wanted.
+    pub(crate) fn into_rows(self) -> Vec<Vec<RecordBatch>> {
+        self.kept.unwrap_or_default()
+    }
+}
+
+/// Refuses functions of several rows, and looks for queries.
+struct Check<'a> {
+    planner: &'a Planner,
+    source: &'a Source<'a>,
+    /// How many queries there are around an expression.
+    queries: usize,
+    has_queries: bool,
+}
+
+impl Check<'_> {
+    fn refuse(&self, expr: &Expr) -> Option<SqlError> {
+        let Expr::Function(function) = expr else { return None };
+        let name = last_part(&function.name)?;
+        let error = if function.over.is_some() {
+            SqlError::new("42P20", "window functions are not allowed in RETURNING")
+        } else if self.planner.is_aggregate(&name) {
+            SqlError::new("42803", "aggregate functions are not allowed in RETURNING")
+        } else if ["unnest", "generate_series", "generate_subscripts"].contains(&name.as_str()) {
+            SqlError::new("0A000", "set-returning functions are not allowed in RETURNING")
+        } else {
+            return None;
+        };
+        Some(error.at(self.source.start(expr.span())))
+    }
+}
+
+impl Visitor for Check<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Self::Break> {
+        (self.queries, self.has_queries) = (self.queries + 1, true);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Self::Break> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        let refused = if self.queries == 0 { self.refuse(expr) } else { None };
+        refused.map_or(ControlFlow::Continue(()), |error| ControlFlow::Break(Box::new(error)))
+    }
+}
