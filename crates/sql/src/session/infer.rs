@@ -10,9 +10,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, Insert, LimitClause, ObjectName, ObjectNamePart, Query, SetExpr, Statement, TableFactor, TableObject,
-    TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
+    Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, Insert, LimitClause, ObjectName, ObjectNamePart, OnConflict, OnConflictAction, OnInsert,
+    Query, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, UnaryOperator, Value as SqlValue,
+    ValueWithSpan, Visitor, VisitorMut,
 };
 use engine::{DataType, Schema};
 
@@ -281,14 +282,7 @@ impl<'a> Finder<'a> {
             Statement::Insert(insert) => self.insert(insert),
             Statement::Update(update) => {
                 self.enter(&update.table.relation);
-                for assignment in &update.assignments {
-                    if let AssignmentTarget::ColumnName(name) = &assignment.target
-                        && let Some(column) = name.0.last().and_then(ObjectNamePart::as_ident)
-                    {
-                        let data_type = self.column(None, column);
-                        self.set(&assignment.value, data_type);
-                    }
-                }
+                self.assignments(&update.assignments);
             }
             Statement::Delete(delete) => {
                 let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
@@ -298,13 +292,29 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// Parameters take the types of the columns that are set to them.
+    fn assignments(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            if let AssignmentTarget::ColumnName(name) = &assignment.target
+                && let Some(column) = name.0.last().and_then(ObjectNamePart::as_ident)
+            {
+                let data_type = self.column(None, column);
+                self.set(&assignment.value, data_type);
+            }
+        }
+    }
+
     fn insert(&mut self, insert: &Insert) {
         let TableObject::TableName(name) = &insert.table else { return };
         let Some(schema) = self.schema(name) else { return };
-        if insert.returning.is_some() {
+        if insert.returning.is_some() || insert.on.is_some() {
             let shown = insert.table_alias.as_ref().map(|alias| &alias.alias);
             let shown = shown.or(name.0.last().and_then(ObjectNamePart::as_ident)).map(fold).unwrap_or_default();
             self.scope.push((shown, schema.clone()));
+            self.scope.push(("excluded".to_owned(), schema.clone()));
+        }
+        if let Some(OnInsert::OnConflict(OnConflict { action: OnConflictAction::DoUpdate(update), .. })) = &insert.on {
+            self.assignments(&update.assignments);
         }
         let Some(query) = &insert.source else { return };
         let named = insert.columns.iter().map(|name| {

@@ -22,6 +22,7 @@ use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::names::{column_name, find_column, fold, position, table_name};
+use crate::planning::planner::Plan;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Outcome, Rows};
@@ -127,7 +128,7 @@ pub(crate) fn given_back(
 }
 
 /// What a pass has changed, and the rows of all tables that it has, if they are wanted.
-type Pass = (Changed, Option<Vec<RecordBatch>>);
+pub(crate) type Pass = (Changed, Option<Vec<RecordBatch>>);
 
 /// Finds rows and changes them, then those again that others have changed meanwhile, until there are none.
 fn change(
@@ -147,14 +148,14 @@ fn change(
 }
 
 /// One column to set.
-struct Set {
+pub(crate) struct Set {
     column: usize,
-    expr: Expr,
+    pub(crate) expr: Expr,
     texts: Texts,
 }
 
 /// The columns of `SET` with their expressions.
-fn read_assignments(
+pub(crate) fn read_assignments(
     table: &Table,
     defaults: &[ColumnDefault],
     assignments: &[Assignment],
@@ -271,9 +272,7 @@ impl<'a> Found<'a> {
         let statement = self.select(&target.table, exprs)?;
         let view = session.view(target.moment.clone(), vec![target]);
         let plan = session.planner.plan(statement, view, source)?;
-        let schema = plan.schema();
-        let rows = concat_batches(&schema, &plan.collect()?);
-        let rows = rows.map_err(|error| SqlError::new("XX000", error.to_string()))?;
+        let rows = rows_of(plan)?;
         if self.others.is_empty() { Ok(rows) } else { each_once(&rows) }
     }
 
@@ -299,6 +298,13 @@ impl<'a> Found<'a> {
     }
 }
 
+/// All rows of a query as one batch.
+pub(crate) fn rows_of(plan: Plan) -> Result<RecordBatch> {
+    let schema = plan.schema();
+    let rows = concat_batches(&schema, &plan.collect()?);
+    rows.map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
 /// The first of the rows that a join gave for each id; which one is first is not defined, as in PostgreSQL.
 fn each_once(rows: &RecordBatch) -> Result<RecordBatch> {
     let mut seen = HashSet::new();
@@ -306,7 +312,7 @@ fn each_once(rows: &RecordBatch) -> Result<RecordBatch> {
     filter_record_batch(rows, &is_first).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
-fn rids(rows: &RecordBatch) -> Result<UInt64Array> {
+pub(crate) fn rids(rows: &RecordBatch) -> Result<UInt64Array> {
     rows.column(0)
         .as_primitive_opt::<UInt64Type>()
         .filter(|rids| rids.null_count() == 0)
@@ -314,7 +320,7 @@ fn rids(rows: &RecordBatch) -> Result<UInt64Array> {
         .ok_or_else(|| SqlError::new("XX000", "a query for rows gave no row ids"))
 }
 
-fn update_rows(
+pub(crate) fn update_rows(
     write: &mut Write<'_>,
     table: &Table,
     sets: &[Set],

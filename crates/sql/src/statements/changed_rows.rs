@@ -109,12 +109,16 @@ pub(crate) fn numbered(rows: &[RecordBatch], table: usize) -> Result<Vec<RecordB
     let mut numbered = Vec::with_capacity(rows.len());
     for rows in rows {
         let end = next + rows.num_rows() as u64;
-        let numbers: ArrayRef = Arc::new((next..end).collect::<UInt64Array>());
+        numbered.push(with_rids(rows, (next..end).collect(), table)?);
         next = end;
-        let field = Arc::new(Field::new(rid_column(table), arrow_schema::DataType::UInt64, false));
-        let fields: Vec<Arc<Field>> = rows.schema().fields().iter().cloned().chain([field]).collect();
-        let columns = rows.columns().iter().cloned().chain([numbers]).collect();
-        numbered.push(batch(Arc::new(Schema::new(fields)), columns, rows.num_rows())?);
     }
     Ok(numbered)
+}
+
+/// Rows with numbers in one more column, which no statement can spell.
+pub(crate) fn with_rids(rows: &RecordBatch, numbers: UInt64Array, table: usize) -> Result<RecordBatch> {
+    let field = Arc::new(Field::new(rid_column(table), arrow_schema::DataType::UInt64, false));
+    let fields: Vec<Arc<Field>> = rows.schema().fields().iter().cloned().chain([field]).collect();
+    let columns = rows.columns().iter().cloned().chain([Arc::new(numbers) as ArrayRef]).collect();
+    batch(Arc::new(Schema::new(fields)), columns, rows.num_rows())
 }

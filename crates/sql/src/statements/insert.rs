@@ -16,6 +16,7 @@ use crate::statements::change::{given_back, outcome};
 use crate::statements::constants;
 use crate::statements::filling::Filling;
 use crate::statements::identity::Overriding;
+use crate::statements::on_conflict::OnConflict;
 use crate::statements::returning::{Inserted, Returning};
 use crate::statements::values_list;
 use crate::syntax::source::Source;
@@ -31,7 +32,10 @@ pub(crate) fn run(session: &mut Session, insert: &Insert, source: &Source) -> Re
             insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
         let (named, overriding) = Overriding::taken_from(named?);
         let target = Target::new(table.clone(), &named)?;
-        let into = Into { target, is_named: !named.is_empty(), overriding, keeps_rows: returning.is_some() };
+        let label = label(insert, name, source)?;
+        let conflicts = OnConflict::read(insert.on.as_ref(), &label, (write, &table), source)?;
+        let inserted = Inserted::none(session, returning.is_some(), conflicts);
+        let into = Into { target, is_named: !named.is_empty(), overriding, inserted };
         let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
         let inserted = match &insert.source {
             None => insert_defaults(session, write, into)?,
@@ -54,36 +58,40 @@ pub(crate) fn returning<'a>(
     source: &Source,
 ) -> Result<(&'a ObjectName, Option<Returning<'a>>)> {
     let name = check(insert, source)?;
-    let label = match &insert.table_alias {
-        Some(alias) => fold(&alias.alias),
-        None => table_name(name, source)?,
-    };
+    let label = label(insert, name, source)?;
     Ok((name, Returning::read(insert.returning.as_ref(), label, planner, source)?))
 }
 
+/// What the columns of the table are called by.
+fn label(insert: &Insert, name: &ObjectName, source: &Source) -> Result<String> {
+    match &insert.table_alias {
+        Some(alias) => Ok(fold(&alias.alias)),
+        None => table_name(name, source),
+    }
+}
+
 /// `DEFAULT VALUES`: one row.
-fn insert_defaults(session: &Session, write: &mut Write<'_>, into: Into) -> Result<Inserted> {
-    let (target, mut inserted) = (into.target.first(0), Inserted::none(into.keeps_rows));
+fn insert_defaults<'a>(session: &Session, write: &mut Write<'_>, into: Into<'a>) -> Result<Inserted<'a>> {
+    let (target, mut inserted) = (into.target.first(0), into.inserted);
     let row = Filling::of(session, write, &target)?.rows(write, &target, Vec::new(), 1)?;
     inserted.insert(write, &target.table, &row)?;
     Ok(inserted)
 }
 
 /// Where the rows of an `INSERT` go.
-pub(crate) struct Into {
+pub(crate) struct Into<'a> {
     pub(crate) target: Target,
     /// Whether the statement names the columns.
     pub(crate) is_named: bool,
     pub(crate) overriding: Overriding,
-    /// Whether the rows are wanted once they are in.
-    pub(crate) keeps_rows: bool,
+    /// What becomes of them.
+    pub(crate) inserted: Inserted<'a>,
 }
 
 /// Refuses the clauses that are not there, and finds the table's name.
 fn check<'a>(insert: &'a Insert, source: &Source) -> Result<&'a ObjectName> {
     let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
     match insert {
-        _ if insert.on.is_some() => refuse("ON CONFLICT", "conflict"),
         _ if insert.output.is_some()
             || insert.or.is_some()
             || insert.ignore
@@ -127,13 +135,13 @@ pub(crate) fn check_width(width: usize, target: &Target, is_named: bool, at: Opt
     }
 }
 
-fn insert_query(
+fn insert_query<'a>(
     session: &Session,
     write: &mut Write<'_>,
-    Into { target, is_named, overriding, keeps_rows }: Into,
+    Into { target, is_named, overriding, mut inserted }: Into<'a>,
     query: &Query,
     source: &Source,
-) -> Result<Inserted> {
+) -> Result<Inserted<'a>> {
     let view = session.view(write.moment()?, Vec::new());
     let plan = session.planner.plan(Statement::Query(Box::new(query.clone())), view, source)?;
     let schema = plan.schema();
@@ -152,7 +160,6 @@ fn insert_query(
     target.retain(|at| !ignored.contains(&at));
     let filling = Filling::of(session, write, &target)?;
     // The query does not see the rows being inserted, and need not end before the first of them.
-    let mut inserted = Inserted::none(keeps_rows);
     for batch in plan.start()? {
         let batch = batch?;
         let mut arrays = given.assign(&batch, &texts)?;

@@ -17,6 +17,7 @@ pub(crate) mod identity;
 pub(crate) mod indexes;
 pub(crate) mod insert;
 pub(crate) mod locking;
+pub(crate) mod on_conflict;
 pub(crate) mod point;
 pub(crate) mod returning;
 pub(crate) mod sequence_users;

@@ -22,6 +22,7 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
 use crate::state::view::RowTarget;
 use crate::statements::changed_rows::{NamedTable, as_read, numbered};
+use crate::statements::on_conflict::OnConflict;
 use crate::statements::target_factor::target_factor;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
@@ -149,21 +150,29 @@ fn empty_columns(table: &Table) -> Vec<ArrayRef> {
 }
 
 /// The rows that a statement has put in.
-#[derive(Default)]
-pub(crate) struct Inserted {
+pub(crate) struct Inserted<'a> {
+    session: &'a Session,
+    /// How many it has put in, or changed instead.
     pub(crate) count: u64,
     /// The rows themselves, if they are wanted.
     kept: Option<Vec<Vec<RecordBatch>>>,
+    conflicts: Option<OnConflict<'a>>,
 }
 
-impl Inserted {
-    /// Before the first row.
-    pub(crate) fn none(keeps: bool) -> Inserted {
-        Inserted { count: 0, kept: keeps.then(Vec::new) }
+impl<'a> Inserted<'a> {
+    /// Before the first row; `conflicts` is what becomes of rows whose key is taken.
+    pub(crate) fn none(session: &'a Session, keeps: bool, conflicts: Option<OnConflict<'a>>) -> Inserted<'a> {
+        Inserted { session, count: 0, kept: keeps.then(Vec::new), conflicts }
     }
 
     /// Puts rows in.
     pub(crate) fn insert(&mut self, write: &mut Write<'_>, table: &Table, rows: &RecordBatch) -> Result<()> {
+        if let Some(conflicts) = &mut self.conflicts {
+            let outcome = conflicts.put(self.session, write, table, rows, self.kept.is_some())?;
+            self.count += outcome.count;
+            self.kept.iter_mut().for_each(|kept| kept.extend(outcome.kept.iter().cloned()));
+            return Ok(());
+        }
         self.count += write.transaction.insert_batch(table, rows)?;
         if let Some(kept) = &mut self.kept {
             kept.push(vec![as_read(table, rows.columns().to_vec(), rows.num_rows())?]);

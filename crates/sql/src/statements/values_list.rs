@@ -26,13 +26,13 @@ const ROWS_AT_ONCE: usize = 8_192;
 const EXPRESSIONS_AT_ONCE: usize = 100;
 
 /// Inserts the rows of a `VALUES` list.
-pub(crate) fn insert(
+pub(crate) fn insert<'a>(
     session: &Session,
     write: &mut Write<'_>,
-    Into { target, is_named, overriding, keeps_rows }: Into,
+    Into { target, is_named, overriding, mut inserted }: Into<'a>,
     values: &Values,
     source: &Source,
-) -> Result<Inserted> {
+) -> Result<Inserted<'a>> {
     let width = values.rows.first().map_or(0, |row| row.content.len());
     // The first expression that is too much, or where they begin.
     let row = values.rows.first().map_or(&[][..], |row| &row.content);
@@ -51,7 +51,6 @@ pub(crate) fn insert(
     let filling = Filling::of(session, write, &target)?;
     let mut builders: Vec<ColumnBuilder> =
         target.columns().map(|column| ColumnBuilder::new(column.data_type)).collect();
-    let mut inserted = Inserted::none(keeps_rows);
     for (at, rows) in values.rows.chunks(ROWS_AT_ONCE).enumerate() {
         write.check()?;
         let cells = rows.iter().flat_map(|row| taken.iter().map(|at| &row.content[*at]).zip(&defaults));

@@ -1,0 +1,409 @@
+//! `INSERT ... ON CONFLICT`: rows whose key is taken are left out, or change the row that has it.
+//!
+//! ```text
+//! rows ──▶ found by their keys ──▶ DO UPDATE: a query over the rows that are there beside `excluded`, and a change like that of
+//!   ▲          │ not found                    an UPDATE; rows that others have changed or deleted meanwhile begin again
+//!   │          ▼
+//!   └─── put in; refused as the key was taken meanwhile
+//! ```
+//!
+//! Keys that a running transaction may give up or take are waited for by the engine, at READ COMMITTED; each round looks at a
+//! newer moment. Above, a key of a row that the snapshot does not show is a conflict (40001), as in PostgreSQL.
+use std::collections::HashSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, RecordBatch, UInt64Array};
+use arrow_select::take::take_record_batch;
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem, SetExpr, Statement,
+};
+use engine::{Direction, Index, IndexPart, IndexRange, Isolation, ScanOptions, Table, Value};
+
+use crate::access::table::rid_column;
+use crate::error::{Result, SqlError};
+use crate::names::{find_column, fold};
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::view::RowTarget;
+use crate::statements::change::{Set, read_assignments, rids, rows_of, update_rows};
+use crate::statements::changed_rows::{NamedTable, as_read, columns_of, with_rids};
+use crate::statements::target_factor::target_factor;
+use crate::syntax::identifiers::last_part;
+use crate::syntax::source::Source;
+use crate::syntax::template::template;
+use crate::values::single::value_of_scalar;
+
+/// The name of the rows that were to be put in.
+const EXCLUDED: &str = "excluded";
+
+/// The clause of a statement, and what the statement has done so far.
+pub(crate) struct OnConflict<'a> {
+    /// The key that may be taken; any where none is named.
+    arbiter: Option<Arbiter>,
+    /// What a row is changed to that is there; nothing where rows are left out.
+    update: Option<Update<'a>>,
+    label: String,
+    source: &'a Source<'a>,
+    /// The keys of rows that the statement has put in.
+    inserted: HashSet<String>,
+    /// The rows that it has changed.
+    changed: HashSet<u64>,
+}
+
+/// A key that no two rows may have.
+struct Arbiter {
+    index: Index,
+    constraint: String,
+    columns: Vec<usize>,
+}
+
+/// `DO UPDATE`.
+struct Update<'a> {
+    sets: Vec<Set>,
+    selection: Option<&'a Expr>,
+}
+
+/// What came of some rows.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// How many were put in or changed.
+    pub(crate) count: u64,
+    /// Those rows, if they are wanted.
+    pub(crate) kept: Vec<Vec<RecordBatch>>,
+}
+
+/// Rows by whether their key is taken.
+#[derive(Default)]
+struct Found {
+    /// With the rows that have their keys.
+    taken: Vec<(usize, u64)>,
+    missing: Vec<usize>,
+}
+
+/// The keys of a table that no two rows may have, as far as they are of columns and of all rows.
+fn keys(write: &Write<'_>, table: &Table) -> Vec<Arbiter> {
+    let primary = table.primary_index().map(|index| (index, format!("{}_pkey", table.name())));
+    let others = write.transaction.indexes(table).into_iter().filter(|index| index.definition().unique);
+    let others = others.map(|index| (index.clone(), index.definition().name.clone()));
+    let arbiter = |(index, constraint): (Index, String)| {
+        let column = |part: &IndexPart| match part {
+            IndexPart::Column(at) => Some(*at),
+            IndexPart::Expression(_) => None,
+        };
+        let columns = index.definition().parts.iter().map(column).collect::<Option<Vec<_>>>()?;
+        index.definition().predicate.is_none().then_some(Arbiter { index, constraint, columns })
+    };
+    primary.into_iter().chain(others).filter_map(arbiter).collect()
+}
+
+impl Arbiter {
+    fn of(target: &ConflictTarget, write: &Write<'_>, table: &Table, source: &Source) -> Result<Arbiter> {
+        let mut keys = keys(write, table).into_iter();
+        match target {
+            ConflictTarget::Columns(names) => {
+                let column = |name: &Ident| {
+                    let missing =
+                        |error| SqlError { message: format!("column \"{}\" does not exist", fold(name)), ..error };
+                    find_column(table, &fold(name), source.start(name.span)).map_err(missing)
+                };
+                let named = names.iter().map(column).collect::<Result<HashSet<usize>>>()?;
+                keys.find(|key| key.columns.iter().copied().collect::<HashSet<_>>() == named).ok_or_else(|| {
+                    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+                    SqlError::new("42P10", message)
+                })
+            }
+            ConflictTarget::OnConstraint(name) => {
+                let name = last_part(name).unwrap_or_default();
+                keys.find(|key| key.constraint == name).ok_or_else(|| {
+                    let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name());
+                    SqlError::new("42704", message)
+                })
+            }
+        }
+    }
+
+    /// The key of a row; `None` where NULL is in it, which no other row is the same as.
+    fn key(&self, table: &Table, rows: &RecordBatch, row: usize) -> Result<Option<Vec<Value>>> {
+        let value = |at: &usize| -> Result<Option<Value>> {
+            let scalar = ScalarValue::try_from_array(rows.column(*at), row);
+            let scalar = scalar.map_err(|error| SqlError::new("XX000", error.to_string()))?;
+            Ok(value_of_scalar(&scalar, table.schema().columns()[*at].data_type))
+        };
+        self.columns.iter().map(value).collect()
+    }
+
+    /// The row that has a key.
+    fn find(&self, write: &mut Write<'_>, table: &Table, key: Vec<Value>) -> Result<Option<u64>> {
+        let moment = write.moment()?;
+        let options = ScanOptions { with_rid: true, ..ScanOptions::default() };
+        let range = IndexRange::equal(key);
+        let found = table.index_scan(moment.view(), &self.index, &range, Direction::Upward, options)?;
+        for batch in found {
+            let batch = batch?;
+            if let Some(rids) = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|rids| !rids.is_empty()) {
+                return Ok(Some(rids.value(0)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<'a> OnConflict<'a> {
+    /// The clause of an `INSERT` into a table that it calls `label`.
+    ///
+    /// # Errors
+    /// PostgreSQL's, where it names no key.
+    pub(crate) fn read(
+        on: Option<&'a OnInsert>,
+        label: &str,
+        (write, table): (&Write<'_>, &Table),
+        source: &'a Source<'a>,
+    ) -> Result<Option<OnConflict<'a>>> {
+        let clause = match on {
+            None => return Ok(None),
+            Some(OnInsert::OnConflict(clause)) => clause,
+            Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY").at(source.find_word("duplicate"))),
+        };
+        let target = clause.conflict_target.as_ref();
+        let arbiter = target.map(|target| Arbiter::of(target, write, table, source)).transpose();
+        let arbiter = arbiter.map_err(|error| error.at(source.find_word("conflict")))?;
+        let update = match &clause.action {
+            OnConflictAction::DoNothing => None,
+            OnConflictAction::DoUpdate(_) if arbiter.is_none() => {
+                let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                let error = SqlError::syntax(message).at(source.find_word("conflict"));
+                return Err(error.hint("For example, ON CONFLICT (column_name)."));
+            }
+            OnConflictAction::DoUpdate(update) => {
+                let defaults = write.transaction.settings(table).defaults;
+                let sets = read_assignments(table, &defaults, &update.assignments, source)?;
+                Some(Update { sets, selection: update.selection.as_ref() })
+            }
+        };
+        let (inserted, changed) = (HashSet::new(), HashSet::new());
+        Ok(Some(OnConflict { arbiter, update, label: label.to_owned(), source, inserted, changed }))
+    }
+
+    /// Puts rows in, or does with them what the clause says.
+    pub(crate) fn put(
+        &mut self,
+        session: &Session,
+        write: &mut Write<'_>,
+        table: &Table,
+        rows: &RecordBatch,
+        keeps: bool,
+    ) -> Result<Outcome> {
+        let mut outcome = Outcome::default();
+        let columns = table.schema().columns().iter().zip(rows.columns());
+        if columns.into_iter().any(|(column, array)| !column.nullable && array.null_count() > 0) {
+            // A row that no table takes is an error, whether or not its key is taken: the engine says which.
+            write.transaction.insert_batch(table, rows)?;
+        }
+        let mut open: Vec<usize> = (0..rows.num_rows()).collect();
+        while !open.is_empty() {
+            write.check()?;
+            let Found { taken, missing } = self.find(write, table, rows, &open)?;
+            open = match &self.update {
+                None => Vec::new(),
+                Some(_) => self.change(session, write, (table, rows), &taken, keeps, &mut outcome)?,
+            };
+            write.end_reading();
+            open.extend(self.insert(write, (table, rows), &missing, keeps, &mut outcome)?);
+            if !open.is_empty() {
+                write.next_moment()?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Which of the rows have a key that is taken, with the rows that have it, and which have not.
+    fn find(&self, write: &mut Write<'_>, table: &Table, rows: &RecordBatch, open: &[usize]) -> Result<Found> {
+        let mut found = Found::default();
+        let Some(arbiter) = &self.arbiter else { return Ok(Found { missing: open.to_vec(), ..found }) };
+        for row in open {
+            let key = arbiter.key(table, rows, *row)?;
+            if let Some(key) = &key {
+                self.check_once(|| self.inserted.contains(&text(key)))?;
+            }
+            match key.map_or(Ok(None), |key| arbiter.find(write, table, key))? {
+                Some(rid) => {
+                    self.check_once(|| self.changed.contains(&rid))?;
+                    found.taken.push((*row, rid));
+                }
+                None => found.missing.push(*row),
+            }
+        }
+        Ok(found)
+    }
+
+    /// An error if a row would be changed that the statement has put in or changed before.
+    fn check_once(&self, is_own: impl FnOnce() -> bool) -> Result<()> {
+        if self.update.is_none() || !is_own() {
+            return Ok(());
+        }
+        let error = SqlError::new("21000", "ON CONFLICT DO UPDATE command cannot affect row a second time");
+        let hint =
+            "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.";
+        Err(error.hint(hint))
+    }
+
+    /// Changes rows that are there; gives back the rows that have to be looked at again.
+    fn change(
+        &mut self,
+        session: &Session,
+        write: &mut Write<'_>,
+        (table, rows): (&Table, &RecordBatch),
+        found: &[(usize, u64)],
+        keeps: bool,
+        outcome: &mut Outcome,
+    ) -> Result<Vec<usize>> {
+        let Some(update) = self.update.as_ref().filter(|_| !found.is_empty()) else { return Ok(Vec::new()) };
+        let mut seen = HashSet::new();
+        // Of two for one row the second comes when the first is done.
+        let (now, later): (Vec<_>, Vec<_>) = found.iter().partition(|(_, rid)| seen.insert(*rid));
+        let label = self.label.clone();
+        let tables = keeps.then(|| vec![NamedTable { label, table: table.clone() }]);
+        let query = self.query(update, tables.as_deref().map(columns_of).unwrap_or_default())?;
+        let moment = write.moment()?;
+        let of_rows: UInt64Array = now.iter().map(|(_, rid)| *rid).collect();
+        let excluded = taken(rows, now.iter().map(|(row, _)| *row))?;
+        let excluded = as_read(table, excluded.columns().to_vec(), excluded.num_rows())?;
+        let excluded = vec![with_rids(&excluded, of_rows.clone(), 1)?];
+        let targets = vec![
+            RowTarget::new(table.clone(), moment.clone(), Some(of_rows.values().to_vec().into())),
+            RowTarget::of_rows(table.clone(), moment.clone(), excluded),
+        ];
+        let plan = session.planner.plan(query, session.view(moment, targets), self.source)?;
+        let qualified = rows_of(plan)?;
+        let (changed, kept) = update_rows(write, table, &update.sets, &qualified, tables.as_deref())?;
+        let again: HashSet<u64> = changed.stale.iter().chain(&changed.gone).copied().collect();
+        self.changed.extend(rids(&qualified)?.values().iter().filter(|rid| !again.contains(rid)));
+        outcome.count += changed.rows;
+        outcome.kept.extend(kept);
+        let again = now.into_iter().filter(|(_, rid)| again.contains(rid));
+        Ok(again.chain(later).map(|(row, _)| row).collect())
+    }
+
+    /// `SELECT rid, sets..., columns... FROM target AS label, excluded WHERE they belong together AND selection`
+    fn query(&self, update: &Update<'_>, columns: Vec<Expr>) -> Result<Statement> {
+        let mut query = template("SELECT 1")?;
+        let quoted = |name: &str| Ident::with_quote('"', name);
+        let rid = |label: &str, at| Expr::CompoundIdentifier(vec![quoted(label), quoted(&rid_column(at))]);
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            let sets = update.sets.iter().map(|set| set.expr.clone());
+            let exprs = std::iter::once(rid(&self.label, 0)).chain(sets).chain(columns).enumerate();
+            let item =
+                |(at, expr): (usize, Expr)| SelectItem::ExprWithAlias { expr, alias: quoted(&format!("\0{at}")) };
+            select.projection = exprs.map(item).collect();
+            select.from = vec![target_factor(&self.label, 0)?, target_factor(EXCLUDED, 1)?];
+            let and = |left, op, right| Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) };
+            let together = and(rid(&self.label, 0), BinaryOperator::Eq, rid(EXCLUDED, 1));
+            select.selection = Some(match update.selection {
+                Some(selection) => {
+                    let selection = Expr::Nested(Box::new(selection.clone()));
+                    and(together, BinaryOperator::And, selection)
+                }
+                None => together,
+            });
+        }
+        Ok(Statement::Query(query))
+    }
+
+    /// Puts rows in; gives back those that have to be looked at again, as their key was taken meanwhile.
+    fn insert(
+        &mut self,
+        write: &mut Write<'_>,
+        (table, rows): (&Table, &RecordBatch),
+        missing: &[usize],
+        keeps: bool,
+        outcome: &mut Outcome,
+    ) -> Result<Vec<usize>> {
+        if missing.len() > 1 {
+            let all = taken(rows, missing.iter().copied())?;
+            match write.transaction.insert_batch(table, &all) {
+                Ok(_) => return self.note(table, &all, keeps, outcome).map(|()| Vec::new()),
+                Err(error) if self.is_taken(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut again = Vec::new();
+        for row in missing {
+            let one = rows.slice(*row, 1);
+            match write.transaction.insert_batch(table, &one) {
+                Ok(_) => self.note(table, &one, keeps, outcome)?,
+                Err(error) if self.is_taken(&error) => {
+                    let key = self.arbiter.as_ref().map(|arbiter| arbiter.key(table, &one, 0)).transpose()?.flatten();
+                    let is_own = key.is_some_and(|key| self.inserted.contains(&text(&key)));
+                    self.check_once(|| is_own)?;
+                    if !is_own {
+                        self.check_visible(write, table, &one, &error)?;
+                    }
+                    again.extend(self.update.as_ref().map(|_| *row));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(again)
+    }
+
+    /// Whether an error is a conflict that the clause is about.
+    fn is_taken(&self, error: &engine::Error) -> bool {
+        match (error, &self.arbiter) {
+            (engine::Error::DuplicateKey { .. }, None) => true,
+            (engine::Error::DuplicateKey { constraint, .. }, Some(arbiter)) => *constraint == arbiter.constraint,
+            _ => false,
+        }
+    }
+
+    /// Refuses, above READ COMMITTED, to go by a row that the snapshot does not show.
+    fn check_visible(
+        &self,
+        write: &mut Write<'_>,
+        table: &Table,
+        row: &RecordBatch,
+        error: &engine::Error,
+    ) -> Result<()> {
+        let engine::Error::DuplicateKey { constraint, .. } = error else { return Ok(()) };
+        if write.transaction.isolation() == Isolation::ReadCommitted {
+            return Ok(());
+        }
+        let keys = keys(write, table);
+        let Some(arbiter) = keys.iter().find(|key| key.constraint == *constraint) else { return Ok(()) };
+        let key = arbiter.key(table, row, 0)?;
+        write.next_moment()?;
+        let found = key.map_or(Ok(None), |key| arbiter.find(write, table, key))?;
+        write.end_reading();
+        match found {
+            Some(_) => Ok(()),
+            None => Err(engine::Error::Conflict.into()),
+        }
+    }
+
+    /// Notes rows that were put in.
+    fn note(&mut self, table: &Table, rows: &RecordBatch, keeps: bool, outcome: &mut Outcome) -> Result<()> {
+        outcome.count += rows.num_rows() as u64;
+        if keeps {
+            outcome.kept.push(vec![as_read(table, rows.columns().to_vec(), rows.num_rows())?]);
+        }
+        if let Some(arbiter) = &self.arbiter {
+            for row in 0..rows.num_rows() {
+                let key = arbiter.key(table, rows, row)?;
+                self.inserted.extend(key.map(|key| text(&key)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A key as it is remembered.
+fn text(key: &[Value]) -> String {
+    format!("{key:?}")
+}
+
+/// Some of the rows of a batch.
+fn taken(rows: &RecordBatch, which: impl Iterator<Item = usize>) -> Result<RecordBatch> {
+    let which: UInt64Array = which.map(|row| row as u64).collect();
+    take_record_batch(rows, &which).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
