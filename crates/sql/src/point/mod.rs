@@ -3,6 +3,7 @@
 //! ```text
 //! SELECT a, b FROM t WHERE key = ?            UPDATE t SET a = ?, b = b + ? WHERE key = ?
 //! INSERT INTO t (a, b) VALUES (?, ?), ...     DELETE FROM t WHERE key = ?              ?: a literal or a parameter
+//!     [RETURNING a, b]
 //! ```
 //!
 //! Such a statement is looked at once (`shape` tells what it is, `term` where its values come from), against the table as it is
@@ -21,7 +22,7 @@ mod tests;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{SelectItem, Statement};
 use engine::{DataType, Table};
 use fills::is_always_filled;
 use shape::Shape;
@@ -44,8 +45,7 @@ pub(crate) struct Point {
 pub(crate) enum Action {
     Select {
         key: Vec<Origin>,
-        columns: Vec<usize>,
-        schema: SchemaRef,
+        columns: Columns,
     },
     /// Columns in the order in which they are set; those that are read.
     Update {
@@ -60,7 +60,17 @@ pub(crate) enum Action {
     Insert {
         rows: Vec<Vec<Origin>>,
         settings_changes: u64,
+        returning: Option<Columns>,
     },
+}
+
+/// Columns of a table that a statement gives.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    /// their positions
+    pub(crate) positions: Vec<usize>,
+    /// under their names in the answer
+    pub(crate) schema: SchemaRef,
 }
 
 impl Point {
@@ -73,9 +83,7 @@ impl Point {
         let key = || scope.key(&shape.conditions);
         let action = match &shape.action {
             shape::Action::Select(items) => {
-                let items: Vec<(usize, String)> = shape::columns(items, &scope)?;
-                let columns = items.iter().map(|(column, _)| *column).collect();
-                Action::Select { key: key()?, columns, schema: heading(&table, &items) }
+                Action::Select { key: key()?, columns: Columns::of(items, &scope, &table)? }
             }
             shape::Action::Update(sets) => {
                 let sets = sets.iter().map(|(column, expr)| scope.set(column, expr)).collect::<Option<Vec<_>>>()?;
@@ -92,10 +100,14 @@ impl Point {
                 Action::Update { key: key()?, sets, reads }
             }
             shape::Action::Delete => Action::Delete { key: key()? },
-            shape::Action::Insert { columns, rows } => {
+            shape::Action::Insert { columns, rows, returning } => {
                 let settings_changes = table.settings_changes();
                 let defaults = table.settings().defaults;
-                Action::Insert { rows: scope.rows(columns, rows, &defaults)?, settings_changes }
+                let returning = match returning {
+                    Some(items) => Some(Columns::of(items, &scope, &table)?),
+                    None => None,
+                };
+                Action::Insert { rows: scope.rows(columns, rows, &defaults)?, settings_changes, returning }
             }
         };
         Some(Point { table: shape.table, id: table.id(), action })
@@ -103,9 +115,20 @@ impl Point {
 
     /// The columns of its rows, if it gives any and its table is what it was.
     pub(crate) fn schema(&self, tables: &Tables) -> Option<SchemaRef> {
-        let Action::Select { schema, .. } = &self.action else { return None };
+        let (Action::Select { columns, .. } | Action::Insert { returning: Some(columns), .. }) = &self.action else {
+            return None;
+        };
         let table = tables.find(&self.table).ok().filter(|table| table.id() == self.id);
-        table.map(|_| schema.clone())
+        table.map(|_| columns.schema.clone())
+    }
+}
+
+impl Columns {
+    /// Those of a list, if it is one of columns.
+    fn of(items: &[SelectItem], scope: &Scope<'_>, table: &Table) -> Option<Columns> {
+        let items = shape::columns(items, scope)?;
+        let positions = items.iter().map(|(column, _)| *column).collect();
+        Some(Columns { positions, schema: heading(table, &items) })
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) enum Action<'a> {
     Select(&'a [SelectItem]),
     Update(Vec<(String, &'a Expr)>),
     Delete,
-    Insert { columns: Vec<String>, rows: Vec<&'a [Expr]> },
+    Insert { columns: Vec<String>, rows: Vec<&'a [Expr]>, returning: Option<&'a [SelectItem]> },
 }
 
 /// Whether two values of a type are the same but for some fields. All fields are named, so that none is forgotten.
@@ -146,9 +146,9 @@ fn insert(insert: &Insert) -> Option<Shape<'_>> {
     let SetExpr::Values(values) = query.body.as_ref() else { return None };
     let is_plain = is_same!(insert, plain, Insert {
         optimizer_hints, or, ignore, into, table_alias, overwrite, assignments, partitioned, after_columns,
-        has_table_keyword, on, returning, output, replace_into, priority, insert_alias, settings, format_clause,
+        has_table_keyword, on, output, replace_into, priority, insert_alias, settings, format_clause,
         multi_table_insert_type, multi_table_into_clauses, multi_table_when_clauses, multi_table_else_clause
-    }, but insert_token, table, columns, source);
+    }, but insert_token, table, columns, source, returning);
     if values.rows.len() > ROWS_MAX || values.explicit_row || !is_plain_query(query, plain.source.as_deref()?) {
         return None;
     }
@@ -157,7 +157,13 @@ fn insert(insert: &Insert) -> Option<Shape<'_>> {
     let rows = values.rows.iter().map(|row| &row.content[..]).collect();
     let table = table_of(name)?;
     let label = table.clone();
-    is_plain.then(|| Shape { table, label, conditions: Vec::new(), action: Action::Insert { columns, rows } })
+    let returning = insert.returning.as_deref();
+    is_plain.then(|| Shape {
+        table,
+        label,
+        conditions: Vec::new(),
+        action: Action::Insert { columns, rows, returning },
+    })
 }
 
 /// The name of the one table in FROM, and what its columns are called by.

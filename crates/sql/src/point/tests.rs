@@ -22,6 +22,8 @@ fn session() -> Session {
         "CREATE TABLE pair (a INT, b TEXT, n INT, PRIMARY KEY (b, a))",
         "INSERT INTO pair VALUES (1, 'x', 5), (2, 'y', 6)",
         "CREATE TABLE no_key (a INT)",
+        "CREATE TABLE filled (id SERIAL, a INT, b TEXT DEFAULT 'one', c TIMESTAMP DEFAULT now())",
+        "CREATE TABLE computed (id INT GENERATED ALWAYS AS IDENTITY, a INT DEFAULT 1 + 2, b INT)",
     ] {
         session.execute(statement).unwrap();
     }
@@ -67,6 +69,9 @@ fn statements_by_key_go_the_short_way() {
         "DELETE FROM pair AS p WHERE p.b = 'x' AND p.a = 2",
         "INSERT INTO t (id, ok, at) VALUES (7, TRUE, CURRENT_TIMESTAMP), (8, 'f', NULL)",
         "INSERT INTO no_key VALUES (1)",
+        "INSERT INTO filled (a) VALUES (1), (DEFAULT)",
+        "INSERT INTO filled (a) VALUES (1) RETURNING id, b AS other, filled.a",
+        "INSERT INTO filled VALUES (1, 2, DEFAULT, DEFAULT) RETURNING *",
     ] {
         assert!(point(&session, statement, &[]).is_some(), "{statement}");
     }
@@ -109,6 +114,14 @@ fn whatever_says_more_goes_the_long_way() {
         "INSERT INTO t (id, id) VALUES (1, 2)",
         "INSERT INTO t (id) VALUES (1, 2)",
         "INSERT INTO no_key SELECT 1",
+        "INSERT INTO no_key VALUES (1) ON CONFLICT DO NOTHING",
+        "INSERT INTO no_key VALUES (1) RETURNING a + 1",
+        "INSERT INTO computed (b) VALUES (1)",
+        "INSERT INTO computed (id, a) VALUES (1, 1)",
+        "INSERT INTO computed (id, a) OVERRIDING SYSTEM VALUE VALUES (1, 1)",
+        "UPDATE t SET big = DEFAULT WHERE id = 1",
+        "UPDATE t SET big = 1 WHERE id = 1 RETURNING big",
+        "DELETE FROM t WHERE id = 1 RETURNING big",
         "SELECT last_value FROM nowhere WHERE id = 1",
     ] {
         assert!(point(&session, statement, &[]).is_none(), "{statement}");
@@ -159,6 +172,10 @@ fn both_ways_lead_to_the_same() {
         "(4, 5, 6, 'abc', 7, 8, NULL, NULL, true, NULL), (4, 5, 6, 'abc', 7, 8, NULL, NULL, true, NULL)",
     ];
     for values in inserts {
+        let (mut short, mut long) = (session(), session());
+        let returning = format!("INSERT INTO t VALUES {values} RETURNING *, price AS p");
+        let answers = [shown(short.execute(&returning)), shown(insert_the_long_way(&mut long, &returning))];
+        assert_eq!(answers[0], answers[1], "{returning}");
         let (mut short, mut long) = (session(), session());
         let statement = format!("INSERT INTO t VALUES {values}");
         assert_eq!(shown(short.execute(&statement)), shown(insert_the_long_way(&mut long, &statement)), "{values}");

@@ -1,16 +1,19 @@
 //! Running a statement that touches a row by its key.
-use arrow_schema::SchemaRef;
+use arrow_array::ArrayRef;
 use engine::{ScanOptions, Table, Value};
 
 use crate::error::Result;
 use crate::point::bound::Bound;
 use crate::point::exact::exact;
 use crate::point::term::Origin;
-use crate::point::{Action, Point};
+use crate::point::{Action, Columns, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Outcome, Rows};
+use crate::state::target::batch;
+use crate::statements::change::outcome;
 use crate::values::Misfit;
+use crate::values::builder::ColumnBuilder;
 
 /// Whether the columns of a table are filled with what they were when a statement was planned.
 fn is_filled_alike(write: &Write<'_>, table: &Table, settings_changes: u64) -> bool {
@@ -35,12 +38,29 @@ fn number(session: &Session, table: &Table, rows: &[Vec<Origin>], values: &mut [
     Ok(())
 }
 
+impl Columns {
+    /// These columns of rows that were put in.
+    fn rows(&self, table: &Table, rows: &[Vec<Value>]) -> Result<Rows> {
+        let columns = table.schema().columns();
+        let column = |at: &usize| -> Result<ArrayRef> {
+            let mut builder = ColumnBuilder::new(columns[*at].data_type);
+            for row in rows {
+                let appended = builder.append_value(&row[*at]);
+                appended.map_err(|misfit| misfit.error(&columns[*at].name, columns[*at].data_type, "", ""))?;
+            }
+            Ok(builder.finish())
+        };
+        let arrays = self.positions.iter().map(column).collect::<Result<Vec<_>>>()?;
+        Ok(Rows::ready(batch(self.schema.clone(), arrays, rows.len())?))
+    }
+}
+
 impl Point {
     /// Runs it with values for its parameters; `None` if it has to go the long way, and nothing was done.
     pub(crate) fn run(&self, session: &mut Session, values: &[Value]) -> Result<Option<Outcome>> {
         let bound = Bound { values, now: session.now };
         let done = match &self.action {
-            Action::Select { key, columns, schema } => return self.select(session, &bound, key, columns, schema),
+            Action::Select { key, columns } => return self.select(session, &bound, key, columns),
             Action::Update { key, sets, reads } => session.write("UPDATE", |_, write| {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
                 let updated = if reads.is_empty() {
@@ -56,22 +76,37 @@ impl Point {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
                 Ok(Some(format!("DELETE {}", u64::from(write.transaction.delete(&table, &key)?))))
             }),
-            Action::Insert { rows, settings_changes } => session.write("INSERT", |session, write| {
-                let found = self.find(write)?;
-                let Some(table) = found.filter(|table| is_filled_alike(write, table, *settings_changes)) else {
-                    return Ok(None);
-                };
-                let Some(mut values) = rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
-                    return Ok(None);
-                };
-                number(session, &table, rows, &mut values)?;
-                for row in &values {
-                    write.transaction.insert(&table, row)?;
-                }
-                Ok(Some(format!("INSERT 0 {}", values.len())))
-            }),
+            Action::Insert { rows, settings_changes, returning } => {
+                return self.insert(session, &bound, rows, *settings_changes, returning.as_ref());
+            }
         };
         Ok(done?.map(|tag| Command::new(tag).into()))
+    }
+
+    fn insert(
+        &self,
+        session: &mut Session,
+        bound: &Bound<'_>,
+        rows: &[Vec<Origin>],
+        settings_changes: u64,
+        returning: Option<&Columns>,
+    ) -> Result<Option<Outcome>> {
+        let inserted = session.write("INSERT", |session, write| {
+            let found = self.find(write)?;
+            let Some(table) = found.filter(|table| is_filled_alike(write, table, settings_changes)) else {
+                return Ok(None);
+            };
+            let Some(mut values) = rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
+                return Ok(None);
+            };
+            number(session, &table, rows, &mut values)?;
+            for row in &values {
+                write.transaction.insert(&table, row)?;
+            }
+            let given = returning.map(|columns| columns.rows(&table, &values)).transpose()?;
+            Ok(Some((format!("INSERT 0 {}", values.len()), given)))
+        })?;
+        Ok(inserted.map(|(tag, given)| outcome(tag, given)))
     }
 
     fn select(
@@ -79,16 +114,15 @@ impl Point {
         session: &mut Session,
         bound: &Bound<'_>,
         key: &[Origin],
-        columns: &[usize],
-        schema: &SchemaRef,
+        columns: &Columns,
     ) -> Result<Option<Outcome>> {
         let Some(key) = bound.key(key) else { return Ok(None) };
         // The moment first: the table is to be the one that its rows belong to.
         let moment = session.moment()?;
         let table = session.db.table_seen(moment.view(), &self.table).ok().filter(|table| table.id() == self.id);
         let Some(table) = table else { return Ok(None) };
-        let options = ScanOptions { columns: columns.to_vec(), ..ScanOptions::default() };
-        let rows = Rows::ready(table.lookup(moment.view(), &key, &options)?).renamed(schema.clone());
+        let options = ScanOptions { columns: columns.positions.clone(), ..ScanOptions::default() };
+        let rows = Rows::ready(table.lookup(moment.view(), &key, &options)?).renamed(columns.schema.clone());
         Ok(Some(Outcome::Rows(rows)))
     }
 
