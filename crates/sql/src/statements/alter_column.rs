@@ -1,6 +1,8 @@
-//! `ALTER TABLE ... ALTER COLUMN ... SET DEFAULT` and `... DROP DEFAULT`.
-use datafusion::sql::sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, Expr, Ident};
-use engine::{ColumnDefault, Table};
+//! `ALTER TABLE ... ALTER COLUMN`: `SET DEFAULT`, `DROP DEFAULT` and `ADD GENERATED ... AS IDENTITY`.
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, Expr, GeneratedAs, Ident, SequenceOptions as AskedOption,
+};
+use engine::{Column, ColumnDefault, Table};
 
 use crate::error::{Result, SqlError};
 use crate::names::{find_column, fold, table_name};
@@ -9,31 +11,41 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::statements::alter_table::altered;
+use crate::statements::columns;
 use crate::statements::sequence_users::of_column;
 use crate::syntax::source::Source;
 
-/// Columns with what is to fill them, if anything is.
-type Changes<'a> = Vec<(&'a Ident, Option<&'a Expr>)>;
+/// What is to fill a column.
+pub(crate) enum Change<'a> {
+    Expression(&'a Expr),
+    Nothing,
+    /// The numbers of a sequence of its own, from here on without choice, or with.
+    Identity(&'a GeneratedAs, &'a [AskedOption]),
+}
 
 /// The changes that a statement asks for, if it asks for no other.
-pub(crate) fn changes(alter: &AlterTable) -> Option<Changes<'_>> {
+pub(crate) fn changes(alter: &AlterTable) -> Option<Vec<(&Ident, Change<'_>)>> {
     alter.operations.iter().map(change_of).collect()
 }
 
-fn change_of(operation: &AlterTableOperation) -> Option<(&Ident, Option<&Expr>)> {
+fn change_of(operation: &AlterTableOperation) -> Option<(&Ident, Change<'_>)> {
     let AlterTableOperation::AlterColumn { column_name, op } = operation else { return None };
-    match op {
-        AlterColumnOperation::SetDefault { value } => Some((column_name, Some(value))),
-        AlterColumnOperation::DropDefault => Some((column_name, None)),
-        _ => None,
-    }
+    let change = match op {
+        AlterColumnOperation::SetDefault { value } => Change::Expression(value),
+        AlterColumnOperation::DropDefault => Change::Nothing,
+        AlterColumnOperation::AddGenerated { generated_as: Some(strictly), sequence_options } => {
+            Change::Identity(strictly, sequence_options.as_deref().unwrap_or_default())
+        }
+        _ => return None,
+    };
+    Some((column_name, change))
 }
 
 /// Runs the statement.
 pub(crate) fn run(
     session: &mut Session,
     alter: &AlterTable,
-    changes: &Changes<'_>,
+    changes: &[(&Ident, Change<'_>)],
     source: &Source,
 ) -> Result<Command> {
     let name = table_name(&alter.name, source)?;
@@ -43,8 +55,11 @@ pub(crate) fn run(
             Err(skipped) => return Ok(skipped),
         };
         let mut defaults = write.transaction.settings(&table).defaults;
-        for (column, expr) in changes {
-            change(session, write, &table, (column, *expr), &mut defaults, source)?;
+        for (column, change) in changes {
+            let at = find_column(&table, &fold(column), source.start(column.span))?;
+            let before = of_column(&mut defaults, at);
+            *before = changed(session, write, (&table, at), before, change, source)?;
+            defaults.retain(|default| default.expression.is_some() || !default.sequences.is_empty());
         }
         write.end_reading();
         write.transaction.set_defaults(&name, defaults)?;
@@ -52,29 +67,48 @@ pub(crate) fn run(
     })
 }
 
-fn change(
+/// What fills a column after a change.
+fn changed(
     session: &Session,
     write: &mut Write<'_>,
-    table: &Table,
-    (name, expr): (&Ident, Option<&Expr>),
-    defaults: &mut Vec<ColumnDefault>,
+    (table, at): (&Table, usize),
+    before: &ColumnDefault,
+    change: &Change<'_>,
     source: &Source,
-) -> Result<()> {
-    let at = find_column(table, &fold(name), source.start(name.span))?;
+) -> Result<ColumnDefault> {
     let column = &table.schema().columns()[at];
-    let default = of_column(defaults, at);
-    if default.identity.is_some() {
+    let is_identity = || {
         let message = format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name());
-        let error = SqlError::syntax(message);
-        return Err(match expr {
-            Some(_) => error,
-            None => error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."),
-        });
-    }
-    default.expression = match expr {
-        Some(expr) => define(&session.planner, session.view(write.moment()?, Vec::new()), expr, column, source)?,
-        None => None,
+        SqlError::syntax(message)
     };
-    defaults.retain(|default| default.expression.is_some() || !default.sequences.is_empty());
-    Ok(())
+    let expression = match change {
+        Change::Expression(_) if before.identity.is_some() => return Err(is_identity()),
+        Change::Nothing if before.identity.is_some() => {
+            return Err(is_identity().hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."));
+        }
+        Change::Expression(expr) => {
+            define(&session.planner, session.view(write.moment()?, Vec::new()), expr, column, source)?
+        }
+        Change::Nothing => None,
+        Change::Identity(strictly, options) => {
+            check_may_be_identity(column, before, table)?;
+            let (identity, options) = columns::identity(strictly, options, column)?;
+            write.end_reading();
+            let filled = columns::filled_from_new_sequence(write.transaction, table.name(), column, options)?;
+            let sequences = before.sequences.iter().chain(&filled.sequences).cloned().collect();
+            return Ok(ColumnDefault { column: at, identity: Some(identity), sequences, ..filled });
+        }
+    };
+    Ok(ColumnDefault { expression, ..before.clone() })
+}
+
+fn check_may_be_identity(column: &Column, before: &ColumnDefault, table: &Table) -> Result<()> {
+    let of = format!("column \"{}\" of relation \"{}\"", column.name, table.name());
+    let why = match before {
+        _ if column.nullable => format!("{of} must be declared NOT NULL before identity can be added"),
+        ColumnDefault { identity: Some(_), .. } => format!("{of} is already an identity column"),
+        ColumnDefault { expression: Some(_), .. } => format!("{of} already has a default value"),
+        _ => return Ok(()),
+    };
+    Err(SqlError::new("55000", why))
 }

@@ -51,7 +51,7 @@ fn not_there(alter: &AlterTable) -> SqlError {
     let words: Vec<&str> = what.split_whitespace().take(2).collect();
     let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
     let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY, ... RENAME TO and ... ALTER COLUMN ... SET or \
-                DROP DEFAULT are all that there is.";
+                DROP DEFAULT or ADD GENERATED are all that there is.";
     SqlError::unsupported(message).hint(hint)
 }
 

@@ -169,17 +169,9 @@ impl<'a> NewColumn<'a> {
         table: &str,
         position: Option<usize>,
     ) -> Result<()> {
-        let identity = match strictly {
-            GeneratedAs::Always => Identity::Always,
-            GeneratedAs::ByDefault => Identity::ByDefault,
-            GeneratedAs::ExpStored => return Err(SqlError::unsupported("GENERATED").at(position)),
-        };
-        if SequenceOptions::bounds(self.column.data_type).is_none() {
-            let message = "identity column type must be smallint, integer, or bigint";
-            return Err(SqlError::new("22023", message).at(position));
-        }
+        let (identity, options) = identity(strictly, options, &self.column).map_err(|error| error.at(position))?;
         self.column.nullable = false;
-        self.fill(Filled::Numbers(numbers(self.column.data_type, options)?, Some(identity)), table)
+        self.fill(Filled::Numbers(options, Some(identity)), table)
     }
 
     /// What fills the column, which is at this position. Makes its sequence, if it has one.
@@ -200,13 +192,41 @@ impl<'a> NewColumn<'a> {
                 Ok(text.map(|text| ColumnDefault { expression: Some(text), ..plain }))
             }
             Some(Filled::Numbers(options, identity)) => {
-                let name = sequence_name(write.transaction, table, &self.column.name);
-                write.transaction.create_sequence(&name, *options)?;
-                let expression = Some(next_of_text(&name));
-                Ok(Some(ColumnDefault { expression, identity: *identity, sequences: vec![name], ..plain }))
+                let filled = filled_from_new_sequence(write.transaction, table, &self.column, *options)?;
+                Ok(Some(ColumnDefault { column: at, identity: *identity, ..filled }))
             }
         }
     }
+}
+
+/// How strictly an identity column is one, and which numbers fill it.
+pub(crate) fn identity(
+    strictly: &GeneratedAs,
+    options: &[AskedOption],
+    column: &Column,
+) -> Result<(Identity, SequenceOptions)> {
+    let identity = match strictly {
+        GeneratedAs::Always => Identity::Always,
+        GeneratedAs::ByDefault => Identity::ByDefault,
+        GeneratedAs::ExpStored => return Err(SqlError::unsupported("GENERATED")),
+    };
+    if SequenceOptions::bounds(column.data_type).is_none() {
+        return Err(SqlError::new("22023", "identity column type must be smallint, integer, or bigint"));
+    }
+    Ok((identity, numbers(column.data_type, options)?))
+}
+
+/// The default of a column that is filled from a sequence of its own, which is made.
+pub(crate) fn filled_from_new_sequence(
+    transaction: &mut Transaction,
+    table: &str,
+    column: &Column,
+    options: SequenceOptions,
+) -> Result<ColumnDefault> {
+    let name = sequence_name(transaction, table, &column.name);
+    transaction.create_sequence(&name, options)?;
+    let expression = Some(next_of_text(&name));
+    Ok(ColumnDefault { expression, sequences: vec![name], ..ColumnDefault::default() })
 }
 
 /// The name of the sequence of a column, made as PostgreSQL does.

@@ -3,11 +3,13 @@
 //! ```text
 //! INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES ...  ->  INSERT INTO t (a, "\0overriding system") VALUES ...
 //! ... AS IDENTITY (START 5 INCREMENT 2)                 ->  ... AS IDENTITY (INCREMENT 2 START 5)
+//! ... AS IDENTITY (SEQUENCE NAME s START 5)             ->  ... AS IDENTITY (START 5)
 //! ```
 //!
-//! The library knows no `OVERRIDING`, and reads the options of a sequence in one order alone.
+//! The library knows no `OVERRIDING`, and reads the options of a sequence in one order alone. The name that a dump gives to the sequence is
+//! the one that it gets anyhow.
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 
 use crate::syntax::tokens::{following, is_sign, keyword};
 
@@ -75,6 +77,7 @@ fn options(tokens: &mut [TokenWithSpan]) {
         let Some(length) = tokens[open..].iter().position(|token| token.token == Token::RParen) else { return };
         let listed = &mut tokens[open + 1..open + length];
         let mut sorted: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
+        without_name(listed);
         for token in listed.iter() {
             let rank = OPTIONS.iter().position(|option| *option == keyword(token));
             let is_negated = sorted.last().is_some_and(|(rank, _)| *rank == OPTIONS.len());
@@ -94,4 +97,13 @@ fn options(tokens: &mut [TokenWithSpan]) {
         let ordered: Vec<TokenWithSpan> = sorted.into_iter().flat_map(|(_, option)| option).collect();
         listed.clone_from_slice(&ordered);
     }
+}
+
+/// Puts blanks in the place of a name of the sequence.
+fn without_name(listed: &mut [TokenWithSpan]) {
+    let named = listed.iter().position(|token| keyword(token) == Keyword::SEQUENCE);
+    let Some(start) = named else { return };
+    let is_next = |token: &TokenWithSpan| OPTIONS.contains(&keyword(token)) || keyword(token) == Keyword::NO;
+    let end = listed[start..].iter().position(is_next).map_or(listed.len(), |length| start + length);
+    listed[start..end].iter_mut().for_each(|token| token.token = Token::Whitespace(Whitespace::Space));
 }
