@@ -3,7 +3,7 @@
 //! ```text
 //! SELECT a, b FROM t WHERE key = ?            UPDATE t SET a = ?, b = b + ? WHERE key = ?
 //! INSERT INTO t (a, b) VALUES (?, ?), ...     DELETE FROM t WHERE key = ?              ?: a literal or a parameter
-//!     [RETURNING a, b]
+//!     [RETURNING a, b], also of an UPDATE that sets no column of the key
 //! ```
 //!
 //! Such a statement is looked at once (`shape` tells what it is, `term` where its values come from), against the table as it is
@@ -52,6 +52,7 @@ pub(crate) enum Action {
         key: Vec<Origin>,
         sets: Vec<(usize, Term)>,
         reads: Vec<usize>,
+        returning: Option<Columns>,
     },
     Delete {
         key: Vec<Origin>,
@@ -85,7 +86,7 @@ impl Point {
             shape::Action::Select(items) => {
                 Action::Select { key: key()?, columns: Columns::of(items, &scope, &table)? }
             }
-            shape::Action::Update(sets) => {
+            shape::Action::Update { sets, returning } => {
                 let sets = sets.iter().map(|(column, expr)| scope.set(column, expr)).collect::<Option<Vec<_>>>()?;
                 let is_twice =
                     |(at, (column, _)): (usize, &(usize, Term))| sets[..at].iter().any(|set| set.0 == *column);
@@ -97,16 +98,18 @@ impl Point {
                     return None;
                 }
                 let reads = sets.iter().filter_map(|(_, term)| term.reads()).collect();
-                Action::Update { key: key()?, sets, reads }
+                let returning = Columns::of_clause(*returning, &scope, &table)?;
+                let is_of_key = |(column, _): &(usize, Term)| schema.primary_key().contains(column);
+                if returning.is_some() && sets.iter().any(is_of_key) {
+                    return None;
+                }
+                Action::Update { key: key()?, sets, reads, returning }
             }
             shape::Action::Delete => Action::Delete { key: key()? },
             shape::Action::Insert { columns, rows, returning } => {
                 let settings_changes = table.settings_changes();
                 let defaults = table.settings().defaults;
-                let returning = match returning {
-                    Some(items) => Some(Columns::of(items, &scope, &table)?),
-                    None => None,
-                };
+                let returning = Columns::of_clause(*returning, &scope, &table)?;
                 Action::Insert { rows: scope.rows(columns, rows, &defaults)?, settings_changes, returning }
             }
         };
@@ -115,8 +118,10 @@ impl Point {
 
     /// The columns of its rows, if it gives any and its table is what it was.
     pub(crate) fn schema(&self, tables: &Tables) -> Option<SchemaRef> {
-        let (Action::Select { columns, .. } | Action::Insert { returning: Some(columns), .. }) = &self.action else {
-            return None;
+        let columns = match &self.action {
+            Action::Select { columns, .. } => columns,
+            Action::Insert { returning, .. } | Action::Update { returning, .. } => returning.as_ref()?,
+            Action::Delete { .. } => return None,
         };
         let table = tables.find(&self.table).ok().filter(|table| table.id() == self.id);
         table.map(|_| columns.schema.clone())
@@ -124,6 +129,14 @@ impl Point {
 }
 
 impl Columns {
+    /// Those of a `RETURNING`, if there is one; `None` if it gives more than columns.
+    fn of_clause(items: Option<&[SelectItem]>, scope: &Scope<'_>, table: &Table) -> Option<Option<Columns>> {
+        match items {
+            Some(items) => Columns::of(items, scope, table).map(Some),
+            None => Some(None),
+        }
+    }
+
     /// Those of a list, if it is one of columns.
     fn of(items: &[SelectItem], scope: &Scope<'_>, table: &Table) -> Option<Columns> {
         let items = shape::columns(items, scope)?;

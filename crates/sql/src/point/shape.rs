@@ -30,7 +30,7 @@ pub(super) struct Shape<'a> {
 
 pub(super) enum Action<'a> {
     Select(&'a [SelectItem]),
-    Update(Vec<(String, &'a Expr)>),
+    Update { sets: Vec<(String, &'a Expr)>, returning: Option<&'a [SelectItem]> },
     Delete,
     Insert { columns: Vec<String>, rows: Vec<&'a [Expr]>, returning: Option<&'a [SelectItem]> },
 }
@@ -115,8 +115,8 @@ fn is_plain_select(select: &Select, plain: &Select) -> bool {
 fn update(update: &Update) -> Option<Shape<'_>> {
     let plain = &plain()?.update;
     let is_plain = is_same!(update, plain, Update {
-        optimizer_hints, from, returning, output, or, order_by, limit
-    }, but update_token, table, assignments, selection);
+        optimizer_hints, from, output, or, order_by, limit
+    }, but update_token, table, assignments, selection, returning);
     let set = |assignment: &'_ datafusion::sql::sqlparser::ast::Assignment| match &assignment.target {
         AssignmentTarget::ColumnName(name) => column_name(name, &Source::new("")).ok(),
         AssignmentTarget::Tuple(_) => None,
@@ -124,7 +124,8 @@ fn update(update: &Update) -> Option<Shape<'_>> {
     let sets = update.assignments.iter().map(|one| Some((set(one)?, &one.value))).collect::<Option<Vec<_>>>()?;
     let (table, label) = named(&update.table)?;
     let conditions = conditions(update.selection.as_ref());
-    is_plain.then_some(Shape { table, label, conditions, action: Action::Update(sets) })
+    let action = Action::Update { sets, returning: update.returning.as_deref() };
+    is_plain.then_some(Shape { table, label, conditions, action })
 }
 
 fn delete(delete: &Delete) -> Option<Shape<'_>> {

@@ -69,6 +69,7 @@ fn statements_by_key_go_the_short_way() {
         "DELETE FROM pair AS p WHERE p.b = 'x' AND p.a = 2",
         "INSERT INTO t (id, ok, at) VALUES (7, TRUE, CURRENT_TIMESTAMP), (8, 'f', NULL)",
         "INSERT INTO no_key VALUES (1)",
+        "UPDATE t SET big = big + 1 WHERE id = 1 RETURNING *",
         "INSERT INTO filled (a) VALUES (1), (DEFAULT)",
         "INSERT INTO filled (a) VALUES (1) RETURNING id, b AS other, filled.a",
         "INSERT INTO filled VALUES (1, 2, DEFAULT, DEFAULT) RETURNING *",
@@ -120,7 +121,8 @@ fn whatever_says_more_goes_the_long_way() {
         "INSERT INTO computed (id, a) VALUES (1, 1)",
         "INSERT INTO computed (id, a) OVERRIDING SYSTEM VALUE VALUES (1, 1)",
         "UPDATE t SET big = DEFAULT WHERE id = 1",
-        "UPDATE t SET big = 1 WHERE id = 1 RETURNING big",
+        "UPDATE t SET id = 1 WHERE id = 1 RETURNING big",
+        "UPDATE t SET big = 1 WHERE id = 1 RETURNING big + 1",
         "DELETE FROM t WHERE id = 1 RETURNING big",
         "SELECT last_value FROM nowhere WHERE id = 1",
     ] {
@@ -154,6 +156,11 @@ fn both_ways_lead_to_the_same() {
         "DELETE FROM t WHERE id = 9",
     ];
     for statement in statements {
+        if statement.starts_with("UPDATE") {
+            let (mut short, mut long) = (session(), session());
+            let [returning, longer] = ["", " AND 1 = 1"].map(|more| format!("{statement}{more} RETURNING *, big AS b"));
+            assert_eq!(shown(short.execute(&returning)), shown(long.execute(&longer)), "{returning}");
+        }
         let (mut short, mut long) = (session(), session());
         let longer = format!("{statement} AND 1 = 1");
         assert!(point(&long, &longer, &[]).is_none(), "{longer}");

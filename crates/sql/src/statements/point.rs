@@ -9,7 +9,7 @@ use crate::point::term::Origin;
 use crate::point::{Action, Columns, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::{Command, Outcome, Rows};
+use crate::state::outcome::{Outcome, Rows};
 use crate::state::target::batch;
 use crate::statements::change::outcome;
 use crate::values::Misfit;
@@ -39,7 +39,7 @@ fn number(session: &Session, table: &Table, rows: &[Vec<Origin>], values: &mut [
 }
 
 impl Columns {
-    /// These columns of rows that were put in.
+    /// These columns of rows that were put in or changed.
     fn rows(&self, table: &Table, rows: &[Vec<Value>]) -> Result<Rows> {
         let columns = table.schema().columns();
         let column = |at: &usize| -> Result<ArrayRef> {
@@ -61,26 +61,32 @@ impl Point {
         let bound = Bound { values, now: session.now };
         let done = match &self.action {
             Action::Select { key, columns } => return self.select(session, &bound, key, columns),
-            Action::Update { key, sets, reads } => session.write("UPDATE", |_, write| {
+            Action::Update { key, sets, reads, returning } => session.write("UPDATE", |_, write| {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
                 let updated = if reads.is_empty() {
                     let Some(changes) = bound.changes(sets, &[]) else { return Ok(None) };
-                    Some(write.transaction.update_columns(&table, &key, &changes)?)
+                    write.transaction.update_columns(&table, &key, &changes)?
                 } else {
                     let compute = |read: &[Value]| bound.changes(sets, read);
-                    write.transaction.update_computed(&table, &key, reads, compute)?
+                    let Some(updated) = write.transaction.update_computed(&table, &key, reads, compute)? else {
+                        return Ok(None);
+                    };
+                    updated
                 };
-                Ok(updated.map(|updated| format!("UPDATE {}", u64::from(updated))))
+                // The row is this transaction's, and has its key still.
+                let row = if updated && returning.is_some() { write.transaction.get(&table, &key)? } else { None };
+                let given = returning.as_ref().map(|columns| columns.rows(&table, row.as_slice())).transpose()?;
+                Ok(Some((format!("UPDATE {}", u64::from(updated)), given)))
             }),
             Action::Delete { key } => session.write("DELETE", |_, write| {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
-                Ok(Some(format!("DELETE {}", u64::from(write.transaction.delete(&table, &key)?))))
+                Ok(Some((format!("DELETE {}", u64::from(write.transaction.delete(&table, &key)?)), None)))
             }),
             Action::Insert { rows, settings_changes, returning } => {
                 return self.insert(session, &bound, rows, *settings_changes, returning.as_ref());
             }
         };
-        Ok(done?.map(|tag| Command::new(tag).into()))
+        Ok(done?.map(|(tag, given)| outcome(tag, given)))
     }
 
     fn insert(
