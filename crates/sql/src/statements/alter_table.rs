@@ -8,7 +8,7 @@ use crate::names::{position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::state::outcome::Command;
-use crate::statements::{add_key, alter_column};
+use crate::statements::{add_key, alter_column, sequence_users};
 use crate::syntax::source::Source;
 
 /// Runs `ALTER TABLE`, as far as there is one.
@@ -80,6 +80,8 @@ fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &S
         }
         let renamed = write.transaction.rename_table(&name, &new_name);
         renamed.map_err(|error| SqlError::from(error).at(position(to, source)))?;
+        // It may be a sequence.
+        sequence_users::rename(write.transaction, &name, &new_name)?;
         Ok(Command::new("ALTER TABLE"))
     })
 }
