@@ -18,12 +18,15 @@ enum Fill {
 }
 
 impl Fills {
-    /// Those of a table with these columns.
-    pub(crate) fn of(defaults: &[ColumnDefault], scope: &Scope<'_>) -> Fills {
-        let fill = |at: usize| match expression_of(defaults, at) {
-            Ok(None) => Fill::From(Origin::Constant(engine::Value::Null)),
-            Ok(Some(expr)) => origin(&expr, at, scope).map_or(Fill::Other, Fill::From),
-            Err(_) => Fill::Other,
+    /// Those of a table with these columns; only some are asked for.
+    pub(crate) fn of(defaults: &[ColumnDefault], scope: &Scope<'_>, is_asked: impl Fn(usize) -> bool) -> Fills {
+        let fill = |at: usize| {
+            let expr = if is_asked(at) { expression_of(defaults, at) } else { Ok(None) };
+            match expr {
+                Ok(None) => Fill::From(Origin::Constant(engine::Value::Null)),
+                Ok(Some(expr)) => origin(&expr, at, scope).map_or(Fill::Other, Fill::From),
+                Err(_) => Fill::Other,
+            }
         };
         Fills { columns: (0..scope.schema.columns().len()).map(fill).collect() }
     }

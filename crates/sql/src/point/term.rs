@@ -198,7 +198,11 @@ impl Scope<'_> {
         if targets.iter().enumerate().any(is_twice) {
             return None;
         }
-        let fills = Fills::of(defaults, self);
+        let is_left_out = |at: usize| match targets.iter().position(|target| *target == at) {
+            Some(place) => rows.iter().any(|row| row.get(place).is_some_and(is_default)),
+            None => true,
+        };
+        let fills = Fills::of(defaults, self, is_left_out);
         let row = |row: &&[Expr]| {
             if row.len() != targets.len() {
                 return None;
