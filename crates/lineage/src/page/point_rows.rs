@@ -29,11 +29,11 @@ use crate::memory::clock::{End, Evict, Turn};
 use crate::memory::flat::Flat;
 use crate::value::column_set::columns_of;
 
-/// A base record was looked at by key this often, for each so many records of its range, before the range gets point rows.
-/// Only the records in every [`SAMPLED`]th slot count, so that readers seldom write.
+/// A range gets point rows once readers by key have looked at one base record for every so many that it has, since it was last
+/// merged.
 const RECORDS_A_READ: usize = 8;
 
-/// See [`RECORDS_A_READ`].
+/// Looks at the records in one of so many slots are counted for that, and no others, so that readers seldom write.
 pub(crate) const SAMPLED: usize = 64;
 
 /// The values of smaller ranges lie close together as they are. Tests and models have small ranges.
