@@ -62,7 +62,7 @@ impl Draft<'_> {
 pub(crate) fn join_seen_together(chain: &mut Vec<Draft<'_>>, kept: &Kept) {
     let starts = || chain.iter().filter(|draft| draft.decides()).map(|draft| draft.start);
     debug_assert!(starts().is_sorted_by(|newer, older| newer >= older), "older versions start earlier");
-    if starts().zip(starts().skip(1)).all(|(newer, older)| !are_seen_together(newer, older, kept)) {
+    if !are_some_seen_together(starts(), kept) {
         return;
     }
     let mut len = 0;
@@ -87,6 +87,13 @@ pub(crate) fn join_seen_together(chain: &mut Vec<Draft<'_>>, kept: &Kept) {
         len += 1;
     }
     chain.truncate(len);
+}
+
+/// Whether some updates and deletes of a record, by their starts from the newest on, become one.
+#[inline]
+pub(crate) fn are_some_seen_together(mut starts: impl Iterator<Item = u64>, kept: &Kept) -> bool {
+    let mut newer = None;
+    starts.any(|start| newer.replace(start).is_some_and(|newer| are_seen_together(newer, start, kept)))
 }
 
 /// Whether the same kept snapshots see what began at these times.

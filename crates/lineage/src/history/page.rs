@@ -24,7 +24,7 @@ use super::chain::{Draft, Values, join_seen_together, leave_out_repeated};
 use super::column::{Column, ColumnWriter};
 use super::packed::{Packed, partition_point};
 use super::positions::Positions;
-use super::words::WordChain;
+use super::words::{WordChain, WordVersion};
 use crate::value::cell::{Cell, is_wide};
 #[cfg(test)]
 use crate::value::column_set::ColumnSet;
@@ -160,6 +160,28 @@ impl HistoryPage {
             .filter(move |(_, start, kind)| *kind != Kind::Snapshot && *start > from && *start <= to)
     }
 
+    /// Appends the versions of these numbers, by number and without their columns, to `found`: without the searches for each that
+    /// [`Version`] makes.
+    pub(super) fn each_without_values(&self, numbers: Range<usize>, found: &mut Vec<WordVersion>) {
+        let earlier = found.len();
+        self.sequences.each_within(numbers.clone(), |sequence| {
+            found.push(WordVersion { sequence, kind: Kind::Update, start: 0, explicit: 0 });
+        });
+        let found = &mut found[earlier..];
+        let snapshots = self.snapshots.rank(numbers.start)..self.snapshots.rank(numbers.end);
+        let mut snapshot_starts = snapshots.clone().map(|snapshot| self.snapshot_starts.get(snapshot));
+        self.snapshots.each_within(numbers.clone(), |number| {
+            let start = snapshot_starts.next().expect("each snapshot record has a start");
+            (found[number - numbers.start].kind, found[number - numbers.start].start) = (Kind::Snapshot, start);
+        });
+        self.deletes.each_within(numbers.clone(), |number| found[number - numbers.start].kind = Kind::Delete);
+        // Those of updates and deletes are counted without the snapshot records between them.
+        let mut others = found.iter_mut().filter(|version| version.kind != Kind::Snapshot);
+        self.starts.each_within(numbers.start - snapshots.start..numbers.end - snapshots.end, |start| {
+            others.next().expect("each update and delete has a start").start = start;
+        });
+    }
+
     /// The numbers of a record's versions.
     pub(crate) fn numbers(&self, record: usize) -> Range<usize> {
         self.first.get(record) as usize..self.first.get(record + 1) as usize
@@ -280,22 +302,13 @@ impl<'a> PageReader<'a> {
     fn read_on(&mut self, end: usize) {
         let (page, numbers) = (self.page, self.next..end);
         let earlier = self.drafts.len();
-        let mut starts = numbers.start - page.snapshots.rank(numbers.start);
-        self.drafts.extend(numbers.clone().map(|number| {
-            let sequence = page.sequences.get(number);
-            Draft { sequence, kind: Kind::Update, start: 0, values: Values::new() }
+        let mut versions = Vec::with_capacity(numbers.len());
+        page.each_without_values(numbers.clone(), &mut versions);
+        self.drafts.extend(versions.into_iter().map(|version| {
+            let WordVersion { sequence, kind, start, .. } = version;
+            Draft { sequence, kind, start, values: Values::new() }
         }));
         let place = |number: usize| earlier + number - numbers.start;
-        let snapshots_before = page.snapshots.rank(numbers.start);
-        for (number, before) in page.snapshots.within(numbers.clone()).zip(snapshots_before..) {
-            let draft = &mut self.drafts[place(number)];
-            (draft.kind, draft.start) = (Kind::Snapshot, page.snapshot_starts.get(before));
-        }
-        page.deletes.within(numbers.clone()).for_each(|number| self.drafts[place(number)].kind = Kind::Delete);
-        for draft in self.drafts.iter_mut().skip(earlier).filter(|draft| draft.kind != Kind::Snapshot) {
-            draft.start = page.starts.get(starts);
-            starts += 1;
-        }
         for (at, column) in page.columns.iter().enumerate() {
             let Some(column) = column else { continue };
             column.for_each_within(numbers.clone(), |number, cell| self.drafts[place(number)].values.push((at, cell)));

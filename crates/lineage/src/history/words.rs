@@ -11,16 +11,12 @@
 //! The delta rule is the one of `chain`. Versions that are seen together are left to it as well.
 use std::ops::Range;
 
-use super::chain::{Draft, are_seen_together};
-use super::column::{Values, WordRows};
+use super::chain::{Draft, are_some_seen_together};
+use super::column::{Column, Values, WordRows};
 use super::page::{HistoryPage, PageWriter, READ_AHEAD};
 use crate::value::cell::Cell;
-use crate::value::column_set::columns_of;
-use crate::value::kept::Kept;
+use crate::value::column_set::{WORD_COLUMNS, columns_of};
 use crate::value::kind::Kind;
-
-/// The most columns that records of words have.
-pub(crate) const COLUMNS_MAX: usize = 64;
 
 /// A version whose values are words.
 #[derive(Clone, Copy, Debug)]
@@ -38,14 +34,14 @@ pub(crate) struct WordVersion {
 /// What has to be remembered of a record.
 pub(super) struct WordChain {
     /// by column, the value that the versions so far have left
-    latest: [u64; COLUMNS_MAX],
+    latest: [u64; WORD_COLUMNS],
     /// the columns that stay in each version, a bit each
     stay: Vec<u64>,
 }
 
 impl Default for WordChain {
     fn default() -> Self {
-        WordChain { latest: [0; COLUMNS_MAX], stay: Vec::new() }
+        WordChain { latest: [0; WORD_COLUMNS], stay: Vec::new() }
     }
 }
 
@@ -69,22 +65,14 @@ impl WordChain {
     }
 }
 
-/// Whether some of a record's versions, newest first, become one.
-fn are_some_seen_together(versions: &[WordVersion], kept: &Kept) -> bool {
-    let mut newer = None;
-    versions
-        .iter()
-        .filter(|version| version.kind != Kind::Snapshot)
-        .any(|version| newer.replace(version.start).is_some_and(|newer| are_seen_together(newer, version.start, kept)))
-}
-
 impl<'a> PageWriter<'a, '_> {
     /// Adds a record's versions, newest first; `word` tells the value of a column of one of them, which has it. Slots ascend.
     pub(crate) fn push_words(&mut self, slot: usize, versions: &[WordVersion], word: impl Fn(usize, usize) -> u64) {
         if versions.is_empty() {
             return;
         }
-        if are_some_seen_together(versions, self.kept) {
+        let deciding = versions.iter().filter(|version| version.kind != Kind::Snapshot);
+        if are_some_seen_together(deciding.map(|version| version.start), self.kept) {
             let draft = |(at, version): (usize, &WordVersion)| {
                 let values =
                     columns_of(version.explicit).map(|column| (column, Cell::Word(word(at, column)))).collect();
@@ -120,9 +108,8 @@ pub(crate) struct WordReader<'a> {
 impl<'a> WordReader<'a> {
     /// A reader of a page that has words only, none of them NULL; `None` if it has more.
     pub(crate) fn new(page: &'a HistoryPage) -> Option<Self> {
-        let is_of_words =
-            |column: &super::column::Column| column.nulls.len() == 0 && !matches!(column.values, Values::Bytes { .. });
-        if page.columns.len() > COLUMNS_MAX || !page.columns.iter().flatten().all(|column| is_of_words(column)) {
+        let is_of_words = |column: &Column| column.nulls.len() == 0 && !matches!(column.values, Values::Bytes { .. });
+        if page.columns.len() > WORD_COLUMNS || !page.columns.iter().flatten().all(|column| is_of_words(column)) {
             return None;
         }
         let slots = page.slots().collect::<Vec<_>>().into_iter();
@@ -153,27 +140,15 @@ impl<'a> WordReader<'a> {
     }
 
     fn read(&mut self, numbers: Range<usize>) {
-        let (page, first, width) = (self.page, numbers.start, self.page.columns.len());
+        let (page, width) = (self.page, self.page.columns.len());
         self.rows.clear(numbers.len(), width);
         for (at, column) in page.columns.iter().enumerate() {
             column.iter().for_each(|column| column.put_words(numbers.clone(), (at, width), &mut self.rows));
         }
         self.versions.clear();
-        let mut explicit = self.rows.explicit.iter();
-        page.sequences.each_within(numbers.clone(), |sequence| {
-            let explicit = explicit.next().copied().unwrap_or_default();
-            self.versions.push(WordVersion { sequence, kind: Kind::Update, start: 0, explicit });
-        });
-        let snapshots_before = page.snapshots.rank(first);
-        for (number, before) in page.snapshots.within(numbers.clone()).zip(snapshots_before..) {
-            let version = &mut self.versions[number - first];
-            (version.kind, version.start) = (Kind::Snapshot, page.snapshot_starts.get(before));
-        }
-        page.deletes.within(numbers.clone()).for_each(|number| self.versions[number - first].kind = Kind::Delete);
-        let mut updates = self.versions.iter_mut().filter(|version| version.kind != Kind::Snapshot);
-        let snapshots = page.snapshots.rank(numbers.end) - snapshots_before;
-        let starts = first - snapshots_before..numbers.end - snapshots_before - snapshots;
-        page.starts.each_within(starts, |start| updates.next().into_iter().for_each(|version| version.start = start));
+        page.each_without_values(numbers.clone(), &mut self.versions);
+        let explicit = self.versions.iter_mut().zip(&self.rows.explicit);
+        explicit.for_each(|(version, explicit)| version.explicit = *explicit);
         self.window = numbers;
     }
 }
@@ -185,6 +160,7 @@ mod tests {
 
     use super::*;
     use crate::history::NewVersion;
+    use crate::value::kept::Kept;
 
     const TYPES: [DataType; 5] = [DataType::BigInt; 5];
 

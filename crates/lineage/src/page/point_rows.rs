@@ -27,7 +27,7 @@ use sync::{EpochCell, Guard};
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::memory::clock::{End, Evict, Turn};
 use crate::memory::flat::Flat;
-use crate::value::column_set::columns_of;
+use crate::value::column_set::{WORD_COLUMNS, columns_of};
 
 /// A range gets point rows once readers by key have looked at one base record for every so many that it has, since it was last
 /// merged.
@@ -280,8 +280,11 @@ impl Shape {
     /// That of the columns that are found by slot, of a range with so many records.
     fn of(flat: &[Option<Flat<'_>>], records: usize) -> Option<Shape> {
         let is_there = |flat: &Option<Flat<'_>>| flat.is_some_and(|flat| flat.len() >= records);
-        let mask =
-            flat.iter().take(64).enumerate().fold(0, |mask, (column, flat)| mask | u64::from(is_there(flat)) << column);
+        let mask = flat
+            .iter()
+            .take(WORD_COLUMNS)
+            .enumerate()
+            .fold(0, |mask, (column, flat)| mask | u64::from(is_there(flat)) << column);
         if records == 0 || mask.count_ones() < 2 {
             return None;
         }

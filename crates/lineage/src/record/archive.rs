@@ -26,7 +26,7 @@ use types::{DataType, Timestamp};
 
 use crate::history::chain::Draft;
 use crate::history::page::PageWriter;
-use crate::history::{COLUMNS_MAX, HistoryPage, NewVersion, Values, WordVersion};
+use crate::history::{HistoryPage, NewVersion, Values, WordVersion};
 use crate::memory::source::PageError;
 use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{MetaColumns, MetaPage, Pages};
@@ -35,6 +35,7 @@ use crate::page::lent::Lent;
 use crate::page::tail::TailRecord;
 use crate::record::range::Range;
 use crate::value::cell::{Cell, is_wide};
+use crate::value::column_set::WORD_COLUMNS;
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 
@@ -69,7 +70,7 @@ impl<'g> ArchivedRecord<'g> {
 /// The page of these records: `order` has their places, by slot, and from newest to oldest within a slot.
 fn history_page(types: &[DataType], kept: &Kept, versions: &[ArchivedRecord<'_>], order: &[usize]) -> HistoryPage {
     let mut writer = PageWriter::with_room(types, kept, order.len());
-    let are_words = types.len() <= COLUMNS_MAX && !types.iter().any(|data_type| is_wide(*data_type));
+    let are_words = types.len() <= WORD_COLUMNS && !types.iter().any(|data_type| is_wide(*data_type));
     let (mut words, mut drafts) = (Vec::new(), Vec::new());
     for chain in order.chunk_by(|newer, older| versions[*newer].slot == versions[*older].slot) {
         let slot = versions[chain[0]].slot;

@@ -32,12 +32,9 @@ use crate::record::append::AppendedRecords;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
 use crate::value::cell::{Cell, is_wide};
-use crate::value::column_set::columns_of;
+use crate::value::column_set::{WORD_COLUMNS, columns_of};
 
 mod append;
-
-/// The most columns of a table that is read and written as words: as many as a word has bits.
-const COLUMNS_MAX: usize = 64;
 
 /// Columns of a table that are read or written together. All of them are stored as words.
 #[derive(Clone, Debug)]
@@ -50,7 +47,7 @@ pub struct PointColumns {
     last: usize,
     positions: Box<[usize]>,
     /// by column, its place among the positions: in here, so that a few of them are in the cache line that says which they are
-    places: [u8; COLUMNS_MAX],
+    places: [u8; WORD_COLUMNS],
 }
 
 impl PointColumns {
@@ -58,11 +55,11 @@ impl PointColumns {
     /// more than 64 columns.
     pub fn new(schema: &Schema, positions: &[usize]) -> Option<PointColumns> {
         let columns = schema.columns();
-        let (mut mask, mut places) = (0_u64, [0; COLUMNS_MAX]);
+        let (mut mask, mut places) = (0_u64, [0; WORD_COLUMNS]);
         for (place, position) in positions.iter().enumerate() {
             let column = columns.get(*position).filter(|column| !is_wide(column.data_type))?;
             debug_assert!(!is_wide(column.data_type));
-            if columns.len() > COLUMNS_MAX || mask >> position & 1 != 0 {
+            if columns.len() > WORD_COLUMNS || mask >> position & 1 != 0 {
                 return None;
             }
             mask |= 1 << position;

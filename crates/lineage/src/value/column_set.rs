@@ -6,6 +6,9 @@ pub fn words_of(schema: &Schema) -> usize {
     schema.columns().len().div_ceil(64)
 }
 
+/// How many columns one word has bits for: a table with no more is read and written as words.
+pub const WORD_COLUMNS: usize = u64::BITS as usize;
+
 /// The columns whose bits are set, ascending.
 #[inline]
 pub fn columns_of(mut bits: u64) -> impl Iterator<Item = usize> {
