@@ -3,4 +3,5 @@
 mod hermitage;
 mod on_conflict;
 mod returning;
+mod sessions;
 mod waiting;

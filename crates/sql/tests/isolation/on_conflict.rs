@@ -2,32 +2,9 @@
 use std::thread;
 
 use engine::Database;
-use sql::{Outcome, Session, SessionOptions, SqlError, text_value};
+use sql::Session;
 
-fn session(db: &Database) -> Session {
-    Session::new(db, SessionOptions { target_partitions: Some(1), ..SessionOptions::default() })
-}
-
-/// The tag, and rows with blanks between columns and commas between rows.
-fn run(session: &mut Session, statement: &str) -> Result<String, SqlError> {
-    let rows = match session.execute(statement)? {
-        Outcome::Done(command) => return Ok(command.tag),
-        Outcome::Rows(rows) => rows,
-    };
-    let mut lines = Vec::new();
-    for batch in rows {
-        let batch = batch?;
-        for row in 0..batch.num_rows() {
-            let cell = |array: &arrow_array::ArrayRef| text_value(array.as_ref(), row).unwrap_or("NULL".to_owned());
-            lines.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join(" "));
-        }
-    }
-    Ok(lines.join(","))
-}
-
-fn done(session: &mut Session, statement: &str) -> String {
-    run(session, statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"))
-}
+use crate::sessions::{done, run, session, until_waiting};
 
 fn open() -> Database {
     let db = Database::in_memory();
@@ -45,9 +22,7 @@ fn after_waiting(other: &str, end: &str, statement: &str) -> (Result<String, &'s
     done(&mut first, other);
     let answer = thread::scope(|scope| {
         let waiting = scope.spawn(|| run(&mut session(&db), statement).map_err(|error| error.sqlstate));
-        while !db.running_transactions().iter().any(|running| running.waits.is_some()) {
-            thread::yield_now();
-        }
+        until_waiting(&db, 1);
         done(&mut first, end);
         waiting.join().unwrap()
     });

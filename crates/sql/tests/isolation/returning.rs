@@ -2,7 +2,9 @@
 use std::thread;
 
 use engine::Database;
-use sql::{Outcome, Session, SessionOptions, SqlError, text_value};
+use sql::{Outcome, Session, SqlError};
+
+use crate::sessions::{read, session, until_waiting};
 
 fn open() -> Database {
     let db = Database::in_memory();
@@ -12,25 +14,15 @@ fn open() -> Database {
     db
 }
 
-fn session(db: &Database) -> Session {
-    Session::new(db, SessionOptions { target_partitions: Some(1), ..SessionOptions::default() })
-}
-
-/// The tag, and rows with blanks between columns and commas between rows.
+/// The tag of a statement, and the rows that it gives back.
 fn run(session: &mut Session, statement: &str) -> Result<String, SqlError> {
     let rows = match session.execute(statement)? {
         Outcome::Done(command) => return Ok(command.tag),
         Outcome::Rows(rows) => rows,
     };
-    let mut lines = vec![rows.tag().unwrap_or("SELECT").to_owned()];
-    for batch in rows {
-        let batch = batch?;
-        for row in 0..batch.num_rows() {
-            let cell = |array: &arrow_array::ArrayRef| text_value(array.as_ref(), row).unwrap_or("NULL".to_owned());
-            lines.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join(" "));
-        }
-    }
-    Ok(lines.join(","))
+    let tag = rows.tag().unwrap_or("SELECT").to_owned();
+    let rows = read(rows)?;
+    Ok(if rows.is_empty() { tag } else { format!("{tag},{rows}") })
 }
 
 fn done(session: &mut Session, statement: &str) -> String {
@@ -44,9 +36,7 @@ fn after_waiting(db: &Database, others: &[&str], statement: &str) -> Result<Stri
     others.iter().for_each(|statement| drop(done(&mut other, statement)));
     thread::scope(|scope| {
         let waiting = scope.spawn(|| run(&mut session(db), statement));
-        while !db.running_transactions().iter().any(|running| running.waits.is_some()) {
-            thread::yield_now();
-        }
+        until_waiting(db, 1);
         done(&mut other, "COMMIT");
         waiting.join().unwrap()
     })

@@ -3,7 +3,9 @@ use std::thread;
 use std::time::Duration;
 
 use engine::Database;
-use sql::{FileAccess, Outcome, Rows, Session, SessionOptions, SqlError, TransactionStatus, text_value};
+use sql::{Outcome, Session, SqlError, TransactionStatus};
+
+use crate::sessions::{done, read, run, session, until_waiting};
 
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, n BIGINT, state TEXT)";
 
@@ -15,43 +17,8 @@ fn open() -> Database {
     db
 }
 
-fn session(db: &Database) -> Session {
-    Session::new(db, SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1) })
-}
-
-fn run(session: &mut Session, statement: &str) -> Result<String, SqlError> {
-    match session.execute(statement)? {
-        Outcome::Done(command) => Ok(command.tag),
-        Outcome::Rows(rows) => read(rows),
-    }
-}
-
-/// Rows as text, with blanks between columns and commas between rows.
-fn read(rows: Rows) -> Result<String, SqlError> {
-    let mut lines = Vec::new();
-    for batch in rows {
-        let batch = batch?;
-        for row in 0..batch.num_rows() {
-            let cell = |array: &arrow_array::ArrayRef| text_value(array.as_ref(), row).unwrap_or("NULL".to_owned());
-            lines.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join(" "));
-        }
-    }
-    Ok(lines.join(","))
-}
-
-fn done(session: &mut Session, statement: &str) -> String {
-    run(session, statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"))
-}
-
 fn sqlstate(session: &mut Session, statement: &str) -> &'static str {
     run(session, statement).err().map_or("", |error| error.sqlstate)
-}
-
-/// Returns once so many transactions wait for a row.
-fn until_waiting(db: &Database, count: usize) {
-    while db.running_transactions().iter().filter(|running| running.waits.is_some()).count() < count {
-        thread::yield_now();
-    }
 }
 
 /// Runs `statement` in a session of its own while `first` goes on with `then`, once the statement waits.
