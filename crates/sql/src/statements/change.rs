@@ -40,7 +40,7 @@ use crate::values::literals::{is_default, is_untyped};
 /// Runs an `UPDATE`.
 pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Outcome> {
     let found = Found::of_update(update, source)?;
-    let (_, returning) = returning_of_update(update, session, source)?;
+    let returning = found.returning(update.returning.as_ref(), session, source)?;
     let (updated, rows) = session.write("UPDATE", |session, write| {
         let table = write.table(found.name, source)?;
         let defaults = write.transaction.settings(&table).defaults;
@@ -67,7 +67,7 @@ pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) ->
 /// Runs a `DELETE`.
 pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) -> Result<Outcome> {
     let found = Found::of_delete(delete, source)?;
-    let (_, returning) = returning_of_delete(delete, session, source)?;
+    let returning = found.returning(delete.returning.as_ref(), session, source)?;
     let (deleted, rows) = session.write("DELETE", |session, write| {
         let table = write.table(found.name, source)?;
         let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
@@ -335,10 +335,11 @@ pub(crate) fn update_rows(
         arrays.push(assign(rows.column(at + 1), schema.field(at + 1), &column.name, column.data_type, set.texts)?);
     }
     let positions: Vec<usize> = sets.iter().map(|set| set.column).collect();
-    let new: Vec<(usize, ArrayRef)> = positions.iter().copied().zip(arrays.iter().cloned()).collect();
     let values = batch(nullable(positions.iter().map(|at| &columns[*at])), arrays, rows.num_rows())?;
     let (view, rids) = (write.moment_read()?, rids(rows)?);
     let changed = write.transaction.update_batch(table, &rids, &positions, &values, &view)?;
-    let kept = tables.map(|tables| rows_changed(tables, rows, &new, (&rids, &changed), sets.len() + 1)).transpose()?;
-    Ok((changed, kept))
+    let Some(tables) = tables else { return Ok((changed, None)) };
+    let new: Vec<(usize, ArrayRef)> = positions.into_iter().zip(values.columns().iter().cloned()).collect();
+    let kept = rows_changed(tables, rows, &new, (&rids, &changed), sets.len() + 1)?;
+    Ok((changed, Some(kept)))
 }
