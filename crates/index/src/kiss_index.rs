@@ -165,6 +165,14 @@ impl KissIndex {
         found.extend(values.into_iter().map(newest));
     }
 
+    /// The key's newest Rid, for a caller that has pinned the epoch.
+    #[inline(always)]
+    pub fn newest(&self, key: u64, guard: &Guard) -> Option<Rid> {
+        let value = self.tree.get_pinned(key, guard)?;
+        // SAFETY: the value was read from an entry under this guard; the tree reads its nodes with acquire.
+        rids::only(value).or_else(|| unsafe { rids::newest(value, guard) })
+    }
+
     /// Tells the newest Rid of each of at most sixteen keys that has one, with the key's place, for a caller that has pinned the
     /// epoch.
     ///

@@ -74,6 +74,7 @@ impl RidList {
 }
 
 /// The Rid that a value stands for, if it is one.
+#[inline]
 pub(crate) fn only(value: u64) -> Option<Rid> {
     (value & LIST == 0).then(|| Rid::from_word(value))
 }
@@ -106,6 +107,17 @@ impl<'g> Rids<'g> {
             Rids::Several(list) => list.rids().iter().map(|rid| rid.load(Ordering::Relaxed)).collect(),
         }
     }
+}
+
+/// The newest Rid of a value that stands for several.
+///
+/// # Safety
+///
+/// As for [`find`].
+#[cold]
+pub(crate) unsafe fn newest(value: u64, guard: &Guard) -> Option<Rid> {
+    // SAFETY: as this function's caller promises.
+    unsafe { find(value, guard, Some) }
 }
 
 /// The first Rid, newest first, for which `accept` returns something.

@@ -1,16 +1,18 @@
 //! The contestants.
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use engine::{
-    Cell, Column, DataType, Database, Isolation, PointAccess, PointAction, PointStatement, Schema, Sum, Table,
-    TransactionOptions, Value,
+    Cell, Column, DataType, Database, Durability, Isolation, PointAccess, PointAction, PointStatement, Schema, Sum,
+    Table, TransactionOptions, Value,
 };
 use foldhash::fast::FixedState;
 use parking_lot::RwLock;
+use tempfile::TempDir;
 
 use crate::workload::{COLUMNS, Statement, Workload, loaded_row};
 
@@ -78,11 +80,22 @@ impl Contestant for Map {
 struct Store {
     db: Database,
     table: Table,
+    /// where its log is, if it has one
+    _directory: Option<TempDir>,
 }
 
 impl Store {
     fn load(rows: u64) -> Store {
-        let db = Database::in_memory();
+        Store::load_into(rows, Database::in_memory(), None)
+    }
+
+    /// With a log.
+    fn load_logged(rows: u64) -> Store {
+        let directory = tempfile::tempdir().unwrap();
+        Store::load_into(rows, Database::open(directory.path()).unwrap(), Some(directory))
+    }
+
+    fn load_into(rows: u64, db: Database, directory: Option<TempDir>) -> Store {
         let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
         let columns = names.iter().map(|name| Column::new(name, DataType::BigInt).not_null()).collect();
         let table = db.create_table("micro", Schema::new(columns, &["c0"]).unwrap()).unwrap();
@@ -95,7 +108,7 @@ impl Store {
             let batch = RecordBatch::try_new(schema.clone(), (0..COLUMNS).map(array).collect()).unwrap();
             db.run(options(), |transaction| transaction.insert_batch(&table, &batch)).unwrap();
         }
-        Store { db, table }
+        Store { db, table, _directory: directory }
     }
 
     /// Added up anew, or kept running.
@@ -125,10 +138,6 @@ fn options() -> TransactionOptions {
     TransactionOptions::at(Isolation::Snapshot)
 }
 
-/// What contestants call themselves that run prepared access at other levels of isolation.
-pub const OTHERWISE: [(&str, Isolation); 2] =
-    [("serializable", Isolation::Serializable), ("committed", Isolation::ReadCommitted)];
-
 /// A general call a statement.
 pub struct Calls(Store);
 
@@ -144,7 +153,7 @@ impl Contestant for Calls {
     }
 
     fn worker(&self) -> Worker<'_> {
-        let Store { db, table } = &self.0;
+        let Store { db, table, .. } = &self.0;
         let mut changes = Vec::new();
         Box::new(move |workload, statements| {
             let work = |transaction: &mut engine::Transaction| {
@@ -187,23 +196,39 @@ impl Contestant for Calls {
 
 /// Prepared access, a group a transaction.
 pub struct Points {
-    store: Store,
-    isolation: Isolation,
+    name: &'static str,
+    options: TransactionOptions,
+    /// a thread takes the next one, or all share one
+    stores: Vec<Store>,
+    workers: AtomicUsize,
 }
 
 impl Points {
-    pub fn load(rows: u64, isolation: Isolation) -> Points {
-        Points { store: Store::load(rows), isolation }
+    /// The contestants of these names, for so many threads.
+    pub fn load(name: &str, rows: u64, threads: usize) -> Option<Points> {
+        let logged = TransactionOptions { durability: Durability::Async, ..options() };
+        let (name, options, stores) = match name {
+            "points" => ("points", options(), vec![Store::load(rows)]),
+            "serializable" => {
+                ("serializable", TransactionOptions::at(Isolation::Serializable), vec![Store::load(rows)])
+            }
+            "committed" => ("committed", TransactionOptions::at(Isolation::ReadCommitted), vec![Store::load(rows)]),
+            "logged" => ("logged", logged, vec![Store::load_logged(rows)]),
+            "apart" => ("apart", options(), (0..threads).map(|_| Store::load(rows)).collect()),
+            _ => return None,
+        };
+        Some(Points { name, options, stores, workers: AtomicUsize::new(0) })
     }
 }
 
 impl Contestant for Points {
     fn name(&self) -> &'static str {
-        OTHERWISE.iter().find(|(_, isolation)| *isolation == self.isolation).map_or("points", |(name, _)| name)
+        self.name
     }
 
     fn worker(&self) -> Worker<'_> {
-        let (Store { db, table }, options) = (&self.store, TransactionOptions::at(self.isolation));
+        let worker = self.workers.fetch_add(1, Ordering::Relaxed);
+        let (Store { db, table, .. }, options) = (&self.stores[worker % self.stores.len()], self.options);
         let mut prepared: Option<(Vec<PointAccess>, Vec<PointAccess>)> = None;
         Box::new(move |workload, statements| {
             let prepare = |sets: &[Vec<usize>]| -> Vec<PointAccess> {
@@ -232,10 +257,10 @@ impl Contestant for Points {
     }
 
     fn sum(&self) -> i64 {
-        self.store.sum(false)
+        self.stores[0].sum(false)
     }
 
     fn settle(&self) {
-        self.store.settle();
+        self.stores.iter().for_each(Store::settle);
     }
 }

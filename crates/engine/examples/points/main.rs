@@ -8,7 +8,8 @@
 //!
 //! The contestants take turns, and are first made to show that they read the same. A rate is transactions per second of
 //! processor time of the threads that run them. Named by `only`, `serializable` and `committed` run prepared access at these levels
-//! of isolation. `sums` adds up a column beside an updater at full speed. With `count` so many
+//! of isolation, `logged` runs it with a log that nobody waits for, and `apart` with a database for each thread, so that threads
+//! share the machine and nothing else. `sums` adds up a column beside an updater at full speed. With `count` so many
 //! transactions run, once.
 mod contestants;
 mod workload;
@@ -17,8 +18,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use contestants::{Calls, Contestant, Map, OTHERWISE, Points};
-use engine::Isolation;
+use contestants::{Calls, Contestant, Map, Points};
 use workload::{Random, Workload};
 
 struct Arguments(Vec<String>);
@@ -145,13 +145,9 @@ fn main() {
     if arguments.has("only", "calls") {
         contestants.push(Box::new(Calls::load(rows)));
     }
-    if arguments.has("only", "points") {
-        contestants.push(Box::new(Points::load(rows, Isolation::Snapshot)));
-    }
-    for (name, isolation) in OTHERWISE {
-        if arguments.named("only").is_some() && arguments.has("only", name) {
-            contestants.push(Box::new(Points::load(rows, isolation)));
-        }
+    let names = arguments.named("only").unwrap_or("points").split(',');
+    for points in names.filter_map(|name| Points::load(name, rows, threads)) {
+        contestants.push(Box::new(points));
     }
     contestants.iter().for_each(|contestant| contestant.settle());
     if let Some(count) = arguments.named("count") {

@@ -108,29 +108,54 @@ fn put_head(out: &mut Vec<u8>, operation: u8, table: TableId, rid: Rid, count: O
     put_some(out, &head, if count.is_some() { 15 } else { 13 });
 }
 
-/// Appends a cell after the first `len` bytes of `bytes`, 2 at most.
+/// A word as zigzag varint: its bytes, the first of them lowest, and how many they are.
+///
+/// Groups of seven bits are moved apart by halves, all at once; a word whose varint has more than eight bytes goes byte by byte.
 #[inline]
-fn put_cell(out: &mut Vec<u8>, mut bytes: [u8; 16], mut len: usize, cell: &Cell<'_>) {
+fn varint(word: u64) -> (u128, usize) {
+    const GROUPS_MAX: u64 = 1 << 56;
+    let zigzag = (word << 1) ^ ((word as i64) >> 63) as u64;
+    if zigzag >= GROUPS_MAX {
+        return long_varint(zigzag);
+    }
+    let halves = (zigzag & 0x0fff_ffff) | (zigzag & 0x00ff_ffff_f000_0000) << 4;
+    let quarters = (halves & 0x0000_3fff_0000_3fff) | (halves & 0x0fff_c000_0fff_c000) << 2;
+    let groups = (quarters & 0x007f_007f_007f_007f) | (quarters & 0x3f80_3f80_3f80_3f80) << 1;
+    let last = (63 - (groups | 1).leading_zeros()) / 8;
+    let goes_on = 0x8080_8080_8080_8080 & ((1_u64 << (8 * last)) - 1);
+    (u128::from(groups | goes_on), last as usize + 1)
+}
+
+#[cold]
+fn long_varint(mut rest: u64) -> (u128, usize) {
+    let (mut bytes, mut len) = ([0; 16], 0);
+    while rest >= 0x80 {
+        bytes[len] = rest as u8 | 0x80;
+        rest >>= 7;
+        len += 1;
+    }
+    bytes[len] = rest as u8;
+    (u128::from_le_bytes(bytes), len + 1)
+}
+
+/// Appends a word after the first `len` bytes of `before`, 2 at most.
+#[inline]
+fn put_word(out: &mut Vec<u8>, before: u128, len: usize, word: u64) {
+    let (bytes, count) = varint(word);
+    let cell = 1 | bytes << 8;
+    put_some(out, &(before | cell << (8 * len)).to_le_bytes(), len + 1 + count);
+}
+
+/// Appends a cell after the first `len` bytes of `before`, 2 at most.
+#[inline]
+fn put_cell(out: &mut Vec<u8>, before: u128, len: usize, cell: &Cell<'_>) {
     match cell {
-        Cell::Null => put_some(out, &bytes, len + 1),
-        Cell::Word(word) => {
-            bytes[len] = 1;
-            len += 1;
-            let mut rest = (word << 1) ^ ((*word as i64) >> 63) as u64;
-            while rest >= 0x80 {
-                // Ten bytes at most: the mask says so to the compiler.
-                bytes[len & 15] = rest as u8 | 0x80;
-                rest >>= 7;
-                len += 1;
-            }
-            bytes[len & 15] = rest as u8;
-            put_some(out, &bytes, len + 1);
-        }
+        Cell::Null => put_some(out, &before.to_le_bytes(), len + 1),
+        Cell::Word(word) => put_word(out, before, len, *word),
         Cell::Bytes(value) => {
             debug_assert!(u32::try_from(value.len()).is_ok(), "invariant 8: a value of {} bytes", value.len());
-            bytes[len] = 2;
-            bytes[len + 1..len + 5].copy_from_slice(&(value.len() as u32).to_le_bytes());
-            put_some(out, &bytes, len + 5);
+            let head = 2 | u128::from(value.len() as u32) << 8;
+            put_some(out, &(before | head << (8 * len)).to_le_bytes(), len + 5);
             out.extend_from_slice(value);
         }
     }
@@ -139,7 +164,7 @@ fn put_cell(out: &mut Vec<u8>, mut bytes: [u8; 16], mut len: usize, cell: &Cell<
 /// Appends the insertion of a row.
 pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[Cell<'_>]) {
     put_head(out, INSERT, table, rid, Some(cells.len()));
-    cells.iter().for_each(|cell| put_cell(out, [0; 16], 0, cell));
+    cells.iter().for_each(|cell| put_cell(out, 0, 0, cell));
 }
 
 /// Appends an update.
@@ -147,9 +172,7 @@ pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[
     put_head(out, UPDATE, table, rid, Some(values.len()));
     for (column, cell) in values {
         debug_assert!(u16::try_from(*column).is_ok(), "invariant 8: column {column} would be another one");
-        let mut bytes = [0; 16];
-        bytes[..2].copy_from_slice(&(*column as u16).to_le_bytes());
-        put_cell(out, bytes, 2, cell);
+        put_cell(out, u128::from(*column as u16), 2, cell);
     }
 }
 
@@ -159,9 +182,7 @@ pub(crate) fn put_words(out: &mut Vec<u8>, table: TableId, rid: Rid, columns: &[
     debug_assert_eq!(columns.len(), words.len(), "invariant 8: a word for each column");
     put_head(out, UPDATE, table, rid, Some(words.len()));
     for (column, word) in columns.iter().zip(words) {
-        let mut bytes = [0; 16];
-        bytes[..2].copy_from_slice(&(*column as u16).to_le_bytes());
-        put_cell(out, bytes, 2, &Cell::Word(*word));
+        put_word(out, u128::from(*column as u16), 2, *word);
     }
 }
 
@@ -362,6 +383,20 @@ mod tests {
         put_update(&mut by_values, 8, Rid::base(3, 5), &values);
         put_words(&mut by_words, 8, Rid::base(3, 5), &columns, &words);
         assert_eq!(by_values, by_words);
+    }
+
+    #[test]
+    fn a_varint_has_seven_bits_a_byte() {
+        let shifted = (0..64).flat_map(|shift| [1_u64 << shift, (1 << shift) - 1, !(1 << shift), u64::MAX >> shift]);
+        for word in shifted.chain((0..10_000).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (n % 64))) {
+            let (bytes, len) = varint(word);
+            let bytes = bytes.to_le_bytes();
+            assert_eq!(bytes[len..], [0; 16][len..], "nothing behind {word:#x}");
+            assert!(bytes[..len - 1].iter().all(|byte| byte & 0x80 != 0) && bytes[len - 1] & 0x80 == 0, "{word:#x}");
+            assert!(len == 1 || bytes[len - 1] != 0, "{word:#x} is no longer than it has to be");
+            let groups = bytes[..len].iter().rev().fold(0_u64, |word, byte| word << 7 | u64::from(byte & 0x7f));
+            assert_eq!((groups >> 1) ^ (groups & 1).wrapping_neg(), word);
+        }
     }
 
     #[test]

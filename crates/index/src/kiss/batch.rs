@@ -71,36 +71,32 @@ impl<S: Slot> KissState<S> {
     #[inline]
     pub(super) fn get_few(&self, keys: &[u64], guard: &Guard, mut tell: impl FnMut(usize, u64)) {
         assert!(keys.len() <= GROUP, "a group of keys");
-        let mut are_dense = true;
-        for key in keys {
-            // Nothing is lost if it is in the trie.
-            self.level_two.prefetch(*key);
-            are_dense &= self.is_dense(*key);
-        }
-        if !are_dense {
-            let values = self.get_few_sparse(keys, guard);
-            let found = values.iter().take(keys.len()).enumerate();
-            return found.for_each(|(index, value)| value.iter().for_each(|value| tell(index, *value)));
-        }
-        // Where a node is full, the place of the value; any other node is asked once it is here.
-        let mut values = [None::<&AtomicU64>; GROUP];
+        // Where a node is full, the place of the value; any other node is asked once it is here. The slots of the second level are
+        // not asked for beforehand: a step is so short that the processor is at the next slots before the first is here.
+        let (mut values, mut sparse) = ([None::<&AtomicU64>; GROUP], None);
         for (value, key) in values.iter_mut().zip(keys) {
+            if !self.is_dense(*key) {
+                sparse = Some(self.get_few_sparse(keys, guard));
+                break;
+            }
             let pointer = self.level_two.pointer(*key);
             // SAFETY: the pointer comes from a slot of this tree, read under the guard.
-            match unsafe { self.arena.node(pointer, guard) } {
-                Some(node) if pointer.is_full() => {
-                    node.prefetch_full(*key);
-                    // SAFETY: the pointer says that the node is full.
-                    *value = Some(unsafe { node.full_value(*key) });
-                }
-                Some(node) => node.prefetch(),
-                None => {}
+            if let Some(node) = unsafe { self.arena.full_node(pointer, guard) } {
+                node.prefetch_full(*key);
+                // SAFETY: the node is full.
+                *value = Some(unsafe { node.full_value(*key) });
+                continue;
+            }
+            // SAFETY: as above.
+            if let Some(node) = unsafe { self.arena.node(pointer, guard) } {
+                node.prefetch();
             }
         }
         for (index, (value, key)) in values.iter().zip(keys).enumerate() {
-            let value = match value {
-                Some(value) => Some(value.load(Ordering::Acquire)),
-                None => self.get_in_page(*key, guard),
+            let value = match (value, &sparse) {
+                (Some(value), _) => Some(value.load(Ordering::Acquire)),
+                (None, None) => self.value_in_page(*key, guard).map(|value| value.load(Ordering::Acquire)),
+                (None, Some(values)) => values[index],
             };
             if let Some(value) = value {
                 tell(index, value);

@@ -137,9 +137,15 @@ impl Arena {
     /// Where a block lies. The pointer was handed out by this arena, so its chunk is there.
     #[inline]
     fn address(&self, pointer: Pointer) -> NonNull<u64> {
+        self.address_of_block(pointer, block_bytes(pointer.class()))
+    }
+
+    /// Where a block of so many bytes lies.
+    #[inline]
+    fn address_of_block(&self, pointer: Pointer, bytes: usize) -> NonNull<u64> {
         let chunk = self.chunk((pointer.0 >> CHUNK_BITS) as usize).load(Ordering::Acquire);
-        debug_assert!(!chunk.is_null());
-        let offset = (pointer.0 & (CHUNK_BLOCKS - 1)) as usize * block_bytes(pointer.class());
+        debug_assert!(!chunk.is_null() && bytes == block_bytes(pointer.class()));
+        let offset = (pointer.0 & (CHUNK_BLOCKS - 1)) as usize * bytes;
         // SAFETY: the chunk was mapped before any pointer into it was handed out, and holds 2^17 blocks of the class.
         unsafe { NonNull::new_unchecked(chunk.add(offset).cast()) }
     }
@@ -153,6 +159,17 @@ impl Arena {
         // SAFETY: a published block is initialised, and is reused only after every guard pinned before it was taken
         // out of its slot is gone; the arena, which the result borrows, keeps the chunk.
         (pointer != Pointer::EMPTY).then(|| unsafe { Node::at(self.address(pointer).cast::<AtomicU64>()) })
+    }
+
+    /// The node, if it has all its values.
+    ///
+    /// # Safety
+    /// As for [`node`](Self::node).
+    #[inline]
+    pub(super) unsafe fn full_node<'g>(&'g self, pointer: Pointer, _guard: &'g Guard) -> Option<Node<'g>> {
+        let address = || self.address_of_block(pointer, block_bytes(CLASSES - 1)).cast::<AtomicU64>();
+        // SAFETY: as in `node`; a pointer to a full node is not the empty one.
+        pointer.is_full().then(|| unsafe { Node::at(address()) })
     }
 
     /// The lists of this thread, for one change. Not to be held while anything else of the arena is called.

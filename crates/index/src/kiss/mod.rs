@@ -48,8 +48,10 @@ mod tests;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sync::Guard;
+use sync::zeroed::AtomicU64;
 use types::Rid;
 
 pub use iterate::Range;
@@ -159,7 +161,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
     }
 
     /// The value of a key, for a caller that has already pinned the epoch, for several lookups.
-    #[inline]
+    #[inline(always)]
     pub fn get_pinned(&self, key: u64, guard: &Guard) -> Option<V> {
         self.shared.get(key, guard).map(V::from_word)
     }
@@ -286,23 +288,29 @@ impl<S: Slot> KissState<S> {
         self.level_two.page_of(key).is_some_and(|page| self.level_two.is_dense(page))
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: u64, guard: &Guard) -> Option<u64> {
-        if self.is_dense(key) {
-            return self.get_in_page(key, guard);
-        }
-        // Should the page become dense now, the trie keeps what it has of it until this guard is gone.
-        self.trie.node(key, guard)?.get(key)
+        let value = if self.is_dense(key) { self.value_in_page(key, guard) } else { self.value_in_trie(key, guard) };
+        value.map(|value| value.load(Ordering::Acquire))
     }
 
-    /// A key of a dense page: slot, node, value (section 4.2).
-    #[inline]
-    fn get_in_page(&self, key: u64, guard: &Guard) -> Option<u64> {
+    #[inline(never)]
+    fn value_in_trie<'g>(&'g self, key: u64, guard: &'g Guard) -> Option<&'g AtomicU64> {
+        // Should the page become dense now, the trie keeps what it has of it until this guard is gone.
+        self.trie.node(key, guard)?.value_of(key)
+    }
+
+    /// Where the value of a key of a dense page is: slot, node, value (section 4.2).
+    #[inline(always)]
+    fn value_in_page<'g>(&'g self, key: u64, guard: &'g Guard) -> Option<&'g AtomicU64> {
         let pointer = self.level_two.pointer(key);
         // SAFETY: the pointer comes from a slot of this tree, read under the guard.
-        let node = unsafe { self.arena.node(pointer, guard) }?;
-        // SAFETY: the pointer says whether the node is full.
-        if pointer.is_full() { Some(unsafe { node.get_full(key) }) } else { node.get(key) }
+        match unsafe { self.arena.full_node(pointer, guard) } {
+            // SAFETY: the node is full.
+            Some(node) => Some(unsafe { node.full_value(key) }),
+            // SAFETY: as above.
+            None => unsafe { self.arena.node(pointer, guard) }?.value_of(key),
+        }
     }
 
     /// Applies an edit where its keys live.

@@ -84,8 +84,14 @@ impl<'g> Node<'g> {
 
     #[inline]
     pub(super) fn get(self, key: u64) -> Option<u64> {
+        self.value_of(key).map(|value| value.load(Ordering::Acquire))
+    }
+
+    /// Where the value of `key` is, if the node has one.
+    #[inline]
+    pub(super) fn value_of(self, key: u64) -> Option<&'g AtomicU64> {
         // SAFETY: the place is that of a key that the node has.
-        self.place(key).map(|place| unsafe { self.value(place) })
+        self.place(key).map(|place| unsafe { self.word(1 + place) })
     }
 
     /// Where the value of `key` is in a full node, without a look at its bitmap.
@@ -96,16 +102,6 @@ impl<'g> Node<'g> {
     pub(super) unsafe fn full_value(self, key: u64) -> &'g AtomicU64 {
         // SAFETY: a full node has a value for every fragment.
         unsafe { self.word(1 + (key & FRAGMENT) as usize) }
-    }
-
-    /// That value.
-    ///
-    /// # Safety
-    /// The node is full.
-    #[inline]
-    pub(super) unsafe fn get_full(self, key: u64) -> u64 {
-        // SAFETY: the caller's promise.
-        unsafe { self.full_value(key) }.load(Ordering::Acquire)
     }
 
     /// Writes a value in place. Only for a holder of the pointer's latch; see [`super::level_two::Versioned`].

@@ -131,7 +131,10 @@ impl Range {
             _ => None,
         };
         self.read_by_key.store(0, Ordering::Relaxed);
+        let merged = pages.floor.clone();
         self.pages.replace(pages.with_rows(rows), guard);
+        let hints = self.parts.iter().map(|part| &part.merged_hint);
+        hints.zip(merged.iter()).for_each(|(hint, merged)| hint.store(*merged, Ordering::Relaxed));
         self.has_published();
     }
 

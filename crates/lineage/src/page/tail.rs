@@ -60,6 +60,8 @@ pub struct TailPages {
     layout: Layout,
     /// log2 of the records in a page
     page_bits: u32,
+    /// the bits of a number, less one, that tell its place in the page
+    place_mask: usize,
     meter: Arc<Meter>,
     texts: TailTexts,
     sequences: SequenceBlocks,
@@ -182,6 +184,7 @@ impl TailPages {
             set_words: words_of(schema),
             layout: options.layout,
             page_bits: page_records(options.update_range_records).trailing_zeros(),
+            place_mask: page_records(options.update_range_records) - 1,
             meter: meter.clone(),
             texts: TailTexts::new(schema, options, meter),
             sequences: SequenceBlocks::new(options.workers),
@@ -265,7 +268,7 @@ impl TailPages {
     ///
     /// # Panics
     /// If one of its columns, those carried included, is stored as bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: NewWords<'_>) {
         let place = self.place_to_write(guard, sequence);
         assert_eq!(record.head.explicit & self.wide_columns, 0, "bytes are written and carried by `write`");
@@ -328,7 +331,8 @@ impl TailPages {
     fn place(&self, sequence: u64) -> (usize, usize) {
         debug_assert!(sequence > 0, "tail records are numbered from 1");
         let index = (sequence - 1) as usize;
-        (index >> self.page_bits, index & (self.page_records() - 1))
+        debug_assert_eq!(self.place_mask, self.page_records() - 1);
+        (index >> self.page_bits, index & self.place_mask)
     }
 
     /// How many records a page has.

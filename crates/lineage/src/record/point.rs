@@ -9,16 +9,16 @@
 //! Several records are looked at together, so that their memory is waited for together:
 //!
 //! ```text
-//! prefetch    asks for the Indirection word of each
-//! look        loads pages and Indirection words, asks for the newest version or for the base values of each: a hint
+//! prefetch    asks for the Indirection word of each: a hint without a version
+//! look        loads the Indirection words, asks for the newest version or for the base values of each, and notes which it was
 //! read        if the Indirection word is still what the hint says, goes on from there; else from the start
 //! ```
 //!
 //! Base values are taken from the point rows of a range, where it has such, and else from each column's page.
 //!
-//! A hint may be old. Its pages were loaded before the Indirection word was looked at for the last time, as in every
-//! read (see `read`), so whatever they have merged in is on the chain that the word starts; and what it points to stays in
-//! memory as long as the guard. Pages that were evicted since are read back like any other.
+//! A hint may be old, so a read compares it with the Indirection word. Where it takes base values, it loads the pages before it
+//! looks at that word for the last time, as every read does (see `read`): whatever the pages have merged in is then on the chain that
+//! the word starts. What a hint points to stays in memory as long as the guard.
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
@@ -112,11 +112,14 @@ pub struct PointHint<'g> {
     point: Point<'g>,
     /// the record's Indirection word
     indirection: &'g AtomicU64,
-    pages: &'g Pages,
+    /// what that word was, or [`NOT_LOOKED`]
     newest: u64,
     /// the newest version, where it is in the tail
     record: Option<RecordPlace<'g>>,
 }
+
+/// No version has this number.
+const NOT_LOOKED: u64 = LATCH;
 
 #[cfg(test)]
 impl PointHint<'_> {
@@ -159,31 +162,66 @@ impl<'t> Point<'t> {
 
     /// Asks for the record's Indirection word.
     #[inline]
-    pub fn prefetch(self) {
-        sync::prefetch(std::ptr::from_ref(&self.range.indirection[self.slot()]));
+    pub fn prefetch<'g>(self) -> PointHint<'g>
+    where
+        't: 'g,
+    {
+        let indirection = &self.range.indirection[self.slot()];
+        sync::prefetch(std::ptr::from_ref(indirection));
+        PointHint { point: self, indirection, newest: NOT_LOOKED, record: None }
     }
 
-    /// Asks for what the Indirection word leads to: the newest version, or the base values of these columns; with
-    /// `for_update` also for what a writer looks at.
+    /// Looks at the Indirection word, for a caller that goes on at once and asks for nothing beforehand.
     #[inline(always)]
-    pub fn look<'g>(self, guard: &'g Guard, columns: &PointColumns, for_update: bool) -> PointHint<'g>
+    pub fn glance<'g>(self, guard: &'g Guard) -> PointHint<'g>
     where
         't: 'g,
     {
         let (range, slot) = (self.range, self.slot());
-        let (pages, indirection) = (range.pages.load(guard), &range.indirection[slot]);
-        let part = range.part_of(slot);
+        let (indirection, part) = (&range.indirection[slot], &range.parts[range.part_of(slot)]);
         let newest = indirection.load(Ordering::Acquire) & !LATCH;
-        if newest > pages.floor[part] {
-            let record = range.parts[part].tails.place_of(guard, newest);
-            if let Some(record) = record {
+        let is_pending = newest > part.merged_hint.load(Ordering::Relaxed);
+        let record = if is_pending { part.tails.place_of(guard, newest) } else { None };
+        if !is_pending && slot.is_multiple_of(SAMPLED) && range.pages.load(guard).row(guard, slot, 0).is_none() {
+            range.count_read_by_key(slot);
+        }
+        PointHint { point: self, indirection, newest, record }
+    }
+}
+
+impl<'g> PointHint<'g> {
+    /// Where the record is.
+    #[inline]
+    pub fn point(&self) -> Point<'g> {
+        self.point
+    }
+
+    /// Looks at the Indirection word and asks for what it leads to: the newest version, or the base values of these columns; with
+    /// `for_update` also for what a writer looks at.
+    #[inline(always)]
+    pub fn look(&mut self, guard: &'g Guard, columns: &PointColumns, for_update: bool) -> &mut Self {
+        let Point { range, rid } = self.point;
+        let part = &range.parts[range.part_of(rid.slot())];
+        self.newest = self.indirection.load(Ordering::Acquire) & !LATCH;
+        if self.newest > part.merged_hint.load(Ordering::Relaxed) {
+            self.record = part.tails.place_of(guard, self.newest);
+            if let Some(record) = self.record {
                 record.prefetch();
                 if !record.has(columns.last) {
-                    range.prefetch_values(guard, slot, &columns.positions);
+                    range.prefetch_values(guard, rid.slot(), &columns.positions);
                 }
             }
-            return PointHint { point: self, indirection, pages, newest, record };
+        } else {
+            self.look_at_base(guard, columns, for_update);
         }
+        self
+    }
+
+    /// Asks for the base values.
+    #[inline]
+    fn look_at_base(&self, guard: &Guard, columns: &PointColumns, for_update: bool) {
+        let (range, slot) = (self.point.range, self.point.slot());
+        let pages = range.pages.load(guard);
         // A writer needs the old values of columns that nobody has updated yet.
         match pages.row(guard, slot, columns.sought) {
             Some(row) => row.prefetch(),
@@ -195,15 +233,12 @@ impl<'t> Point<'t> {
         if for_update && let MetaPage::Base(meta) = &pages.meta {
             meta.prefetch_updates(guard, slot);
         }
-        PointHint { point: self, indirection, pages, newest, record: None }
     }
-}
 
-impl<'g> PointHint<'g> {
-    /// Where the record is.
+    /// Whether the record's newest version is still the one that was looked at.
     #[inline]
-    pub fn point(&self) -> Point<'g> {
-        self.point
+    fn is_newest(&self) -> bool {
+        self.indirection.load(Ordering::Acquire) & !LATCH == self.newest
     }
 
     /// Puts the words of `columns` of the version that `view` sees into `out`, in their order. Tells which of them are NULL, a bit
@@ -222,20 +257,21 @@ impl<'g> PointHint<'g> {
     ) -> Result<Option<u64>, PageError> {
         match self.read_plain(guard, view, columns, out) {
             true => Ok(Some(0)),
-            false => self.read_otherwise(guard, *view, columns, out),
+            // A copy, so that the hint itself may be in registers.
+            false => (*self).read_otherwise(guard, *view, columns, out),
         }
     }
 
     #[inline(never)]
     fn read_otherwise<O: Outcomes>(
-        &self,
+        self,
         guard: &Guard,
         view: View<'_, O>,
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
         let Point { range, rid } = self.point;
-        match range.read_words(guard, view, rid.slot(), self, columns, out)? {
+        match range.read_words(guard, view, rid.slot(), &self, columns, out)? {
             Some(nulls) => Ok(Some(nulls)),
             None => range.read_words_otherwise(guard, view, rid.slot(), columns, out),
         }
@@ -251,34 +287,59 @@ impl<'g> PointHint<'g> {
         columns: &PointColumns,
         out: &mut [u64],
     ) -> bool {
-        let newest = self.indirection.load(Ordering::Acquire) & !LATCH;
-        if newest != self.newest || out.len() < columns.positions.len() {
+        if out.len() < columns.positions.len() {
             return false;
         }
-        let (pages, Point { range, rid }) = (self.pages, self.point);
         let Some(record) = self.record else {
+            let pages = self.point.range.pages.load(guard);
             let MetaPage::Base(meta) = &pages.meta else { return false };
-            return newest <= pages.floor[range.part_of(rid.slot())]
-                && meta.is_all_visible_at(view.snapshot.at)
+            return meta.is_all_visible_at(view.snapshot.at)
+                && self.is_newest()
+                && self.is_merged(pages)
                 // SAFETY: there are no fewer words than positions.
-                && unsafe { self.put_base_words(guard, (columns, columns.sought), out) };
+                && unsafe { self.put_base_words(guard, pages, (columns, columns.sought), out) };
         };
         let start = record.start().load(Ordering::Acquire);
         let is_seen = view.is_in_time(start) || view.snapshot.sees_own(start);
-        if !is_seen || !record.is_update() || !record.has(columns.last) {
+        if !self.is_newest() || !is_seen || !record.is_update() || !record.has(columns.last) {
             return false;
         }
-        let (explicit, ever, nulls) = record.sets();
-        if columns.sought & nulls != 0 {
+        if columns.sought & record.nulls() != 0 {
             return false;
         }
-        let left = columns.sought & !explicit;
+        let explicit = record.explicit();
         // SAFETY: the record has the last of the columns, so it has all of them; there are no fewer words than positions.
         unsafe { columns.put_words(columns.sought & explicit, out, |column| Some(record.word_unchecked(column))) };
-        left == 0
-            || (left & ever == 0 || pages.floor[range.part_of(rid.slot())] >= record.reset())
-                // SAFETY: as above.
-                && unsafe { self.put_base_words(guard, (columns, left), out) }
+        let left = columns.sought & !explicit;
+        // SAFETY: as above.
+        left == 0 || unsafe { (*self).put_left_words(guard, record, (columns, left), out) }
+    }
+
+    /// Whether these pages have merged in the version that was looked at.
+    #[inline]
+    fn is_merged(&self, pages: &Pages) -> bool {
+        self.newest <= pages.floor[self.point.range.part_of(self.point.slot())]
+    }
+
+    /// Puts the words of some of the columns, a bit each, which the newest version leaves to the base pages. False where one is
+    /// not found at once.
+    ///
+    /// # Safety
+    /// As [`PointColumns::put_words`].
+    #[inline(never)]
+    unsafe fn put_left_words(
+        self,
+        guard: &Guard,
+        record: RecordPlace<'_>,
+        (columns, left): (&PointColumns, u64),
+        out: &mut [u64],
+    ) -> bool {
+        let range = self.point.range;
+        let pages = range.pages.load(guard);
+        self.is_newest()
+            && (left & record.ever() == 0 || pages.floor[range.part_of(self.point.slot())] >= record.reset())
+            // SAFETY: the caller's promise.
+            && unsafe { self.put_base_words(guard, pages, (columns, left), out) }
     }
 
     /// Puts the words of some of the columns, a bit each, which the base pages have. False where one is not found at once.
@@ -286,8 +347,14 @@ impl<'g> PointHint<'g> {
     /// # Safety
     /// As [`PointColumns::put_words`].
     #[inline(always)]
-    unsafe fn put_base_words(&self, guard: &Guard, (columns, some): (&PointColumns, u64), out: &mut [u64]) -> bool {
-        let (pages, slot) = (self.pages, self.point.slot());
+    unsafe fn put_base_words(
+        &self,
+        guard: &Guard,
+        pages: &Pages,
+        (columns, some): (&PointColumns, u64),
+        out: &mut [u64],
+    ) -> bool {
+        let slot = self.point.slot();
         // SAFETY: the caller's promise; a row has the columns for which it was asked.
         unsafe {
             match pages.row(guard, slot, some) {
@@ -329,13 +396,12 @@ impl Range {
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
-        let newest = hint.indirection.load(Ordering::Acquire) & !LATCH;
-        if newest != hint.newest {
+        let pages = self.pages.load(guard);
+        if !hint.is_newest() {
             return Ok(None);
         }
-        let pages = hint.pages;
         let Some(record) = hint.record else {
-            if newest > pages.floor[self.part_of(slot)] || !sees_base(guard, pages, view, slot)? {
+            if !hint.is_merged(pages) || !sees_base(guard, pages, view, slot)? {
                 return Ok(None);
             }
             let mut is_null = 0;
@@ -349,7 +415,7 @@ impl Range {
             return Ok(None);
         }
         if !record.has(columns.last) {
-            return self.read_words_apart(guard, slot, hint, columns, out);
+            return self.read_words_apart(guard, (pages, hint.newest), slot, columns, out);
         }
         let (explicit, ever, nulls) = record.sets();
         if columns.mask & (!explicit | nulls) == 0 {
@@ -380,13 +446,13 @@ impl Range {
     fn read_words_apart(
         &self,
         guard: &Guard,
+        (pages, newest): (&Pages, u64),
         slot: usize,
-        hint: &PointHint<'_>,
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
-        let (pages, part) = (hint.pages, self.part_of(slot));
-        let Some(record) = self.parts[part].tails.get(guard, hint.newest) else { return Ok(None) };
+        let part = self.part_of(slot);
+        let Some(record) = self.parts[part].tails.get(guard, newest) else { return Ok(None) };
         let (explicit, ever, nulls) = record.sets();
         if columns.mask & !explicit & ever != 0 && pages.floor[part] < record.reset() {
             return Ok(None);

@@ -67,6 +67,8 @@ pub(crate) struct Range {
 pub(crate) struct UpdateRange {
     pub(crate) tails: TailPages,
     pub(crate) archive: EpochCell<Archive>,
+    /// What the base pages have merged in, or less: a hint where a version is to be looked for first.
+    pub(crate) merged_hint: AtomicU64,
 }
 
 /// The merge's memory of a range.
@@ -93,6 +95,7 @@ impl Range {
             UpdateRange {
                 tails: TailPages::new(schema, &options, meter),
                 archive: EpochCell::new(Archive::unpublished(history, ExpiryFindings::default(), meter)),
+                merged_hint: AtomicU64::new(0),
             }
         };
         let parts = (0..parts).map(part).collect();

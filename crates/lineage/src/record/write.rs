@@ -80,17 +80,28 @@ pub(crate) struct IndirectionLatch<'a> {
 }
 
 impl<'a> IndirectionLatch<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn acquire(word: &'a AtomicU64) -> IndirectionLatch<'a> {
+        IndirectionLatch { word, sequence: Self::try_latch(word).unwrap_or_else(|| Self::wait_and_latch(word)) }
+    }
+
+    /// Sets the latch bit if it is clear, and returns the word before.
+    #[inline(always)]
+    fn try_latch(word: &AtomicU64) -> Option<u64> {
+        let seen = word.load(Ordering::Relaxed);
+        let is_latched = seen & LATCH == 0
+            && word.compare_exchange(seen, seen | LATCH, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        is_latched.then_some(seen)
+    }
+
+    #[cold]
+    fn wait_and_latch(word: &AtomicU64) -> u64 {
         let mut wait = SpinWait::new();
         loop {
-            let seen = word.load(Ordering::Relaxed);
-            if seen & LATCH == 0
-                && word.compare_exchange_weak(seen, seen | LATCH, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            {
-                return IndirectionLatch { word, sequence: seen };
-            }
             wait.pause();
+            if let Some(sequence) = Self::try_latch(word) {
+                return sequence;
+            }
         }
     }
 

@@ -35,7 +35,7 @@ fn expect_same(fixture: &Fixture, at: u64) {
     let view = View { snapshot: Snapshot::at(Timestamp(at)), outcomes: &fixture.ended };
     let columns = PointColumns::new(table.schema(), &[2, 0, 1]).unwrap();
     for rid in rids(table) {
-        let (mut words, hint) = ([0; 3], table.point(rid).look(guard, &columns, false));
+        let (mut words, hint) = ([0; 3], *table.point(rid).prefetch().look(guard, &columns, false));
         assert_eq!(hint.read(guard, &view, &columns, &mut words), Ok(Some(0)), "no NULL in {rid:?}");
         let values: Vec<u64> = [2, 0, 1]
             .map(|column| match table.read_values(view, rid, &[column]).unwrap().unwrap()[0] {
@@ -52,7 +52,7 @@ fn update(fixture: &Fixture, slot: usize, id: u64, at: u64, word: u64) {
     let columns = PointColumns::new(fixture.table.schema(), &[1]).unwrap();
     let view = View { snapshot: Snapshot::of_transaction(Timestamp(at - 1), txn), outcomes: &fixture.ended };
     let point = fixture.table.point(types::Rid::base(0, slot));
-    let appended = point.append(guard, view, txn.word(), &columns, &[word]).expect("nobody is in the way");
+    let appended = point.prefetch().append(guard, view, txn.word(), &columns, &[word]).expect("nobody is in the way");
     fixture.ended.end(txn, Outcome::Committed(Timestamp(at)));
     fixture.table.stamp_versions(guard, point.rid(), appended, txn, at);
 }

@@ -1,4 +1,7 @@
 //! Tail records as they lie in their page, and how they are read.
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
 use sync::atomic::{AtomicU64, Ordering};
 use sync::zeroed_atomics;
 
@@ -87,8 +90,7 @@ impl Records {
     #[inline]
     pub(super) fn place(&self, at: usize) -> RecordPlace<'_> {
         let words = &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values];
-        let (head, values) = words.split_first_chunk().expect("a record is longer than its head");
-        RecordPlace { head, values }
+        RecordPlace { words: NonNull::from(words).cast(), values: self.shape.values, lifetime: PhantomData }
     }
 }
 
@@ -116,9 +118,17 @@ pub struct Head {
 /// The words of one record: its meta-data, and the values of the first columns.
 #[derive(Clone, Copy)]
 pub struct RecordPlace<'p> {
-    head: &'p [AtomicU64; HEAD],
-    values: &'p [AtomicU64],
+    /// the first of the words, which are there for `'p`
+    words: NonNull<AtomicU64>,
+    /// how many values stand behind the head
+    values: usize,
+    lifetime: PhantomData<&'p AtomicU64>,
 }
+
+// SAFETY: it is no more than a shared reference to atomic words.
+unsafe impl Send for RecordPlace<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for RecordPlace<'_> {}
 
 impl<'p> RecordPlace<'p> {
     /// The record at `at` of those whose first word is `records`.
@@ -129,22 +139,32 @@ impl<'p> RecordPlace<'p> {
     #[inline]
     pub(super) unsafe fn of(records: *const AtomicU64, at: usize, shape: RecordShape) -> RecordPlace<'p> {
         // SAFETY: the caller promises that the record is there; a record has a head, and behind it as many values as its shape.
-        unsafe {
-            let head = records.add(at << shape.bits);
-            RecordPlace { head: &*head.cast(), values: std::slice::from_raw_parts(head.add(HEAD), shape.values) }
-        }
+        let words = unsafe { NonNull::new_unchecked(records.add(at << shape.bits).cast_mut()) };
+        RecordPlace { words, values: shape.values, lifetime: PhantomData }
+    }
+
+    #[inline]
+    fn head(self) -> &'p [AtomicU64; HEAD] {
+        // SAFETY: a record has a head, which is there for `'p`.
+        unsafe { self.words.cast().as_ref() }
+    }
+
+    #[inline]
+    fn values(self) -> &'p [AtomicU64] {
+        // SAFETY: as many values stand behind the head, for `'p`.
+        unsafe { std::slice::from_raw_parts(self.words.add(HEAD).as_ptr(), self.values) }
     }
 
     /// Its Start Time word.
     #[inline]
     pub(crate) fn start(self) -> &'p AtomicU64 {
-        &self.head[START]
+        &self.head()[START]
     }
 
     /// What it is.
     #[inline]
     pub(crate) fn kind(self) -> Kind {
-        match self.head[LINK].load(Ordering::Relaxed) as u8 {
+        match self.head()[LINK].load(Ordering::Relaxed) as u8 {
             0 => Kind::Update,
             1 => Kind::Snapshot,
             2 => Kind::Delete,
@@ -156,32 +176,49 @@ impl<'p> RecordPlace<'p> {
     /// Whether it is an update.
     #[inline]
     pub(crate) fn is_update(self) -> bool {
-        self.head[LINK].load(Ordering::Relaxed) as u8 == Kind::Update as u8
+        self.head()[LINK].load(Ordering::Relaxed) as u8 == Kind::Update as u8
     }
 
     /// See [`TailRecord::reset`].
     #[inline]
     pub(crate) fn reset(self) -> u64 {
-        self.head[RESET].load(Ordering::Relaxed)
+        self.head()[RESET].load(Ordering::Relaxed)
     }
 
     /// See [`TailRecord::sets`].
     #[inline]
     pub(crate) fn sets(self) -> (u64, u64, u64) {
-        let word = |set| self.set(set).load(Ordering::Relaxed);
-        (word(EXPLICIT), word(EVER), word(NULLS))
+        (self.explicit(), self.ever(), self.nulls())
+    }
+
+    /// The first of the [sets](Self::sets).
+    #[inline]
+    pub(crate) fn explicit(self) -> u64 {
+        self.set(EXPLICIT).load(Ordering::Relaxed)
+    }
+
+    /// The second of the [sets](Self::sets).
+    #[inline]
+    pub(crate) fn ever(self) -> u64 {
+        self.set(EVER).load(Ordering::Relaxed)
+    }
+
+    /// The third of the [sets](Self::sets).
+    #[inline]
+    pub(crate) fn nulls(self) -> u64 {
+        self.set(NULLS).load(Ordering::Relaxed)
     }
 
     /// Whether a column has its place here.
     #[inline]
     pub(crate) fn has(self, column: usize) -> bool {
-        column < self.values.len()
+        column < self.values
     }
 
     /// The word of a column that has its place here.
     #[inline]
     pub(crate) fn word(self, column: usize) -> u64 {
-        self.values[column].load(Ordering::Relaxed)
+        self.values()[column].load(Ordering::Relaxed)
     }
 
     /// The word of a column, without a look whether it has its place here.
@@ -192,25 +229,25 @@ impl<'p> RecordPlace<'p> {
     pub(crate) unsafe fn word_unchecked(self, column: usize) -> u64 {
         debug_assert!(self.has(column));
         // SAFETY: the caller's promise.
-        unsafe { self.values.get_unchecked(column) }.load(Ordering::Relaxed)
+        unsafe { self.values().get_unchecked(column) }.load(Ordering::Relaxed)
     }
 
     /// Asks for all of it.
     #[inline]
     pub(crate) fn prefetch(self) {
-        sync::prefetch(std::ptr::from_ref(self.head));
-        sync::prefetch(self.values.as_ptr().wrapping_add(self.values.len()).wrapping_sub(1));
+        sync::prefetch(self.words.as_ptr());
+        sync::prefetch(self.words.as_ptr().wrapping_add(HEAD + self.values).wrapping_sub(1));
     }
 
     #[inline]
     pub(super) fn set(self, set: usize) -> &'p AtomicU64 {
-        &self.head[FIRST_SET + set]
+        &self.head()[FIRST_SET + set]
     }
 
     /// The value of a column that has its place here.
     #[inline]
     pub(super) fn value(self, column: usize) -> Option<&'p AtomicU64> {
-        self.values.get(column)
+        self.values().get(column)
     }
 
     /// Begins to write the record.
@@ -218,12 +255,12 @@ impl<'p> RecordPlace<'p> {
     pub(super) fn link(self, prev: u64, slot: usize, kind: Kind) {
         debug_assert_eq!(self.start().load(Ordering::Relaxed), 0, "a tail record is written once");
         debug_assert!(prev >> (u64::BITS - PREV_SHIFT) == 0 && slot >> (PREV_SHIFT - SLOT_SHIFT) == 0);
-        self.head[LINK].store(prev << PREV_SHIFT | (slot as u64) << SLOT_SHIFT | kind as u64, Ordering::Relaxed);
+        self.head()[LINK].store(prev << PREV_SHIFT | (slot as u64) << SLOT_SHIFT | kind as u64, Ordering::Relaxed);
     }
 
     #[inline]
     pub(super) fn reset_at(self, reset: u64) {
-        self.head[RESET].store(reset, Ordering::Relaxed);
+        self.head()[RESET].store(reset, Ordering::Relaxed);
     }
 
     /// Puts the word of a column, if that has its place here. Before the record is published.
@@ -250,9 +287,9 @@ impl<'p> RecordPlace<'p> {
     #[inline]
     pub(super) fn copy_values(self, from: RecordPlace<'_>) {
         let copy = |to: &AtomicU64, from: &AtomicU64| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        match (self.values.first_chunk::<TWO_LINES>(), from.values.first_chunk::<TWO_LINES>()) {
+        match (self.values().first_chunk::<TWO_LINES>(), from.values().first_chunk::<TWO_LINES>()) {
             (Some(to), Some(from)) => to.iter().zip(from).for_each(|(to, from)| copy(to, from)),
-            _ => self.values.iter().zip(from.values).for_each(|(to, from)| copy(to, from)),
+            _ => self.values().iter().zip(from.values()).for_each(|(to, from)| copy(to, from)),
         }
     }
 
@@ -294,7 +331,7 @@ impl<'g> TailRecord<'g> {
     /// The number of the previous version, 0 = the base record.
     #[inline]
     pub fn prev(&self) -> u64 {
-        self.place.head[LINK].load(Ordering::Relaxed) >> PREV_SHIFT
+        self.place.head()[LINK].load(Ordering::Relaxed) >> PREV_SHIFT
     }
 
     /// Columns that were updated up to this version and have no value here have not changed after this number.
@@ -306,7 +343,7 @@ impl<'g> TailRecord<'g> {
     /// The slot of its base record.
     #[inline]
     pub fn slot(&self) -> usize {
-        usize::from((self.place.head[LINK].load(Ordering::Relaxed) >> SLOT_SHIFT) as u16)
+        usize::from((self.place.head()[LINK].load(Ordering::Relaxed) >> SLOT_SHIFT) as u16)
     }
 
     /// What it is.
@@ -388,14 +425,14 @@ impl<'g> TailRecord<'g> {
     /// Asks for the record's meta-data.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        self.place.head.iter().take(1).for_each(|start| sync::prefetch(std::ptr::from_ref(start)));
+        self.place.head().iter().take(1).for_each(|start| sync::prefetch(std::ptr::from_ref(start)));
     }
 
     /// Asks for the values of some columns.
     #[inline]
     pub(crate) fn prefetch_values(&self, columns: &[usize]) {
         self.prefetch_inline();
-        let values = self.place.values.len();
+        let values = self.place.values;
         let spilled = columns.iter().filter(|column| **column >= values);
         spilled.for_each(|column| self.page.words.prefetch(*column - values, self.at));
     }
@@ -403,7 +440,7 @@ impl<'g> TailRecord<'g> {
     /// Asks for the values that lie behind the meta-data.
     #[inline]
     pub(crate) fn prefetch_inline(&self) {
-        self.place.values.last().into_iter().for_each(|value| sync::prefetch(std::ptr::from_ref(value)));
+        self.place.values().last().into_iter().for_each(|value| sync::prefetch(std::ptr::from_ref(value)));
     }
 
     /// The record's sets of columns, loaded once; `None` if the table has more columns than a word has bits.

@@ -4,7 +4,7 @@ use sync::Guard;
 use sync::atomic::Ordering;
 use types::Timestamp;
 
-use super::{Point, PointColumns};
+use super::{PointColumns, PointHint};
 use crate::page::base::{MetaPage, Pages};
 use crate::page::tail::{CarriedWords, Head, NewWords, RecordPlace, TailPages};
 use crate::record::append::AppendedRecords;
@@ -14,19 +14,19 @@ use crate::record::write::IndirectionLatch;
 use crate::value::column_set::columns_of;
 use crate::value::kind::Kind;
 
-impl Point<'_> {
+impl PointHint<'_> {
     /// Appends a version with new words for `columns`, in their order, on behalf of the transaction whose Start Time word is
     /// `start`. `None`, and nothing is done, where that takes more than a look: then [`crate::Table::append`] is to be asked.
-    #[inline]
+    #[inline(always)]
     pub fn append<O: Outcomes>(
-        self,
+        &self,
         guard: &Guard,
         view: View<'_, O>,
         start: u64,
         columns: &PointColumns,
         words: &[u64],
     ) -> Option<AppendedRecords> {
-        self.range.append_words(guard, view, start, self.slot(), columns, words)
+        self.point.range.append_words(guard, view, start, self, (columns, words))
     }
 }
 
@@ -41,24 +41,24 @@ struct Before<'g> {
 }
 
 impl Range {
-    #[inline]
+    #[inline(always)]
     fn append_words<O: Outcomes>(
         &self,
         guard: &Guard,
         view: View<'_, O>,
         start: u64,
-        slot: usize,
-        columns: &PointColumns,
-        words: &[u64],
+        hint: &PointHint<'_>,
+        (columns, words): (&PointColumns, &[u64]),
     ) -> Option<AppendedRecords> {
         debug_assert_eq!(words.len(), columns.positions.len());
         // Pages are not read back with the latch held.
         if self.meter.budget().has_evicted() {
             return None;
         }
+        let slot = hint.point.slot();
         let part = self.part_of(slot);
         let tails = &self.parts[part].tails;
-        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
+        let latch = IndirectionLatch::acquire(hint.indirection);
         let pages = self.pages.load(guard);
         let (newest, floor) = (latch.sequence, pages.floor[part]);
         // Where some columns are further than others, a cumulative version may leave some out.
@@ -66,7 +66,8 @@ impl Range {
             return None;
         }
         let before = if newest > floor {
-            before_in_tail(tails.place_of(guard, newest)?, view)?
+            let known = hint.record.filter(|_| hint.newest == newest);
+            before_in_tail(known.or_else(|| tails.place_of(guard, newest))?, view)?
         } else {
             before_in_base(guard, pages, view, slot, floor.min(newest))?
         };

@@ -70,7 +70,7 @@ impl World {
     fn check_words(&self, view: View<'_, Known>, rid: Rid, row: Option<Row>) {
         let (guard, point) = (&sync::pin(), self.table.point(rid));
         let columns = PointColumns::new(self.table.schema(), &[1, 0]).unwrap();
-        let hint = point.look(guard, &columns, false);
+        let hint = *point.prefetch().look(guard, &columns, false);
         for hint in [hint, hint.of_another_version()] {
             let mut words = [7, 7];
             let nulls = hint.read(guard, &view, &columns, &mut words).unwrap();

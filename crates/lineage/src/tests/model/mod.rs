@@ -419,8 +419,8 @@ impl World {
         let (words, columns) =
             (words.collect::<Option<Vec<u64>>>()?, PointColumns::new(self.table.schema(), &positions)?);
         let guard = &sync::pin();
-        self.table.point(rid).look(guard, &columns, true);
-        self.table.point(rid).append(guard, view, start, &columns, &words)
+        self.table.point(rid).prefetch().look(guard, &columns, true);
+        self.table.point(rid).prefetch().append(guard, view, start, &columns, &words)
     }
 
     /// Checks the writer of the newest version, asked in both ways.

@@ -10,7 +10,7 @@ fn columns(world: &World) -> PointColumns {
 
 /// Hints for both records.
 fn hints<'g>(world: &'g World, guard: &'g Guard) -> [PointHint<'g>; 2] {
-    [0, 1].map(|slot| world.table.point(record(slot)).look(guard, &columns(world), true))
+    [0, 1].map(|slot| *world.table.point(record(slot)).prefetch().look(guard, &columns(world), true))
 }
 
 impl Transaction<'_> {
@@ -37,7 +37,7 @@ impl Transaction<'_> {
         let before = self.row(rid);
         let columns = PointColumns::new(self.world.table.schema(), &[column]).unwrap();
         let point = self.world.table.point(rid);
-        let Some(appended) = point.append(guard, self.view(), self.id().word(), &columns, &[value]) else {
+        let Some(appended) = point.prefetch().append(guard, self.view(), self.id().word(), &columns, &[value]) else {
             return self.update(rid, column, value);
         };
         let wrote = Wrote::Updated(column, value);

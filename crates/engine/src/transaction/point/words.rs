@@ -1,0 +1,335 @@
+//! Groups of statements by key, as words, as far as they are common.
+//!
+//! What a statement mostly waits for is memory. There are two ways to run a group:
+//!
+//! ```text
+//! side by side   index slots and nodes -> Indirection words -> newest versions, or base values -> statements in their order
+//!                each step of all rows asks for the memory that the next step reads
+//! one by one     all of it for the first row, then for the second, ...
+//! ```
+//!
+//! Side by side, a group waits for memory a few times instead of a few times for each row. Where the rows are in the processor's cache
+//! there is nothing to wait for, and one by one takes half of the instructions, as nothing is noted between steps. Which is
+//! faster is measured, for each table; see [`Pace`].
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use index::KissIndex;
+use lineage::{PointHint, Points};
+use sync::Guard;
+use types::Snapshot;
+
+use super::{PointAction, PointStatement};
+use crate::disk::redo;
+use crate::error::Result;
+use crate::keys::order::ordered_integer;
+use crate::state::pace::Way;
+use crate::state::table_data::TableData;
+use crate::table::point_access::PointAccess;
+use crate::terms::isolation::{Isolation, LockStrength};
+use crate::transaction::{Transaction, WrittenRecords};
+
+/// Statements of a group: more would not fit the processor's buffers for what it waits for.
+const AT_ONCE: usize = 16;
+
+/// Where a group ended, by the number of its statements that were done.
+pub(super) enum Ended {
+    /// The statements behind it are another group.
+    Group(usize),
+    /// The statement behind it is not common.
+    BeforeUncommon(usize),
+}
+
+/// Where the rows of statements are.
+trait Found<'g>: Copy {
+    /// That of the statement at this place, if it is common.
+    fn hint(&self, at: usize, statement: &PointStatement<'_>) -> Option<PointHint<'g>>;
+
+    /// Where the rows of the statements from this place on are.
+    fn from(&self, at: usize) -> Self;
+}
+
+/// They were looked at side by side.
+#[derive(Clone, Copy)]
+struct FoundBefore<'h, 'g>(&'h [PointHint<'g>]);
+
+impl<'g> Found<'g> for FoundBefore<'_, 'g> {
+    #[inline(always)]
+    fn hint(&self, at: usize, _: &PointStatement<'_>) -> Option<PointHint<'g>> {
+        self.0.get(at).copied()
+    }
+
+    fn from(&self, at: usize) -> Self {
+        FoundBefore(&self.0[at..])
+    }
+}
+
+/// Each is looked for when its statement is run.
+#[derive(Clone, Copy)]
+struct FoundNow<'g> {
+    guard: &'g Guard,
+    data: &'g Arc<TableData>,
+    index: &'g KissIndex,
+    places: Points<'g>,
+}
+
+impl<'g> Found<'g> for FoundNow<'g> {
+    #[inline(always)]
+    fn hint(&self, _: usize, statement: &PointStatement<'_>) -> Option<PointHint<'g>> {
+        if !Arc::ptr_eq(&statement.access.table.data, self.data) {
+            return None;
+        }
+        let rid = self.index.newest(ordered_integer(statement.key), self.guard)?;
+        Some(self.places.at(rid).glance(self.guard))
+    }
+
+    fn from(&self, _: usize) -> Self {
+        *self
+    }
+}
+
+impl Transaction {
+    /// Runs the first of some statements together, as many as are common and on one table.
+    pub(super) fn run_words(&mut self, statements: &mut [PointStatement<'_>]) -> Result<Ended> {
+        let access = statements[0].access;
+        let data = &access.table.data;
+        self.check_readable(&access.table)?;
+        let count = statements.len().min(AT_ONCE);
+        let group = &mut statements[..count];
+        // May wait for a transaction that has the table for itself, so it comes before anything is pinned.
+        if !group.iter().rev().all(PointStatement::is_read) {
+            self.check_writable(&access.table)?;
+            self.anchor.check_memory_of(data)?;
+        }
+        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else {
+            return Ok(Ended::BeforeUncommon(0));
+        };
+        if data.has_changed_keys() {
+            return Ok(Ended::BeforeUncommon(0));
+        }
+        let guard = &sync::pin();
+        // What is read is noted of a whole group.
+        let timed = if self.reads.is_some() { Way::SideBySide.untimed() } else { data.pace.turn(self.id(), count) };
+        let ended = match timed.way {
+            Way::SideBySide => self.run_side_by_side(guard, (data, index), group)?,
+            Way::OneByOne => self.run_one_by_one(guard, (data, index), group)?,
+        };
+        if timed.is_timed() {
+            data.pace.note(timed, count);
+        }
+        if !self.redo.is_empty() {
+            self.pass_redo_on()?;
+        }
+        Ok(ended)
+    }
+
+    #[inline(never)]
+    fn run_side_by_side(
+        &mut self,
+        guard: &Guard,
+        (data, index): (&Arc<TableData>, &KissIndex),
+        group: &mut [PointStatement<'_>],
+    ) -> Result<Ended> {
+        let (mut keys, mut hints) = ([0; AT_ONCE], ArrayVec::new());
+        let count = gather(group, &mut keys);
+        find(guard, (data, index), &keys[..count], &mut hints);
+        look(guard, group, &mut hints);
+        let mut done = 0;
+        let ended = self.run_common(guard, data, &mut group[..hints.len()], FoundBefore(&hints), &mut done);
+        if let Some(reads) = &self.reads {
+            let read = group[..done].iter().zip(&hints).filter(|(statement, _)| statement.is_read());
+            reads.note_records(data, read.map(|(_, hint)| hint.point().rid()));
+        }
+        ended?;
+        let is_other_table = count < group.len() && !Arc::ptr_eq(&group[count].access.table.data, data);
+        Ok(if done == group.len() || done == count && is_other_table {
+            Ended::Group(done)
+        } else {
+            Ended::BeforeUncommon(done)
+        })
+    }
+
+    #[inline(never)]
+    fn run_one_by_one(
+        &mut self,
+        guard: &Guard,
+        (data, index): (&Arc<TableData>, &KissIndex),
+        group: &mut [PointStatement<'_>],
+    ) -> Result<Ended> {
+        let found = FoundNow { guard, data, index, places: data.storage.points(guard) };
+        let mut done = 0;
+        self.run_common(guard, data, group, found, &mut done)?;
+        let is_group = group.get(done).is_none_or(|next| !Arc::ptr_eq(&next.access.table.data, data));
+        Ok(if is_group { Ended::Group(done) } else { Ended::BeforeUncommon(done) })
+    }
+
+    /// Runs statements on a table, up to one that is not common or fails; `done` counts them.
+    #[inline(always)]
+    fn run_common<'g>(
+        &mut self,
+        guard: &'g Guard,
+        data: &Arc<TableData>,
+        statements: &mut [PointStatement<'_>],
+        found: impl Found<'g>,
+        done: &mut usize,
+    ) -> Result<()> {
+        while let Some(statement) = statements.get_mut(*done) {
+            let before = *done;
+            match statement.action {
+                PointAction::Read(_) => {
+                    *done += self.run_reads(guard, data, &mut statements[before..], found.from(before))?;
+                }
+                PointAction::Update(words) | PointAction::Upsert(words) => {
+                    let Some(hint) = found.hint(before, statement) else { break };
+                    if self.update_point(guard, data, &hint, statement.access, words)? {
+                        statement.is_found = true;
+                        *done += 1;
+                    }
+                }
+                PointAction::Insert(_) | PointAction::Delete => {}
+            }
+            if *done == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the reads that come next, up to one that is not common; returns how many.
+    #[inline(never)]
+    fn run_reads<'g>(
+        &self,
+        guard: &'g Guard,
+        data: &Arc<TableData>,
+        statements: &mut [PointStatement<'_>],
+        found: impl Found<'g>,
+    ) -> Result<usize> {
+        // What such a transaction reads is known beforehand, and nobody asks what it was.
+        let is_plain = self.options.isolation != Isolation::ReadCommitted && self.seen.is_none();
+        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
+        let mut done = 0;
+        for statement in statements {
+            let Some(hint) = found.hint(done, statement) else { break };
+            let access = statement.access;
+            let PointAction::Read(out) = &mut statement.action else { break };
+            if !access.has_width(out.len()) {
+                break;
+            }
+            let nulls = match is_plain {
+                true => hint.read(guard, &view, &access.columns, out)?,
+                false => self.read_point(guard, data, hint, access, out)?,
+            };
+            let Some(nulls) = nulls else { break };
+            // The row has the key by which it was found.
+            if let Some(place) = access.key_place {
+                out[place] = statement.key as u64;
+            }
+            (statement.nulls, statement.is_found) = (nulls, true);
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    /// A read of transactions that take a snapshot for each, or note what they see.
+    #[inline(never)]
+    fn read_point(
+        &self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        hint: PointHint<'_>,
+        access: &PointAccess,
+        out: &mut [u64],
+    ) -> Result<Option<u64>> {
+        let glance = self.glance();
+        // A snapshot that was taken just now may see another key in the row.
+        if data.has_changed_keys() {
+            return Ok(None);
+        }
+        let view = self.transactions().view(glance.snapshot);
+        let nulls = hint.read(guard, &view, &access.columns, out)?;
+        if nulls.is_some() {
+            self.saw_version(data, hint.point().rid(), glance.snapshot.at);
+        }
+        Ok(nulls)
+    }
+
+    /// Appends a version if nobody is in the way and nothing but the row is concerned.
+    #[inline(never)]
+    fn update_point(
+        &mut self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        hint: &PointHint<'_>,
+        access: &PointAccess,
+        words: &[u64],
+    ) -> Result<bool> {
+        if access.key_place.is_some() || access.check_words(words).is_err() {
+            return Ok(false);
+        }
+        debug_assert!(access.key_place.is_none(), "invariant 7: the key would change, and its entry would not");
+        if data.share_locks.are_any() || data.indexes.has_among(guard, access.columns()) {
+            return Ok(false);
+        }
+        let (start, rid) = (self.start()?, hint.point().rid());
+        let view = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
+        let Some(appended) = hint.append(guard, view, start, &access.columns, words) else { return Ok(false) };
+        // As everywhere, a writer looks for sharers once its version is there; and where it may write over what was committed
+        // just now, the row may have another key by then.
+        if self.sharer(data, rid, LockStrength::NoKeyUpdate).is_some() || data.has_changed_keys() {
+            self.give_way(data, rid, appended);
+            return Ok(false);
+        }
+        self.saw_version(data, rid, types::Timestamp::MAX);
+        if self.anchor.log.is_some() {
+            redo::put_words(&mut self.redo, data.id, rid, access.columns(), words);
+        }
+        // It has been noted as one that the transaction writes to.
+        let table = if self.tables.len() == 1 { 0 } else { self.position(data) };
+        self.written.push(WrittenRecords::Versions { table, rid, appended });
+        self.note_crowd(data, table, (rid, appended));
+        Ok(true)
+    }
+}
+
+// The steps of a group. Each is a function of its own, so that it has the processor's registers for itself.
+
+/// Takes the keys by which the index knows the rows of the statements that may be done as words, up to the first that may not or is
+/// on another table. Returns how many.
+#[inline]
+fn gather(statements: &[PointStatement<'_>], keys: &mut [u64; AT_ONCE]) -> usize {
+    let data = &statements[0].access.table.data;
+    let mut count = 0;
+    for (statement, key) in statements.iter().zip(keys) {
+        let is_of_words = !matches!(statement.action, PointAction::Insert(_) | PointAction::Delete);
+        if !is_of_words || !Arc::ptr_eq(&statement.access.table.data, data) {
+            break;
+        }
+        *key = ordered_integer(statement.key);
+        count += 1;
+    }
+    count
+}
+
+/// Finds the newest records of some keys in the index, up to one that has none, and asks for their Indirection words.
+#[inline(never)]
+fn find<'g>(
+    guard: &'g Guard,
+    (data, index): (&'g TableData, &KissIndex),
+    keys: &[u64],
+    hints: &mut ArrayVec<PointHint<'g>, AT_ONCE>,
+) {
+    let places = data.storage.points(guard);
+    index.newest_few(keys, guard, |at, rid| {
+        if at == hints.len() {
+            hints.push(places.at(rid).prefetch());
+        }
+    });
+}
+
+/// Looks at the Indirection words of the records, and asks for what these lead to.
+#[inline(never)]
+fn look<'g>(guard: &'g Guard, statements: &[PointStatement<'_>], hints: &mut [PointHint<'g>]) {
+    for (statement, hint) in statements.iter().zip(hints) {
+        hint.look(guard, &statement.access.columns, !statement.is_read());
+    }
+}
