@@ -6,5 +6,4 @@ pub(crate) mod core;
 pub(crate) mod index_build;
 pub(crate) mod numbers;
 pub(crate) mod options;
-pub(crate) mod pace;
 pub(crate) mod table_data;

@@ -15,7 +15,6 @@ use crate::keys::data::{IndexData, IndexList};
 use crate::keys::definition::KeptIndex;
 use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
-use crate::state::pace::Pace;
 use crate::terms::outcomes::Transactions;
 use crate::terms::row::{FittedRow, check_width};
 use crate::terms::settings::{Retention, TableSettings};
@@ -44,8 +43,6 @@ pub(crate) struct TableData {
     /// How many times they were changed.
     settings_changes: AtomicU64,
     has_changed_keys: AtomicBool,
-    /// Of groups of statements by key.
-    pub(crate) pace: Pace,
     /// Which transactions may write to it.
     pub(crate) lock: TableLock,
 }
@@ -102,7 +99,6 @@ impl TableData {
             settings: RwLock::new(settings),
             settings_changes: AtomicU64::new(0),
             has_changed_keys: AtomicBool::new(false),
-            pace: Pace::default(),
             lock: TableLock::default(),
         })
     }

@@ -288,12 +288,16 @@ impl MetaColumns {
         Ok(self.updates(guard)?.map_or(0, |updates| updates.last_updated[slot]))
     }
 
-    /// Asks for what was noted of the updates of `slot`.
+    /// Asks for what a writer looks at: when the record at `slot` was inserted, and which of its columns were updated since.
     #[inline]
-    pub(crate) fn prefetch_updates(&self, guard: &Guard, slot: usize) {
+    pub(crate) fn prefetch_for_update(&self, guard: &Guard, slot: usize) {
+        if let StartTimes::Each(starts) = &*self.start
+            && let Some(starts) = starts.here(guard)
+        {
+            sync::prefetch(std::ptr::from_ref(&starts.0[slot]));
+        }
         if let Some(updates) = self.updates.as_ref().and_then(|updates| updates.here(guard)) {
             let set_words = updates.ever.len() / updates.last_updated.len();
-            sync::prefetch(std::ptr::from_ref(&updates.last_updated[slot]));
             sync::prefetch(std::ptr::from_ref(&updates.ever[slot * set_words]));
         }
     }

@@ -231,7 +231,7 @@ impl<'g> PointHint<'g> {
             }
         }
         if for_update && let MetaPage::Base(meta) = &pages.meta {
-            meta.prefetch_updates(guard, slot);
+            meta.prefetch_for_update(guard, slot);
         }
     }
 

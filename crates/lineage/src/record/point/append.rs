@@ -188,8 +188,12 @@ fn before_in_base<O: Outcomes>(
     slot: usize,
     reset: u64,
 ) -> Option<Before<'static>> {
-    let settled = pages.meta.settled(guard, slot).ok()??;
-    if !view.is_in_time(settled) {
+    // Mostly nothing of the range is newer, and the record itself need not be asked.
+    let is_visible = match &pages.meta {
+        MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => true,
+        meta => view.is_in_time(meta.settled(guard, slot).ok()??),
+    };
+    if !is_visible {
         return None;
     }
     let ever = match &pages.meta {
