@@ -9,6 +9,7 @@
 //! meanwhile. Of two writers with one key, one thus sees the other's entry.
 use std::ops::RangeBounds;
 
+use smallvec::SmallVec;
 use sync::{CachePadded, Guard, Latch, SpinLatch};
 use types::Rid;
 
@@ -34,6 +35,9 @@ impl From<AddressSpaceError> for InsertError {
         InsertError::NoRoom(error)
     }
 }
+
+/// Keys that one node may have.
+const NEIGHBOURS: u64 = 64;
 
 /// An ordered index from integer keys to base Rids.
 pub struct KissIndex {
@@ -100,6 +104,20 @@ impl KissIndex {
             }
             Ok(())
         })
+    }
+
+    /// Adds entries of ascending keys, none of which is there, with Rids that follow one another: the first of them, as many as fit
+    /// together. Returns how many; 0 where the first key, or one beside it, is there already, and is to be entered alone.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_new(&self, keys: &[u64], first: Rid) -> Result<usize, AddressSpaceError> {
+        let together = |pair: &[u64]| pair[0] < pair[1] && pair[0] / NEIGHBOURS == pair[1] / NEIGHBOURS;
+        let count = keys.len().min(1 + keys.windows(2).take_while(|pair| together(pair)).count());
+        let rids: SmallVec<[u64; NEIGHBOURS as usize]> =
+            (0..count).map(|at| Rid::base(first.range(), first.slot() + at).word()).collect();
+        // A key that is not there has no list that another thread could be changing under its latch.
+        Ok(if self.tree.insert_new(&keys[..count], &rids)? { count } else { 0 })
     }
 
     /// Puts `successor` into a key's entry and retires `value`, which was there; or frees `successor`, where the tree gets no
@@ -272,12 +290,21 @@ mod tests {
         /// Within the home of the tree, below and above it.
         #[test]
         fn an_index_is_a_map_from_keys_to_lists(
-            steps in prop::collection::vec((0..3u8, 0..6u64, 0..5usize), 1..150),
+            steps in prop::collection::vec((0..4u8, 0..6u64, 0..5usize), 1..150),
             home in 0..2u32,
         ) {
             let (index, mut model) = (KissIndex::new(home).unwrap(), BTreeMap::<u64, Vec<Rid>>::new());
             for (step, key, slot) in steps {
+                let pair = [0, 1].map(|at| key / 2 * (1 << 32) + key / 2 * 2 + at);
                 let key = key / 2 * (1 << 32) + key;
+                if step == 3 {
+                    let are_new = pair.iter().all(|key| model.get(key).is_none_or(Vec::is_empty));
+                    prop_assert_eq!(index.insert_new(&pair, rid(slot)).unwrap(), if are_new { 2 } else { 0 });
+                    if are_new {
+                        (0..2).for_each(|at| model.entry(pair[at]).or_default().push(rid(slot + at)));
+                    }
+                    continue;
+                }
                 let rids = model.entry(key).or_default();
                 let present = rids.iter().rev().copied().find(|rid| rid.slot() == 3 && slot != 3);
                 match step {

@@ -3,6 +3,7 @@
 //! New records go to open insert ranges, one for each worker thread (section 2.1 and the report it points to: insert
 //! ranges with pre-allocated base Rids), so that inserters do not meet. A range that is full is never opened again.
 mod changes;
+mod insert;
 mod places;
 
 use std::sync::Arc;
@@ -124,27 +125,6 @@ impl Table {
     #[inline]
     pub(crate) fn range(&self, index: usize) -> &Range {
         self.ranges.get(index).expect("a Rid names a range of its table")
-    }
-
-    /// Writes a new record with the Start Time word `start`: a running transaction's id, or a commit timestamp.
-    pub fn insert(&self, cells: &[Cell<'_>], start: u64) -> Rid {
-        let open = &self.open[sync::thread_slot() % self.open.len()];
-        loop {
-            let seen = open.load(Ordering::Acquire);
-            if seen > 0
-                && let Some(slot) = self.range(seen - 1).allocate_slot()
-            {
-                let range = self.range(seen - 1);
-                if range.write_insert(slot, cells, start) > self.meter.budget().open_range_bytes_max(self.open.len()) {
-                    range.close();
-                }
-                return Rid::base(seen - 1, slot);
-            }
-            let _growing = self.growing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if open.load(Ordering::Acquire) == seen {
-                open.store(self.add_range() + 1, Ordering::Release);
-            }
-        }
     }
 
     /// Writes a record at the Rid that it had before a restart. Recovery only: nobody else uses the table yet.

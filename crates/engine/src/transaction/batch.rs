@@ -12,6 +12,7 @@ use types::{Rid, Timestamp};
 
 use super::Transaction;
 use super::change::Done;
+use super::columns::ColumnRows;
 use super::locks::{hold_of, strength_of};
 use crate::error::{Error, Result};
 use crate::keys::computed::{KeysOfBatch, ROWS_AT_ONCE};
@@ -35,20 +36,31 @@ impl Transaction {
         let data = &table.data;
         let rows = &with_views(rows);
         let columns = batch_columns(data, 0..data.schema.columns().len(), rows)?;
+        let columns: Vec<_> = columns.into_iter().map(|(_, cells)| cells).collect();
         self.whole(|transaction| {
-            let mut cells = Cells::with_capacity(columns.len());
             for first in (0..rows.num_rows()).step_by(ROWS_AT_ONCE) {
-                let count = ROWS_AT_ONCE.min(rows.num_rows() - first);
-                let keys = KeysOfBatch::new(&data.indexes.all(), &rows.slice(first, count));
-                for at in 0..count {
-                    cells.clear();
-                    cells.extend(columns.iter().map(|(_, array)| array.get(first + at)));
-                    check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
-                    transaction.insert_cells(data, &cells, Some((&keys, at)))?;
+                let end = rows.num_rows().min(first + ROWS_AT_ONCE);
+                let part = ColumnRows { columns: &columns, rows: first..end };
+                match part.fit(data) {
+                    true => transaction.insert_columns(data, part)?,
+                    false => transaction.insert_rows_of(data, part, rows)?,
                 }
             }
             Ok(rows.num_rows() as u64)
         })
+    }
+
+    /// Inserts some rows of a batch one by one.
+    fn insert_rows_of(&mut self, data: &Arc<TableData>, part: ColumnRows<'_>, batch: &RecordBatch) -> Result<()> {
+        let mut cells = Cells::with_capacity(part.columns.len());
+        let keys = KeysOfBatch::new(&data.indexes.all(), &batch.slice(part.rows.start, part.rows.len()));
+        for (at, row) in part.rows.enumerate() {
+            cells.clear();
+            cells.extend(part.columns.iter().map(|column| column.get(row)));
+            check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
+            self.insert_cells(data, &cells, Some((&keys, at)))?;
+        }
+        Ok(())
     }
 
     /// Sets `columns` of the rows named by `rids`, which were found in `view`, to the columns of `values` (same order, same

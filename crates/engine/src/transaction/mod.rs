@@ -53,6 +53,7 @@ mod batch;
 mod catalog;
 mod change;
 mod claim;
+mod columns;
 mod commit;
 mod depend;
 mod indexes;

@@ -16,9 +16,17 @@ use crate::state::table_data::TableData;
 const REDO_BYTES_MAX: usize = 1 << 20;
 
 impl Transaction {
-    /// Notes a record that was inserted, with the one before it if they are neighbours.
+    /// Notes a record that was inserted.
     #[inline]
     pub(super) fn note_insert(&mut self, data: &Arc<TableData>, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
+        self.note_stored(data, rid, 1);
+        self.log_insert(data, rid, cells)
+    }
+
+    /// Notes so many neighbouring records as stored, with those before them if they are neighbours.
+    #[inline]
+    pub(super) fn note_stored(&mut self, data: &Arc<TableData>, rid: Rid, stored: u32) {
+        debug_assert!(data.storage.contains(rid) && stored > 0, "invariant 3: {rid:?} is noted before it is stored");
         let table = self.position(data);
         let is_next =
             |first: Rid, count: u32| first.range() == rid.range() && first.slot() + count as usize == rid.slot();
@@ -27,10 +35,15 @@ impl Transaction {
             Some(WrittenRecords::Inserts { table: same, first, count })
                 if may_grow && *same == table && is_next(*first, *count) =>
             {
-                *count += 1;
+                *count += stored;
             }
-            _ => self.written.push(WrittenRecords::Inserts { table, first: rid, count: 1 }),
+            _ => self.written.push(WrittenRecords::Inserts { table, first: rid, count: stored }),
         }
+    }
+
+    /// Adds the insertion of a row to the redo.
+    #[inline]
+    pub(super) fn log_insert(&mut self, data: &Arc<TableData>, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
         if self.anchor.log.is_some() {
             redo::put_insert(&mut self.redo, data.id, rid, cells);
         }

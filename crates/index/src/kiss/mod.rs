@@ -50,6 +50,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use smallvec::SmallVec;
 use sync::Guard;
 use sync::zeroed::AtomicU64;
 use types::Rid;
@@ -247,6 +248,20 @@ impl<V: Word, S: Slot> KissTree<V, S> {
             values.push(value.word());
         }
         self.load_node(base, bitmap, &values)
+    }
+
+    /// Inserts entries of one node, with keys in ascending order, if none of the keys is there; returns whether it did.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub fn insert_new(&self, keys: &[u64], values: &[V]) -> Result<bool, AddressSpaceError> {
+        let Some(first) = keys.first() else { return Ok(true) };
+        let bitmap = keys.iter().fold(0, |bitmap, key| bitmap | bit_of(*key));
+        debug_assert!(keys.is_sorted() && keys.iter().all(|key| base_of(*key) == base_of(*first)));
+        let words: SmallVec<[u64; FANOUT]> = values.iter().map(|value| value.word()).collect();
+        let mut edit = ManyKeys::only_new(base_of(*first), bitmap, &words);
+        self.shared.change(&mut edit, &sync::pin())?;
+        Ok(!edit.has_met)
     }
 
     fn load_node(&self, base: u64, bitmap: u64, values: &[u64]) -> Result<(), AddressSpaceError> {

@@ -55,6 +55,7 @@ macro_rules! with_both_slots {
 
 with_both_slots! {
     writers_of_one_node_lose_nothing => two_writers_of_one_node;
+    neighbours_come_together_or_not_at_all => many_new_keys_and_one_of_them;
     a_value_counts_every_change => two_counters_and_a_neighbour;
     nobody_reads_a_block_that_serves_another_key => blocks_that_go_round;
     a_page_grows_under_readers_and_writers => a_page_that_grows;
@@ -79,6 +80,22 @@ fn two_writers_of_one_node<S: Slot>() {
     let tree = together(page::<S>(&[0, 3, 64, 128]), parts);
     assert_eq!(contents(&tree), own(&[1, 2, 3, 64, 128]));
     assert_eq!(tree.memory().block_count, 3);
+}
+
+/// Many keys that are entered if all are new, while another thread enters one of them.
+fn many_new_keys_and_one_of_them<S: Slot>() {
+    let parts: [fn(&KissTree<u64, S>); 3] = [
+        |tree| drop(tree.insert_new(&[1, 2, 3], &[1, 2, 3]).unwrap()),
+        |tree| match tree.insert(2, 20).unwrap() {
+            None => assert_eq!(tree.get(2), Some(20), "what is there is not written over"),
+            Some(old) => assert_eq!(old, 2),
+        },
+        |tree| assert!(tree.get(3).is_none() || tree.get(1) == Some(1), "the keys come together"),
+    ];
+    let tree = together(page::<S>(&[0, 64, 128]), parts);
+    let seen = contents(&tree);
+    let alone = [(0, 0), (2, 20), (64, 64), (128, 128)];
+    assert!(seen == own(&[0, 1, 2, 3, 64, 128]) || seen == alone, "{seen:?}");
 }
 
 /// Values that are replaced, in place where slots have versions, while a neighbour has the node copied.

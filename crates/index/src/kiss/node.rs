@@ -256,18 +256,27 @@ impl<F: FnMut(Option<u64>) -> Change<u64>> Edit for OneKey<F> {
     }
 }
 
-/// The edit of many keys of one node: all of them get the values given, in key order.
+/// The edit of many keys of one node: all of them get the values given, in key order; or none of them, if only new keys are to
+/// get theirs and one of these is not new.
 pub(super) struct ManyKeys<'a> {
     base: u64,
     bitmap: u64,
     values: &'a [u64],
+    only_new: bool,
+    /// Whether there was such a key, as of the last plan.
+    pub(super) has_met: bool,
 }
 
 impl<'a> ManyKeys<'a> {
-    /// One value for each bit of `bitmap`.
+    /// One value for each bit of `bitmap`, whether the keys have others or not.
     pub(super) fn new(base: u64, bitmap: u64, values: &'a [u64]) -> Self {
         assert_eq!(bitmap.count_ones() as usize, values.len(), "one value for each key");
-        ManyKeys { base, bitmap, values }
+        ManyKeys { base, bitmap, values, only_new: false, has_met: false }
+    }
+
+    /// One value for each bit of `bitmap`, if none of the keys has one.
+    pub(super) fn only_new(base: u64, bitmap: u64, values: &'a [u64]) -> Self {
+        ManyKeys { only_new: true, ..ManyKeys::new(base, bitmap, values) }
     }
 }
 
@@ -277,7 +286,9 @@ impl Edit for ManyKeys<'_> {
     }
 
     fn plan(&mut self, old: Option<Node<'_>>) -> Option<u64> {
-        Some(self.bitmap | old.map_or(0, Node::bitmap))
+        let old = old.map_or(0, Node::bitmap);
+        self.has_met = self.only_new && old & self.bitmap != 0;
+        (!self.has_met).then_some(self.bitmap | old)
     }
 
     fn in_place(&self, _: Node<'_>) -> Option<(usize, u64)> {
@@ -287,6 +298,11 @@ impl Edit for ManyKeys<'_> {
     unsafe fn write(&self, old: Option<Node<'_>>, bitmap: u64, to: NonNull<u64>) {
         // SAFETY: the caller's promise: room for the bitmap and one value for each of its bits.
         unsafe { to.write(bitmap) };
+        if old.is_none() {
+            // SAFETY: as above; the bits are those of the values given.
+            unsafe { to.add(1).copy_from_nonoverlapping(NonNull::from(self.values).cast(), self.values.len()) };
+            return;
+        }
         let mut given = self.values.iter();
         let mut left = bitmap;
         for place in 1..=bitmap.count_ones() as usize {

@@ -3,6 +3,7 @@
 //!
 //! They are aligned slot for slot with the base pages that will replace them, so that a base Rid never changes. All
 //! arrays are as long as the range, but memory is taken (and charged) only where slots are written.
+use std::ops::Range;
 use std::sync::Arc;
 
 use sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use crate::page::options::TableOptions;
 use crate::page::text::{TextCell, TextOptions, Texts};
 use crate::page::wide::WideValues;
 use crate::page::words::Words;
-use crate::value::cell::{Cell, is_wide};
+use crate::value::cell::{ArrayCells, Cell, is_wide};
 use crate::value::column_set::{ColumnSet, words_of};
 
 /// Memory is charged for so many slots at a time: the system hands out 4 KiB of a zeroed array.
@@ -69,6 +70,38 @@ impl InsertPages {
             self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
         }
         self.start[slot].store(start, Ordering::Release);
+    }
+
+    /// Writes rows, column by column, at neighbouring slots from `slot` on, which the caller allocated; `start` makes each known to
+    /// readers, once all are there.
+    pub(crate) fn write_rows(&self, slot: usize, columns: &[ArrayCells<'_>], rows: Range<usize>, start: u64) {
+        debug_assert_eq!(columns.len(), self.wide.len());
+        let slots = slot..slot + rows.len();
+        slots.clone().for_each(|slot| self.charge_slot(slot));
+        for (column, cells) in columns.iter().enumerate() {
+            let (words, step) = self.words.run(column, slot, |_| {});
+            let has_null = cells.has_null(rows.clone());
+            if !has_null && cells.each_word(rows.clone(), |at, word| words[at * step].store(word, Ordering::Relaxed)) {
+                continue;
+            }
+            for (at, row) in rows.clone().enumerate() {
+                match cells.get(row) {
+                    Cell::Null => self.add_null(slot + at, column),
+                    Cell::Word(word) => words[at * step].store(word, Ordering::Relaxed),
+                    Cell::Bytes(bytes) => {
+                        let word = self.values.store(column, bytes, |bytes| self.charge.grow(bytes));
+                        words[at * step].store(word, Ordering::Release);
+                    }
+                }
+            }
+        }
+        self.start[slots].iter().for_each(|word| word.store(start, Ordering::Release));
+    }
+
+    /// Notes a NULL of a record that this thread is writing.
+    fn add_null(&self, slot: usize, column: usize) {
+        let nulls = &self.nulls[slot * self.set_words + column / 64];
+        nulls.store(nulls.load(Ordering::Relaxed) | 1 << (column % 64), Ordering::Relaxed);
     }
 
     /// Charges the memory of some slots with the first of them.

@@ -56,6 +56,16 @@ impl Words {
         &words[index]
     }
 
+    /// Where the words of a column are stored from `at` on, each so many words behind the one before.
+    pub(crate) fn run(&self, column: usize, at: usize, allocated: impl FnOnce(usize)) -> (&[AtomicU64], usize) {
+        let (array, index) = self.place(column, at);
+        let words = match self.arrays[array].get() {
+            Some(words) => words,
+            None => self.allocate(array, allocated),
+        };
+        (&words[index..], if self.layout == Layout::Row { self.width } else { 1 })
+    }
+
     #[cold]
     fn allocate(&self, array: usize, allocated: impl FnOnce(usize)) -> &[AtomicU64] {
         self.arrays[array].get_or_init(|| {

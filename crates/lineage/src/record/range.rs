@@ -28,7 +28,7 @@ use crate::page::options::TableOptions;
 use crate::page::tail::TailPages;
 use crate::record::last_image::LastImage;
 use crate::record::running::RunningTotals;
-use crate::value::cell::Cell;
+use crate::value::cell::{ArrayCells, Cell};
 
 /// The latch bit of an Indirection word.
 pub(crate) const LATCH: u64 = 1 << 63;
@@ -145,6 +145,13 @@ impl Range {
         (slot < self.limit.load(Ordering::Acquire)).then_some(slot)
     }
 
+    /// Takes the next free slots, as many as asked for or as there are. The range is full or closed where these are none.
+    pub(crate) fn allocate_slots(&self, count: usize) -> std::ops::Range<usize> {
+        let first = self.next_slot.fetch_add(count, Ordering::AcqRel);
+        let limit = self.limit.load(Ordering::Acquire);
+        first.min(limit)..(first + count).min(limit)
+    }
+
     /// Makes `slot` and all before it handed out, for recovery.
     pub(crate) fn raise_len(&self, slot: usize) {
         self.next_slot.fetch_max(slot + 1, Ordering::AcqRel);
@@ -170,6 +177,25 @@ impl Range {
         match &self.pages.load(&sync::pin()).meta {
             MetaPage::Insert { pages, .. } => {
                 pages.write(slot, cells, start);
+                pages.bytes()
+            }
+            MetaPage::Base(_) => unreachable!("insert pages stay until every slot handed out is resolved"),
+        }
+    }
+
+    /// Writes rows at neighbouring slots from `slot` on, which were handed out to the caller; the rest as
+    /// [`write_insert`](Self::write_insert).
+    pub(crate) fn write_inserts(
+        &self,
+        slot: usize,
+        columns: &[ArrayCells<'_>],
+        rows: std::ops::Range<usize>,
+        start: u64,
+    ) -> u64 {
+        (slot..slot + rows.len()).for_each(|slot| self.charge_slot(slot));
+        match &self.pages.load(&sync::pin()).meta {
+            MetaPage::Insert { pages, .. } => {
+                pages.write_rows(slot, columns, rows, start);
                 pages.bytes()
             }
             MetaPage::Base(_) => unreachable!("insert pages stay until every slot handed out is resolved"),

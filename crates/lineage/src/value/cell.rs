@@ -3,6 +3,8 @@
 //! Insert and tail pages store a 64-bit word for each value: types of at most eight bytes as their bits, longer ones
 //! as a place in the range's byte heap. A [`Cell`] is a value in that form, with the bytes lent. Base pages store
 //! Arrow arrays. This module alone knows which bits stand for which type.
+use std::ops::Range;
+
 use arrow_array::builder::{
     ArrayBuilder, BinaryViewBuilder, BooleanBuilder, Decimal128Builder, PrimitiveBuilder, StringViewBuilder,
 };
@@ -367,16 +369,45 @@ impl<'a> ArrayCells<'a> {
 
     #[inline]
     fn is_null(&self, row: usize) -> bool {
+        self.array().is_null(row)
+    }
+
+    #[inline]
+    fn array(&self) -> &dyn Array {
         match self {
-            ArrayCells::Boolean(array) => array.is_null(row),
-            ArrayCells::I16(array) => array.is_null(row),
-            ArrayCells::I32(_, array) | ArrayCells::I64(_, array) => array.is_null(row),
-            ArrayCells::F32(array) => array.is_null(row),
-            ArrayCells::F64(array) => array.is_null(row),
-            ArrayCells::Decimal(array) | ArrayCells::WideDecimal(array) => array.is_null(row),
-            ArrayCells::Text(array) => array.is_null(row),
-            ArrayCells::Bytea(array) => array.is_null(row),
+            ArrayCells::Boolean(array) => array,
+            ArrayCells::I16(array) => array,
+            ArrayCells::I32(_, array) | ArrayCells::I64(_, array) => *array,
+            ArrayCells::F32(array) => array,
+            ArrayCells::F64(array) => array,
+            ArrayCells::Decimal(array) | ArrayCells::WideDecimal(array) => array,
+            ArrayCells::Text(array) => array,
+            ArrayCells::Bytea(array) => array,
         }
+    }
+
+    /// Whether a value at these rows is NULL.
+    pub fn has_null(&self, rows: Range<usize>) -> bool {
+        self.array().null_count() > 0 && rows.into_iter().any(|row| self.is_null(row))
+    }
+
+    /// Passes on the words of these rows, each with its place among them, of a column without NULL there. False, and nothing is
+    /// passed on, if the column is not stored as words.
+    pub fn each_word(&self, rows: Range<usize>, mut put: impl FnMut(usize, u64)) -> bool {
+        fn each<T: Copy>(values: &[T], word: impl Fn(T) -> u64, mut put: impl FnMut(usize, u64)) {
+            values.iter().enumerate().for_each(|(at, value)| put(at, word(*value)));
+        }
+        match self {
+            ArrayCells::Boolean(array) => rows.enumerate().for_each(|(at, row)| put(at, u64::from(array.value(row)))),
+            ArrayCells::I16(array) => each(&array.values()[rows], |value| i64::from(value) as u64, put),
+            ArrayCells::I32(values, _) => each(&values[rows], |value| i64::from(value) as u64, put),
+            ArrayCells::I64(values, _) => each(&values[rows], |value| value as u64, put),
+            ArrayCells::F32(array) => each(&array.values()[rows], |value| u64::from(value.to_bits()), put),
+            ArrayCells::F64(array) => each(&array.values()[rows], f64::to_bits, put),
+            ArrayCells::Decimal(array) => each(&array.values()[rows], |value| value as i64 as u64, put),
+            ArrayCells::WideDecimal(_) | ArrayCells::Text(_) | ArrayCells::Bytea(_) => return false,
+        }
+        true
     }
 }
 

@@ -84,6 +84,31 @@ fn undecided(world: &World) {
     }
 }
 
+/// Base pages, and a newer version of record 0 that leaves B to them.
+fn updated_in_part() -> World {
+    let world = World::new();
+    world.merge();
+    let guard = &sync::pin();
+    let mut txn = world.begin();
+    assert!(txn.update_words(guard, record(0), A, 10));
+    txn.commit();
+    world
+}
+
+fn looks_once(world: &World) {
+    let guard = &sync::pin();
+    let hints = hints(world, guard);
+    world.begin().look_by(guard, &hints);
+}
+
+fn updates_the_rest_and_merges(world: &World) {
+    let guard = &sync::pin();
+    let mut txn = world.begin();
+    assert!(txn.update_words(guard, record(0), B, 20));
+    txn.commit();
+    world.merge();
+}
+
 fn merges(world: &World) {
     for _ in 0..2 {
         world.merge();
@@ -108,6 +133,11 @@ fn a_record_moves_between_hint_and_read() {
 #[test]
 fn versions_become_base_pages_and_history_between_hint_and_read() {
     explore(|| together(World::new(), vec![writer, reader, merges]));
+}
+
+#[test]
+fn base_pages_take_in_a_newer_version_while_a_reader_is_between_it_and_them() {
+    explore(|| together(updated_in_part(), vec![looks_once, updates_the_rest_and_merges]));
 }
 
 #[test]
