@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use engine::{
-    Cell, Column, DataType, Database, Durability, Isolation, PointAccess, PointAction, PointStatement, Schema, Sum,
-    Table, TransactionOptions, Value,
+    Cell, Column, DataType, Database, Durability, Isolation, PointAccess, PointAction, PointStatement, ScanOptions,
+    Schema, Sum, Table, Test, TransactionOptions, Value,
 };
 use foldhash::fast::FixedState;
 use parking_lot::RwLock;
@@ -19,11 +21,18 @@ use crate::workload::{COLUMNS, Statement, Workload, loaded_row};
 /// Runs a transaction and returns the sum of what it has read.
 type Worker<'a> = Box<dyn FnMut(&Workload, &[Statement; 10]) -> i64 + 'a>;
 
+/// A read of the whole table by its name.
+pub type Scan<'a> = (&'static str, Box<dyn Fn() -> i64 + 'a>);
+
 pub trait Contestant: Sync {
     fn name(&self) -> &'static str;
     fn worker(&self) -> Worker<'_>;
     /// The sum of a column.
     fn sum(&self) -> i64;
+    /// Other reads of the whole table, with names.
+    fn scans(&self) -> Vec<Scan<'_>> {
+        Vec::new()
+    }
     /// Waits for the background.
     fn settle(&self) {}
 }
@@ -109,6 +118,31 @@ impl Store {
             db.run(options(), |transaction| transaction.insert_batch(&table, &batch)).unwrap();
         }
         Store { db, table, _directory: directory }
+    }
+
+    /// The sum of the rows that pass a test on another column, a fifth of them.
+    fn filtered_sum(&self) -> i64 {
+        let (view, fifth) = (self.db.read_view().unwrap(), (1_i64 << 31) / 5);
+        let test = Test::Between(Value::BigInt(2 * fifth), Value::BigInt(3 * fifth - 1));
+        match self.table.aggregate(&view, &[(2, test)], &[1]).unwrap().columns[0].sum {
+            Sum::Integer(sum) => sum as i64,
+            _ => unreachable!("a column of whole numbers"),
+        }
+    }
+
+    /// The sum of a column by groups of another, from batches.
+    fn grouped_sum(&self) -> i64 {
+        let options = ScanOptions { columns: vec![1, 2], ..ScanOptions::default() };
+        let scan = self.table.scan(&self.db.read_view().unwrap(), options).unwrap();
+        let mut sums = [0_i64; 16];
+        for batch in scan.batches() {
+            let batch = batch.unwrap();
+            let values = |at: usize| batch.column(at).as_primitive::<Int64Type>().values().clone();
+            for (value, group) in values(0).iter().zip(&values(1)) {
+                sums[(*group as u64 & 15) as usize] += value;
+            }
+        }
+        sums.iter().enumerate().fold(0, |all, (group, sum)| all ^ sum.wrapping_mul(group as i64 + 1))
     }
 
     /// Added up anew, or kept running.
@@ -258,6 +292,15 @@ impl Contestant for Points {
 
     fn sum(&self) -> i64 {
         self.stores[0].sum(false)
+    }
+
+    fn scans(&self) -> Vec<Scan<'_>> {
+        let store = &self.stores[0];
+        vec![
+            ("added anew", Box::new(|| store.sum(true))),
+            ("filtered", Box::new(|| store.filtered_sum())),
+            ("grouped", Box::new(|| store.grouped_sum())),
+        ]
     }
 
     fn settle(&self) {

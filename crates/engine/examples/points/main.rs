@@ -2,15 +2,16 @@
 //! access and by general calls, beside a striped hash map of rows that knows no transactions.
 //!
 //! ```text
-//! cargo run --release -p lstore-engine --example points -- [SECONDS] [ROUNDS] [ROWS] [THREADS] [only=NAME,..] [levels=LEVEL,..] [sums]
+//! cargo run --release -p lstore-engine --example points -- [SECONDS] [ROUNDS] [ROWS] [THREADS] \
+//!     [only=NAME,..] [levels=LEVEL,..] [sums] [scans]
 //! valgrind --tool=callgrind --toggle-collect='*counted*' .../points count=10000 rows=1000 only=points
 //! ```
 //!
 //! The contestants take turns, and are first made to show that they read the same. A rate is transactions per second of
 //! processor time of the threads that run them. Named by `only`, `serializable` and `committed` run prepared access at these levels
 //! of isolation, `logged` runs it with a log that nobody waits for, and `apart` with a database for each thread, so that threads
-//! share the machine and nothing else. `sums` adds up a column beside an updater at full speed. With `count` so many
-//! transactions run, once.
+//! share the machine and nothing else. `sums` adds up a column beside an updater at full speed, `scans` reads all rows otherwise, at
+//! rest and beside it. With `count` so many transactions run, once.
 mod contestants;
 mod workload;
 
@@ -82,23 +83,34 @@ fn rate_of_all(
     })
 }
 
-/// Milliseconds a sum takes beside an updater at full speed, and the updater's rate.
-fn sum_beside(contestant: &dyn Contestant, workload: &Workload, active: u64, seconds: f64) -> (f64, f64) {
-    let (stop, mut times) = (AtomicBool::new(false), 0_u32);
+/// Milliseconds of a processor that a read of the table takes.
+fn ms_of(read: &dyn Fn() -> i64, seconds: f64) -> f64 {
+    let (start, cpu, mut times) = (Instant::now(), cpu_ns(), 0_u32);
+    while start.elapsed().as_secs_f64() < seconds {
+        black_box(read());
+        times += 1;
+    }
+    (cpu_ns() - cpu) as f64 / 1e6 / f64::from(times)
+}
+
+/// Milliseconds a read takes beside an updater at full speed, and the updater's rate.
+fn beside(
+    contestant: &dyn Contestant,
+    read: &dyn Fn() -> i64,
+    workload: &Workload,
+    active: u64,
+    seconds: f64,
+) -> (f64, f64) {
+    let stop = AtomicBool::new(false);
     let mut ms = 0.0;
     let rate = std::thread::scope(|scope| {
         let updater = scope.spawn(|| rate(contestant, workload, 7, active, &|| stop.load(Ordering::Relaxed)));
         std::thread::sleep(Duration::from_millis(200));
-        let (start, cpu) = (Instant::now(), cpu_ns());
-        while start.elapsed().as_secs_f64() < seconds {
-            black_box(contestant.sum());
-            times += 1;
-        }
-        ms = (cpu_ns() - cpu) as f64 / 1e6;
+        ms = ms_of(read, seconds);
         stop.store(true, Ordering::Relaxed);
         updater.join().unwrap()
     });
-    (ms / f64::from(times), rate)
+    (ms, rate)
 }
 
 /// All contestants run the same transactions, and must read the same.
@@ -118,6 +130,31 @@ fn compare(contestants: &[Box<dyn Contestant>], workload: &Workload, rows: u64) 
         contestant.settle();
         read.push(contestant.sum());
         assert!(expected.get_or_insert_with(|| read.clone()) == &read, "{} reads otherwise", contestant.name());
+    }
+}
+
+/// Prints what reads of the whole table take at rest, and beside an updater.
+fn print_scans(
+    contestant: &dyn Contestant,
+    workload: &Workload,
+    level: &str,
+    (active, rounds, seconds): (u64, usize, f64),
+) {
+    for (name, read) in contestant.scans() {
+        let (mut idle, mut times, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            idle.push(ms_of(&read, seconds));
+            let (ms, rate) = beside(contestant, &read, workload, active, seconds);
+            contestant.settle();
+            times.push(ms);
+            rates.push(rate);
+        }
+        let (idle, ms) = (median(&idle), median(&times));
+        let rate = median(&rates);
+        println!(
+            "{level:7} {name:10} {idle:7.3} ms at rest, {ms:7.3} beside {rate:6.0} thousand/s: {:5.2}x",
+            ms / idle
+        );
     }
 }
 
@@ -169,7 +206,7 @@ fn main() {
                 rates[at].push(rate_of_all(&**contestant, &workload, round as u64, active, threads, seconds));
                 contestant.settle();
                 if arguments.0.iter().any(|argument| argument == "sums") {
-                    sums[at].push(sum_beside(&**contestant, &workload, active, seconds));
+                    sums[at].push(beside(&**contestant, &|| contestant.sum(), &workload, active, seconds));
                     contestant.settle();
                 }
             }
@@ -181,6 +218,11 @@ fn main() {
                 print!("   SUM {:9.4} ms beside {:6.0} thousand/s", of(|sum| sum.0), of(|sum| sum.1));
             }
             println!();
+        }
+        if arguments.0.iter().any(|argument| argument == "scans") {
+            for contestant in &contestants {
+                print_scans(&**contestant, &workload, level, (active, rounds, seconds));
+            }
         }
     }
 }

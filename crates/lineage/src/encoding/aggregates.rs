@@ -190,6 +190,37 @@ impl Aggregates {
     }
 }
 
+/// Adds values to aggregates one by one; in few instructions each where they are whole numbers.
+pub(crate) struct Adder {
+    numbers: Option<Numbers>,
+    others: Aggregates,
+}
+
+impl Adder {
+    /// No values of this type yet.
+    pub fn new(data_type: DataType) -> Adder {
+        let numbers = Numbers::suit(data_type).then_some(Numbers::NONE);
+        Adder { numbers, others: Aggregates::new(data_type) }
+    }
+
+    /// Adds a value; NULL is none.
+    #[inline]
+    pub fn add(&mut self, cell: Cell<'_>) {
+        match &mut self.numbers {
+            Some(numbers) => numbers.add(cell),
+            None => self.others.add(cell),
+        }
+    }
+
+    /// What was added.
+    pub fn finish(mut self) -> Aggregates {
+        if let Some(numbers) = &self.numbers {
+            self.others.add_numbers(numbers);
+        }
+        self.others
+    }
+}
+
 /// Whole numbers added up one by one, without a look at their type: for values that are stored as words in their order.
 struct Numbers {
     count: u64,
@@ -199,9 +230,11 @@ struct Numbers {
 }
 
 impl Numbers {
+    const NONE: Numbers = Numbers { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
+
     /// Adds up values.
     fn of<'a>(cells: impl Iterator<Item = Cell<'a>>) -> Numbers {
-        let mut numbers = Numbers { count: 0, sum: 0, min: i64::MAX, max: i64::MIN };
+        let mut numbers = Numbers::NONE;
         cells.for_each(|cell| numbers.add(cell));
         numbers
     }

@@ -23,6 +23,11 @@ impl Mask {
         Mask { words, len }
     }
 
+    /// None of `len` rows.
+    pub(crate) fn new_none(len: usize) -> Mask {
+        Mask { words: vec![0; len.div_ceil(64)], len }
+    }
+
     /// How many rows it is about.
     #[inline]
     pub fn len(&self) -> usize {
@@ -59,6 +64,23 @@ impl Mask {
     pub fn leave_out(&mut self, other: &Mask) {
         debug_assert_eq!(self.len, other.len);
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
+    }
+
+    /// Keeps the rows, too, that `other`, of the same length, keeps.
+    pub(crate) fn add(&mut self, other: &Mask) {
+        debug_assert_eq!(self.len, other.len);
+        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Leaves out the rows with their bit set in `others`, which has as many words; tells whether there are any.
+    pub(crate) fn leave_out_words(&mut self, others: &[u64]) -> bool {
+        debug_assert_eq!(self.words.len(), others.len());
+        let mut any = 0;
+        for (word, other) in self.words.iter_mut().zip(others) {
+            *word &= !other;
+            any |= other;
+        }
+        any != 0
     }
 
     /// How many rows are kept.

@@ -54,6 +54,7 @@ mod texts;
 mod within;
 pub(crate) mod zones;
 
+pub(crate) use aggregates::Adder;
 pub use aggregates::{Aggregates, Sum};
 pub(crate) use column::EncodedColumn;
 pub use form::Encoding;
@@ -62,6 +63,7 @@ pub(crate) use form::{Form, Meaning};
 pub(crate) use integers::BLOCKS_UNPACKED;
 pub use mask::Mask;
 pub(crate) use outline::ColumnOutline;
+pub(crate) use predicate::CellTest;
 pub use predicate::{Comparison, Test};
 pub(crate) use texts::NULL_NUMBER;
 pub use zones::Zone;

@@ -171,6 +171,12 @@ impl Packed {
         &self.words.typed_data()[at..][..packed_len::<T>(usize::from(block.width))]
     }
 
+    /// The distances of a block as they lie there, where each fills its lane.
+    #[inline]
+    fn filled_lanes<T: Lane>(&self, block: &PackedBlock) -> Option<&[T]> {
+        (usize::from(block.width) == T::WIDTH).then(|| self.packed(block))
+    }
+
     /// Asks for the memory of the distance at `slot`, which may be in two words far apart.
     #[inline]
     pub fn prefetch(&self, slot: usize) {
@@ -253,8 +259,15 @@ impl Packed {
         // The greatest distance may go past the greatest key.
         let last = if last < block.base { i64::MAX } else { last };
         with_lane!(width, T => {
-            let mut values = [T::ZERO; BLOCK];
-            unpack::<T>(simd, self.packed(block), width, &mut values);
+            let mut buffer;
+            let values = match self.filled_lanes::<T>(block) {
+                Some(values) => values,
+                None => {
+                    buffer = [T::ZERO; BLOCK];
+                    unpack::<T>(simd, self.packed(block), width, &mut buffer);
+                    &buffer[..]
+                }
+            };
             for (low, high) in intervals.clipped(block.base, last) {
                 let (low, span) = (distance(block.base, low), distance(low, high));
                 within(simd, &values[from..to], T::of(low), T::of(span), bits);
@@ -274,8 +287,15 @@ impl Packed {
         let width = usize::from(block.width);
         let count = kept.map_or(to - from, |kept| count_bits(kept, 0, to - from));
         let totals: Totals = with_lane!(width, T => {
-            let mut values = [T::ZERO; BLOCK];
-            unpack::<T>(simd, self.packed(block), width, &mut values);
+            let mut buffer;
+            let values = match self.filled_lanes::<T>(block) {
+                Some(values) => values,
+                None => {
+                    buffer = [T::ZERO; BLOCK];
+                    unpack::<T>(simd, self.packed(block), width, &mut buffer);
+                    &buffer[..]
+                }
+            };
             match kept {
                 None => totals::<T, EXTREMES>(simd, &values[from..to], T::ZERO),
                 Some(kept) => totals_kept::<T, EXTREMES>(simd, &values[from..to], T::ZERO, kept),

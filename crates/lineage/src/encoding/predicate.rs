@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use smallvec::{SmallVec, smallvec};
 use types::{DataType, Value};
 
-use super::keys::{ordered_double, ordered_real, wide_decimal};
+use super::keys::{key_of_word, ordered_double, ordered_real, wide_decimal};
 use crate::value::cell::{Cell, Scratch, Storage, bytes_of, cell_of_value, is_wide, word_of};
 
 /// How a value is compared.
@@ -100,6 +100,32 @@ impl Test {
             Test::Between(low, high) => smallvec![(order.below(low), order.up_to(high))],
             Test::In(values) => values.iter().filter(|value| !value.is_null()).map(equal).collect(),
             Test::Prefix(prefix) => smallvec![order.beginning_with(prefix)],
+        }
+    }
+}
+
+/// A test on single cells of a type, with the keys that pass it where the type has keys.
+pub(crate) struct CellTest<'t> {
+    test: &'t Test,
+    data_type: DataType,
+    keys: Option<Intervals>,
+}
+
+impl<'t> CellTest<'t> {
+    /// The test on a column of this type.
+    pub fn new(test: &'t Test, data_type: DataType) -> CellTest<'t> {
+        let has_keys = !is_wide(data_type) && !matches!(test, Test::IsNull | Test::IsNotNull);
+        let keys = has_keys.then(|| Intervals::of_ranges(&test.ranges(&KeyOrder)));
+        CellTest { test, data_type, keys }
+    }
+
+    /// Whether the cell passes: what [`Test::passes`] says.
+    #[inline]
+    pub fn passes(&self, cell: Cell<'_>) -> bool {
+        match (&self.keys, cell) {
+            (Some(keys), Cell::Word(word)) => keys.contains(key_of_word(word, self.data_type)),
+            (Some(_), _) => false,
+            (None, _) => self.test.passes(cell, self.data_type),
         }
     }
 }
@@ -261,6 +287,9 @@ impl Intervals {
 
     #[inline]
     pub fn contains(&self, key: i64) -> bool {
+        if let [(low, high)] = self.0[..] {
+            return low <= key && key <= high;
+        }
         let after = self.0.partition_point(|(low, _)| *low <= key);
         after > 0 && key <= self.0[after - 1].1
     }

@@ -30,6 +30,25 @@ impl<'a> Flat<'a> {
         self.words.len() / self.bytes
     }
 
+    /// The value at `slot`.
+    #[inline]
+    pub(crate) fn get(&self, slot: usize) -> Option<u64> {
+        let at = self.words.get(slot * self.bytes..)?;
+        let distance = match self.bytes {
+            4 => u64::from(u32::from_le_bytes(*at.first_chunk()?)),
+            8 => u64::from_le_bytes(*at.first_chunk()?),
+            2 => u64::from(u16::from_le_bytes(*at.first_chunk()?)),
+            _ => u64::from(*at.first()?),
+        };
+        Some(self.base.wrapping_add(distance))
+    }
+
+    /// Asks for the memory of the value at `slot`.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: usize) {
+        sync::prefetch(self.words.as_ptr().wrapping_add(slot * self.bytes));
+    }
+
     /// The distances from `slot` on.
     pub(crate) fn from(&self, slot: usize) -> impl Iterator<Item = u64> + 'a {
         let bytes = self.bytes;

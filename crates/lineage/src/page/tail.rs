@@ -28,7 +28,7 @@ use std::sync::{Arc, PoisonError};
 use sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use sync::blocking::{Mutex, OnceLock};
 use sync::{EpochCell, Guard, zeroed_atomics};
-use types::{Schema, StartTime};
+use types::{Schema, StartTime, Timestamp};
 
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::page::interrupted::Outdated;
@@ -39,14 +39,16 @@ use crate::page::wide::WideValues;
 use crate::page::words::{Layout, Words};
 use crate::value::cell::{Cell, is_wide};
 use crate::value::column_set::{ColumnSet, columns_of, words_of};
-use crate::value::kind::Kind;
 
+mod digest;
 mod record;
 mod restored;
 mod texts;
 
+pub(crate) use digest::DigestRow;
+use digest::{Digest, Drawn};
+pub use record::{CarriedColumns, CarriedWords, Head, NewRecord, NewWords, RecordPlace, TailRecord};
 use record::{EVER, EXPLICIT, NULLS, RecordShape, Records, SETS};
-pub use record::{Head, RecordPlace, TailRecord};
 use texts::TailTexts;
 
 /// The tail pages of one update range.
@@ -114,58 +116,20 @@ struct TailPage {
     charge: Charge,
     /// the newest commit of its records, once all are decided and somebody has looked; see `validation`
     newest: AtomicU64,
+    /// once all records are decided and a scan has come here
+    digest: OnceLock<Digest>,
 }
 
-/// One tail record to be written.
-pub struct NewRecord<'a> {
-    /// the previous version's number
-    pub prev: u64,
-    /// the base record's slot
-    pub slot: usize,
-    /// what it is
-    pub kind: Kind,
-    /// the Start Time word
-    pub start: u64,
-    /// the newest number up to which updated columns may have changed that are not explicit
-    pub reset: u64,
-    /// the columns updated so far
-    pub ever: &'a ColumnSet,
-    /// the explicit values
-    pub values: &'a [(usize, Cell<'a>)],
-    /// explicit columns whose values are those of an older record, NULLs included
-    pub carried: Option<CarriedColumns<'a>>,
-}
-
-/// One tail record of a table with at most 64 columns to be written: an update, or the values before the first one.
-pub struct NewWords<'a> {
-    /// its meta-data
-    pub head: Head,
-    /// the columns that get new values
-    pub columns: &'a [usize],
-    /// the new values, in the order of `columns`
-    pub words: &'a [u64],
-    /// explicit columns whose values are those of an older record
-    pub carried: Option<CarriedWords<'a>>,
-}
-
-/// Columns that a new record of words repeats from an older one.
+/// Neighbouring records of one page.
 #[derive(Clone, Copy)]
-pub struct CarriedWords<'a> {
-    /// the older record
-    pub from: RecordPlace<'a>,
-    /// its number
-    pub sequence: u64,
-    /// the columns, a bit each
-    pub columns: u64,
-}
-
-/// Columns, of the first 64, that a new record repeats from an older one.
-#[derive(Clone, Copy)]
-pub struct CarriedColumns<'a> {
-    /// the older record
-    pub from: TailRecord<'a>,
-    /// the columns, a bit each
-    pub columns: u64,
+pub(crate) struct TailPart<'g> {
+    pages: &'g TailPages,
+    page: &'g TailPage,
+    /// of the page
+    index: usize,
+    /// the places of the first record in the page, and of the last
+    from: usize,
+    to: usize,
 }
 
 impl TailPages {
@@ -378,6 +342,7 @@ impl TailPages {
             values: WideValues::new(self.texts.of_page(index)),
             charge: Charge::new(&self.meter, MemoryKind::Tail, bytes),
             newest: AtomicU64::new(0),
+            digest: OnceLock::new(),
         }
     }
 
@@ -410,6 +375,23 @@ impl TailPages {
         (!records.is_null()).then(|| unsafe { RecordPlace::of(records, at, self.shape) })
     }
 
+    /// The pages with records numbered above `after`, whole. An error if some of these records have become history.
+    pub(crate) fn pages_above<'g>(
+        &'g self,
+        guard: &'g Guard,
+        after: u64,
+    ) -> Result<impl Iterator<Item = TailPageRecords<'g>>, Outdated> {
+        let (through, table) = (self.allocated(), self.pages.load(guard));
+        if through > after && (table.first << self.page_bits) as u64 > after {
+            return Err(Outdated);
+        }
+        let (first, end) = (after as usize >> self.page_bits, (through as usize).div_ceil(self.page_records()));
+        Ok((first..end).filter_map(move |index| {
+            let page = table.get(index)?;
+            Some(TailPageRecords { pages: self, page, first: ((index << self.page_bits) + 1) as u64 })
+        }))
+    }
+
     /// Visits all records that are not history, newest first.
     pub(crate) fn each_live<'g>(&'g self, guard: &'g Guard, mut visit: impl FnMut(TailRecord<'g>)) {
         loop {
@@ -429,6 +411,17 @@ impl TailPages {
         after: u64,
         mut visit: impl FnMut(TailRecord<'g>),
     ) -> Result<(), Outdated> {
+        self.each_part_newest_first(guard, after, |part| part.records().for_each(&mut visit))
+    }
+
+    /// Visits the records numbered above `after` page by page, otherwise as [`each_newest_first`](Self::each_newest_first).
+    #[inline]
+    pub(crate) fn each_part_newest_first<'g>(
+        &'g self,
+        guard: &'g Guard,
+        after: u64,
+        mut visit: impl FnMut(TailPart<'g>),
+    ) -> Result<(), Outdated> {
         let through = self.allocated();
         if through <= after {
             return Ok(());
@@ -442,9 +435,7 @@ impl TailPages {
             let Some(page) = table.get(index) else { continue };
             let from = if index == first { first_at } else { 0 };
             let to = if index == last { last_at } else { self.page_records() - 1 };
-            for at in (from..=to).rev() {
-                visit(TailRecord::new(self, page, at, ((index << self.page_bits) + at + 1) as u64));
-            }
+            visit(TailPart { pages: self, page, index, from, to });
         }
         Ok(())
     }
@@ -480,23 +471,6 @@ impl TailPages {
         }
         Ok(())
     }
-
-    /// The pages with records numbered above `after`, whole. An error if some of these records have become history.
-    pub(crate) fn pages_above<'g>(
-        &'g self,
-        guard: &'g Guard,
-        after: u64,
-    ) -> Result<impl Iterator<Item = TailPageRecords<'g>>, Outdated> {
-        let (through, table) = (self.allocated(), self.pages.load(guard));
-        if through > after && (table.first << self.page_bits) as u64 > after {
-            return Err(Outdated);
-        }
-        let (first, end) = (after as usize >> self.page_bits, (through as usize).div_ceil(self.page_records()));
-        Ok((first..end).filter_map(move |index| {
-            let page = table.get(index)?;
-            Some(TailPageRecords { pages: self, page, first: ((index << self.page_bits) + 1) as u64 })
-        }))
-    }
 }
 
 /// A tail page with all its records, written or not.
@@ -516,6 +490,66 @@ impl<'g> TailPageRecords<'g> {
     pub(crate) fn records(&self) -> impl Iterator<Item = TailRecord<'g>> {
         let (pages, page, first) = (self.pages, self.page, self.first);
         (0..pages.page_records()).map(move |at| TailRecord::new(pages, page, at, first + at as u64))
+    }
+}
+
+impl<'g> TailPart<'g> {
+    #[inline]
+    fn record(self, at: usize) -> TailRecord<'g> {
+        TailRecord::new(self.pages, self.page, at, ((self.index << self.pages.page_bits) + at + 1) as u64)
+    }
+
+    /// The records, newest first.
+    #[inline]
+    pub(crate) fn records(self) -> impl Iterator<Item = TailRecord<'g>> {
+        (self.from..=self.to).rev().map(move |at| self.record(at))
+    }
+
+    /// Draws up the digest of the page, if it can be.
+    #[cold]
+    fn draw_up(self) -> Option<&'g Digest> {
+        // The last page goes on to be written, and tables of many columns keep their sets elsewhere.
+        if self.to + 1 < self.pages.page_records() || self.pages.set_words > 1 {
+            return None;
+        }
+        let drawn = |record: TailRecord<'g>| Drawn {
+            start: StartTime::from_word(record.start().load(Ordering::Acquire)),
+            kind: record.kind(),
+            slot: record.slot(),
+            place: record.place_in_page(),
+            reset: record.reset(),
+        };
+        let records = TailPart { from: 0, ..self }.records().map(drawn);
+        let digest = Digest::draw_up(records, self.pages.wide.len())?;
+        Some(self.page.digest.get_or_init(|| {
+            self.page.charge.grow(digest.bytes());
+            digest
+        }))
+    }
+
+    /// The versions of these records in the page's digest, newest first, for a scan at this time of these columns on base pages that
+    /// have all up to number `floor`; `None` where the records are to be visited.
+    #[inline]
+    pub(crate) fn digest(
+        self,
+        at: Timestamp,
+        floor: u64,
+        columns: &[usize],
+    ) -> Option<impl Iterator<Item = (usize, Option<DigestRow<'g>>)>> {
+        if columns.iter().any(|column| self.pages.wide[*column]) {
+            return None;
+        }
+        let drawn_up = self.page.digest.get().or_else(|| self.draw_up());
+        let digest = drawn_up.filter(|digest| digest.serves(at, floor))?;
+        for column in columns {
+            let value = |record: TailRecord<'_>| (record.word(*column), record.is_null(*column));
+            let value = |at| Some(self.record(at)).filter(|record| record.is_explicit(*column)).map(value);
+            match digest.draw_up_column(*column, value) {
+                0 => {}
+                bytes => self.page.charge.grow(bytes),
+            }
+        }
+        Some(digest.versions(self.from))
     }
 }
 

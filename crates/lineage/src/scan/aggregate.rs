@@ -1,19 +1,20 @@
 //! Aggregates of a range: count, sum and extremes of columns over the rows that a snapshot sees and that pass some
 //! tests, on the encoded form and without making rows.
 //!
-//! A block that is taken whole is answered from the zones of its pages. If some of its rows are pending, their base
-//! values are taken away from that answer again, which is cheaper than masking while they are few; only where one of them
-//! may have been an extreme, or the column is of floats, the block is added up under its mask. Pending rows are then
-//! added one by one.
+//! Pending rows are added one by one, while the fold has their memory at hand. A block that is taken whole is answered from the
+//! zones of its pages. If some of its rows are pending, their base values are taken away from that answer again, which is cheaper
+//! than masking while they are few; only where one of them may have been an extreme, or the column is of floats, the block
+//! is added up under its mask.
 use types::DataType;
 
-use crate::encoding::{Aggregates, EncodedColumn, Mask};
+use crate::encoding::{Adder, Aggregates, EncodedColumn, Mask};
 use crate::memory::source::PageError;
 use crate::page::base::Values;
 use crate::page::lent::BaseValues;
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::{BlockRows, RangeView};
+use crate::scan::block::{BaseRows, RangeView};
+use crate::scan::fold::Hidden;
 use crate::scan::request::BLOCK_ROWS;
 use crate::scan::request::Request;
 
@@ -46,31 +47,36 @@ impl Range {
     /// Aggregates of the requested columns over the rows of this range that `view` sees.
     pub(crate) fn aggregate<O: Outcomes>(&self, view: View<'_, O>, request: &Request) -> Result<Totals, PageError> {
         self.view_for(view, request, None, |seen, len| {
-            let mut totals = Totals::new(request.columns.iter().map(|column| self.types[*column]));
+            let types = || request.columns.iter().map(|column| self.types[*column]);
+            let (mut pending_rows, mut pending) = (0, types().map(Adder::new).collect::<Vec<_>>());
+            let hidden = &seen.fold(len, |slot, row| {
+                pending_rows += 1;
+                for (i, adder) in pending.iter_mut().enumerate() {
+                    adder.add(seen.cell(i, slot, row)?);
+                }
+                Ok(())
+            })?;
+            let mut totals = Totals::new(types());
             for from in (0..len).step_by(BLOCK_ROWS) {
-                add_block(seen, request, (from, len.min(from + BLOCK_ROWS)), &mut totals)?;
+                add_block(seen, hidden, (request, from, len.min(from + BLOCK_ROWS)), &mut totals)?;
             }
+            totals.merge(&Totals { rows: pending_rows, columns: pending.into_iter().map(Adder::finish).collect() });
             Ok(totals)
         })
     }
 }
 
+/// Adds the rows of a block that have their values in the base pages.
 fn add_block<O: Outcomes>(
     seen: &RangeView<'_, '_, O>,
-    request: &Request,
-    (from, to): (usize, usize),
+    hidden: &Hidden,
+    (request, from, to): (&Request, usize, usize),
     totals: &mut Totals,
 ) -> Result<(), PageError> {
-    let rows = seen.rows(from, to)?;
-    totals.rows += (rows.base.count() + rows.pending.len()) as u64;
+    let rows = seen.rows(hidden, from, to)?;
+    totals.rows += rows.rows.count() as u64;
     for (i, total) in totals.columns.iter_mut().enumerate() {
         total.merge(&base_of_block(seen, request, (from, to), i, &rows)?);
-        let mut failed = None;
-        total.add_all(rows.pending.iter().map_while(|row| {
-            let cell = seen.pending_cell(i, from, *row, &rows);
-            cell.map_err(|error| failed = Some(error)).ok()
-        }));
-        failed.map_or(Ok(()), Err)?;
     }
     Ok(())
 }
@@ -81,30 +87,30 @@ fn base_of_block<O: Outcomes>(
     request: &Request,
     (from, to): (usize, usize),
     i: usize,
-    rows: &BlockRows<'_>,
+    base: &BaseRows,
 ) -> Result<Aggregates, PageError> {
     if let Values::Column(column) = &seen.page(i).values
-        && rows.is_whole
+        && base.are_all
         && !seen.is_here(i)
         && let Some(aggregates) = column.outline.aggregate(from, to)
     {
         return Ok(aggregates);
     }
-    if rows.base.count() == 0 {
+    if base.rows.count() == 0 {
         return Ok(Aggregates::new(seen.range.types[request.columns[i]]));
     }
     let values = seen.values(i)?;
     Ok(match values {
-        BaseValues::Column(encoded) if rows.is_whole => encoded.aggregate(from, to, None),
+        BaseValues::Column(encoded) if base.are_all => encoded.aggregate(from, to, None),
         BaseValues::Column(encoded) => {
-            let whole = || take_away_hidden(encoded, (from, to), &rows.base);
+            let whole = || take_away_hidden(encoded, (from, to), &base.rows);
             let taken = if request.tests.is_empty() { whole() } else { None };
-            taken.unwrap_or_else(|| encoded.aggregate(from, to, Some(&rows.base)))
+            taken.unwrap_or_else(|| encoded.aggregate(from, to, Some(&base.rows)))
         }
         BaseValues::Rows(..) | BaseValues::Insert(..) => {
-            let mut base = Aggregates::new(seen.range.types[request.columns[i]]);
-            base.add_all(rows.base.rows().map(|at| values.cell(from + at)));
-            base
+            let mut total = Aggregates::new(seen.range.types[request.columns[i]]);
+            total.add_all(base.rows.rows().map(|at| values.cell(from + at)));
+            total
         }
     })
 }

@@ -1,6 +1,6 @@
 //! Scanning a range: the Arrow border of the storage. No page is seen above it.
 //!
-//! The scan loads the pages once and folds what the snapshot sees beyond them into a delta (see `fold`). Then it goes
+//! The scan loads the pages once and folds what the snapshot sees beyond them into patches (see `fold`). Then it goes
 //! block by block (see `block`): rows that fail a test are left out on the encoded form, and a block of which nothing
 //! is left is not decoded. A block that is taken whole is handed out as the pages hold it, raw pages without a copy; in
 //! others the values of pending rows are laid over the block first.
@@ -13,14 +13,29 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt6
 use arrow_select::filter::FilterBuilder;
 use types::Rid;
 
+use crate::encoding::Mask;
 use crate::memory::source::PageError;
 use crate::page::lent::{Ahead, BaseValues};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::{BlockRows, RangeView};
+use crate::scan::block::{PendingRow, RangeView};
+use crate::scan::fold::Hidden;
 use crate::scan::overlay::overlay;
 use crate::scan::request::{BLOCK_ROWS, Projection};
 use crate::value::cell::{Cell, ColumnBuilder};
+
+/// The pending rows that a scan takes, by block.
+struct Patches<'g> {
+    blocks: Vec<BlockPatches<'g>>,
+}
+
+/// Those of one block.
+struct BlockPatches<'g> {
+    /// the rows, a bit each
+    taken: Mask,
+    /// by output column: the values that are not those of the base pages, with their rows
+    cells: Vec<Vec<(u32, Cell<'g>)>>,
+}
 
 impl Range {
     /// The rows of this range that `view` sees, as batches of at most [`BLOCK_ROWS`] rows.
@@ -32,23 +47,61 @@ impl Range {
         ahead: Option<Ahead>,
     ) -> Result<Vec<RecordBatch>, PageError> {
         self.view_for(view, &projection.request, ahead, |seen, len| {
-            let block = |from| batch(seen, range_index, projection, from, len.min(from + BLOCK_ROWS));
-            (0..len).step_by(BLOCK_ROWS).filter_map(|from| block(from).transpose()).collect()
+            let mut patches = Patches::new(projection.request.columns.len(), len);
+            let hidden = &seen.fold(len, |slot, row| patches.add(seen, slot, row))?;
+            let mut batches = Vec::new();
+            for (from, patches) in (0..len).step_by(BLOCK_ROWS).zip(&patches.blocks) {
+                let slots = (from, len.min(from + BLOCK_ROWS));
+                batches.extend(batch(seen, (range_index, projection), slots, (hidden, patches))?);
+            }
+            Ok(batches)
         })
+    }
+}
+
+impl<'g> Patches<'g> {
+    /// None yet, of a range of so many slots and a scan of so many columns.
+    fn new(columns: usize, len: usize) -> Patches<'g> {
+        let block = |from| BlockPatches {
+            taken: Mask::new_none(BLOCK_ROWS.min(len - from)),
+            cells: (0..columns).map(|_| Vec::new()).collect(),
+        };
+        Patches { blocks: (0..len).step_by(BLOCK_ROWS).map(block).collect() }
+    }
+
+    /// Adds a pending row.
+    #[inline]
+    fn add<O: Outcomes>(
+        &mut self,
+        seen: &RangeView<'_, 'g, O>,
+        slot: usize,
+        row: &PendingRow<'g>,
+    ) -> Result<(), PageError> {
+        let (block, at) = (&mut self.blocks[slot / BLOCK_ROWS], slot % BLOCK_ROWS);
+        block.taken.set(at);
+        for (i, cells) in block.cells.iter_mut().enumerate() {
+            let cell = match seen.explicit_cell(i, row) {
+                // The array that is patched has the base value.
+                None if matches!(seen.values(i)?, BaseValues::Column(_)) => continue,
+                None => seen.cell(i, slot, row)?,
+                Some(cell) => cell,
+            };
+            cells.push((at as u32, cell));
+        }
+        Ok(())
     }
 }
 
 /// The rows of slots `from..to`, `None` if there are none.
 fn batch<O: Outcomes>(
     seen: &RangeView<'_, '_, O>,
-    range_index: usize,
-    projection: &Projection,
-    from: usize,
-    to: usize,
+    (range_index, projection): (usize, &Projection),
+    (from, to): (usize, usize),
+    (hidden, patches): (&Hidden, &BlockPatches<'_>),
 ) -> Result<Option<RecordBatch>, PageError> {
-    let rows = seen.rows(from, to)?;
-    let mut wanted = rows.base.clone();
-    rows.pending.iter().for_each(|row| wanted.set(row.at()));
+    let base = seen.rows(hidden, from, to)?.rows;
+    let mut wanted = base.clone();
+    wanted.add(&patches.taken);
     let row_count = wanted.count();
     if row_count == 0 {
         return Ok(None);
@@ -62,7 +115,7 @@ fn batch<O: Outcomes>(
         FilterBuilder::new(&wanted).optimize().build()
     });
     let column = |i: usize| {
-        let array = column(seen, projection, i, (from, to), &rows)?;
+        let array = column(seen, projection, i, (from, to), (&base, &patches.cells[i]))?;
         Ok(match &filter {
             Some(filter) => filter.filter(&array).expect("the filter is as long as the block"),
             None => array,
@@ -81,19 +134,16 @@ fn column<O: Outcomes>(
     projection: &Projection,
     i: usize,
     (from, to): (usize, usize),
-    rows: &BlockRows<'_>,
+    (base, patches): (&Mask, &[(u32, Cell<'_>)]),
 ) -> Result<ArrayRef, PageError> {
     let data_type = seen.range.types[projection.request.columns[i]];
     let values = seen.values(i)?;
     if let BaseValues::Column(encoded) = values {
-        let patches: Vec<(usize, Cell<'_>)> = rows.pending.iter().filter_map(|row| seen.patch(i, *row, rows)).collect();
-        return Ok(overlay(&encoded.decode(from, to), data_type, &patches));
+        return Ok(overlay(encoded.decode(from, to), data_type, patches));
     }
     let mut cells = vec![Cell::Null; to - from];
-    rows.base.rows().for_each(|at| cells[at] = values.cell(from + at));
-    for row in &rows.pending {
-        cells[row.at()] = seen.pending_cell(i, from, *row, rows)?;
-    }
+    base.rows().for_each(|at| cells[at] = values.cell(from + at));
+    patches.iter().for_each(|(at, cell)| cells[*at as usize] = *cell);
     let mut builder = ColumnBuilder::new(data_type, cells.len());
     cells.into_iter().for_each(|cell| builder.push(cell));
     Ok(builder.finish())

@@ -1,24 +1,28 @@
-//! A scan's view of a range, block by block: which rows are taken from the base pages as they are, and which have
-//! their values in the tail. Both scans (`scan`) and aggregates (`aggregate`) work on it.
+//! A scan's view of a range: which rows are taken from the base pages as they are, block by block, and which have their values in
+//! the tail. Scans of rows (`batches`) and totals (`aggregate`) work on it.
 //!
 //! ```text
+//! the range                pending rows            one by one, as the fold meets them: those that pass every test
 //! block of 8,192 slots     rows of base pages      a mask: visible there, not pending, and passed by every test
-//!                          pending rows            one by one: the few whose visible version is elsewhere
 //! ```
 //!
 //! If all slots of a block are visible and no pending version touches it, the block starts with all rows, and its
 //! tests are decided on the encoded pages; no Indirection word is read.
+use std::cell::OnceCell;
+
+use smallvec::SmallVec;
 use sync::Guard;
 
-use crate::encoding::{Mask, Test};
+use crate::encoding::{CellTest, Mask, Test};
+use crate::memory::flat::Flat;
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Page, Pages, Values};
 use crate::page::interrupted::Interrupted;
 use crate::page::lent::{Ahead, BaseValues, Lent};
-use crate::page::tail::TailRecord;
+use crate::page::tail::{DigestRow, TailRecord};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View, Visibility};
-use crate::scan::fold::{Delta, Pending};
+use crate::scan::fold::{Hidden, Pending};
 use crate::scan::request::Request;
 use crate::value::cell::Cell;
 
@@ -30,30 +34,39 @@ pub(crate) struct RangeView<'a, 'g, O> {
     /// the columns that are read: those of the output first, then others that tests need
     columns: &'a [usize],
     /// the tests, with positions in `columns`
-    tests: Vec<(usize, &'a Test)>,
+    tests: &'a [(usize, &'a Test, CellTest<'a>)],
     pages: &'g Pages,
     lent: &'g Lent,
-    delta: Delta<'g>,
+    /// the base values of `columns`, once they are asked for
+    values: Box<[OnceCell<FoundValues<'g>>]>,
 }
 
-/// A pending row that the scan takes: its place in the block, and where its values are.
+/// The base values of a column, and where they are read by slot with few instructions.
 #[derive(Clone, Copy)]
+struct FoundValues<'g> {
+    all: BaseValues<'g>,
+    flat: Option<Flat<'g>>,
+}
+
+/// So many pending rows wait for their memory together.
+const AHEAD: usize = 16;
+
+/// A pending row that the scan takes: where its values are.
 pub(crate) enum PendingRow<'g> {
     /// The explicit columns are in the record, all others in the base pages.
-    Tail(usize, TailRecord<'g>),
-    /// All values are in this row of [`BlockRows::cells`].
-    Cells(usize, usize),
+    Tail(TailRecord<'g>),
+    /// Likewise in a digest.
+    Digest(DigestRow<'g>),
+    /// Here, those of all columns that are read.
+    Cells(SmallVec<[Cell<'g>; 8]>),
 }
 
-/// The rows of a block that a scan takes.
-pub(crate) struct BlockRows<'g> {
-    /// rows with their values in the base pages
-    pub(crate) base: Mask,
-    /// whether `base` is every row of the block
-    pub(crate) is_whole: bool,
-    /// rows with their values elsewhere
-    pub(crate) pending: Vec<PendingRow<'g>>,
-    cells: Vec<Vec<Cell<'g>>>,
+/// The rows of a block that a scan takes from the base pages.
+pub(crate) struct BaseRows {
+    /// which
+    pub(crate) rows: Mask,
+    /// whether they are every row of the block
+    pub(crate) are_all: bool,
 }
 
 impl Range {
@@ -90,27 +103,26 @@ impl Range {
         lent.into_ahead()
     }
 
-    /// Looks at the range for a scan, and passes what it sees on.
+    /// Looks at the range for a scan, and passes what it sees on; once more where `scan` finds that outdated.
     pub(crate) fn view_for<O: Outcomes, R>(
         &self,
         view: View<'_, O>,
         request: &Request,
         ahead: Option<Ahead>,
-        scan: impl FnOnce(&RangeView<'_, '_, O>, usize) -> Result<R, PageError>,
+        scan: impl Fn(&RangeView<'_, '_, O>, usize) -> Result<R, Interrupted>,
     ) -> Result<R, PageError> {
         let guard = &sync::pin();
-        let columns = request.all_columns();
+        let columns = &request.all_columns()[..];
         let position = |column: usize| columns.iter().position(|other| *other == column).unwrap_or_default();
-        let tests: Vec<_> = request.tests.iter().map(|(column, test)| (position(*column), test)).collect();
+        let test = |(column, test)| (position(column), test, CellTest::new(test, self.types[column]));
+        let tests = &request.tests.iter().map(|(column, of_column)| test((*column, of_column))).collect::<Vec<_>>()[..];
         let mut ahead = ahead;
         loop {
             let (pages, len) = (self.pages.load(guard), self.len());
             let lent = &Lent::after(ahead.take(), columns.len());
-            match self.fold(guard, (pages, lent), &columns, view, len) {
-                Ok(delta) => {
-                    let columns = &columns;
-                    return scan(&RangeView { range: self, guard, view, columns, tests, pages, lent, delta }, len);
-                }
+            let values = columns.iter().map(|_| OnceCell::new()).collect();
+            match scan(&RangeView { range: self, guard, view, columns, tests, pages, lent, values }, len) {
+                Ok(found) => return Ok(found),
                 Err(Interrupted::Outdated) => {}
                 Err(Interrupted::Page(error)) => return Err(error),
             }
@@ -125,8 +137,25 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     }
 
     /// Its values.
+    #[inline]
     pub(crate) fn values(&self, i: usize) -> Result<BaseValues<'g>, PageError> {
-        self.lent.values(self.guard, self.page(i), (i, self.columns[i]))
+        Ok(self.found_values(i)?.all)
+    }
+
+    #[inline]
+    fn found_values(&self, i: usize) -> Result<&FoundValues<'g>, PageError> {
+        match self.values[i].get() {
+            Some(values) => Ok(values),
+            None => self.find_values(i),
+        }
+    }
+
+    #[cold]
+    fn find_values(&self, i: usize) -> Result<&FoundValues<'g>, PageError> {
+        let all = self.lent.values(self.guard, self.page(i), (i, self.columns[i]))?;
+        let flat = if let BaseValues::Column(encoded) = all { encoded.flat() } else { None };
+        let flat = flat.map(|(words, base, bytes)| Flat { words, base, bytes });
+        Ok(self.values[i].get_or_init(|| FoundValues { all, flat }))
     }
 
     /// Whether its values are in memory, or wanted so much that they are here for the scan.
@@ -137,34 +166,118 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         }
     }
 
-    /// The rows of slots `from..to` that the scan takes.
-    pub(crate) fn rows(&self, from: usize, to: usize) -> Result<BlockRows<'g>, PageError> {
-        let mut rows = BlockRows { base: Mask::new_all(to - from), is_whole: true, pending: vec![], cells: vec![] };
+    /// Passes each pending row that the scan takes to `take`, with its slot, and returns the slots whose base values do not count.
+    #[inline]
+    pub(crate) fn fold(
+        &self,
+        len: usize,
+        mut take: impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
+    ) -> Result<Hidden, Interrupted> {
+        let mut waiting = [const { None }; AHEAD];
+        let mut next = 0;
+        let columns = (self.columns, len);
+        let hidden = self.range.fold(self.guard, (self.pages, self.lent), columns, self.view, |slot, pending| {
+            self.prefetch(slot, &pending);
+            let before = std::mem::replace(&mut waiting[next], Some((slot, pending)));
+            next = (next + 1) % AHEAD;
+            before.map_or(Ok(()), |(slot, pending)| self.take_pending(slot, pending, &mut take))
+        })?;
+        for (slot, pending) in waiting.into_iter().flatten() {
+            self.take_pending(slot, pending, &mut take)?;
+        }
+        Ok(hidden)
+    }
+
+    /// Asks for the memory of the values of a pending row.
+    #[inline]
+    fn prefetch(&self, slot: usize, pending: &Pending<'g>) {
+        if let Pending::Tail(record) = pending {
+            record.prefetch_inline();
+        }
+        for (column, values) in self.columns.iter().zip(&self.values) {
+            let is_explicit = match pending {
+                Pending::Tail(record) => record.is_explicit(*column),
+                Pending::Digest(row) => row.explicit(*column).is_some(),
+                Pending::Gone | Pending::Chain => true,
+            };
+            if !is_explicit && let Some(FoundValues { flat: Some(flat), .. }) = values.get() {
+                flat.prefetch(slot);
+            }
+        }
+    }
+
+    #[inline]
+    fn take_pending(
+        &self,
+        slot: usize,
+        pending: Pending<'g>,
+        take: &mut impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
+    ) -> Result<(), Interrupted> {
+        match pending {
+            Pending::Gone => Ok(()),
+            Pending::Digest(row) => self.take_tested(slot, &PendingRow::Digest(row), take),
+            Pending::Tail(record) if self.is_two_hops_away(&record) => {
+                self.take_tested(slot, &PendingRow::Tail(record), take)
+            }
+            Pending::Tail(_) | Pending::Chain => self.take_from_chain(slot, take),
+        }
+    }
+
+    #[inline]
+    fn take_tested(
+        &self,
+        slot: usize,
+        row: &PendingRow<'g>,
+        take: &mut impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
+    ) -> Result<(), Interrupted> {
+        for (i, _, test) in self.tests {
+            if !test.passes(self.cell(*i, slot, row)?) {
+                return Ok(());
+            }
+        }
+        Ok(take(slot, row)?)
+    }
+
+    #[inline(never)]
+    fn take_from_chain(
+        &self,
+        slot: usize,
+        take: &mut impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
+    ) -> Result<(), Interrupted> {
+        let mut cells = SmallVec::from_elem(Cell::Null, self.columns.len());
+        let (range, guard, view, columns) = (self.range, self.guard, self.view, self.columns);
+        let exists = match range.read_from(guard, self.pages, view, slot, columns, &mut cells) {
+            // Once more for this record is less than once more for all.
+            Err(Interrupted::Outdated) => range.read(guard, view, slot, columns, &mut cells)?,
+            exists => exists?,
+        };
+        if exists { self.take_tested(slot, &PendingRow::Cells(cells), take) } else { Ok(()) }
+    }
+
+    /// The rows of slots `from..to` that the scan takes from the base pages.
+    pub(crate) fn rows(&self, hidden: &Hidden, from: usize, to: usize) -> Result<BaseRows, PageError> {
+        let mut rows = BaseRows { rows: Mask::new_all(to - from), are_all: true };
         self.leave_out_invisible(from, &mut rows)?;
-        for (at, _) in self.delta.block(from) {
-            rows.base.clear(*at as usize);
-            rows.is_whole = false;
+        if rows.rows.leave_out_words(hidden.part(from, to)) {
+            rows.are_all = false;
         }
-        for (i, test) in &self.tests {
-            self.select(*i, from, test, &mut rows.base)?;
-            rows.is_whole = false;
-        }
-        for (at, pending) in self.delta.block(from) {
-            self.add_pending(from, *at as usize, pending, &mut rows)?;
+        for (i, test, _) in self.tests {
+            self.select(*i, from, test, &mut rows.rows)?;
+            rows.are_all = false;
         }
         Ok(rows)
     }
 
     /// Leaves out slots that show no record in the base pages.
-    fn leave_out_invisible(&self, from: usize, rows: &mut BlockRows<'_>) -> Result<(), PageError> {
-        let len = rows.base.len();
+    fn leave_out_invisible(&self, from: usize, base: &mut BaseRows) -> Result<(), PageError> {
+        let len = base.rows.len();
         let deleted = match &self.pages.meta {
             MetaPage::Base(meta) if meta.has_deleted => self.lent.updates(self.guard, meta)?,
             MetaPage::Base(_) | MetaPage::Insert { .. } => None,
         };
         if let Some(updates) = deleted {
-            (0..len).filter(|at| updates.is_deleted(from + at)).for_each(|at| rows.base.clear(at));
-            rows.is_whole = false;
+            (0..len).filter(|at| updates.is_deleted(from + at)).for_each(|at| base.rows.clear(at));
+            base.are_all = false;
         }
         let at = self.view.snapshot.at;
         let are_in_time =
@@ -172,11 +285,11 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         if !are_in_time(&self.pages.meta) {
             let starts = self.lent.starts(self.guard, &self.pages.meta)?;
             for at in 0..len {
-                if rows.base.get(at) && self.view.visibility(starts.word(from + at)) != Visibility::Visible {
-                    rows.base.clear(at);
+                if base.rows.get(at) && self.view.visibility(starts.word(from + at)) != Visibility::Visible {
+                    base.rows.clear(at);
                 }
             }
-            rows.is_whole = false;
+            base.are_all = false;
         }
         Ok(())
     }
@@ -207,41 +320,6 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         Ok(())
     }
 
-    fn add_pending(
-        &self,
-        from: usize,
-        at: usize,
-        pending: &Pending<'g>,
-        rows: &mut BlockRows<'g>,
-    ) -> Result<(), PageError> {
-        let slot = from + at;
-        let row = match pending {
-            Pending::Gone => return Ok(()),
-            Pending::Tail(record) if self.is_two_hops_away(record) => PendingRow::Tail(at, *record),
-            Pending::Tail(_) | Pending::Chain => {
-                let mut cells = vec![Cell::Null; self.columns.len()];
-                let (range, columns) = (self.range, self.columns);
-                let exists = match range.read_from(self.guard, self.pages, self.view, slot, columns, &mut cells) {
-                    Ok(exists) => exists,
-                    Err(Interrupted::Outdated) => range.read(self.guard, self.view, slot, columns, &mut cells)?,
-                    Err(Interrupted::Page(error)) => return Err(error),
-                };
-                if !exists {
-                    return Ok(());
-                }
-                rows.cells.push(cells);
-                PendingRow::Cells(at, rows.cells.len() - 1)
-            }
-        };
-        for (i, test) in &self.tests {
-            if !test.passes(self.pending_cell(*i, from, row, rows)?, self.range.types[self.columns[*i]]) {
-                return Ok(());
-            }
-        }
-        rows.pending.push(row);
-        Ok(())
-    }
-
     /// Whether the base pages have every column that this version leaves out.
     fn is_two_hops_away(&self, record: &TailRecord<'_>) -> bool {
         let part = self.range.part_of(record.slot());
@@ -253,43 +331,32 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         })
     }
 
-    /// The value of a pending row in column `i` of the loaded ones.
+    /// The value of a pending row in column `i` of those that are read.
     #[inline]
-    pub(crate) fn pending_cell(
-        &self,
-        i: usize,
-        from: usize,
-        row: PendingRow<'g>,
-        rows: &BlockRows<'g>,
-    ) -> Result<Cell<'g>, PageError> {
-        Ok(match row {
-            PendingRow::Cells(_, cells) => rows.cells[cells][i],
-            PendingRow::Tail(at, record) => match self.explicit_cell(i, &record) {
-                Some(cell) => cell,
-                None => self.values(i)?.cell(from + at),
-            },
-        })
-    }
-
-    /// The value of a pending row where it differs from what the base page holds.
-    pub(crate) fn patch(&self, i: usize, row: PendingRow<'g>, rows: &BlockRows<'g>) -> Option<(usize, Cell<'g>)> {
-        match row {
-            PendingRow::Cells(at, cells) => Some((at, rows.cells[cells][i])),
-            PendingRow::Tail(at, record) => Some((at, self.explicit_cell(i, &record)?)),
+    pub(crate) fn cell(&self, i: usize, slot: usize, row: &PendingRow<'g>) -> Result<Cell<'g>, PageError> {
+        match self.explicit_cell(i, row) {
+            Some(cell) => Ok(cell),
+            None => self.base_cell(i, slot),
         }
     }
 
+    /// The value of a record in column `i` of those that are read, in the base pages.
     #[inline]
-    fn explicit_cell(&self, i: usize, record: &TailRecord<'g>) -> Option<Cell<'g>> {
-        record.is_explicit(self.columns[i]).then(|| record.cell(self.columns[i]))
+    fn base_cell(&self, i: usize, slot: usize) -> Result<Cell<'g>, PageError> {
+        let values = self.found_values(i)?;
+        match values.flat.and_then(|flat| flat.get(slot)) {
+            Some(word) => Ok(Cell::Word(word)),
+            None => Ok(values.all.cell(slot)),
+        }
     }
-}
 
-impl PendingRow<'_> {
-    /// Its place in the block.
-    pub(crate) fn at(self) -> usize {
-        match self {
-            PendingRow::Tail(at, _) | PendingRow::Cells(at, _) => at,
+    /// The value of a pending row where it differs from what the base page holds.
+    #[inline]
+    pub(crate) fn explicit_cell(&self, i: usize, row: &PendingRow<'g>) -> Option<Cell<'g>> {
+        match row {
+            PendingRow::Tail(record) => record.is_explicit(self.columns[i]).then(|| record.cell(self.columns[i])),
+            PendingRow::Digest(row) => row.explicit(self.columns[i]),
+            PendingRow::Cells(cells) => Some(cells[i]),
         }
     }
 }

@@ -11,14 +11,14 @@ use types::DataType;
 use crate::value::cell::{Cell, ColumnBuilder, Storage, with_primitive};
 
 /// `block` with each cell in the place that it names.
-pub(crate) fn overlay(block: &ArrayRef, data_type: DataType, cells: &[(usize, Cell<'_>)]) -> ArrayRef {
+pub(crate) fn overlay(block: ArrayRef, data_type: DataType, cells: &[(u32, Cell<'_>)]) -> ArrayRef {
     match Storage::of(data_type) {
-        _ if cells.is_empty() => block.clone(),
+        _ if cells.is_empty() => block,
         Storage::Decimal => words::<Decimal128Type>(block, cells, |word| i128::from(word as i64)),
         _ => with_primitive!(
             data_type,
             T => words::<T>(block, cells, OfWord::of_word),
-            _ => interleaved(block, data_type, cells)
+            _ => interleaved(&block, data_type, cells)
         ),
     }
 }
@@ -41,21 +41,24 @@ macro_rules! of_word {
 of_word!(i16: word => word as i16, i32: word => word as i32, i64: word => word as i64,
          f32: word => f32::from_bits(word as u32), f64: word => f64::from_bits(word));
 
+/// In place where nobody else has the block.
 fn words<T: ArrowPrimitiveType>(
-    block: &ArrayRef,
-    cells: &[(usize, Cell<'_>)],
+    block: ArrayRef,
+    cells: &[(u32, Cell<'_>)],
     native: impl Fn(u64) -> T::Native,
 ) -> ArrayRef {
-    let array = block.as_primitive::<T>();
-    let mut values = array.values().to_vec();
-    let mut valid: Option<BooleanBufferBuilder> = array.nulls().map(|nulls| {
+    let (data_type, values, nulls) = block.as_primitive::<T>().clone().into_parts();
+    drop(block);
+    let mut values = values.into_inner().into_vec::<T::Native>().unwrap_or_else(|values| values.typed_data().to_vec());
+    let mut valid: Option<BooleanBufferBuilder> = nulls.map(|nulls| {
         let mut builder = BooleanBufferBuilder::new(nulls.len());
         builder.append_buffer(nulls.inner());
         builder
     });
     for (at, cell) in cells {
+        let at = *at as usize;
         if let Cell::Word(word) = cell {
-            values[*at] = native(*word);
+            values[at] = native(*word);
         }
         let is_valid = *cell != Cell::Null;
         if valid.is_none() && !is_valid {
@@ -64,19 +67,19 @@ fn words<T: ArrowPrimitiveType>(
             valid = Some(all);
         }
         if let Some(valid) = &mut valid {
-            valid.set_bit(*at, is_valid);
+            valid.set_bit(at, is_valid);
         }
     }
     let nulls = valid.map(|mut valid| NullBuffer::new(valid.finish()));
-    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls).with_data_type(array.data_type().clone()))
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls).with_data_type(data_type))
 }
 
-fn interleaved(block: &ArrayRef, data_type: DataType, cells: &[(usize, Cell<'_>)]) -> ArrayRef {
+fn interleaved(block: &ArrayRef, data_type: DataType, cells: &[(u32, Cell<'_>)]) -> ArrayRef {
     let mut builder = ColumnBuilder::new(data_type, cells.len());
     let mut places: Vec<(usize, usize)> = (0..block.len()).map(|at| (0, at)).collect();
     for (i, (at, cell)) in cells.iter().enumerate() {
         builder.push(*cell);
-        places[*at] = (1, i);
+        places[*at as usize] = (1, i);
     }
     let patches = builder.finish();
     interleave(&[block.as_ref(), patches.as_ref()], &places).expect("both arrays have the column's type")
@@ -109,7 +112,7 @@ mod tests {
                 let block = array(data_type, &[a.clone(), b.clone(), c.clone(), b.clone()]);
                 let mut scratch = Scratch::default();
                 let cells = [(0, Cell::Null), (2, cell_of_value(&b, data_type, &mut scratch))];
-                let laid = overlay(&block, data_type, &cells);
+                let laid = overlay(block.clone(), data_type, &cells);
                 assert_eq!(laid.data_type(), block.data_type());
                 let laid = ArrayCells::new(&laid, data_type);
                 let found: Vec<Value> = (0..4).map(|at| value_of_cell(laid.get(at), data_type)).collect();

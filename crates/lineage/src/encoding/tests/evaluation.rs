@@ -4,7 +4,7 @@ use arrow_ord::cmp;
 use proptest::prelude::*;
 use types::{DataType, Value};
 
-use super::super::{Aggregates, Comparison, Encoding, Mask, Sum, Test};
+use super::super::{Aggregates, CellTest, Comparison, Encoding, Mask, Sum, Test};
 use super::columns::same;
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, some_test, values};
 use crate::value::cell::{Cell, Scratch, cell_of_value, is_wide};
@@ -34,6 +34,7 @@ fn a_test_passes_what_arrows_kernels_pass() {
                         let cell = cell_of_value(value, data_type, &mut scratch);
                         let expected = passing.is_valid(row) && passing.value(row);
                         assert_eq!(test.passes(cell, data_type), expected, "{value:?} {test:?}");
+                        assert_eq!(CellTest::new(&test, data_type).passes(cell), expected, "{value:?} {test:?}");
                     }
                 }
             }
@@ -44,7 +45,11 @@ fn a_test_passes_what_arrows_kernels_pass() {
 #[test]
 fn lists_ranges_and_prefixes_are_made_of_comparisons() {
     let passes = |test: &Test, value: &Value, data_type: DataType| {
-        test.passes(cell_of_value(value, data_type, &mut Scratch::default()), data_type)
+        let mut scratch = Scratch::default();
+        let cell = cell_of_value(value, data_type, &mut scratch);
+        let passes = test.passes(cell, data_type);
+        assert_eq!(CellTest::new(test, data_type).passes(cell), passes, "{value:?} {test:?}");
+        passes
     };
     let number = |number: i64| Value::BigInt(number);
     let between = Test::Between(number(2), number(4));

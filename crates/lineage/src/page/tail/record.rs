@@ -94,6 +94,58 @@ impl Records {
     }
 }
 
+/// One tail record to be written.
+pub struct NewRecord<'a> {
+    /// the previous version's number
+    pub prev: u64,
+    /// the base record's slot
+    pub slot: usize,
+    /// what it is
+    pub kind: Kind,
+    /// the Start Time word
+    pub start: u64,
+    /// the newest number up to which updated columns may have changed that are not explicit
+    pub reset: u64,
+    /// the columns updated so far
+    pub ever: &'a ColumnSet,
+    /// the explicit values
+    pub values: &'a [(usize, Cell<'a>)],
+    /// explicit columns whose values are those of an older record, NULLs included
+    pub carried: Option<CarriedColumns<'a>>,
+}
+
+/// One tail record of a table with at most 64 columns to be written: an update, or the values before the first one.
+pub struct NewWords<'a> {
+    /// its meta-data
+    pub head: Head,
+    /// the columns that get new values
+    pub columns: &'a [usize],
+    /// the new values, in the order of `columns`
+    pub words: &'a [u64],
+    /// explicit columns whose values are those of an older record
+    pub carried: Option<CarriedWords<'a>>,
+}
+
+/// Columns that a new record of words repeats from an older one.
+#[derive(Clone, Copy)]
+pub struct CarriedWords<'a> {
+    /// the older record
+    pub from: RecordPlace<'a>,
+    /// its number
+    pub sequence: u64,
+    /// the columns, a bit each
+    pub columns: u64,
+}
+
+/// Columns, of the first 64, that a new record repeats from an older one.
+#[derive(Clone, Copy)]
+pub struct CarriedColumns<'a> {
+    /// the older record
+    pub from: TailRecord<'a>,
+    /// the columns, a bit each
+    pub columns: u64,
+}
+
 /// The meta-data of a record of a table with at most 64 columns.
 #[derive(Clone, Copy)]
 pub struct Head {
@@ -344,6 +396,12 @@ impl<'g> TailRecord<'g> {
     #[inline]
     pub fn slot(&self) -> usize {
         usize::from((self.place.head()[LINK].load(Ordering::Relaxed) >> SLOT_SHIFT) as u16)
+    }
+
+    /// Its place in the page.
+    #[inline]
+    pub(super) fn place_in_page(&self) -> usize {
+        self.at
     }
 
     /// What it is.

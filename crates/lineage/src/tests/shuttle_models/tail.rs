@@ -191,3 +191,58 @@ fn writers_find_their_records_in_a_page_that_another_is_making() {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
+
+impl Tail {
+    /// Appends a record as of a transaction that runs, and then decides it: every third is taken back.
+    fn append_undecided(&self) {
+        let guard = &pin();
+        let mut newest = self.newest.lock().unwrap();
+        let number = self.pages.allocate(guard, 1, *newest);
+        let (values, ever) = ([(0, Cell::Word(number * 3))], &ColumnSet::EMPTY);
+        let (prev, slot, kind, start, values) = (*newest, number as usize, Kind::Update, 1 << 63, values.as_slice());
+        let record = NewRecord { prev, slot, kind, start, reset: 0, ever, values, carried: None };
+        self.pages.write(guard, number, &record);
+        let outcome = if number % 3 == 0 { StartTime::TOMBSTONE } else { 1 };
+        self.pages.place_of(guard, number).expect("it was written").start().store(outcome, Ordering::Release);
+        *newest = number;
+        self.head.store(number, Ordering::Release);
+    }
+
+    /// Visits all pages as scans do, those that have digests by these. What was committed before the visit is met, what was
+    /// taken back is not.
+    fn visit_digests(&self) {
+        let guard = &pin();
+        let head = self.head.load(Ordering::Acquire);
+        let mut met = BTreeSet::new();
+        let visited = self.pages.each_part_newest_first(guard, 0, |part| match part.digest(Timestamp(1), 0, &[0]) {
+            Some(versions) => versions.for_each(|(slot, row)| {
+                let cell = row.expect("nothing was deleted").explicit(0);
+                assert_eq!(cell, Some(Cell::Word(slot as u64 * 3)));
+                met.insert(slot as u64);
+            }),
+            None => part.records().for_each(|record| {
+                if record.start().load(Ordering::Acquire) == 1 {
+                    assert_eq!(record.cell(0), Cell::Word(record.sequence * 3));
+                    met.insert(record.sequence);
+                }
+            }),
+        });
+        visited.expect("nothing becomes history");
+        assert!((1..=head).all(|number| met.contains(&number) != (number % 3 == 0)), "{met:?} of {head}");
+    }
+}
+
+#[test]
+fn a_digest_has_what_was_committed_and_is_drawn_up_when_all_is_decided() {
+    explore(|| {
+        let tail = Arc::new(Tail::with_workers(1));
+        let writes: fn(&Tail) = |tail| (0..4).for_each(|_| tail.append_undecided());
+        let reads: fn(&Tail) = |tail| (0..3).for_each(|_| tail.visit_digests());
+        let threads = [writes, reads, reads].map(|part| {
+            let tail = tail.clone();
+            shuttle::thread::spawn(move || part(&tail))
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        tail.visit_digests();
+    });
+}

@@ -1,0 +1,146 @@
+//! Digests of tail pages: what scans ask of a page whose records are all decided, in a few bytes a record.
+//!
+//! A record takes two cache lines, of which a scan needs the slot and a value or two; where many versions are pending, a scan waits for
+//! that memory more than for anything else. The records of a page do not change any more once each is committed or a
+//! tombstone. So the first scan that meets a page in this state draws up its digest: the versions that count, newest first, without
+//! snapshot records, locks and tombstones; and of each column, when a scan first reads that, the values.
+//!
+//! ```text
+//! versions         slot (16 bits) | place in the page (8) | whether it is a delete (8)        4 bytes each
+//! of a column      has a value here: a bit each | is NULL: a bit each | words                 8 bytes each, and a quarter
+//! ```
+//!
+//! A digest serves snapshots that see all of its versions, and base pages that have every column which a version leaves out.
+//! For others, and for columns that are stored as bytes, the records are visited one by one.
+use sync::blocking::OnceLock;
+use types::{StartTime, Timestamp};
+
+use crate::value::cell::Cell;
+use crate::value::kind::Kind;
+
+/// See the module.
+pub(super) struct Digest {
+    /// the newest commit of its versions
+    newest: Timestamp,
+    /// the greatest number that one of its versions needs the base pages to have merged
+    reset: u64,
+    versions: Box<[u32]>,
+    columns: Box<[OnceLock<ColumnDigest>]>,
+}
+
+/// As many words as a page has records in 64.
+const SET_WORDS: usize = 4;
+
+struct ColumnDigest {
+    explicit: [u64; SET_WORDS],
+    nulls: [u64; SET_WORDS],
+    words: Box<[u64]>,
+}
+
+/// What a digest takes of a record.
+pub(super) struct Drawn {
+    /// its Start Time
+    pub(super) start: StartTime,
+    pub(super) kind: Kind,
+    pub(super) slot: usize,
+    /// in the page
+    pub(super) place: usize,
+    /// see `TailRecord::reset`
+    pub(super) reset: u64,
+}
+
+/// A version in a digest.
+#[derive(Clone, Copy)]
+pub(crate) struct DigestRow<'g> {
+    digest: &'g Digest,
+    at: usize,
+}
+
+const SLOT_SHIFT: u32 = 16;
+const PLACE_SHIFT: u32 = 8;
+
+impl Digest {
+    /// Of these records, which are all of a page, newest first; `None` while one of them is undecided.
+    pub(super) fn draw_up(records: impl Iterator<Item = Drawn>, columns: usize) -> Option<Digest> {
+        let (mut newest, mut reset, mut versions) = (Timestamp::ZERO, 0, Vec::new());
+        for record in records {
+            let at = match record.start {
+                StartTime::Committed(at) => at,
+                StartTime::Tombstone => continue,
+                StartTime::Unwritten | StartTime::Pending(_) => return None,
+            };
+            let is_delete = match record.kind {
+                Kind::Update => false,
+                Kind::Delete => true,
+                Kind::Snapshot | Kind::Lock | Kind::ValuesLock => continue,
+            };
+            newest = newest.max(at);
+            reset = reset.max(record.reset);
+            let (slot, place) = (record.slot as u32, record.place as u32);
+            versions.push(slot << SLOT_SHIFT | place << PLACE_SHIFT | u32::from(is_delete));
+        }
+        let columns = (0..columns).map(|_| OnceLock::new()).collect();
+        Some(Digest { newest, reset, versions: versions.into(), columns })
+    }
+
+    /// Bytes of memory, columns apart.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.versions) + size_of_val(&*self.columns)
+    }
+
+    /// Whether a scan at this time, on pages that have all up to number `floor`, may go by it.
+    #[inline]
+    pub(super) fn serves(&self, at: Timestamp, floor: u64) -> bool {
+        self.newest <= at && self.reset <= floor
+    }
+
+    /// Draws up a column, if it is not; `value` gives the word of the record at a place, and whether it is NULL, where it has one.
+    /// Returns the bytes that the column takes, if it is new.
+    pub(super) fn draw_up_column(&self, column: usize, value: impl Fn(usize) -> Option<(u64, bool)>) -> usize {
+        if self.columns[column].get().is_some() {
+            return 0;
+        }
+        let mut bytes = 0;
+        self.columns[column].get_or_init(|| {
+            let mut drawn = ColumnDigest { explicit: [0; SET_WORDS], nulls: [0; SET_WORDS], words: Box::default() };
+            let word = |(at, version): (usize, &u32)| {
+                let Some((word, is_null)) = value(place_of(*version)) else { return 0 };
+                drawn.explicit[at / 64] |= 1 << (at % 64);
+                drawn.nulls[at / 64] |= u64::from(is_null) << (at % 64);
+                word
+            };
+            drawn.words = self.versions.iter().enumerate().map(word).collect();
+            bytes = size_of_val(&*drawn.words);
+            drawn
+        });
+        bytes
+    }
+
+    /// The versions from this place in the page on, newest first, with their slots; `None` for a delete.
+    #[inline]
+    pub(super) fn versions(&self, from: usize) -> impl Iterator<Item = (usize, Option<DigestRow<'_>>)> {
+        let versions = self.versions.iter().take_while(move |version| place_of(**version) >= from);
+        versions.enumerate().map(|(at, version)| {
+            let row = (version & 1 == 0).then_some(DigestRow { digest: self, at });
+            ((version >> SLOT_SHIFT) as usize, row)
+        })
+    }
+}
+
+#[inline]
+fn place_of(version: u32) -> usize {
+    usize::from((version >> PLACE_SHIFT) as u8)
+}
+
+impl DigestRow<'_> {
+    /// The value of a column that was drawn up, if it has one here.
+    #[inline]
+    pub(crate) fn explicit<'c>(self, column: usize) -> Option<Cell<'c>> {
+        let of_column = self.digest.columns[column].get()?;
+        let has_bit = |bits: &[u64; SET_WORDS]| bits[self.at / 64] >> (self.at % 64) & 1 != 0;
+        if !has_bit(&of_column.explicit) {
+            return None;
+        }
+        Some(if has_bit(&of_column.nulls) { Cell::Null } else { Cell::Word(of_column.words[self.at]) })
+    }
+}
