@@ -12,6 +12,7 @@
 //!      rewire.rs  protect.rs  file.rs                   a second mapping, rewired page by page
 //!         |         `-- sharing.rs                    which pages are still shared
 //!    mapping.rs                                       address space
+//! choosing/                                            which mechanism serves a workload, learned on the machine
 //! ```
 //!
 //! ```
@@ -27,6 +28,7 @@
 //! # Ok::<(), snapshot::SnapshotError>(())
 //! ```
 mod array;
+mod choosing;
 mod error;
 mod gate;
 mod item;
@@ -41,6 +43,11 @@ mod reading;
 mod sharing;
 
 pub use array::{Batch, SnapshotArray, Writer};
+pub use choosing::calibrate::{Effort, Regret};
+pub use choosing::cost::{Calibration, Candidate, Choice, Costs, Curve};
+pub use choosing::cycle::{Case, Cycle, Running, median};
+pub use choosing::distribution::{Distribution, Updates};
+pub use choosing::skew::Skew;
 pub use error::SnapshotError;
 pub use item::Item;
 pub use kind::Mechanism;
