@@ -43,7 +43,7 @@ const ROOMS: [Room; 18] = [
     room("sql", &["types", "engine"], &["durability"]),
     room("gpu", &[], &[]),
     room("server", &["types", "sql"], &["engine"]),
-    room("lab", &["types", "sync", "latches", "index", "durability", "heap", "engine", "sql"], &[]),
+    room("lab", &["types", "sync", "latches", "index", "durability", "heap", "snapshot", "engine", "sql"], &[]),
     room("cli", &["engine", "sql", "server", "lab", "gpu"], &[]),
     room("lstore", &["engine", "sql", "server", "cli"], &["lab"]),
     room("testkit", &["types", "durability"], &[]),
