@@ -1,6 +1,14 @@
 //! Limits of the process: a file of its own, as they hold for all threads of the program.
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use snapshot::{Mechanism, Options, SnapshotArray, SnapshotError};
+
+/// Held by each test, as limits hold for all threads.
+static LIMITED: Mutex<()> = Mutex::new(());
 
 /// Runs `body` with a soft limit of `current`.
 fn with_limit<R>(resource: Resource, current: u64, body: impl FnOnce() -> R) -> R {
@@ -19,6 +27,7 @@ fn used_address_space() -> u64 {
 /// Snapshots that the limit does not allow fail in words; the array goes on, and snapshots are possible again afterwards.
 #[test]
 fn a_limit_refuses_a_snapshot_and_the_array_goes_on() {
+    let _alone = LIMITED.lock().unwrap_or_else(PoisonError::into_inner);
     const LEN: usize = 4 << 20;
     for mechanism in [Mechanism::Physical, Mechanism::Rewire, Mechanism::Protect] {
         let Ok(array) = SnapshotArray::<u64>::new(LEN, &Options::of(mechanism)) else { continue };
@@ -40,4 +49,52 @@ fn a_limit_refuses_a_snapshot_and_the_array_goes_on() {
         assert!(text.contains("ulimit -n"), "{text}");
         array.snapshot().unwrap();
     }
+}
+
+/// A limit below what the process has lets the system refuse every new mapping, that of a kept page included.
+const NO_MAPPINGS: u64 = 1 << 20;
+
+#[test]
+fn an_update_whose_page_cannot_be_kept_fails_and_writes_nothing() {
+    let _alone = LIMITED.lock().unwrap_or_else(PoisonError::into_inner);
+    let array = SnapshotArray::<u64>::new(4_096, &Options::of(Mechanism::Rewire)).unwrap();
+    let mut writer = array.writer();
+    writer.set(600, 6).unwrap();
+    let snapshot = array.snapshot().unwrap();
+    let failed = with_limit(Resource::As, NO_MAPPINGS, || writer.set(600, 7));
+    let Err(error @ SnapshotError::NotKept { index: 600, .. }) = failed else { panic!("{failed:?}") };
+    assert!(error.to_string().contains("end snapshots, or free memory"), "{error}");
+    assert_eq!((array.get(600).unwrap(), snapshot.get(600).unwrap()), (6, 6));
+    writer.set(600, 8).unwrap();
+    assert_eq!((array.get(600).unwrap(), snapshot.get(600).unwrap()), (8, 6));
+}
+
+#[test]
+fn a_protected_page_that_cannot_be_kept_holds_its_writer_up_until_it_can() {
+    let _alone = LIMITED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(array) = SnapshotArray::<u64>::new(4_096, &Options::of(Mechanism::Protect)) else { return };
+    array.writer().set(600, 6).unwrap();
+    let snapshot = array.snapshot().unwrap();
+    let [is_ready, may_write, has_written] = [const { AtomicBool::new(false) }; 3];
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut writer = array.writer();
+            is_ready.store(true, Ordering::Release);
+            while !may_write.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            writer.set(600, 7).unwrap();
+            has_written.store(true, Ordering::Release);
+        });
+        while !is_ready.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+        with_limit(Resource::As, NO_MAPPINGS, || {
+            may_write.store(true, Ordering::Release);
+            thread::sleep(Duration::from_millis(50));
+            assert!(!has_written.load(Ordering::Acquire), "the page is not kept");
+            assert_eq!(array.get(600).unwrap(), 6);
+        });
+    });
+    assert_eq!((array.get(600).unwrap(), snapshot.get(600).unwrap()), (7, 6));
 }

@@ -61,7 +61,7 @@ pub fn bench(args: &SnapshotArgs, progress: &dyn Progress, out: &mut dyn Write) 
 
 /// The mechanisms that run here, the physical one first.
 fn running_here(progress: &dyn Progress) -> Vec<Candidate> {
-    let mut candidates = Candidate::all(4_096);
+    let mut candidates = Candidate::all();
     candidates.retain(|candidate| {
         let tried = SnapshotArray::<u64>::new(1, &candidate.options()).and_then(|array| array.snapshot().map(drop));
         if let Err(reason) = &tried {

@@ -7,7 +7,6 @@ use crate::choosing::cycle::{Case, filled, median, page_items};
 use crate::choosing::distribution::{Distribution, Updates};
 use crate::choosing::skew::Skew;
 use crate::error::SnapshotError;
-use crate::machine;
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -42,7 +41,7 @@ impl Calibration {
     /// Measures all candidates. Those that do not run here are listed with the reason.
     pub fn measure(effort: &Effort) -> Calibration {
         let mut calibration = Calibration { costs: Vec::new(), refused: Vec::new() };
-        for candidate in Candidate::all(machine::page_bytes()) {
+        for candidate in Candidate::all() {
             match measure(candidate, effort) {
                 Ok(costs) => calibration.costs.push(costs),
                 Err(reason) => calibration.refused.push((candidate, reason.to_string())),
@@ -204,7 +203,7 @@ mod tests {
         let calibration = Calibration::measure(&effort);
         let has = |mechanism| calibration.costs.iter().any(|costs| costs.candidate.mechanism == mechanism);
         assert!(has(Mechanism::Physical), "{:?}", calibration.refused);
-        assert_eq!(calibration.costs.len() + calibration.refused.len(), Candidate::all(4_096).len());
+        assert_eq!(calibration.costs.len() + calibration.refused.len(), Candidate::all().len());
         for costs in &calibration.costs {
             assert!(
                 costs.begin_ns.points().len() == 2 && costs.begin_ns.at(1 << 18) > 0.0 && costs.update_ns.at(1) > 0.0

@@ -12,6 +12,7 @@
 //! the last-level cache is in the curves.
 use crate::choosing::skew::Skew;
 use crate::kind::Mechanism;
+use crate::machine;
 use crate::options::{Options, Pages};
 
 /// A mechanism with its pages and granule.
@@ -26,8 +27,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Those among which a choice is made, on a system with pages of `page_bytes`.
-    pub fn all(page_bytes: usize) -> Vec<Candidate> {
+    /// Those among which a choice is made.
+    pub fn all() -> Vec<Candidate> {
+        let page_bytes = machine::page_bytes();
         let all = [
             (Mechanism::Physical, Pages::Small, 1),
             (Mechanism::Physical, Pages::Huge, 1),
@@ -168,7 +170,7 @@ mod tests {
     /// Costs of this shape: copying by size, or by touched pages.
     fn calibration() -> Calibration {
         let flat = |cost| Curve::new(vec![(1 << 20, cost)]);
-        let all = Candidate::all(4_096);
+        let all = Candidate::all();
         let by_mechanism = |mechanism| *all.iter().find(|candidate| candidate.mechanism == mechanism).unwrap();
         let physical = Costs {
             candidate: by_mechanism(Mechanism::Physical),

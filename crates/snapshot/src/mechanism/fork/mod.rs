@@ -83,11 +83,12 @@ impl Memory for Fork {
                 pid => Ok(pid),
             }
         });
+        let kept = self.live.keep_from_children(true);
         let pid = forked.map_err(|reason| refused("fork", reason))?;
         let pid = Pid::from_raw(pid).expect("the number of a child is positive");
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
         let child = Child { pid, handle, socket: Mutex::new(ours), len_bytes: self.live.len_bytes() };
-        self.live.keep_from_children(true).map_err(|reason| refused("memory without children", reason))?;
+        kept.map_err(|reason| refused("memory without children", reason))?;
         Ok(Box::new(child))
     }
 }
