@@ -1,14 +1,11 @@
-//! Limits of the process: a file of its own, as they hold for all threads of the program.
+//! Limits of the process: one test in a file of its own, as they hold for all threads, those that the test harness starts for further
+//! tests included.
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use snapshot::{Mechanism, Options, SnapshotArray, SnapshotError};
-
-/// Held by each test, as limits hold for all threads.
-static LIMITED: Mutex<()> = Mutex::new(());
 
 /// Runs `body` with a soft limit of `current`.
 fn with_limit<R>(resource: Resource, current: u64, body: impl FnOnce() -> R) -> R {
@@ -24,10 +21,17 @@ fn used_address_space() -> u64 {
     text.split_whitespace().next().unwrap().parse::<u64>().unwrap() * rustix::param::page_size() as u64
 }
 
-/// Snapshots that the limit does not allow fail in words; the array goes on, and snapshots are possible again afterwards.
 #[test]
+fn limits_refuse_snapshots_and_updates_in_words_and_nothing_is_lost() {
+    // SAFETY: no handler is set; a write beyond a limit is an error then, as it is without this signal.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    a_limit_refuses_a_snapshot_and_the_array_goes_on();
+    an_update_whose_page_cannot_be_kept_fails_and_writes_nothing();
+    a_protected_page_that_cannot_be_kept_holds_its_writer_up_until_it_can();
+}
+
+/// Snapshots that the limit does not allow fail in words; the array goes on, and snapshots are possible again afterwards.
 fn a_limit_refuses_a_snapshot_and_the_array_goes_on() {
-    let _alone = LIMITED.lock().unwrap_or_else(PoisonError::into_inner);
     const LEN: usize = 4 << 20;
     for mechanism in [Mechanism::Physical, Mechanism::Rewire, Mechanism::Protect] {
         let Ok(array) = SnapshotArray::<u64>::new(LEN, &Options::of(mechanism)) else { continue };
@@ -51,17 +55,15 @@ fn a_limit_refuses_a_snapshot_and_the_array_goes_on() {
     }
 }
 
-/// A limit below what the process has lets the system refuse every new mapping, that of a kept page included.
-const NO_MAPPINGS: u64 = 1 << 20;
+/// A limit on the size of files, by which only the first page of a snapshot's copies can be written.
+const FIRST_PAGE_ONLY: u64 = 4_096;
 
-#[test]
 fn an_update_whose_page_cannot_be_kept_fails_and_writes_nothing() {
-    let _alone = LIMITED.lock().unwrap_or_else(PoisonError::into_inner);
     let array = SnapshotArray::<u64>::new(4_096, &Options::of(Mechanism::Rewire)).unwrap();
     let mut writer = array.writer();
     writer.set(600, 6).unwrap();
     let snapshot = array.snapshot().unwrap();
-    let failed = with_limit(Resource::As, NO_MAPPINGS, || writer.set(600, 7));
+    let failed = with_limit(Resource::Fsize, FIRST_PAGE_ONLY, || writer.set(600, 7));
     let Err(error @ SnapshotError::NotKept { index: 600, .. }) = failed else { panic!("{failed:?}") };
     assert!(error.to_string().contains("end snapshots, or free memory"), "{error}");
     assert_eq!((array.get(600).unwrap(), snapshot.get(600).unwrap()), (6, 6));
@@ -69,9 +71,7 @@ fn an_update_whose_page_cannot_be_kept_fails_and_writes_nothing() {
     assert_eq!((array.get(600).unwrap(), snapshot.get(600).unwrap()), (8, 6));
 }
 
-#[test]
 fn a_protected_page_that_cannot_be_kept_holds_its_writer_up_until_it_can() {
-    let _alone = LIMITED.lock().unwrap_or_else(PoisonError::into_inner);
     let Ok(array) = SnapshotArray::<u64>::new(4_096, &Options::of(Mechanism::Protect)) else { return };
     array.writer().set(600, 6).unwrap();
     let snapshot = array.snapshot().unwrap();
@@ -89,7 +89,7 @@ fn a_protected_page_that_cannot_be_kept_holds_its_writer_up_until_it_can() {
         while !is_ready.load(Ordering::Acquire) {
             thread::yield_now();
         }
-        with_limit(Resource::As, NO_MAPPINGS, || {
+        with_limit(Resource::Fsize, FIRST_PAGE_ONLY, || {
             may_write.store(true, Ordering::Release);
             thread::sleep(Duration::from_millis(50));
             assert!(!has_written.load(Ordering::Acquire), "the page is not kept");
