@@ -45,7 +45,7 @@ mod sharing;
 pub use array::{Batch, SnapshotArray, Writer};
 pub use choosing::calibrate::{Effort, Regret};
 pub use choosing::cost::{Calibration, Candidate, Choice, Costs, Curve};
-pub use choosing::cycle::{Case, Cycle, Running, median};
+pub use choosing::cycle::{Case, Cycle, Running};
 pub use choosing::distribution::{Distribution, Updates};
 pub use choosing::skew::Skew;
 pub use error::SnapshotError;

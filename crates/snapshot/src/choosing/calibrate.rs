@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use crate::array::SnapshotArray;
 use crate::choosing::cost::{Calibration, Candidate, Choice, Costs, Curve};
-use crate::choosing::cycle::{Case, filled, median, page_items};
+use crate::choosing::cycle::{Case, filled, page_items};
 use crate::choosing::distribution::{Distribution, Updates};
 use crate::choosing::skew::Skew;
 use crate::error::SnapshotError;
@@ -13,7 +13,7 @@ use crate::error::SnapshotError;
 pub struct Effort {
     /// The sizes of arrays.
     pub sizes_bytes: Vec<usize>,
-    /// How often each time is taken; the median counts.
+    /// How often each time is taken.
     pub rounds: usize,
     /// The most granules that are updated for the first time in a round.
     pub granules: usize,
@@ -22,7 +22,7 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// Sizes from 256 KiB to 128 MiB, medians of 7: some seconds.
+    /// Sizes from 256 KiB to 128 MiB, 7 rounds: some seconds.
     fn default() -> Effort {
         let sizes_bytes = vec![256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 128 << 20];
         Effort { sizes_bytes, rounds: 7, granules: 4_096, updates: 200_000 }
@@ -76,7 +76,7 @@ impl Calibration {
             }
         }
         let mut measured: Vec<(Candidate, Duration)> =
-            running.into_iter().map(|(candidate, _, times)| (candidate, median(times))).collect();
+            running.into_iter().map(|(candidate, _, times)| (candidate, quickest(times))).collect();
         measured.sort_by_key(|(_, time)| *time);
         Ok(Some(Regret { case: *case, choice, measured }))
     }
@@ -92,7 +92,7 @@ pub struct Regret {
     pub case: Case,
     /// What was chosen, from estimates.
     pub choice: Choice,
-    /// The median time of a cycle by each candidate, the shortest first.
+    /// The shortest cycle by each candidate, in rising order: what else runs on the machine can only lengthen one.
     pub measured: Vec<(Candidate, Duration)>,
 }
 
@@ -127,10 +127,11 @@ fn measure(candidate: Candidate, effort: &Effort) -> Result<Costs, SnapshotError
 fn point(candidate: Candidate, size_bytes: usize, effort: &Effort) -> Result<Point, SnapshotError> {
     let array = filled(size_bytes, &candidate.options())?;
     drop(array.snapshot()?);
-    let plain = update_all(&array, effort.updates, effort.rounds)?;
+    let plain = update_all(&array, effort.updates)?;
     let granule_items = candidate.granule_bytes / size_of::<u64>();
     let granules = spread(array.len() / granule_items, effort.granules);
-    let mut times = [const { Vec::new() }; 4];
+    let firsts: Vec<usize> = granules.iter().map(|granule| granule * granule_items).collect();
+    let (mut times, mut first) = ([const { Vec::new() }; 3], Vec::new());
     for round in 0..=effort.rounds {
         let start = Instant::now();
         let empty = array.snapshot()?;
@@ -139,45 +140,57 @@ fn point(candidate: Candidate, size_bytes: usize, effort: &Effort) -> Result<Poi
         drop(empty);
         let end_empty = start.elapsed();
         let snapshot = array.snapshot()?;
-        let mut writer = array.writer();
-        let start = Instant::now();
-        for granule in &granules {
-            writer.add(granule * granule_items, 1)?;
-        }
-        let first = start.elapsed();
+        let chunks = update_in_chunks(&array, &firsts, FIRST_CHUNK)?;
         let start = Instant::now();
         drop(snapshot);
         let end = start.elapsed();
         // The first round has memory to get.
         if round > 0 {
-            times.iter_mut().zip([begin, end_empty, first, end]).for_each(|(times, time)| times.push(time));
+            times.iter_mut().zip([begin, end_empty, end]).for_each(|(times, time)| times.push(time));
+            first.extend(chunks);
         }
     }
-    let [begin, end_empty, first, end] = times.map(|times| median(times).as_nanos() as f64);
-    let count = granules.len().max(1) as f64;
-    let per_granule = |time: f64| (time / count).max(0.0);
-    Ok(Point {
-        begin: begin + end_empty,
-        update: plain,
-        first: per_granule(first - plain * count),
-        end: per_granule(end - end_empty),
-    })
+    let [begin, end_empty, end] = times.map(|times| quickest(times).as_nanos() as f64);
+    let end = (end - end_empty).max(0.0) / firsts.len().max(1) as f64;
+    Ok(Point { begin: begin + end_empty, update: plain, first: (middle(first) - plain).max(0.0), end })
 }
 
+/// The updates between two looks at the clock: well under a time slice, so that a chunk in which the thread was interrupted is one of many.
+const UPDATE_CHUNK: usize = 4_096;
+
+/// Likewise of first updates, of which each takes microseconds.
+const FIRST_CHUNK: usize = 64;
+
 /// The time of an update of an array that no snapshot shares, in nanoseconds.
-fn update_all(array: &SnapshotArray<u64>, updates: usize, rounds: usize) -> Result<f64, SnapshotError> {
-    let mut writer = array.writer();
+fn update_all(array: &SnapshotArray<u64>, updates: usize) -> Result<f64, SnapshotError> {
     let pages = array.len() / page_items();
     let items: Vec<usize> = Updates::new(Distribution::Uniform, pages, page_items(), 5).take(updates).collect();
+    Ok(middle(update_in_chunks(array, &items, UPDATE_CHUNK)?))
+}
+
+/// Updates items, some at a time; gives the time of an update in each chunk, in nanoseconds.
+fn update_in_chunks(array: &SnapshotArray<u64>, items: &[usize], chunk: usize) -> Result<Vec<f64>, SnapshotError> {
+    let mut writer = array.writer();
     let mut times = Vec::new();
-    for _ in 0..rounds.max(1) {
+    for items in items.chunks(chunk) {
         let start = Instant::now();
-        for item in &items {
+        for item in items {
             writer.add(*item, 1)?;
         }
-        times.push(start.elapsed());
+        times.push(start.elapsed().as_nanos() as f64 / items.len() as f64);
     }
-    Ok(median(times).as_nanos() as f64 / updates.max(1) as f64)
+    Ok(times)
+}
+
+/// The shortest of some durations, which others on the machine have disturbed least; zero of none.
+fn quickest(times: impl IntoIterator<Item = Duration>) -> Duration {
+    times.into_iter().min().unwrap_or_default()
+}
+
+/// The median; zero of none.
+fn middle(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// At most `most` of `count` granules, in an order that jumps.

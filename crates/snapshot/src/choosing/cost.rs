@@ -3,10 +3,10 @@
 //! The time of a cycle, from the beginning of one snapshot to that of the next (section 3.2 of the paper), is
 //!
 //! ```text
-//! begin(size) + updates * update(size) + touched granules * (first(size) + end(size))
+//! begin(size) + updates * update(reach) + touched granules * (first(size) + end(size))
 //! ```
 //!
-//! where *first* is what the first update of a shared granule costs beyond an ordinary one, and *end* what the end of the snapshot
+//! where *reach* is the size of the touched granules, of which caches hold more where it is small; *first* is what the first update of a shared granule costs beyond an ordinary one, and *end* what the end of the snapshot
 //! costs for each granule that it has copied; the rest of the end is counted with the beginning. Sizes between those that were
 //! measured are read off on logarithmic scales, and beyond the largest a cost grows as it did last. The bend where an array outgrows
 //! the last-level cache is in the curves.
@@ -117,8 +117,9 @@ impl Costs {
     /// The estimated time of a cycle, in nanoseconds.
     pub fn cycle_ns(&self, size_bytes: usize, updates: usize, skew: &Skew) -> f64 {
         let touched = skew.touched(self.candidate.granule_bytes, updates);
+        let reach_bytes = (touched * self.candidate.granule_bytes as f64) as usize;
         self.begin_ns.at(size_bytes)
-            + updates as f64 * self.update_ns.at(size_bytes)
+            + updates as f64 * self.update_ns.at(reach_bytes.min(size_bytes))
             + touched * (self.first_ns.at(size_bytes) + self.end_ns.at(size_bytes))
     }
 }

@@ -107,10 +107,3 @@ impl Running {
         Ok(cycle)
     }
 }
-
-/// The middle one of some durations; zero of none.
-pub fn median(times: impl IntoIterator<Item = Duration>) -> Duration {
-    let mut times: Vec<Duration> = times.into_iter().collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
