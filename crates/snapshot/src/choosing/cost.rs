@@ -6,10 +6,10 @@
 //! begin(size) + updates * update(reach) + touched granules * (first(size) + end(size))
 //! ```
 //!
-//! where *reach* is the size of the touched granules, of which caches hold more where it is small; *first* is what the first update of a shared granule costs beyond an ordinary one, and *end* what the end of the snapshot
-//! costs for each granule that it has copied; the rest of the end is counted with the beginning. Sizes between those that were
-//! measured are read off on logarithmic scales, and beyond the largest a cost grows as it did last. The bend where an array outgrows
-//! the last-level cache is in the curves.
+//! where *reach* is the size of the touched granules, of which caches hold more where it is small; *first* is what the first update of a
+//! shared granule costs beyond an ordinary one, and *end* what the end of the snapshot costs for each granule that it has copied; the
+//! rest of the end is counted with the beginning. Sizes between those that were measured are read off on logarithmic scales, and
+//! beyond the largest a cost grows as it did last. The bend where an array outgrows the last-level cache is in the curves.
 use crate::choosing::skew::Skew;
 use crate::kind::Mechanism;
 use crate::machine;
