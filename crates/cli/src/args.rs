@@ -7,6 +7,7 @@ use lab::commit::CommitArgs;
 use lab::heap::HeapArgs;
 use lab::index::IndexArgs;
 use lab::micro::MicroArgs;
+use lab::snapshots::SnapshotArgs;
 use lab::tpch::TpchArgs;
 
 use crate::gpu::GpuArgs;
@@ -114,6 +115,8 @@ pub enum Bench {
     Heap(HeapArgs),
     /// The indexes beside other people's, and the figures of the KISS-Tree's and tsx-index's papers
     Index(IndexArgs),
+    /// Snapshots of arrays in memory, by mechanism and workload, and which one to choose: the figures of their paper
+    Snapshots(SnapshotArgs),
     /// The operators for graphics processors beside the roofs of the device, and the figures of their papers
     Gpu(GpuArgs),
 }

@@ -10,6 +10,7 @@
 //! - [`commit`]: the benchmark of commits, `lstore bench commit`.
 //! - [`heap`]: the workloads and figures of the durable heap, `lstore bench heap`.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
+//! - [`snapshots`]: the benchmark of snapshots of memory, `lstore bench snapshots`.
 //! - [`baselines`]: unpublished structures that the papers measured against.
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod peers;
 mod progress;
 mod scratch;
 mod seconds;
+pub mod snapshots;
 pub mod tpch;
 mod workload;
 

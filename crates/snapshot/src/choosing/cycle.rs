@@ -1,0 +1,109 @@
+//! Cycles of a workload, timed: the end of the last snapshot, the beginning of the next, and the updates until then.
+use std::time::{Duration, Instant};
+
+use crate::array::SnapshotArray;
+use crate::choosing::distribution::{Distribution, Updates};
+use crate::error::SnapshotError;
+use crate::options::Options;
+use crate::reading::Snapshot;
+
+/// A workload of the paper with snapshots by the number of updates.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Case {
+    /// The size of the array, of 64-bit items.
+    pub size_bytes: usize,
+    /// How updates are spread.
+    pub distribution: Distribution,
+    /// The updates between two snapshots: F_s.
+    pub updates: usize,
+}
+
+/// The times of a cycle.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Cycle {
+    /// The beginning of the snapshot.
+    pub begin: Duration,
+    /// All updates.
+    pub updates: Duration,
+    /// The end of the snapshot before.
+    pub end: Duration,
+}
+
+impl Cycle {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.begin + self.updates + self.end
+    }
+}
+
+/// The items of a small page.
+pub(crate) fn page_items() -> usize {
+    crate::machine::page_bytes() / size_of::<u64>()
+}
+
+/// An array all of whose pages are memory.
+///
+/// # Errors
+/// Where the system refuses the array.
+pub(crate) fn filled(size_bytes: usize, options: &Options) -> Result<SnapshotArray<u64>, SnapshotError> {
+    let array = SnapshotArray::new(size_bytes / size_of::<u64>(), options)?;
+    let mut writer = array.writer();
+    for index in (0..array.len()).step_by(page_items()) {
+        writer.set(index, 1)?;
+    }
+    drop(writer);
+    Ok(array)
+}
+
+impl Case {
+    /// The updates of this case.
+    pub fn updates(&self, seed: u64) -> Updates {
+        let page_count = self.size_bytes / crate::machine::page_bytes();
+        Updates::new(self.distribution, page_count, page_items(), seed)
+    }
+
+    /// An array of this case, made with `options`, whose cycles are to be run.
+    ///
+    /// # Errors
+    /// Where the system refuses the array.
+    pub fn start(&self, options: &Options) -> Result<Running, SnapshotError> {
+        let array = filled(self.size_bytes, options)?;
+        let items = Vec::with_capacity(self.updates);
+        Ok(Running { array, updates: self.updates(1), items, count: self.updates, last: None })
+    }
+}
+
+/// A case under way, with one writer.
+#[derive(Debug)]
+pub struct Running {
+    array: SnapshotArray<u64>,
+    updates: Updates,
+    /// The updates of a cycle, drawn before its clock starts.
+    items: Vec<usize>,
+    count: usize,
+    last: Option<Snapshot<u64>>,
+}
+
+impl Running {
+    /// Runs the next cycle. The first has memory to get, and no snapshot to end.
+    ///
+    /// # Errors
+    /// Where the system refuses a snapshot, or a page could not be kept.
+    pub fn cycle(&mut self) -> Result<Cycle, SnapshotError> {
+        self.items.clear();
+        self.items.extend(self.updates.by_ref().take(self.count));
+        let mut writer = self.array.writer();
+        let (mut cycle, start) = (Cycle::default(), Instant::now());
+        drop(self.last.take());
+        cycle.end = start.elapsed();
+        let start = Instant::now();
+        self.last = Some(self.array.snapshot()?);
+        cycle.begin = start.elapsed();
+        let start = Instant::now();
+        for item in &self.items {
+            writer.add(*item, 1)?;
+        }
+        cycle.updates = start.elapsed();
+        Ok(cycle)
+    }
+}

@@ -1,0 +1,121 @@
+//! Writers that never stop, and snapshots of their array: each shows one instant, also while it is read.
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use snapshot::{Mechanism, Options, SnapshotArray};
+
+const ITEMS: usize = 40_000;
+
+fn mechanisms() -> Vec<Mechanism> {
+    let runs = |mechanism: &Mechanism| {
+        SnapshotArray::<u8>::new(1, &Options::of(*mechanism)).and_then(|array| array.snapshot().map(drop)).is_ok()
+    };
+    Mechanism::ALL.into_iter().filter(runs).collect()
+}
+
+/// Steps through the items in an order that jumps from page to page.
+fn place(step: usize) -> usize {
+    step.wrapping_mul(7_919) % ITEMS
+}
+
+/// Each writer owns a half of the items and sets them in a fixed order to 1, then to 2 and so on. At one instant the items of a half are
+/// a number and, from some place of the order on, the number before.
+fn write_rounds(array: &SnapshotArray<i64>, half: usize, is_over: &AtomicBool) {
+    let mut writer = array.writer();
+    let mut round = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        round += 1;
+        for step in (0..ITEMS).filter(|step| place(*step) % 2 == half) {
+            writer.set(place(step), round).unwrap();
+        }
+    }
+}
+
+fn check_half(items: &[i64], half: usize) {
+    let order = (0..ITEMS).filter(|step| place(*step) % 2 == half).map(|step| items[place(step)]);
+    let values: Vec<i64> = order.collect();
+    assert!(values.is_sorted_by(|one, other| one >= other), "a later item is newer than an earlier one");
+    assert!(values[0] - values[values.len() - 1] <= 1, "{} and {}", values[0], values[values.len() - 1]);
+}
+
+#[test]
+fn a_snapshot_beside_writers_is_one_instant_and_does_not_change() {
+    for mechanism in mechanisms() {
+        let array = SnapshotArray::<i64>::new(ITEMS, &Options::of(mechanism)).unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|threads| {
+            for half in 0..2 {
+                let (array, is_over) = (&array, &is_over);
+                threads.spawn(move || write_rounds(array, half, is_over));
+            }
+            let mut kept = Vec::new();
+            for round in 0..24 {
+                let snapshot = array.snapshot().unwrap();
+                let items = snapshot.to_vec(..).unwrap();
+                check_half(&items, 0);
+                check_half(&items, 1);
+                kept.push((snapshot, items));
+                if kept.len() > 3 {
+                    let (snapshot, items) = kept.remove(round % kept.len());
+                    assert!(snapshot.to_vec(..).unwrap() == items, "a snapshot by {mechanism} has changed");
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+            for (snapshot, items) in kept {
+                assert!(snapshot.to_vec(..).unwrap() == items, "a snapshot by {mechanism} has changed");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_batch_is_in_a_snapshot_as_a_whole_or_not_at_all() {
+    for mechanism in mechanisms() {
+        let array = SnapshotArray::<i64>::new(ITEMS, &Options::of(mechanism)).unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|threads| {
+            for seed in 0..2usize {
+                let (array, is_over) = (&array, &is_over);
+                threads.spawn(move || {
+                    let mut writer = array.writer();
+                    let mut step = seed;
+                    while !is_over.load(Ordering::Relaxed) {
+                        step += 2;
+                        // A transfer: the sum of all items stays.
+                        writer.batch(|batch| {
+                            batch.add(place(step), -5).unwrap();
+                            batch.add(place(step + 1), 5).unwrap();
+                        });
+                    }
+                });
+            }
+            for _ in 0..40 {
+                assert_eq!(array.snapshot().unwrap().sum(..).unwrap(), 0, "{mechanism}");
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
+fn many_threads_take_and_read_snapshots_at_the_same_time() {
+    for mechanism in mechanisms() {
+        let array = SnapshotArray::<u32>::new(ITEMS, &Options::of(mechanism)).unwrap();
+        thread::scope(|threads| {
+            for part in 0..4usize {
+                let array = &array;
+                threads.spawn(move || {
+                    let mut writer = array.writer();
+                    for round in 1..=10 {
+                        (part..ITEMS).step_by(400).for_each(|index| writer.set(index, round).unwrap());
+                        let snapshot = array.snapshot().unwrap();
+                        (part..ITEMS).step_by(400).for_each(|index| writer.set(index, 0).unwrap());
+                        // Nobody else writes these items.
+                        let seen = snapshot.to_vec(..).unwrap();
+                        assert!((part..ITEMS).step_by(400).all(|index| seen[index] == round), "{mechanism}");
+                    }
+                });
+            }
+        });
+    }
+}
