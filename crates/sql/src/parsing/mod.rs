@@ -12,6 +12,8 @@ pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;
 pub(crate) mod table_options;
 pub(crate) mod time_limit;
+pub(crate) mod updatable;
+pub(crate) mod view_statement;
 
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::parser::Parser;
@@ -24,6 +26,7 @@ use copy_options::{CopyStatement, parse_copy};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
 use sequence_statement::{SequenceStatement, parse_sequence};
+use view_statement::{ViewStatement, parse_view};
 
 /// What a statement's text turned out to be.
 #[derive(Clone)]
@@ -51,6 +54,8 @@ pub(crate) enum OwnStatement {
     Copy(CopyStatement),
     /// What makes, changes or drops sequences.
     Sequence(SequenceStatement),
+    /// What makes, changes or drops views.
+    View(ViewStatement),
 }
 
 impl OwnStatement {
@@ -65,6 +70,9 @@ impl OwnStatement {
         if let Some(maintenance) = parse_maintenance(parser, source)? {
             return Ok(Some(OwnStatement::Maintenance(maintenance)));
         }
+        if let Some(view) = parse_view(parser, source)? {
+            return Ok(Some(OwnStatement::View(view)));
+        }
         Ok(parse_sequence(parser, source)?.map(OwnStatement::Sequence))
     }
 
@@ -72,7 +80,10 @@ impl OwnStatement {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             OwnStatement::Maintenance(_) => true,
-            OwnStatement::AlterDatabase(_) | OwnStatement::Copy(_) | OwnStatement::Sequence(_) => false,
+            OwnStatement::AlterDatabase(_)
+            | OwnStatement::Copy(_)
+            | OwnStatement::Sequence(_)
+            | OwnStatement::View(_) => false,
         }
     }
 }
