@@ -9,6 +9,7 @@
 //! fails with it; in between, the transaction stands where the watcher finds it.
 //!
 //! Imports all other rooms; no room imports it.
+pub(crate) mod cursors;
 pub(crate) mod implicit;
 pub(crate) mod prepared;
 pub(crate) mod prepared_statements;
@@ -16,7 +17,7 @@ pub(crate) mod preparing;
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{CloseCursor, Query, Statement};
+use datafusion::sql::sqlparser::ast::{Query, Statement};
 use engine::Value;
 
 use crate::error::{Result, SqlError};
@@ -24,9 +25,9 @@ use crate::interrupt;
 use crate::interrupt::cancel::Reason;
 use crate::names::tables::Tables;
 use crate::names::{self, headings};
-use crate::parsing::ParsedStatement;
 use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
+use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::planning::planner::Plan;
 use crate::point::Point;
 use crate::session::Session;
@@ -204,6 +205,7 @@ impl Session {
         self.begin_statement()?;
         match parsed {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
+            ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
             ParsedStatement::Own(own) => statements::run_own(self, own, source, input),
             ParsedStatement::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
             ParsedStatement::Statement(statement) => match *statement {
@@ -243,8 +245,7 @@ impl Session {
                 Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())
             }
             Statement::Discard { object_type } => Ok(self.discard(&object_type)?.into()),
-            // There are no cursors, and nothing is listened to.
-            Statement::Close { cursor: CloseCursor::All } => Ok(Command::new("CLOSE CURSOR ALL").into()),
+            // Nothing is listened to.
             Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
             Statement::ShowTables { .. } => {
                 let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
@@ -254,7 +255,7 @@ impl Session {
         }
     }
 
-    fn query(&mut self, mut query: Box<Query>, source: &Source) -> Result<Outcome> {
+    pub(super) fn query(&mut self, mut query: Box<Query>, source: &Source) -> Result<Outcome> {
         let names = headings::of(&query);
         set_config::apply(self, &mut query)?;
         let plan = self.plan(Statement::Query(query), source)?;

@@ -4,6 +4,7 @@
 pub(crate) mod alter_database;
 pub(crate) mod control;
 pub(crate) mod copy_options;
+pub(crate) mod cursor_statement;
 pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
 pub(crate) mod modes;
@@ -23,6 +24,7 @@ use crate::syntax::source::Source;
 use alter_database::{AlterDatabase, parse_alter_database};
 use control::Control;
 use copy_options::{CopyStatement, parse_copy};
+use cursor_statement::{CursorStatement, parse_cursor};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
 use sequence_statement::{SequenceStatement, parse_sequence};
@@ -56,6 +58,28 @@ pub(crate) enum OwnStatement {
     Sequence(SequenceStatement),
     /// What makes, changes or drops views.
     View(ViewStatement),
+    /// What declares, reads or closes cursors.
+    Cursor(CursorStatement),
+}
+
+impl ParsedStatement {
+    /// The query of a statement that takes parameters and is none of the library's.
+    pub(crate) fn query_mut(&mut self) -> Option<&mut Query> {
+        match self {
+            ParsedStatement::Locking(query, _)
+            | ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Declare { query, .. })) => Some(query),
+            _ => None,
+        }
+    }
+
+    /// That query, to look at.
+    pub(crate) fn query(&self) -> Option<&Query> {
+        match self {
+            ParsedStatement::Locking(query, _)
+            | ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Declare { query, .. })) => Some(query),
+            _ => None,
+        }
+    }
 }
 
 impl OwnStatement {
@@ -70,6 +94,9 @@ impl OwnStatement {
         if let Some(maintenance) = parse_maintenance(parser, source)? {
             return Ok(Some(OwnStatement::Maintenance(maintenance)));
         }
+        if let Some(cursor) = parse_cursor(parser, source)? {
+            return Ok(Some(OwnStatement::Cursor(cursor)));
+        }
         if let Some(view) = parse_view(parser, source)? {
             return Ok(Some(OwnStatement::View(view)));
         }
@@ -83,7 +110,8 @@ impl OwnStatement {
             OwnStatement::AlterDatabase(_)
             | OwnStatement::Copy(_)
             | OwnStatement::Sequence(_)
-            | OwnStatement::View(_) => false,
+            | OwnStatement::View(_)
+            | OwnStatement::Cursor(_) => false,
         }
     }
 }

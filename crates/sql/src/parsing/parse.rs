@@ -105,9 +105,12 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     interrupt::walking(|| {
         match &mut parsed {
             ParsedStatement::Statement(statement) => plain(statement.as_mut()),
-            ParsedStatement::Locking(query, _) => plain(query.as_mut()),
             ParsedStatement::Own(OwnStatement::View(ViewStatement::Create(new))) => plain(new.query.as_mut()),
-            _ => {}
+            other => {
+                if let Some(query) = other.query_mut() {
+                    plain(query);
+                }
+            }
         }
         Ok(())
     })?;
@@ -175,6 +178,9 @@ fn with_locks(parsed: ParsedStatement, locks: Vec<LockClause>) -> Result<ParsedS
             Statement::Query(query) => Ok(ParsedStatement::Locking(query, locks)),
             _ => Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position)),
         },
+        ParsedStatement::Own(OwnStatement::Cursor(_)) => {
+            Err(SqlError::unsupported(format!("{} of a cursor", first.strength)).at(first.position))
+        }
         _ => Err(SqlError::syntax("syntax error at or near \"for\"").at(first.position)),
     }
 }

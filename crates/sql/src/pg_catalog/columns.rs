@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 20] = [
+pub(super) const RELATIONS: [(&str, &str); 21] = [
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_am", "oid n amname t amhandler t amtype t"),
@@ -41,6 +41,7 @@ pub(super) const RELATIONS: [(&str, &str); 20] = [
          datfrozenxid n datminmxid n dattablespace n datcollate t datctype t daticulocale t daticurules t datcollversion t \
          datacl l",
     ),
+    ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
     ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
     (
         "pg_index",
@@ -86,7 +87,7 @@ pub(super) const RELATIONS: [(&str, &str); 20] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 42] = [
+pub(super) const EMPTY: [(&str, &str); 41] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -100,7 +101,6 @@ pub(super) const EMPTY: [(&str, &str); 42] = [
         "pg_conversion",
         "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
     ),
-    ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
     ("pg_description", "objoid n classoid n objsubid n description t"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),

@@ -19,7 +19,7 @@ use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
-use crate::state::view::View;
+use crate::state::view::{CursorFacts, View};
 use crate::values::pg_types::{self, TYPES};
 
 /// A value of a row.
@@ -53,12 +53,13 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
     let is_information = name.starts_with(INFORMATION_PREFIX);
     let schema = columns::schema(columns);
     let (made, tables, settings) = (schema.clone(), view.tables.clone(), view.settings.clone());
-    let db = view.db.clone();
+    let (db, cursors) = (view.db.clone(), view.cursors.clone());
     let rows = move || -> Result<Vec<Row>> {
         let objects = || Objects::of(&tables);
         Ok(match is_information {
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
+            false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false => rows(known, objects, &settings),
         })
     };
@@ -145,6 +146,13 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_views" => objects().views.iter().map(view_row).collect(),
         _ => Vec::new(),
     }
+}
+
+fn cursor(cursor: &CursorFacts) -> Row {
+    let is_holdable = ("is_holdable", Truth(cursor.is_holdable));
+    let mut row = vec![("name", text(&cursor.name)), ("statement", text(&cursor.statement)), is_holdable];
+    row.extend([("is_binary", Truth(false)), ("is_scrollable", Truth(cursor.is_scrollable))]);
+    row
 }
 
 fn view_row(view: &ViewObject) -> Row {

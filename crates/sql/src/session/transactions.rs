@@ -145,7 +145,8 @@ impl Session {
             Control::RollbackTo(name) => {
                 let block = self.block.as_mut().ok_or_else(|| outside("25P01", "ROLLBACK TO SAVEPOINT"))?;
                 let settings = block.rollback_to(&name)?;
-                let locks_kept = block.locks_kept();
+                let (locks_kept, savepoints) = (block.locks_kept(), block.savepoints());
+                self.cursors.back_to(savepoints);
                 self.settings.restore(settings);
                 self.activity.advisory.back_to(locks_kept);
                 Ok(Command::new("ROLLBACK"))
@@ -186,6 +187,8 @@ impl Session {
             Control::Release(name) => {
                 let block = self.block.as_mut().ok_or_else(|| outside("25P01", "RELEASE SAVEPOINT"))?;
                 block.release(&name)?;
+                let savepoints = block.savepoints();
+                self.cursors.released(savepoints);
                 Ok(Command::new("RELEASE"))
             }
             Control::SetSession(modes) => {
@@ -258,6 +261,12 @@ impl Session {
 
     /// `COMMIT`; of a block that failed it is a rollback.
     fn commit(&mut self, chain: bool) -> Result<Command> {
+        if self.block.as_ref().is_some_and(|block| !block.is_failing())
+            && let Err(error) = self.cursors.hold(&self.token)
+        {
+            self.leave_block();
+            return Err(error);
+        }
         let Some(mut block) = self.block.take() else {
             return if chain { Err(outside("25P01", "COMMIT AND CHAIN")) } else { Ok(no_block("COMMIT")) };
         };
@@ -269,6 +278,7 @@ impl Session {
             transaction.commit().map(drop)
         });
         self.activity.end_block();
+        self.cursors.end_transaction(!has_failed && committed.is_ok());
         match has_failed || committed.is_err() {
             true => self.settings.restore(block.into_settings()),
             false => self.settings.end_local(),
@@ -297,6 +307,7 @@ impl Session {
         let mut block = self.block.take()?;
         let modes = block.modes();
         drop(block.end());
+        self.cursors.end_transaction(false);
         self.activity.end_block();
         self.settings.restore(block.into_settings());
         Some(modes)

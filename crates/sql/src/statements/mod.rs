@@ -60,6 +60,7 @@ pub(crate) fn run_own(
             Ok(vacuum::answer(&asked, &session.tables, session.block.is_some())?.into())
         }
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
+        OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
     }
 }
