@@ -20,9 +20,7 @@ impl Session {
                     return Err(SqlError::new("25P01", message));
                 }
                 self.cursors.check_free(&name)?;
-                let Outcome::Rows(rows) = self.query(query, source)? else {
-                    return Err(SqlError::new("XX000", "a query without rows"));
-                };
+                let rows = self.rows_of(query, source)?;
                 let savepoints = self.block.as_ref().map_or(0, Block::savepoints);
                 let mut cursor = Cursor::new(source.text, rows, (is_scrollable, is_holdable), savepoints);
                 if self.block.is_none() {
@@ -54,6 +52,9 @@ impl Session {
     fn go(&mut self, name: &str, direction: Direction) -> Result<(SchemaRef, Vec<RecordBatch>)> {
         let token = self.token.clone();
         let cursor = self.cursors.get(name)?;
+        if cursor.has_failed() {
+            return Err(SqlError::new("55000", format!("portal \"{name}\" cannot be run")));
+        }
         Ok((cursor.schema(), cursor.go(direction, &token)?))
     }
 

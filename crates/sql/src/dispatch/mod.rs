@@ -28,12 +28,11 @@ use crate::names::{self, headings};
 use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
-use crate::planning::planner::Plan;
 use crate::point::Point;
 use crate::session::Session;
 use crate::session::block::Block;
 use crate::session::prepared::PreparedStatement;
-use crate::state::outcome::{Command, Outcome, texts};
+use crate::state::outcome::{Command, Outcome, Rows, texts};
 use crate::state::past::wall_time;
 use crate::state::settings::Limit;
 use crate::statements::copy::input::{CopyInput, NoInput};
@@ -255,24 +254,21 @@ impl Session {
         }
     }
 
-    pub(super) fn query(&mut self, mut query: Box<Query>, source: &Source) -> Result<Outcome> {
-        let names = headings::of(&query);
-        set_config::apply(self, &mut query)?;
-        let plan = self.plan(Statement::Query(query), source)?;
-        let schema = headings::apply(&plan.schema(), &names);
-        let outcome = self.start(plan)?;
-        Ok(match outcome {
-            Outcome::Rows(rows) => Outcome::Rows(rows.renamed(schema)),
-            done => done,
-        })
-    }
-
-    fn start(&mut self, plan: Plan) -> Result<Outcome> {
-        let rows = plan.start()?;
+    fn query(&mut self, query: Box<Query>, source: &Source) -> Result<Outcome> {
+        let rows = self.rows_of(query, source)?;
         if let Some(block) = &mut self.block {
             block.watch(&rows.link());
         }
         Ok(Outcome::Rows(rows))
+    }
+
+    /// Starts a query, whose rows the block does not look after.
+    fn rows_of(&mut self, mut query: Box<Query>, source: &Source) -> Result<Rows> {
+        let names = headings::of(&query);
+        set_config::apply(self, &mut query)?;
+        let plan = self.plan(Statement::Query(query), source)?;
+        let schema = headings::apply(&plan.schema(), &names);
+        Ok(plan.start()?.renamed(schema))
     }
 }
 

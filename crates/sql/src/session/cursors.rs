@@ -43,6 +43,7 @@ pub(crate) struct Cursor {
     /// How many rows were read.
     read: usize,
     has_ended: bool,
+    has_failed: bool,
     position: usize,
 }
 
@@ -142,12 +143,18 @@ impl Cursor {
             dropped: 0,
             read: 0,
             has_ended: false,
+            has_failed: false,
             position: 0,
         }
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
         self.schema.clone()
+    }
+
+    /// Whether its query has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Goes on for good without the transaction that it was declared in.
@@ -225,10 +232,14 @@ impl Cursor {
     /// Reads the query until so many rows are known, or all.
     fn read_to(&mut self, rows: usize) -> Result<()> {
         while self.read < rows && !self.has_ended {
-            match self.rows.next().transpose()? {
-                Some(batch) => {
+            match self.rows.next() {
+                Some(Ok(batch)) => {
                     self.read += batch.num_rows();
                     self.batches.push_back(batch);
+                }
+                Some(Err(error)) => {
+                    self.has_failed = true;
+                    return Err(error);
                 }
                 None => self.has_ended = true,
             }

@@ -12,7 +12,7 @@ use crate::semantics::naming::columns::label;
 use crate::state::outcome::Command;
 use crate::statements::view_text::{each_table, without_column};
 use crate::statements::view_users::{Dropped, change_users, release_of, users};
-use crate::syntax::identifiers::{fold, last_part};
+use crate::syntax::identifiers::{fold, last_part, quoted};
 use crate::syntax::walk::Walk;
 
 /// The names of the views that read a column of a table, as far as the text of their queries tells.
@@ -36,7 +36,7 @@ pub(crate) fn release(
     command: Command,
 ) -> Result<Command> {
     let direct = users_of_column(transaction, table, column)?;
-    let shown = format!("{} of table {}", table.schema().columns()[column].name, table.name());
+    let shown = format!("{} of table {}", table.schema().columns()[column].name, quoted(table.name()));
     release_of(transaction, &Dropped { kind: "column", names: &[shown], cascade }, &direct, command)
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn check_retyped(transaction: &Transaction, table: &Table, column: us
         Some(view) => {
             let name = &table.schema().columns()[column].name;
             let error = SqlError::new("0A000", "cannot alter type of a column used by a view or rule");
-            Err(error.detail(format!("rule _RETURN on view {view} depends on column \"{name}\"")))
+            Err(error.detail(format!("rule _RETURN on view {} depends on column \"{name}\"", quoted(view))))
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::parsing::parse::{Places, parse_query};
 use crate::state::outcome::Command;
 use crate::statements::view_text::{reads, with_columns_named, with_table_renamed};
+use crate::syntax::identifiers::quoted;
 
 /// What is dropped.
 pub(crate) struct Dropped<'a> {
@@ -17,6 +18,17 @@ pub(crate) struct Dropped<'a> {
     pub(crate) names: &'a [String],
     /// Whether what depends on it is dropped as well.
     pub(crate) cascade: bool,
+}
+
+impl Dropped<'_> {
+    /// What is dropped, as PostgreSQL writes it.
+    fn shown(&self, name: &str) -> String {
+        match self.kind {
+            // It names its table, too.
+            "column" => format!("column {name}"),
+            kind => format!("{kind} {}", quoted(name)),
+        }
+    }
 }
 
 /// A view, and what it reads.
@@ -62,7 +74,7 @@ pub(crate) fn release_of(
     command: Command,
 ) -> Result<Command> {
     let (users, mut found) = (users(transaction)?, Vec::new());
-    let (mut seen, on) = (direct.to_vec(), format!("{} {}", dropped.kind, dropped.names.join(", ")));
+    let (mut seen, on) = (direct.to_vec(), dropped.shown(&dropped.names.join(", ")));
     for user in users.iter().rev().filter(|user| direct.contains(&user.name)) {
         add_users(&users, ("view", &user.name), &mut seen, &mut found);
         found.push(Dependent { name: user.name.clone(), on: on.clone() });
@@ -78,16 +90,16 @@ fn refuse_or_tell(dropped: &Dropped<'_>, dependents: &[Dependent], command: Comm
     let Some(first) = dependents.first() else { return Ok(command) };
     if !dropped.cascade {
         let message = match dropped.names {
-            [name] => format!("cannot drop {} {name} because other objects depend on it", dropped.kind),
+            [name] => format!("cannot drop {} because other objects depend on it", dropped.shown(name)),
             _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
         };
-        let of = |dependent: &Dependent| format!("view {} depends on {}", dependent.name, dependent.on);
+        let of = |dependent: &Dependent| format!("view {} depends on {}", quoted(&dependent.name), dependent.on);
         let lines: Vec<String> = dependents.iter().map(of).collect();
         let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
         return Err(SqlError::new("2BP01", message).detail(lines.join("\n")).hint(hint));
     }
     let notice = match dependents.len() {
-        1 => format!("drop cascades to view {}", first.name),
+        1 => format!("drop cascades to view {}", quoted(&first.name)),
         many => format!("drop cascades to {many} other objects"),
     };
     Ok(command.with_notice(notice))
@@ -111,7 +123,7 @@ fn add_users(users: &[User], (kind, name): (&str, &str), seen: &mut Vec<String>,
         if !seen.contains(&user.name) {
             seen.push(user.name.clone());
             add_users(users, ("view", &user.name), seen, found);
-            found.push(Dependent { name: user.name.clone(), on: format!("{kind} {name}") });
+            found.push(Dependent { name: user.name.clone(), on: format!("{kind} {}", quoted(name)) });
         }
     }
 }
