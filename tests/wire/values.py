@@ -217,5 +217,46 @@ class Errors(unittest.TestCase):
             self.assertEqual(connection.execute("SELECT 1").fetchone(), (1,))
 
 
+class Cursors(unittest.TestCase):
+    """Cursors of SQL as psycopg declares and reads them."""
+
+    def test_server_side_cursors_are_read_bit_by_bit_in_both_formats(self):
+        with psycopg.connect() as connection:
+            for binary in (False, True):
+                with connection.cursor(name="my rows", binary=binary) as cursor:
+                    cursor.itersize = 300
+                    cursor.execute("SELECT i, 'x' || i AS t FROM generate_series(1, %s) AS i ORDER BY i", (1000,))
+                    self.assertEqual([(column.name, column.type_code) for column in cursor.description], [("i", 23), ("t", 25)])
+                    self.assertEqual((cursor.fetchone(), cursor.fetchmany(2)), ((1, "x1"), [(2, "x2"), (3, "x3")]))
+                    self.assertEqual(sum(row[0] for row in cursor), 500_500 - 6)
+
+    def test_server_side_cursors_scroll_and_outlive_their_transaction(self):
+        with psycopg.connect() as connection:
+            with connection.cursor(name="scrolled", scrollable=True) as cursor:
+                cursor.execute("SELECT * FROM generate_series(1, 100) AS i ORDER BY i")
+                cursor.scroll(10)
+                self.assertEqual(cursor.fetchone(), (11,))
+                cursor.scroll(-5)
+                self.assertEqual(cursor.fetchone(), (7,))
+                cursor.scroll(98, mode="absolute")
+                self.assertEqual(cursor.fetchall(), [(99,), (100,)])
+            held = connection.cursor(name="held", withhold=True)
+            held.execute("SELECT * FROM generate_series(1, 5) AS i ORDER BY i")
+            self.assertEqual(held.fetchmany(2), [(1,), (2,)])
+            connection.commit()
+            self.assertEqual(held.fetchall(), [(3,), (4,), (5,)])
+            held.close()
+
+    def test_a_cursor_stops_when_its_fetch_is_to_stop(self):
+        with psycopg.connect() as connection:
+            connection.execute("SET statement_timeout = 200")
+            connection.execute("DECLARE heavy CURSOR FOR SELECT count(*) FROM generate_series(1, 100000) AS a(i), "
+                               "generate_series(1, 100000) AS b(i) WHERE a.i + b.i < 0")
+            with self.assertRaises(psycopg.errors.QueryCanceled):
+                connection.execute("FETCH heavy")
+            connection.rollback()
+            self.assertEqual(connection.execute("SELECT 1").fetchone(), (1,))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -42,6 +42,9 @@ pub enum Error {
     /// A write to a sequence that is no number taken from it.
     #[error("cannot change sequence \"{0}\"")]
     SequenceWritten(String),
+    /// A write to a view.
+    #[error("cannot change view \"{0}\"")]
+    ViewWritten(String),
     /// The options of a sequence contradict each other.
     #[error("{0}")]
     BadSequence(String),
@@ -230,6 +233,7 @@ impl Error {
             Error::TableExists(_) => "42P07",
             Error::WrongKind { .. } | Error::SequenceWritten(_) => "42809",
             Error::BadSequence(_) => "22023",
+            Error::ViewWritten(_) | Error::NoExpressions { .. } => "55000",
             Error::SequenceEnd { .. } => "2200H",
             Error::SequenceBounds { .. } => "22003",
             Error::NoSuchColumn { .. } => "42703",
@@ -244,7 +248,6 @@ impl Error {
             Error::IndexWithoutRoom { source: AddressSpaceError::Refused { .. }, .. } => "53200",
             Error::IndexWithoutRoom { source: AddressSpaceError::UsedUp { .. }, .. } => "54000",
             Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
-            Error::NoExpressions { .. } => "55000",
             Error::Expression(error) => error.sqlstate,
             Error::NullInColumn { .. } => "23502",
             Error::RangesTooSmall { .. } => "22023",

@@ -90,6 +90,7 @@ pub use terms::isolation::{
 pub use terms::sequence_options::SequenceOptions;
 pub use terms::settings::{LayoutSetting, Retention, TableSettings};
 pub use terms::texts::TextDictionaries;
+pub use terms::view_definition::ViewDefinition;
 pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    Column, DataType, Database, Error, OpenOptions, Retention, Schema, Transaction, TransactionOptions, Value,
+    Column, DataType, Database, Error, IndexDefinition, OpenOptions, Retention, Schema, Transaction,
+    TransactionOptions, Value, ViewDefinition,
 };
 use testkit::FaultyDevice;
 
-/// By name, the rows of a table and the seconds for which it keeps its past.
+/// By name, the rows of a table and the seconds for which it keeps its past, or of a view how many columns it has.
 type Contents = BTreeMap<String, (u64, u64)>;
 
 fn open(device: &FaultyDevice) -> Result<Database, Error> {
@@ -34,13 +35,38 @@ fn contents(db: &Database) -> Contents {
         let Retention::For(kept) = table.settings().retention else { return (name, (rows, 0)) };
         (name, (rows, kept.as_secs()))
     };
-    db.table_names().into_iter().map(look).collect()
+    let views = db.begin().unwrap().views_now().into_iter();
+    let views = views.map(|(name, view)| (name, (0, view.schema().columns().len() as u64)));
+    db.table_names().into_iter().map(look).chain(views).collect()
+}
+
+/// Puts a table of another column in the place of one that is there, with the rows of that, and an index of the new column.
+fn widen(transaction: &mut Transaction, name: &str) -> Result<(), Error> {
+    transaction.lock_table(name)?;
+    let old = transaction.table(name)?;
+    let rows = (0..9).map(|id| transaction.get(&old, &[Value::from(id as i64)]));
+    let rows: Vec<Vec<Value>> = rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let mut columns = schema().columns().to_vec();
+    columns.push(Column::new("more", DataType::BigInt));
+    let settings = transaction.settings(&old);
+    let new = transaction.replace_table(name, Schema::new(columns, &["id"]).unwrap(), settings)?;
+    for row in rows {
+        let row: Vec<Value> = row.into_iter().chain([Value::from(7i64)]).collect();
+        transaction.insert(&new, &row)?;
+    }
+    transaction.create_index(name, IndexDefinition::new("more", &[2])).map(drop)
+}
+
+fn view_of(columns: &[&str]) -> (Schema, ViewDefinition) {
+    let columns = columns.iter().map(|name| Column::new(*name, DataType::BigInt)).collect();
+    let definition = ViewDefinition { query: "SELECT id FROM last".into(), ..ViewDefinition::default() };
+    (Schema::new(columns, &[]).unwrap(), definition)
 }
 
 type Work = fn(&mut Transaction) -> Result<(), Error>;
 
 /// The transactions, one after the other.
-const WORK: [Work; 8] = [
+const WORK: [Work; 10] = [
     |transaction| {
         transaction.create_table("a", schema())?;
         fill(transaction, "a", 3, "x")?;
@@ -97,6 +123,17 @@ const WORK: [Work; 8] = [
         transaction.delete(&table, &[Value::from(1i64)])?;
         transaction.set_retention("last", Retention::For(std::time::Duration::from_secs(9)))
     },
+    |transaction| {
+        let (columns, query) = view_of(&["id"]);
+        transaction.create_view("v", columns, query)?;
+        widen(transaction, "last")
+    },
+    |transaction| {
+        let (columns, query) = view_of(&["id", "more"]);
+        transaction.replace_view("v", columns, query)?;
+        let table = transaction.table_to_write("last")?;
+        transaction.insert(&table, &[Value::from(50i64), Value::from("new"), Value::from(8i64)]).map(drop)
+    },
 ];
 
 /// Does all of it; returns what was there after each commit that was acknowledged.
@@ -126,8 +163,12 @@ fn a_transaction_with_changes_of_the_catalog_survives_power_loss_whole_or_not_at
     done.unwrap();
     let named = |state: &Contents| state.keys().cloned().collect::<Vec<_>>().join(" ");
     let names: Vec<String> = states.iter().map(named).collect();
-    assert_eq!(names, ["", "a b", "a b", "a b c", "a b c d", "a b c long", "a b", "b last", "b last"]);
-    assert_eq!(states.last().unwrap()["last"], (3, 9));
+    assert_eq!(
+        names,
+        ["", "a b", "a b", "a b c", "a b c d", "a b c long", "a b", "b last", "b last", "b last v", "b last v"]
+    );
+    assert_eq!((states[8]["last"], states[9]["last"], states[9]["v"]), ((3, 9), (3, 9), (0, 1)));
+    assert_eq!((states[10]["last"], states[10]["v"]), ((4, 9), (0, 2)));
     let mut unacknowledged = 0;
     for step in 1..=rehearsal.steps() {
         let device = FaultyDevice::new(0);

@@ -63,7 +63,7 @@ pub use engine::{
     IndexRange, Isolation, LayoutSetting, LockStrength, LockWait, OpenOptions, PointAccess, PointAction,
     PointStatement, ReadView, RecordVersion, RecoveryTarget, Result, Retention, Rid, RowChange, ScanOptions, Schema,
     Sequence, SequenceOptions, Snapshot, Table, TableScan, TableSettings, Timestamp, Transaction, TransactionOptions,
-    Value,
+    Value, ViewDefinition,
 };
 pub use server;
 pub use sql::{

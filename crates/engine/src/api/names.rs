@@ -13,7 +13,7 @@ use crate::table::Table;
 use crate::table::read_view::Sight;
 
 impl Database {
-    /// The table or sequence that a name means in a snapshot, which is held.
+    /// The table, sequence or view that a name means in a snapshot, which is held.
     ///
     /// # Errors
     /// [`Error::NoSuchTable`](crate::Error::NoSuchTable) if there is none;
@@ -34,6 +34,11 @@ impl Database {
     /// The names of the tables that a snapshot sees, sorted.
     pub fn table_names_seen(&self, seen: Snapshot) -> Vec<String> {
         self.names_seen(seen, TableData::is_plain)
+    }
+
+    /// The names of the views that a snapshot sees, sorted.
+    pub fn view_names_seen(&self, seen: Snapshot) -> Vec<String> {
+        self.names_seen(seen, TableData::is_view)
     }
 
     /// The names of the sequences that a snapshot sees, sorted.

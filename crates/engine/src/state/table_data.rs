@@ -21,6 +21,7 @@ use crate::terms::settings::{Retention, TableSettings};
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
 use crate::terms::table_name::{TableId, TableName, is_hidden};
+use crate::terms::view_definition::ViewDefinition;
 
 /// The state that all handles of a table share.
 pub(crate) struct TableData {
@@ -39,6 +40,8 @@ pub(crate) struct TableData {
     pub(crate) share_locks: ShareLocks,
     /// The numbers of a sequence.
     pub(crate) numbers: Option<Numbers>,
+    /// The query of a view.
+    pub(crate) view: Option<ViewDefinition>,
     settings: RwLock<TableSettings>,
     /// How many times they were changed.
     settings_changes: AtomicU64,
@@ -65,7 +68,7 @@ pub struct ScanOptions {
 impl TableData {
     /// Whether it is a table that was made as one.
     pub(crate) fn is_plain(&self) -> bool {
-        !self.is_sequence() && !self.is_hidden()
+        self.takes_rows() && !self.is_hidden()
     }
 
     /// Whether it serves the database itself.
@@ -83,6 +86,10 @@ impl TableData {
     ) -> Result<TableData> {
         let primary_key = PrimaryKey::new(name, &schema)?;
         debug_assert!(id > 0, "no table has the number 0, which stands for a name");
+        debug_assert!(
+            settings.view.is_none() || (settings.sequence.is_none() && primary_key.is_none()),
+            "the view \"{name}\" is something else as well"
+        );
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
         Ok(TableData {
             id,
@@ -96,6 +103,7 @@ impl TableData {
             outdated_when_swept: AtomicU64::new(0),
             share_locks: ShareLocks::default(),
             numbers: settings.sequence.map(|_| Numbers::default()),
+            view: settings.view.clone(),
             settings: RwLock::new(settings),
             settings_changes: AtomicU64::new(0),
             has_changed_keys: AtomicBool::new(false),
@@ -118,9 +126,21 @@ impl TableData {
         self.numbers.is_some()
     }
 
-    /// Refuses sequences: their row only takes numbers.
-    pub(crate) fn check_is_no_sequence(&self) -> Result<()> {
-        if self.is_sequence() { Err(Error::SequenceWritten(self.name.to_string())) } else { Ok(()) }
+    pub(crate) fn is_view(&self) -> bool {
+        self.view.is_some()
+    }
+
+    fn takes_rows(&self) -> bool {
+        !self.is_sequence() && !self.is_view()
+    }
+
+    /// Refuses sequences, whose row only takes numbers, and views.
+    pub(crate) fn check_takes_rows(&self) -> Result<()> {
+        match self.takes_rows() {
+            true => Ok(()),
+            false if self.is_view() => Err(Error::ViewWritten(self.name.to_string())),
+            false => Err(Error::SequenceWritten(self.name.to_string())),
+        }
     }
 
     pub(crate) fn settings(&self) -> TableSettings {
@@ -139,8 +159,9 @@ impl TableData {
     pub(crate) fn set_settings(&self, settings: TableSettings) {
         let mut known = self.settings.write();
         debug_assert_eq!(
-            known.sequence, settings.sequence,
-            "a table stays a table, a sequence the sequence that it is"
+            (known.sequence, &known.view),
+            (settings.sequence, &settings.view),
+            "a table stays a table, a sequence the sequence and a view the view that it is"
         );
         *known = settings;
         self.settings_changes.fetch_add(1, Ordering::Release);

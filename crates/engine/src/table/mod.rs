@@ -34,6 +34,7 @@ use crate::keys::data::Index;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_view::{ReadView, Sight};
 use crate::terms::settings::TableSettings;
+use crate::terms::view_definition::ViewDefinition;
 
 /// A handle to one table; cheap to clone.
 #[derive(Clone)]
@@ -80,6 +81,11 @@ impl Table {
     /// The settings of the table.
     pub fn settings(&self) -> TableSettings {
         self.data.settings()
+    }
+
+    /// The query of the table, if it is a view.
+    pub fn view(&self) -> Option<&ViewDefinition> {
+        self.data.view.as_ref()
     }
 
     /// How many times the settings were changed since the table was opened or made: for a caller that keeps what it has made of

@@ -13,4 +13,5 @@ pub(crate) mod share_locks;
 pub(crate) mod table_lock;
 pub(crate) mod table_name;
 pub(crate) mod texts;
+pub(crate) mod view_definition;
 pub(crate) mod wall_clock;

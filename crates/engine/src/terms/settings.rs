@@ -7,10 +7,11 @@ use types::Timestamp;
 
 use crate::terms::column_default::ColumnDefault;
 use crate::terms::sequence_options::SequenceOptions;
+use crate::terms::view_definition::ViewDefinition;
 use crate::terms::wall_clock::{WallClock, wall_time};
 
-/// Records in a range of a sequence, which has one.
-const SEQUENCE_RANGE_RECORDS: usize = 16;
+/// Records in a range of a sequence, which has one, and of a view, which has none.
+const SMALL_RANGE_RECORDS: usize = 16;
 
 /// How long versions that are no longer the newest are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -56,6 +57,9 @@ pub struct TableSettings {
     /// what fills columns that a statement gives no value for, in the order of the columns
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<ColumnDefault>,
+    /// makes the table a view; only [`Transaction::create_view`](crate::Transaction::create_view) heeds it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<ViewDefinition>,
 }
 
 /// How values lie in memory.
@@ -72,9 +76,9 @@ pub enum LayoutSetting {
 impl TableSettings {
     /// The storage's options for these settings, where they differ from the database's.
     pub(crate) fn options(&self, defaults: TableOptions) -> TableOptions {
-        let defaults = match self.sequence {
-            Some(_) => TableOptions::with_range(SEQUENCE_RANGE_RECORDS),
-            None => defaults,
+        let defaults = match self.sequence.is_some() || self.view.is_some() {
+            true => TableOptions::with_range(SMALL_RANGE_RECORDS),
+            false => defaults,
         };
         let range_records = defaults.range_records;
         debug_assert!(range_records.is_power_of_two(), "ranges of {range_records} records");

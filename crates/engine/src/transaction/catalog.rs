@@ -78,7 +78,7 @@ impl Transaction {
         self.check_read_write()?;
         loop {
             let table = self.table(name)?;
-            table.data.check_is_no_sequence()?;
+            table.data.check_takes_rows()?;
             match self.enter(&table.data) {
                 Ok(()) if Arc::ptr_eq(&self.table(name)?.data, &table.data) => return Ok(table),
                 Err(Error::NoSuchTable(_)) | Ok(()) => {}
@@ -122,7 +122,7 @@ impl Transaction {
     /// - [`Error::BadSchema`] if the columns make no table; [`Error::OutOfMemory`] at the memory limit.
     /// - [`Error::ReadOnlyTransaction`]; [`Error::Log`]; those of a wait.
     pub fn create_table_with(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
-        let settings = TableSettings { sequence: None, ..settings };
+        let settings = TableSettings { sequence: None, view: None, ..settings };
         self.change_catalog(|transaction| {
             transaction.claim_free(name)?;
             let data = transaction.make(name, schema, settings)?;
@@ -134,7 +134,7 @@ impl Transaction {
     /// them.
     ///
     /// # Errors
-    /// - [`Error::NoSuchTable`] if the transaction sees no such table; [`Error::WrongKind`] if it is a sequence.
+    /// - [`Error::NoSuchTable`] if the transaction sees no such table; [`Error::WrongKind`] if it is a sequence or a view.
     /// - [`Error::TableChanged`] if others have changed the meaning of the name since the transaction's snapshot.
     /// - [`Error::ReadOnlyTransaction`]; [`Error::Log`] if the redo cannot be passed on; those of a wait.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
@@ -163,6 +163,28 @@ impl Transaction {
             let new = transaction.make(name, schema, settings)?;
             transaction.copy_indexes(&old, &new)?;
             transaction.remove(old)
+        })
+    }
+
+    /// Puts an empty table of other columns in the place of one that is there, without its indexes. What the old one has can be
+    /// read through its handles; of it the rest is as with [`Transaction::drop_table`].
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table); [`Error::BadSchema`] if the columns make no table; [`Error::OutOfMemory`] at the
+    /// memory limit.
+    pub fn replace_table(&mut self, name: &str, schema: Schema, settings: TableSettings) -> Result<Table> {
+        let settings = TableSettings { sequence: None, view: None, ..settings };
+        debug_assert!(
+            settings.defaults.iter().all(|default| default.column < schema.columns().len()),
+            "a default of no column of \"{name}\""
+        );
+        self.change_catalog(|transaction| {
+            let old = transaction.claim_plain(name)?;
+            transaction.lock_whole(&old)?;
+            let new = transaction.make(name, schema, settings)?;
+            debug_assert!(new.indexes.all().is_empty(), "indexes of columns that \"{name}\" may not have");
+            transaction.remove(old)?;
+            Ok(transaction.table_of(new))
         })
     }
 
@@ -246,16 +268,16 @@ impl Transaction {
         }
     }
 
-    /// Claims the name of a table that is no sequence.
+    /// Claims the name of a table that is no sequence and no view.
     pub(super) fn claim_plain(&mut self, name: &str) -> Result<Arc<TableData>> {
         let data = self.claim_table(name)?;
-        match data.is_sequence() {
+        match data.is_sequence() || data.is_view() {
             true => Err(Error::WrongKind { name: name.into(), expected: "table" }),
             false => Ok(data),
         }
     }
 
-    /// Claims the name of a table or sequence.
+    /// Claims the name of a table, sequence or view.
     pub(super) fn claim_table(&mut self, name: &str) -> Result<Arc<TableData>> {
         self.claim(name)?;
         let Meanings { now, seen } = self.meanings(name);

@@ -72,6 +72,7 @@ mod sequences;
 mod stamp;
 mod tables;
 mod undo;
+mod views;
 mod write;
 
 pub use locks::Interrupter;
@@ -91,10 +92,11 @@ use seen::SeenCommits;
 /// - **Of a wait** for another transaction: [`Error::Deadlock`] if transactions wait for each other in a circle and this one
 ///   is to break it, [`Error::LockTimeout`] if it took too long ([`set_lock_timeout`](Self::set_lock_timeout)),
 ///   [`Error::Interrupted`] if another thread ended it ([`Interrupter`]).
-/// - **Of a write**: [`Error::ReadOnlyTransaction`]; [`Error::SequenceWritten`] if the table is a sequence;
-///   [`Error::NoSuchTable`] if it was dropped or is another database's, [`Error::TableChanged`] if it was dropped after the
-///   transaction's snapshot; [`Error::OutOfMemory`] at the memory limit; [`Error::TooManyCommands`] if views stayed open
-///   over too many writes; [`Error::Log`] if the redo of a large transaction cannot be passed to the log; those of a read.
+/// - **Of a write**: [`Error::ReadOnlyTransaction`]; [`Error::SequenceWritten`] if the table is a sequence,
+///   [`Error::ViewWritten`] if it is a view; [`Error::NoSuchTable`] if it was dropped or is another database's,
+///   [`Error::TableChanged`] if it was dropped after the transaction's snapshot; [`Error::OutOfMemory`] at the
+///   memory limit; [`Error::TooManyCommands`] if views stayed open over too many writes; [`Error::Log`] if the redo
+///   of a large transaction cannot be passed to the log; those of a read.
 /// - **Of a read**: [`Error::NoSuchTable`] if the table is another database's; [`Error::Page`] if an evicted page cannot be
 ///   read back.
 pub struct Transaction {
@@ -279,6 +281,20 @@ impl Transaction {
         self.saw_up_to(view.at());
         let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
         Ok(view.within(snapshot, open, self.reads.clone()))
+    }
+
+    /// What a change of a whole table reads that nobody else can write to: everything committed so far, whatever the isolation
+    /// level, with what the transaction has written so far.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTransactions`] if as many transactions run, or views are held, as there may be.
+    pub fn latest_view(&self) -> Result<ReadView> {
+        let (open, before) = (self.open.get_or_init(Arc::default).clone(), Command(self.command.0 + 1));
+        let view = ReadView::now(self.anchor.clone())?;
+        debug_assert!(view.at() >= self.at, "invariant 4: a later view sees less, {:?} after {:?}", view.at(), self.at);
+        self.saw_up_to(view.at());
+        let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
+        Ok(view.within(snapshot, open, None))
     }
 
     /// What a read at this moment sees.

@@ -31,7 +31,7 @@ impl Transaction {
     pub(super) fn begin_to_write(&mut self, table: &Table) -> Result<()> {
         self.check_readable(table)?;
         self.check_read_write()?;
-        table.data.check_is_no_sequence()?;
+        table.data.check_takes_rows()?;
         self.enter(&table.data)
     }
 

@@ -64,7 +64,15 @@ impl Connection<'_> {
     /// Describes what a portal gives. A query that is about to run anyway is started for it, so that it is planned once; what
     /// changes rows waits until it is told to run.
     fn describe_portal(&mut self, name: &str) -> Answer {
-        let mut portal = self.portals.take(name)?;
+        let mut portal = match self.portals.take(name) {
+            Ok(portal) => portal,
+            Err(error) => {
+                // It may be a cursor of SQL, whose columns psycopg asks for in this way.
+                let columns = self.session.cursor_columns(name).map_err(|_| error)?;
+                self.output.row_description(&rows::describe(&columns, &[])?);
+                return Ok(());
+            }
+        };
         let is_query = portal.prepared.gives_rows() && !portal.prepared.changes_rows();
         if is_query && matches!(portal.state, PortalState::New) && self.may_start_early() {
             self.start(&mut portal)?;

@@ -9,6 +9,7 @@
 //! fails with it; in between, the transaction stands where the watcher finds it.
 //!
 //! Imports all other rooms; no room imports it.
+pub(crate) mod cursors;
 pub(crate) mod implicit;
 pub(crate) mod prepared;
 pub(crate) mod prepared_statements;
@@ -16,7 +17,7 @@ pub(crate) mod preparing;
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{CloseCursor, Query, Statement};
+use datafusion::sql::sqlparser::ast::{Query, Statement};
 use engine::Value;
 
 use crate::error::{Result, SqlError};
@@ -24,15 +25,14 @@ use crate::interrupt;
 use crate::interrupt::cancel::Reason;
 use crate::names::tables::Tables;
 use crate::names::{self, headings};
-use crate::parsing::ParsedStatement;
 use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
-use crate::planning::planner::Plan;
+use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::point::Point;
 use crate::session::Session;
 use crate::session::block::Block;
 use crate::session::prepared::PreparedStatement;
-use crate::state::outcome::{Command, Outcome, texts};
+use crate::state::outcome::{Command, Outcome, Rows, texts};
 use crate::state::past::wall_time;
 use crate::state::settings::Limit;
 use crate::statements::copy::input::{CopyInput, NoInput};
@@ -204,6 +204,7 @@ impl Session {
         self.begin_statement()?;
         match parsed {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
+            ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
             ParsedStatement::Own(own) => statements::run_own(self, own, source, input),
             ParsedStatement::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
             ParsedStatement::Statement(statement) => match *statement {
@@ -243,8 +244,7 @@ impl Session {
                 Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())
             }
             Statement::Discard { object_type } => Ok(self.discard(&object_type)?.into()),
-            // There are no cursors, and nothing is listened to.
-            Statement::Close { cursor: CloseCursor::All } => Ok(Command::new("CLOSE CURSOR ALL").into()),
+            // Nothing is listened to.
             Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
             Statement::ShowTables { .. } => {
                 let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
@@ -254,24 +254,21 @@ impl Session {
         }
     }
 
-    fn query(&mut self, mut query: Box<Query>, source: &Source) -> Result<Outcome> {
-        let names = headings::of(&query);
-        set_config::apply(self, &mut query)?;
-        let plan = self.plan(Statement::Query(query), source)?;
-        let schema = headings::apply(&plan.schema(), &names);
-        let outcome = self.start(plan)?;
-        Ok(match outcome {
-            Outcome::Rows(rows) => Outcome::Rows(rows.renamed(schema)),
-            done => done,
-        })
-    }
-
-    fn start(&mut self, plan: Plan) -> Result<Outcome> {
-        let rows = plan.start()?;
+    fn query(&mut self, query: Box<Query>, source: &Source) -> Result<Outcome> {
+        let rows = self.rows_of(query, source)?;
         if let Some(block) = &mut self.block {
             block.watch(&rows.link());
         }
         Ok(Outcome::Rows(rows))
+    }
+
+    /// Starts a query, whose rows the block does not look after.
+    fn rows_of(&mut self, mut query: Box<Query>, source: &Source) -> Result<Rows> {
+        let names = headings::of(&query);
+        set_config::apply(self, &mut query)?;
+        let plan = self.plan(Statement::Query(query), source)?;
+        let schema = headings::apply(&plan.schema(), &names);
+        Ok(plan.start()?.renamed(schema))
     }
 }
 

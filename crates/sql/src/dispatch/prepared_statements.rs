@@ -96,6 +96,7 @@ impl Session {
             }
             DiscardObject::ALL => {
                 self.deallocate(None)?;
+                self.cursors.close_all();
                 self.settings.reset(&Reset::ALL)?;
                 self.activity.advisory.end();
                 Ok(Command::new("DISCARD ALL"))

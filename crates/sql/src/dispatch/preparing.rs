@@ -18,8 +18,9 @@ use engine::{DataType, Value};
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::names::{find_table, headings};
-use crate::parsing::ParsedStatement;
+use crate::parsing::cursor_statement::CursorStatement;
 use crate::parsing::parse::parse;
+use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::session::Session;
 use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
@@ -82,6 +83,9 @@ impl Session {
         let source = Source::new(&prepared.text);
         let mut query = match parsed {
             ParsedStatement::Locking(query, _) => query,
+            ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Fetch { name, .. })) => {
+                return self.cursors.schema(&name);
+            }
             ParsedStatement::Statement(statement) => match *statement {
                 Statement::Query(query) => query,
                 Statement::ShowVariable { variable } => return self.show(&variable).map(|shown| shown.schema()),

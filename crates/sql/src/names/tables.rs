@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::{Database, Index, ReadView, Sequence, Snapshot, Table, Timestamp, Transaction, TxnId};
+use engine::{Database, Index, ReadView, Sequence, Snapshot, Table, Timestamp, Transaction};
 
 use crate::names::moment::Moment;
 
@@ -31,7 +31,6 @@ enum NameSnapshot {
 /// The changes of the catalog by the own transaction, which its snapshot does not tell.
 #[derive(Clone)]
 struct Own {
-    id: TxnId,
     /// by the id of their table
     indexes: Arc<BTreeMap<u32, Vec<Index>>>,
 }
@@ -48,7 +47,7 @@ impl Tables {
         let tables = Tables { db: db.clone(), seen, own: None };
         let own = || {
             let indexes = tables.all().into_iter().map(|(_, table)| (table.id(), transaction.indexes(&table)));
-            Own { id: transaction.id(), indexes: Arc::new(indexes.collect()) }
+            Own { indexes: Arc::new(indexes.collect()) }
         };
         let own = transaction.has_changed_catalog().then(own);
         Tables { own, ..tables }
@@ -63,7 +62,8 @@ impl Tables {
     /// Those of now, whatever the statement reads: numbers of sequences are of no snapshot.
     pub(crate) fn newest(&self) -> Tables {
         let newest = Snapshot::at(Timestamp::MAX);
-        let newest = self.own.as_ref().map_or(newest, |own| Snapshot::of_transaction(newest.at, own.id));
+        // The statement itself may have made some, as where a column is added that is filled from a new one.
+        let newest = self.snapshot().own.map_or(newest, |own| Snapshot::of_transaction(newest.at, own));
         Tables { seen: NameSnapshot::Bare(newest), ..self.clone() }
     }
 
@@ -102,11 +102,16 @@ impl Tables {
         self.of_names(self.db.sequence_names_seen(self.snapshot())).collect()
     }
 
+    /// All views by name, sorted.
+    pub(crate) fn views(&self) -> Vec<(String, Table)> {
+        self.of_names(self.db.view_names_seen(self.snapshot())).collect()
+    }
+
     /// The sequence that a table is, if it is one.
     pub(crate) fn sequence_of(&self, table: &Table) -> Option<Sequence> {
-        match &self.own {
+        match self.snapshot().own {
             None => table.sequence(),
-            Some(own) => table.sequence_within(own.id),
+            Some(own) => table.sequence_within(own),
         }
     }
 

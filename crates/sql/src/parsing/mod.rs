@@ -4,6 +4,7 @@
 pub(crate) mod alter_database;
 pub(crate) mod control;
 pub(crate) mod copy_options;
+pub(crate) mod cursor_statement;
 pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
 pub(crate) mod modes;
@@ -12,6 +13,8 @@ pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;
 pub(crate) mod table_options;
 pub(crate) mod time_limit;
+pub(crate) mod updatable;
+pub(crate) mod view_statement;
 
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::parser::Parser;
@@ -21,9 +24,11 @@ use crate::syntax::source::Source;
 use alter_database::{AlterDatabase, parse_alter_database};
 use control::Control;
 use copy_options::{CopyStatement, parse_copy};
+use cursor_statement::{CursorStatement, parse_cursor};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
 use sequence_statement::{SequenceStatement, parse_sequence};
+use view_statement::{ViewStatement, parse_view};
 
 /// What a statement's text turned out to be.
 #[derive(Clone)]
@@ -51,6 +56,30 @@ pub(crate) enum OwnStatement {
     Copy(CopyStatement),
     /// What makes, changes or drops sequences.
     Sequence(SequenceStatement),
+    /// What makes, changes or drops views.
+    View(ViewStatement),
+    /// What declares, reads or closes cursors.
+    Cursor(CursorStatement),
+}
+
+impl ParsedStatement {
+    /// The query of a statement that takes parameters and is none of the library's.
+    pub(crate) fn query_mut(&mut self) -> Option<&mut Query> {
+        match self {
+            ParsedStatement::Locking(query, _)
+            | ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Declare { query, .. })) => Some(query),
+            _ => None,
+        }
+    }
+
+    /// That query, to look at.
+    pub(crate) fn query(&self) -> Option<&Query> {
+        match self {
+            ParsedStatement::Locking(query, _)
+            | ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Declare { query, .. })) => Some(query),
+            _ => None,
+        }
+    }
 }
 
 impl OwnStatement {
@@ -65,6 +94,12 @@ impl OwnStatement {
         if let Some(maintenance) = parse_maintenance(parser, source)? {
             return Ok(Some(OwnStatement::Maintenance(maintenance)));
         }
+        if let Some(cursor) = parse_cursor(parser, source)? {
+            return Ok(Some(OwnStatement::Cursor(cursor)));
+        }
+        if let Some(view) = parse_view(parser, source)? {
+            return Ok(Some(OwnStatement::View(view)));
+        }
         Ok(parse_sequence(parser, source)?.map(OwnStatement::Sequence))
     }
 
@@ -72,7 +107,11 @@ impl OwnStatement {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             OwnStatement::Maintenance(_) => true,
-            OwnStatement::AlterDatabase(_) | OwnStatement::Copy(_) | OwnStatement::Sequence(_) => false,
+            OwnStatement::AlterDatabase(_)
+            | OwnStatement::Copy(_)
+            | OwnStatement::Sequence(_)
+            | OwnStatement::View(_)
+            | OwnStatement::Cursor(_) => false,
         }
     }
 }

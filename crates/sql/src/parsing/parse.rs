@@ -3,12 +3,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
 use crate::parsing::lock_clauses::{self, LockClause};
+use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::syntax::chains;
 use crate::syntax::dialect::SqlDialect;
@@ -54,6 +55,30 @@ pub(crate) fn parse(text: &str) -> Result<ParsedStatement> {
     parse_source(&Source::new(text))
 }
 
+/// Whether a tree tells where its parts stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// In the text that was parsed.
+    Known,
+    /// Nowhere: it becomes part of the tree of another text.
+    Unknown,
+}
+
+/// Parses the query that a view is.
+pub(crate) fn parse_query(text: &str, places: Places) -> Result<Box<Query>> {
+    let source = Source::new(text);
+    let mut tokens = source.tokens()?;
+    if places == Places::Unknown {
+        tokens.iter_mut().for_each(|token| token.span = Span::empty());
+    }
+    if let ParsedStatement::Statement(statement) = stack::with_room(text.len(), || parse_tokens(tokens, &source))?
+        && let Statement::Query(query) = *statement
+    {
+        return Ok(query);
+    }
+    Err(SqlError::new("XX000", format!("the definition of a view is no query: {text}")))
+}
+
 fn parse_source(source: &Source) -> Result<ParsedStatement> {
     if let Some(at) = source.text.find('\0') {
         return Err(SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(Some(at)));
@@ -80,8 +105,12 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     interrupt::walking(|| {
         match &mut parsed {
             ParsedStatement::Statement(statement) => plain(statement.as_mut()),
-            ParsedStatement::Locking(query, _) => plain(query.as_mut()),
-            _ => {}
+            ParsedStatement::Own(OwnStatement::View(ViewStatement::Create(new))) => plain(new.query.as_mut()),
+            other => {
+                if let Some(query) = other.query_mut() {
+                    plain(query);
+                }
+            }
         }
         Ok(())
     })?;
@@ -149,6 +178,9 @@ fn with_locks(parsed: ParsedStatement, locks: Vec<LockClause>) -> Result<ParsedS
             Statement::Query(query) => Ok(ParsedStatement::Locking(query, locks)),
             _ => Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position)),
         },
+        ParsedStatement::Own(OwnStatement::Cursor(_)) => {
+            Err(SqlError::unsupported(format!("{} of a cursor", first.strength)).at(first.position))
+        }
         _ => Err(SqlError::syntax("syntax error at or near \"for\"").at(first.position)),
     }
 }

@@ -190,7 +190,7 @@ fn is_number(parser: &Parser) -> bool {
 }
 
 /// A whole number of 64 bits with or without a sign.
-fn number(parser: &mut Parser, source: &Source) -> Result<i64> {
+pub(crate) fn number(parser: &mut Parser, source: &Source) -> Result<i64> {
     let at = source.start(parser.peek_token().span);
     let sign = match parser.consume_token(&Token::Minus) {
         true => "-",

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 19] = [
+pub(super) const RELATIONS: [(&str, &str); 21] = [
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_am", "oid n amname t amhandler t amtype t"),
@@ -41,6 +41,7 @@ pub(super) const RELATIONS: [(&str, &str); 19] = [
          datfrozenxid n datminmxid n dattablespace n datcollate t datctype t daticulocale t daticurules t datcollversion t \
          datacl l",
     ),
+    ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
     ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
     (
         "pg_index",
@@ -82,10 +83,11 @@ pub(super) const RELATIONS: [(&str, &str); 19] = [
         "pg_user",
         "usename t usesysid n usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
     ),
+    ("pg_views", "schemaname t viewname t viewowner t definition t"),
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 43] = [
+pub(super) const EMPTY: [(&str, &str); 41] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -99,7 +101,6 @@ pub(super) const EMPTY: [(&str, &str); 43] = [
         "pg_conversion",
         "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
     ),
-    ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
     ("pg_description", "objoid n classoid n objsubid n description t"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -142,7 +143,6 @@ pub(super) const EMPTY: [(&str, &str); 43] = [
     ("pg_ts_parser", "oid n prsname t prsnamespace n"),
     ("pg_ts_template", "oid n tmplname t tmplnamespace n"),
     ("pg_user_mapping", "oid n umuser n umserver n umoptions l"),
-    ("pg_views", "schemaname t viewname t viewowner t definition t"),
     ("pg_seclabels", "objoid n classoid n objsubid n provider t label t"),
 ];
 
@@ -200,7 +200,11 @@ pub(super) const INFORMATION: [(&str, &str); 11] = [
          commit_action t",
     ),
     ("triggers", "trigger_catalog t trigger_schema t trigger_name t event_manipulation t event_object_table t"),
-    ("views", "table_catalog t table_schema t table_name t view_definition t check_option t is_updatable t"),
+    (
+        "views",
+        "table_catalog t table_schema t table_name t view_definition t check_option t is_updatable t \
+         is_insertable_into t is_trigger_updatable t is_trigger_deletable t is_trigger_insertable_into t",
+    ),
 ];
 
 /// The prefix of relations of `information_schema` where all relations have one schema.

@@ -34,6 +34,8 @@ enum Answer {
     Null,
     /// The text of the number that is the first argument.
     ByNumber(BTreeMap<i64, String>),
+    /// The text of the relation that the first argument names, or is the number of.
+    OfRelation(BTreeMap<i64, String>, BTreeMap<String, i64>),
     /// The definition of an index, or of its column of the number that is the second argument: plain, or pretty if the third
     /// says so.
     Index(BTreeMap<i64, [Vec<String>; 2]>),
@@ -71,13 +73,12 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 27] = [
+const ALWAYS: [(&str, Answer); 26] = [
     ("pg_table_is_visible", Answer::Truth(true)),
     ("pg_type_is_visible", Answer::Truth(true)),
     ("pg_function_is_visible", Answer::Truth(true)),
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
-    ("pg_get_viewdef", Answer::Null),
     ("pg_get_function_result", Answer::Null),
     ("pg_get_function_arguments", Answer::Null),
     ("pg_get_function_identity_arguments", Answer::Null),
@@ -112,12 +113,14 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         let of = |style| [vec![table.definition(index, style)], table.parts(index, style)].concat();
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
+    let views = objects.views.iter().map(|view| (view.oid, view.definition())).collect();
     let own = [
         ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
         ("pg_get_expr", Answer::Expression),
         ("pg_get_serial_sequence", Answer::Sequence(serial_sequences(&objects).into_iter().collect())),
         ("pg_get_constraintdef", Answer::ByNumber(constraints)),
-        ("regclassout", Answer::ByNumber(shown)),
+        ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
+        ("regclassout", Answer::OfRelation(shown, names.clone())),
         ("to_regclass", Answer::Relation(names)),
         ("to_regtype", Answer::Type),
         ("format_type", Answer::TypeName),
@@ -201,6 +204,7 @@ impl Answer {
                 let text = |number: Option<i64>| number.and_then(|number| texts.get(&number)).map(String::as_str);
                 Arc::new(arguments.numbers(0)?.iter().map(text).collect::<StringViewArray>())
             }
+            Answer::OfRelation(texts, names) => of_relations(arguments, texts, names)?,
             Answer::Index(known) => {
                 let (numbers, columns) = (arguments.numbers(0)?, arguments.numbers(1)?);
                 let pretty = arguments.truths(2)?;
@@ -252,6 +256,19 @@ impl Answer {
             Answer::Positions => positions(&arguments.arrays, rows),
         })
     }
+}
+
+/// The texts of relations, which are told by their numbers or their names.
+fn of_relations(
+    arguments: &Arguments,
+    texts: &BTreeMap<i64, String>,
+    names: &BTreeMap<String, i64>,
+) -> Result<ArrayRef> {
+    let (numbers, named) = (arguments.numbers(0)?, arguments.texts(0)?);
+    let number = |name: Option<&str>| names.get(&name_in_text(name?).ok()?).copied();
+    let found = numbers.iter().zip(named.iter()).map(|(oid, name)| oid.or_else(|| number(name)));
+    let text = |oid: Option<i64>| texts.get(&oid?).map(String::as_str);
+    Ok(Arc::new(found.map(text).collect::<StringViewArray>()))
 }
 
 /// Whether an expression is a constant with its type, which is written in one way alone.

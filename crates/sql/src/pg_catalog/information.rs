@@ -2,11 +2,11 @@
 use engine::{DataType, SequenceOptions};
 
 use super::defaults;
-use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
+use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::values::pg_types::{Measure, measure_of, of_column};
+use crate::values::pg_types::{Measure, measure_of, numbered, of_column};
 use Cell::Number;
 
 /// The rows of one relation.
@@ -16,7 +16,10 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
         objects.tables.iter().flat_map(of_table)
     };
     match name {
-        "columns" => objects.tables.iter().flat_map(|table| columns(table, objects)).collect(),
+        "columns" => {
+            let of_views = objects.views.iter().flat_map(view_columns);
+            objects.tables.iter().flat_map(|table| columns(table, objects)).chain(of_views).collect()
+        }
         "constraint_column_usage" => {
             constraints().flat_map(|(table, index)| key_columns(table, index, false)).collect()
         }
@@ -27,7 +30,8 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
             own.map(sequence).collect()
         }
         "table_constraints" => constraints().map(|(table, index)| constraint(table, index)).collect(),
-        "tables" => objects.tables.iter().map(table).collect(),
+        "tables" => objects.tables.iter().map(table).chain(objects.views.iter().map(view_as_table)).collect(),
+        "views" => objects.views.iter().map(view).collect(),
         _ => Vec::new(),
     }
 }
@@ -38,8 +42,38 @@ fn yes(is_so: bool) -> Cell {
 
 /// The names that most rows begin with.
 fn of_table(table: &TableObject) -> Row {
-    let names = [("table_catalog", CATALOG), ("table_schema", SCHEMA), ("table_name", &table.name)];
+    of_relation(&table.name)
+}
+
+fn of_relation(name: &str) -> Row {
+    let names = [("table_catalog", CATALOG), ("table_schema", SCHEMA), ("table_name", name)];
     names.map(|(column, name)| (column, text(name))).into()
+}
+
+fn view_as_table(view: &ViewObject) -> Row {
+    let mut row = of_relation(&view.name);
+    row.extend([("table_type", text("VIEW")), ("is_insertable_into", yes(false)), ("is_typed", yes(false))]);
+    row
+}
+
+fn view(view: &ViewObject) -> Row {
+    let mut row = of_relation(&view.name);
+    row.extend([("view_definition", Cell::Text(view.definition())), ("check_option", text("NONE"))]);
+    let no = ["is_updatable", "is_insertable_into", "is_trigger_updatable", "is_trigger_deletable"];
+    row.extend(no.into_iter().chain(["is_trigger_insertable_into"]).map(|name| (name, yes(false))));
+    row
+}
+
+fn view_columns(view: &ViewObject) -> Vec<Row> {
+    let column = |(at, column): (usize, &engine::Column)| {
+        let mut row = of_relation(&view.name);
+        let other = view.other_type(at);
+        row.extend(of_column_type(at, column, other.map(i64::from)));
+        row.extend([("is_nullable", yes(true)), ("is_identity", yes(false)), ("identity_cycle", yes(false))]);
+        row.push(("is_updatable", yes(false)));
+        row
+    };
+    view.table.schema().columns().iter().enumerate().map(column).collect()
 }
 
 fn of_constraint(index: &IndexObject) -> Row {
@@ -56,20 +90,34 @@ fn table(table: &TableObject) -> Row {
 fn columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
     let schema = table.table.schema();
     let column = |(at, column): (usize, &engine::Column)| {
-        let (oid, _) = type_of(column.data_type);
-        let internal = of_column(column.data_type).name;
         let is_nullable = column.nullable && !schema.primary_key().contains(&at);
         let mut row = of_table(table);
-        row.extend([("column_name", text(&column.name)), ("ordinal_position", count(at + 1))]);
-        row.extend([("is_nullable", yes(is_nullable)), ("data_type", Cell::Text(format_type(oid, None)))]);
-        row.extend([("udt_catalog", text(CATALOG)), ("udt_schema", text(CATALOG_SCHEMA))]);
-        row.extend([("udt_name", text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
+        row.extend(of_column_type(at, column, None));
         row.extend(defaults::information(table, at, objects));
-        row.extend([("is_self_referencing", yes(false)), ("is_generated", text("NEVER")), ("is_updatable", yes(true))]);
-        row.extend(measures(column.data_type));
+        row.extend([("is_nullable", yes(is_nullable)), ("is_updatable", yes(true))]);
         row
     };
     schema.columns().iter().enumerate().map(column).collect()
+}
+
+/// What a column of a table or a view is called and holds; `other` is the number of a type that no table has.
+fn of_column_type(at: usize, column: &engine::Column, other: Option<i64>) -> Row {
+    let oid = other.unwrap_or_else(|| type_of(column.data_type).0);
+    let internal =
+        u32::try_from(oid).ok().and_then(numbered).map_or(of_column(column.data_type).name, |known| known.name);
+    let shown = if format_type(oid, None).ends_with("[]") { "ARRAY".to_owned() } else { format_type(oid, None) };
+    let mut row: Row = vec![("column_name", text(&column.name)), ("ordinal_position", count(at + 1))];
+    row.extend([
+        ("data_type", Cell::Text(shown)),
+        ("udt_catalog", text(CATALOG)),
+        ("udt_schema", text(CATALOG_SCHEMA)),
+    ]);
+    row.extend([("udt_name", text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
+    row.extend([("is_self_referencing", yes(false)), ("is_generated", text("NEVER"))]);
+    if other.is_none() {
+        row.extend(measures(column.data_type));
+    }
+    row
 }
 
 /// The length or precision of a type.

@@ -45,7 +45,7 @@ use crate::names::tables::Tables;
 use crate::state::view::View;
 use crate::syntax::source::Source;
 
-pub(crate) use oids::CATALOG_SCHEMA;
+pub(crate) use oids::{CATALOG_SCHEMA, format_type};
 
 /// Brings a statement into words that the planner knows; returns whether it is about the catalog at all.
 pub(crate) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {

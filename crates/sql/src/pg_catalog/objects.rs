@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use datafusion::sql::sqlparser::ast::Expr;
-use engine::{Column, ColumnDefault, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table};
+use engine::{
+    Column, ColumnDefault, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table, ViewDefinition,
+};
 
 use crate::access::index_expressions::text::{parsed, part_names};
 use crate::access::index_expressions::write::{Style, in_list, written};
@@ -24,6 +26,7 @@ const FIRST_INDEX_OID: i64 = 1 << 30;
 pub(super) struct Objects {
     pub(super) tables: Vec<TableObject>,
     pub(super) sequences: Vec<SequenceObject>,
+    pub(super) views: Vec<ViewObject>,
 }
 
 /// A table with its indexes, that of its key first.
@@ -63,6 +66,33 @@ pub(super) struct SequenceObject {
     pub(super) sequence: Sequence,
 }
 
+/// A view.
+pub(super) struct ViewObject {
+    pub(super) oid: i64,
+    pub(super) name: String,
+    pub(super) table: Table,
+    /// Its query.
+    pub(super) query: String,
+    other_types: Vec<(usize, u32)>,
+}
+
+impl ViewObject {
+    fn of((name, table): (String, Table)) -> Option<ViewObject> {
+        let ViewDefinition { query, other_types } = table.view()?.clone();
+        Some(ViewObject { oid: oid_of(&table), name, query, other_types, table })
+    }
+
+    /// The query as `pg_get_viewdef` shows it.
+    pub(super) fn definition(&self) -> String {
+        format!(" {};", self.query)
+    }
+
+    /// The number of a column's type, if no table has such columns.
+    pub(super) fn other_type(&self, column: usize) -> Option<u32> {
+        self.other_types.iter().find(|(at, _)| *at == column).map(|(_, number)| *number)
+    }
+}
+
 /// The number that a name leads to (FNV-1a), of 30 bits.
 fn number_of(name: &str) -> i64 {
     let hash = name
@@ -84,9 +114,10 @@ impl Objects {
             Some(SequenceObject { oid: oid_of(&table), name, table, sequence })
         });
         let sequences = sequences.collect();
+        let views = tables.views().into_iter().filter_map(ViewObject::of).collect();
         let plain = tables.plain().into_iter();
         let tables = plain.map(|(name, table)| TableObject::new(name, table, tables, &mut taken)).collect();
-        Objects { tables, sequences }
+        Objects { tables, sequences, views }
     }
 
     /// All indexes, each with its table.
@@ -99,7 +130,8 @@ impl Objects {
         let tables = self.tables.iter().map(|table| (table.name.as_str(), table.oid));
         let sequences = self.sequences.iter().map(|sequence| (sequence.name.as_str(), sequence.oid));
         let indexes = self.indexes().map(|(_, index)| (index.name.as_str(), index.oid));
-        tables.chain(sequences).chain(indexes)
+        let views = self.views.iter().map(|view| (view.name.as_str(), view.oid));
+        tables.chain(sequences).chain(indexes).chain(views)
     }
 }
 

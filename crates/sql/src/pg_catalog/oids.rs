@@ -85,7 +85,7 @@ pub(super) fn type_of(data_type: DataType) -> (i64, i64) {
 }
 
 /// A type's name with what it was made with, as `format_type` gives it.
-pub(super) fn format_type(oid: i64, modifier: Option<i64>) -> String {
+pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     let number = u32::try_from(oid).unwrap_or(0);
     if let Some(item) = pg_types::item_of(number) {
         return format!("{}[]", format_type(item.number.into(), modifier));

@@ -12,14 +12,14 @@ use engine::{Column, Database, IndexMethod, IndexPart};
 use super::columns::{self, INFORMATION_PREFIX};
 use super::defaults;
 use super::information;
-use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
+use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, type_of};
 use crate::access::computed;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
-use crate::state::view::View;
+use crate::state::view::{CursorFacts, View};
 use crate::values::pg_types::{self, TYPES};
 
 /// A value of a row.
@@ -53,12 +53,13 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
     let is_information = name.starts_with(INFORMATION_PREFIX);
     let schema = columns::schema(columns);
     let (made, tables, settings) = (schema.clone(), view.tables.clone(), view.settings.clone());
-    let db = view.db.clone();
+    let (db, cursors) = (view.db.clone(), view.cursors.clone());
     let rows = move || -> Result<Vec<Row>> {
         let objects = || Objects::of(&tables);
         Ok(match is_information {
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
+            false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false => rows(known, objects, &settings),
         })
     };
@@ -142,8 +143,21 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         }
         "pg_type" => types(),
         "pg_user" => vec![user()],
+        "pg_views" => objects().views.iter().map(view_row).collect(),
         _ => Vec::new(),
     }
+}
+
+fn cursor(cursor: &CursorFacts) -> Row {
+    let is_holdable = ("is_holdable", Truth(cursor.is_holdable));
+    let mut row = vec![("name", text(&cursor.name)), ("statement", text(&cursor.statement)), is_holdable];
+    row.extend([("is_binary", Truth(false)), ("is_scrollable", Truth(cursor.is_scrollable))]);
+    row
+}
+
+fn view_row(view: &ViewObject) -> Row {
+    let names = [("schemaname", text(SCHEMA)), ("viewname", text(&view.name)), ("viewowner", text(OWNER))];
+    names.into_iter().chain([("definition", Cell::Text(view.definition()))]).collect()
 }
 
 fn access_methods() -> Vec<Row> {
@@ -192,8 +206,15 @@ fn classes(objects: &Objects) -> Vec<Row> {
         row.extend([("reltuples", Number(1)), ("relhasindex", Truth(false))]);
         row
     };
+    let view = |view: &ViewObject| {
+        let mut row = vec![("relfilenode", Number(0)), ("relhasrules", Truth(true))];
+        row.extend(class(view.oid, &view.name, "v", 0, view.table.schema().columns().len()));
+        row.extend([("reltuples", Number(-1)), ("relhasindex", Truth(false))]);
+        row
+    };
     let tables = objects.tables.iter().map(table);
-    tables.chain(objects.indexes().map(index)).chain(objects.sequences.iter().map(sequence)).collect()
+    let others = objects.sequences.iter().map(sequence).chain(objects.views.iter().map(view));
+    tables.chain(objects.indexes().map(index)).chain(others).collect()
 }
 
 /// The columns of `pg_class` that all relations have.
@@ -231,6 +252,16 @@ fn attributes(objects: &Objects) -> Vec<Row> {
         let schema = sequence.table.schema();
         let columns = schema.columns().iter().enumerate();
         rows.extend(columns.map(|(at, column)| attribute(sequence.oid, at, column, &column.name, true)));
+    }
+    for view in &objects.views {
+        let columns = view.table.schema().columns().iter().enumerate();
+        let column = |(at, column): (usize, &Column)| {
+            let other = view.other_type(at).map(|number| ("atttypid", Number(number.into())));
+            let mut row: Row = other.into_iter().collect();
+            row.extend(attribute(view.oid, at, column, &column.name, false));
+            row
+        };
+        rows.extend(columns.map(column));
     }
     rows
 }

@@ -45,6 +45,14 @@ impl Names {
         Names { view, part: Part::Present }
     }
 
+    /// The table that a name in a schema means.
+    pub(crate) fn find_in(&self, schema: &str, name: &str) -> engine::Result<Option<Table>> {
+        match schema.strip_prefix(PAST).and_then(|at| at.parse().ok()) {
+            Some(at) => Names { view: self.view.clone(), part: Part::Past(at) }.find(name),
+            None => self.find(name),
+        }
+    }
+
     fn same(&self, part: Part) -> Arc<Names> {
         Arc::new(Names { view: self.view.clone(), part })
     }

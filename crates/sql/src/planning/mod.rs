@@ -8,3 +8,4 @@ pub(crate) mod index_compile;
 pub(crate) mod index_define;
 pub(crate) mod planner;
 pub(crate) mod rewrite;
+pub(crate) mod views;

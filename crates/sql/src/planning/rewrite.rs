@@ -4,7 +4,7 @@
 //! which the planner means what PostgreSQL does. What a pass needs to know of the statement is settled by those before it:
 //!
 //! ```text
-//! tables       moments of the past, limits by queries, the catalog      ─▶ which tables are there
+//! tables       moments of the past, views, limits by queries, ...       ─▶ which tables are there
 //! queries      comparisons with subqueries, limits, names of WITH, ...  ─▶ which queries are there, and that they are allowed
 //! functions    those of this statement                                  ─▶ what may be called
 //! expressions  arrays, numbers, patterns, rows, ...                     ─▶ what is computed
@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 
 use crate::error::Result;
 use crate::names::diagnose::diagnose;
+use crate::planning::views;
 use crate::semantics::aggregates::argument_orders;
 use crate::semantics::naming::{cast_names, duplicates, references, using, whole_rows, with_names};
 use crate::semantics::rules::recursion;
@@ -30,7 +31,7 @@ use crate::state::past;
 use crate::state::past::Run;
 use crate::state::view::View;
 use crate::syntax::source::Source;
-use crate::syntax::{check, limits};
+use crate::syntax::{check, limits, stack};
 use crate::{functions, interrupt, pg_catalog};
 
 /// What passes know beside the statement.
@@ -66,9 +67,8 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 25] = [
+const PASSES: [Pass; 24] = [
     // tables
-    |statement, around| past::resolve(statement, around.view, around.source, around.run),
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
     |statement, around| {
@@ -120,11 +120,15 @@ const PASSES: [Pass; 25] = [
 
 /// Takes a statement through all passes; returns the functions that it may call.
 pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -> Result<SessionState> {
-    for pass in PASSES {
-        pass(statement, &mut around)?;
-        interrupt::check()?;
-    }
-    Ok(around.state)
+    past::resolve(statement, around.view, around.source, around.run)?;
+    let written_out = views::expand(statement, around.view, around.source)?;
+    stack::with_room(written_out, || {
+        for pass in PASSES {
+            pass(statement, &mut around)?;
+            interrupt::check()?;
+        }
+        Ok(around.state)
+    })
 }
 
 /// Lets the statement call the functions that know its session and its moment.

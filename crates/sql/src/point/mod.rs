@@ -78,7 +78,8 @@ impl Point {
     /// The statement, if it is one of these; `types` are those of its parameters.
     pub(crate) fn plan(statement: &Statement, tables: &Tables, types: &[DataType]) -> Option<Point> {
         let shape = Shape::of(statement)?;
-        let table = tables.find(&shape.table).ok().filter(|table| table.sequence().is_none())?;
+        let table =
+            tables.find(&shape.table).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
         let schema = table.schema().clone();
         let scope = Scope { schema: &schema, label: &shape.label, types };
         let key = || scope.key(&shape.conditions);

@@ -158,6 +158,11 @@ impl Block {
         self.transaction.take()
     }
 
+    /// How many savepoints there are.
+    pub(crate) fn savepoints(&self) -> usize {
+        self.savepoints.len()
+    }
+
     /// How far a failure takes the transaction back.
     pub(crate) fn newest_savepoint(&self) -> Option<Savepoint> {
         self.savepoints.last().map(|mark| mark.savepoint)

@@ -65,8 +65,7 @@ pub(crate) fn count(parsed: &mut ParsedStatement, source: &Source) -> Result<usi
     let mut count = Count { largest: 0, source };
     let visited = match parsed {
         ParsedStatement::Statement(statement) => statement.walk_mut(&mut count),
-        ParsedStatement::Locking(query, _) => query.walk_mut(&mut count),
-        _ => ControlFlow::Continue(()),
+        other => other.query_mut().map_or(ControlFlow::Continue(()), |query| query.walk_mut(&mut count)),
     };
     match visited {
         ControlFlow::Break(error) => Err(error),
@@ -92,8 +91,7 @@ pub(crate) fn types(
                     finder.statement(statement);
                     statement.walk(&mut finder)
                 }
-                ParsedStatement::Locking(query, _) => query.walk(&mut finder),
-                _ => ControlFlow::Continue(()),
+                other => other.query().map_or(ControlFlow::Continue(()), |query| query.walk(&mut finder)),
             };
             if let ControlFlow::Break(error) = visited {
                 return Err(error);

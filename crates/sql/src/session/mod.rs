@@ -6,6 +6,7 @@
 //! Beside it stand its block of statements (`block`, `transactions`) and its prepared statements (`prepared`, `kept_statements`, with
 //! the types of parameters in `infer` and their values in `substitute`). Imports planning, `point` and below; statements import it.
 pub(crate) mod block;
+pub(crate) mod cursors;
 pub(crate) mod infer;
 pub(crate) mod kept_statements;
 pub(crate) mod opening;
@@ -26,6 +27,7 @@ use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
 use crate::planning::planner::{Plan, Planner};
 use crate::session::block::Block;
+use crate::session::cursors::Cursors;
 use crate::session::kept_statements::Statements;
 use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
@@ -88,6 +90,7 @@ pub struct Session {
     pub(crate) token: Arc<Token>,
     /// Prepared statements by name.
     pub(crate) statements: Statements,
+    pub(crate) cursors: Cursors,
     /// What `pg_backend_pid()` is.
     process: i32,
 }
@@ -109,6 +112,7 @@ impl Session {
             activity: activity::enter(),
             token: Arc::default(),
             statements: Statements::default(),
+            cursors: Cursors::default(),
             process: std::process::id().cast_signed(),
         }
     }
@@ -183,7 +187,8 @@ impl Session {
         let is_read_only = self.modes().is_read_only;
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
-        View { db, tables, moment, past, partitions, targets, taking, settings, locks, process, now, token }
+        let cursors = self.cursors.facts().into();
+        View { db, tables, moment, past, partitions, targets, taking, settings, cursors, locks, process, now, token }
     }
 
     /// The sequences as a statement may use them.

@@ -6,7 +6,8 @@ use engine::DataType;
 
 use super::substitute;
 use crate::names::tables::Tables;
-use crate::parsing::ParsedStatement;
+use crate::parsing::cursor_statement::CursorStatement;
+use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::point::Point;
 use crate::syntax::stack;
 
@@ -98,7 +99,8 @@ impl PreparedStatement {
     /// Whether it gives rows, which can be given out bit by bit.
     pub fn gives_rows(&self) -> bool {
         match &self.parsed {
-            ParsedStatement::Locking(..) => true,
+            ParsedStatement::Locking(..)
+            | ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Fetch { .. })) => true,
             ParsedStatement::Statement(statement) => {
                 matches!(
                     **statement,

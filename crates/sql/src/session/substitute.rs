@@ -36,8 +36,7 @@ pub(crate) fn parameters(mut parsed: ParsedStatement, types: Types<'_>, values: 
             substitute.cells(statement);
             statement.walk_mut(&mut substitute)
         }
-        ParsedStatement::Locking(query, _) => query.walk_mut(&mut substitute),
-        _ => ControlFlow::Continue(()),
+        other => other.query_mut().map_or(ControlFlow::Continue(()), |query| query.walk_mut(&mut substitute)),
     };
     match visited {
         ControlFlow::Continue(()) => Ok(parsed),

@@ -10,6 +10,7 @@ use crate::names::moment::Moment;
 use crate::names::{position, table_name};
 use crate::parsing::control::Control;
 use crate::parsing::modes::{AskedModes, Modes};
+use crate::parsing::updatable::why_not_updatable;
 use crate::session::block::{Block, options};
 use crate::session::{FileAccess, Session};
 use crate::state::database_settings::with_memory_limit;
@@ -24,6 +25,8 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 /// A statement that writes: its transaction, and what its own queries read.
 pub(crate) struct Write<'a> {
     pub(crate) transaction: &'a mut Transaction,
+    /// What the statement is, as a word: `INSERT`.
+    command: &'a str,
     token: &'a Token,
     moment: Option<Moment>,
 }
@@ -32,7 +35,36 @@ impl<'a> Write<'a> {
     /// The table of this name, which the statement is about to write to: nobody drops or replaces it from here on.
     pub(crate) fn table(&mut self, name: &ObjectName, source: &Source) -> Result<Table> {
         let found = self.transaction.table_to_write(&table_name(name, source)?);
-        found.map_err(|error| SqlError::from(error).at(position(name, source)))
+        found.map_err(|error| match error {
+            engine::Error::ViewWritten(view) => self.of_view(&view),
+            error => SqlError::from(error).at(position(name, source)),
+        })
+    }
+
+    /// The error of a statement that would change the rows of a view.
+    fn of_view(&self, view: &str) -> SqlError {
+        let rule = |message: &str, changing: &str, command: &str| {
+            SqlError::new("55000", format!("cannot {message} view \"{view}\"")).hint(format!(
+                "To enable {changing} the view, provide an INSTEAD OF {command} trigger or an unconditional ON {command} DO INSTEAD rule."
+            ))
+        };
+        let definition = self.transaction.table(view).ok();
+        let definition = definition.as_ref().and_then(Table::view).map(|definition| definition.query.as_str());
+        let error = match self.command {
+            "INSERT" => rule("insert into", "inserting into", "INSERT"),
+            "UPDATE" => rule("update", "updating", "UPDATE"),
+            "DELETE" => rule("delete from", "deleting from", "DELETE"),
+            "COPY" => {
+                let error = SqlError::new("42809", format!("cannot copy to view \"{view}\""));
+                return error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.");
+            }
+            command => return SqlError::unsupported(format!("{command} of a view")),
+        };
+        match definition.and_then(why_not_updatable) {
+            Some(why) => error.detail(why),
+            None => SqlError::unsupported(format!("{} of rows through view \"{view}\"", self.command))
+                .hint("Change the table that it reads."),
+        }
     }
 
     /// An error if the statement is to stop.
@@ -64,6 +96,13 @@ impl<'a> Write<'a> {
     /// Nothing more is read at the statement's moment.
     pub(crate) fn end_reading(&mut self) {
         self.moment = None;
+    }
+
+    /// The moment at which all rows are seen of a table that the transaction has for itself, whatever its isolation level.
+    pub(crate) fn latest_moment(&mut self) -> Result<Moment> {
+        let moment = Moment::of(self.transaction.latest_view()?);
+        self.moment = Some(moment.clone());
+        Ok(moment)
     }
 
     /// Takes the statement's moment again, for rows that others have changed meanwhile.
@@ -106,7 +145,8 @@ impl Session {
             Control::RollbackTo(name) => {
                 let block = self.block.as_mut().ok_or_else(|| outside("25P01", "ROLLBACK TO SAVEPOINT"))?;
                 let settings = block.rollback_to(&name)?;
-                let locks_kept = block.locks_kept();
+                let (locks_kept, savepoints) = (block.locks_kept(), block.savepoints());
+                self.cursors.back_to(savepoints);
                 self.settings.restore(settings);
                 self.activity.advisory.back_to(locks_kept);
                 Ok(Command::new("ROLLBACK"))
@@ -147,6 +187,8 @@ impl Session {
             Control::Release(name) => {
                 let block = self.block.as_mut().ok_or_else(|| outside("25P01", "RELEASE SAVEPOINT"))?;
                 block.release(&name)?;
+                let savepoints = block.savepoints();
+                self.cursors.released(savepoints);
                 Ok(Command::new("RELEASE"))
             }
             Control::SetSession(modes) => {
@@ -219,6 +261,12 @@ impl Session {
 
     /// `COMMIT`; of a block that failed it is a rollback.
     fn commit(&mut self, chain: bool) -> Result<Command> {
+        if self.block.as_ref().is_some_and(|block| !block.is_failing())
+            && let Err(error) = self.cursors.hold(&self.token)
+        {
+            self.leave_block();
+            return Err(error);
+        }
         let Some(mut block) = self.block.take() else {
             return if chain { Err(outside("25P01", "COMMIT AND CHAIN")) } else { Ok(no_block("COMMIT")) };
         };
@@ -230,6 +278,7 @@ impl Session {
             transaction.commit().map(drop)
         });
         self.activity.end_block();
+        self.cursors.end_transaction(!has_failed && committed.is_ok());
         match has_failed || committed.is_err() {
             true => self.settings.restore(block.into_settings()),
             false => self.settings.end_local(),
@@ -258,6 +307,7 @@ impl Session {
         let mut block = self.block.take()?;
         let modes = block.modes();
         drop(block.end());
+        self.cursors.end_transaction(false);
         self.activity.end_block();
         self.settings.restore(block.into_settings());
         Some(modes)
@@ -294,16 +344,16 @@ impl Session {
             return Err(SqlError::new("25006", message).hint("RESET lstore.as_of leads back to the present."));
         }
         self.check_read_write(command)?;
-        let Some(mut block) = self.block.take() else { return self.write_alone(work) };
+        let Some(mut block) = self.block.take() else { return self.write_alone(command, work) };
         let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
-            work(self, &mut Write { transaction, token: &self.token, moment: None })
+            work(self, &mut Write { transaction, command, token: &self.token, moment: None })
         });
         self.block = Some(block);
         done
     }
 
-    fn write_alone<T>(&self, work: impl Fn(&Session, &mut Write<'_>) -> Result<T>) -> Result<T> {
+    fn write_alone<T>(&self, command: &str, work: impl Fn(&Session, &mut Write<'_>) -> Result<T>) -> Result<T> {
         // The wait for the transaction that won a row is the engine's own, and must not outlast the statement.
         let limits = [Limit::Lock, Limit::Statement].map(|limit| self.settings.limit(limit));
         let lock_timeout = limits.into_iter().flatten().min();
@@ -314,7 +364,7 @@ impl Session {
             self.token.check()?;
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
             self.token.interrupts(transaction.interrupter());
-            work(self, &mut Write { transaction, token: &self.token, moment: None })
+            work(self, &mut Write { transaction, command, token: &self.token, moment: None })
         });
         self.token.interrupts_nothing();
         done

@@ -214,6 +214,13 @@ impl Rows {
         self.link.clone()
     }
 
+    /// Has the rows that are left be read by another statement than the one that asked for them.
+    pub(crate) fn read_by(&mut self, reader: &Arc<Token>) {
+        if let Source::Running { token, .. } = &mut self.source {
+            token.clone_from(reader);
+        }
+    }
+
     /// Puts the rows under other column names.
     pub(crate) fn renamed(mut self, schema: SchemaRef) -> Rows {
         self.schema = schema;

@@ -44,6 +44,8 @@ pub(crate) struct View {
     pub(crate) taking: StatementSequences,
     /// The values of the session's settings.
     pub(crate) settings: Arc<BTreeMap<String, String>>,
+    /// The session's cursors.
+    pub(crate) cursors: Arc<[CursorFacts]>,
     /// The session's advisory locks.
     pub(crate) locks: Locks,
     /// The value of `pg_backend_pid()`.
@@ -52,6 +54,15 @@ pub(crate) struct View {
     pub(crate) now: i64,
     /// Whether the statement is to stop.
     pub(crate) token: Arc<Token>,
+}
+
+/// What the catalog says of a cursor.
+#[derive(Clone)]
+pub(crate) struct CursorFacts {
+    pub(crate) name: String,
+    pub(crate) statement: String,
+    pub(crate) is_holdable: bool,
+    pub(crate) is_scrollable: bool,
 }
 
 /// A table of which the rows are wanted with their ids.

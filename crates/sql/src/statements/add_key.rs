@@ -1,11 +1,11 @@
-//! `ALTER TABLE ... ADD PRIMARY KEY`: the rows move to a new table that has the key, and takes the name.
+//! `ALTER TABLE ... ADD PRIMARY KEY`: the rows move to a new table that has the key, and takes the name. `ADD UNIQUE` makes an index.
 //!
 //! The index of a table is filled as its rows come in, and a column of the key takes no NULL, so a key is not added
-//! to rows that are there: within one transaction they are read, inserted again under a name that no statement can
-//! spell, and the old table is dropped. The history before is not kept: the history of the new table begins here.
+//! to rows that are there: within one transaction a new table takes the place of the old one, whose rows are put into it. The
+//! history before is that of the old table; the history of the new one begins here.
 use arrow_array::Array;
 use datafusion::sql::sqlparser::ast::{AlterTable, TableConstraint};
-use engine::{ScanOptions, Schema, Table};
+use engine::{ReadView, ScanOptions, Schema, Table};
 
 use crate::error::{Result, SqlError};
 use crate::names::{find_column, table_name};
@@ -13,8 +13,10 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::Target;
-use crate::statements::alter_table::altered;
+use crate::statements::altered::altered;
 use crate::statements::ddl::key_columns;
+use crate::statements::indexes::Unique;
+use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
 /// Runs the statement.
@@ -25,12 +27,16 @@ pub(crate) fn run(
     source: &Source,
 ) -> Result<Command> {
     let name = table_name(&alter.name, source)?;
+    if let TableConstraint::Unique(unique) = constraint {
+        return add_unique(session, alter, &Unique::of_table(unique)?, source);
+    }
     let key = key_columns(constraint, source)?;
     session.write("ALTER TABLE", |_, write| {
         let table = match altered(write.transaction, &name, alter, source)? {
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
+        wrong_kind::check_is_altered(&table, "ADD CONSTRAINT")?;
         if !table.schema().primary_key().is_empty() {
             let message = format!("multiple primary keys for table \"{name}\" are not allowed");
             return Err(SqlError::new("42P16", message));
@@ -38,11 +44,26 @@ pub(crate) fn run(
         write.transaction.lock_table(&name)?;
         let with_key = schema_with_key(&table, &key, source)?;
         let settings = write.transaction.settings(&table);
-        let temporary = format!("\0{name}");
-        let new = write.transaction.create_table_with(&temporary, with_key, settings)?;
-        move_rows(write, &table, new)?;
-        write.transaction.drop_table(&name)?;
-        write.transaction.rename_table(&temporary, &name)?;
+        let (indexes, view) = (write.transaction.indexes(&table), write.latest_moment()?.view().clone());
+        let new = write.transaction.replace_table(&name, with_key, settings)?;
+        move_rows(write, &view, &table, new)?;
+        for index in indexes {
+            write.transaction.create_index(&name, index.definition().clone())?;
+        }
+        Ok(Command::new("ALTER TABLE"))
+    })
+}
+
+/// `ALTER TABLE ... ADD UNIQUE`: an index of the rows that are there.
+fn add_unique(session: &mut Session, alter: &AlterTable, unique: &Unique, source: &Source) -> Result<Command> {
+    let name = table_name(&alter.name, source)?;
+    session.write("ALTER TABLE", |_, write| {
+        let table = match altered(write.transaction, &name, alter, source)? {
+            Ok(table) => table,
+            Err(skipped) => return Ok(skipped),
+        };
+        wrong_kind::check_is_altered(&table, "ADD CONSTRAINT")?;
+        unique.create(write.transaction, &table)?;
         Ok(Command::new("ALTER TABLE"))
     })
 }
@@ -60,7 +81,7 @@ fn schema_with_key(table: &Table, key: &[String], source: &Source) -> Result<Sch
 }
 
 /// A key that two rows have, in the words for building an index.
-fn not_unique(error: engine::Error, table: &str) -> SqlError {
+pub(crate) fn not_unique(error: engine::Error, table: &str) -> SqlError {
     match error {
         engine::Error::DuplicateKey { key, .. } => {
             let message = format!("could not create unique index \"{table}_pkey\"");
@@ -70,10 +91,9 @@ fn not_unique(error: engine::Error, table: &str) -> SqlError {
     }
 }
 
-fn move_rows(write: &mut Write<'_>, from: &Table, to: Table) -> Result<()> {
+fn move_rows(write: &mut Write<'_>, view: &ReadView, from: &Table, to: Table) -> Result<()> {
     let columns = (0..from.schema().columns().len()).collect();
-    let view = write.moment()?.view().clone();
-    let rows = from.scan(&view, ScanOptions { columns, ..ScanOptions::default() })?;
+    let rows = from.scan(view, ScanOptions { columns, ..ScanOptions::default() })?;
     let target = Target::new(to, &[])?;
     for batch in rows.batches() {
         let batch = batch?;

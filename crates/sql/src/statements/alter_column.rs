@@ -10,12 +10,14 @@ use crate::planning::default_define::define;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::alter_table::altered;
+use crate::statements::altered::altered;
 use crate::statements::columns;
 use crate::statements::sequence_users::of_column;
+use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
 /// What is to fill a column.
+#[derive(Clone)]
 pub(crate) enum Change<'a> {
     Expression(&'a Expr),
     Nothing,
@@ -28,7 +30,7 @@ pub(crate) fn changes(alter: &AlterTable) -> Option<Vec<(&Ident, Change<'_>)>> {
     alter.operations.iter().map(change_of).collect()
 }
 
-fn change_of(operation: &AlterTableOperation) -> Option<(&Ident, Change<'_>)> {
+pub(crate) fn change_of(operation: &AlterTableOperation) -> Option<(&Ident, Change<'_>)> {
     let AlterTableOperation::AlterColumn { column_name, op } = operation else { return None };
     let change = match op {
         AlterColumnOperation::SetDefault { value } => Change::Expression(value),
@@ -54,17 +56,30 @@ pub(crate) fn run(
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        let mut defaults = write.transaction.settings(&table).defaults;
-        for (column, change) in changes {
-            let at = find_column(&table, &fold(column), source.start(column.span))?;
-            let before = of_column(&mut defaults, at);
-            *before = changed(session, write, (&table, at), before, change, source)?;
-            defaults.retain(|default| default.expression.is_some() || !default.sequences.is_empty());
-        }
-        write.end_reading();
-        write.transaction.set_defaults(&name, defaults)?;
+        wrong_kind::check_is_altered(&table, "ALTER COLUMN ... SET DEFAULT")?;
+        apply(session, write, &table, changes, source)?;
         Ok(Command::new("ALTER TABLE"))
     })
+}
+
+/// Changes what fills columns of a table.
+pub(crate) fn apply(
+    session: &Session,
+    write: &mut Write<'_>,
+    table: &Table,
+    changes: &[(&Ident, Change<'_>)],
+    source: &Source,
+) -> Result<()> {
+    let mut defaults = write.transaction.settings(table).defaults;
+    for (column, change) in changes {
+        let at = find_column(table, &fold(column), source.start(column.span))?;
+        let before = of_column(&mut defaults, at);
+        *before = changed(session, write, (table, at), before, change, source)?;
+        defaults.retain(|default| default.expression.is_some() || !default.sequences.is_empty());
+    }
+    write.end_reading();
+    write.transaction.set_defaults(table.name(), defaults)?;
+    Ok(())
 }
 
 /// What fills a column after a change.

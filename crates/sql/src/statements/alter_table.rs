@@ -1,14 +1,14 @@
 //! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, and a primary key for a table without one.
 //! Every other is refused.
 use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind};
-use engine::{Table, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::{position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::state::outcome::Command;
-use crate::statements::{add_key, alter_column, sequence_users};
+use crate::statements::altered::altered;
+use crate::statements::{add_key, alter_column, alter_columns, sequence_users, view_users};
 use crate::syntax::source::Source;
 
 /// Runs `ALTER TABLE`, as far as there is one.
@@ -21,9 +21,13 @@ pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) ->
         [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
             return rename(session, alter, to, source);
         }
-        _ => match alter_column::changes(alter) {
-            Some(changes) => return alter_column::run(session, alter, &changes, source),
-            None => return Err(not_there(alter)),
+        [AlterTableOperation::RenameColumn { old_column_name: from, new_column_name: to }] => {
+            return alter_columns::rename(session, alter, (from, to), source);
+        }
+        _ => match (alter_column::changes(alter), alter_columns::changes(alter)) {
+            (Some(changes), _) => return alter_column::run(session, alter, &changes, source),
+            (None, Some(changes)) => return alter_columns::run(session, alter, &changes, source),
+            (None, None) => return Err(not_there(alter)),
         },
     };
     session.write("ALTER TABLE", |_, write| {
@@ -50,25 +54,9 @@ fn not_there(alter: &AlterTable) -> SqlError {
     let what = alter.operations.first().map(AlterTableOperation::to_string).unwrap_or_default();
     let words: Vec<&str> = what.split_whitespace().take(2).collect();
     let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
-    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY, ... RENAME TO and ... ALTER COLUMN ... SET or \
-                DROP DEFAULT or ADD GENERATED are all that there is.";
+    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY or UNIQUE, ... RENAME TO, ... ADD, DROP and RENAME COLUMN and \
+                ... ALTER COLUMN are all that there is, and the first three stand alone.";
     SqlError::unsupported(message).hint(hint)
-}
-
-/// The table to be altered, or what to say where it is missing and may be.
-pub(crate) fn altered(
-    transaction: &Transaction,
-    name: &str,
-    alter: &AlterTable,
-    source: &Source,
-) -> Result<std::result::Result<Table, Command>> {
-    match transaction.table(name).map_err(|error| SqlError::from(error).at(position(&alter.name, source))) {
-        Err(error) if alter.if_exists && error.sqlstate == "42P01" => {
-            let notice = format!("{}, skipping", error.message);
-            Ok(Err(Command::new("ALTER TABLE").with_notice(notice)))
-        }
-        found => found.map(Ok),
-    }
 }
 
 /// `ALTER TABLE ... RENAME TO`.
@@ -80,6 +68,7 @@ fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &S
         }
         let renamed = write.transaction.rename_table(&name, &new_name);
         renamed.map_err(|error| SqlError::from(error).at(position(to, source)))?;
+        view_users::rename(write.transaction, &name, &new_name)?;
         // It may be a sequence.
         sequence_users::rename(write.transaction, &name, &new_name)?;
         Ok(Command::new("ALTER TABLE"))

@@ -36,7 +36,7 @@ pub(crate) fn joined(others: &[TableWithJoins], tables: &Tables, source: &Source
 fn named(factor: &TableFactor, tables: &Tables, source: &Source) -> Option<NamedTable> {
     let TableFactor::Table { name, alias, args: None, version: None, .. } = factor else { return None };
     let name = table_name(name, source).ok()?;
-    let table = tables.find(&name).ok().filter(|table| table.sequence().is_none())?;
+    let table = tables.find(&name).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
     match alias {
         None => Some(NamedTable { label: name, table }),
         Some(alias) if alias.columns.is_empty() => Some(NamedTable { label: fold(&alias.name), table }),

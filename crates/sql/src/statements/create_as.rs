@@ -45,7 +45,7 @@ pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Sourc
 }
 
 /// Which columns of a query are casts that name a type's precision; `None` where its list does not tell.
-fn rounding_columns(query: &Query) -> Option<Vec<bool>> {
+pub(crate) fn rounding_columns(query: &Query) -> Option<Vec<bool>> {
     fn rounds(expr: &Expr) -> bool {
         match expr {
             Expr::Nested(inner) => rounds(inner),
@@ -62,7 +62,7 @@ fn rounding_columns(query: &Query) -> Option<Vec<bool>> {
 }
 
 /// A column for the values of a query's column, which has its precision for good if the query names it.
-fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
+pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
     match type_of_field(field) {
         Some(DataType::Char { chars: 0 } | DataType::Text { max_chars: Some(UNLIMITED) }) => {
             Ok(Column::new(field.name(), DataType::TEXT))

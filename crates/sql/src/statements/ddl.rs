@@ -13,6 +13,7 @@ use crate::state::outcome::Command;
 use crate::statements::columns::{self, check_key};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::sequence_users::{self, Dropped};
+use crate::statements::{view_users, wrong_kind};
 use crate::syntax::source::Source;
 
 /// The table that a `CREATE TABLE` asks for.
@@ -151,6 +152,7 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
         let mut found = Vec::with_capacity(names.len());
         for name in names {
             let table = table_name(name, source)?;
+            wrong_kind::check_dropped(write.transaction, &table, "table")?;
             if write.transaction.table(&table).is_ok() {
                 found.push((table, position(name, source)));
             } else if *if_exists {
@@ -162,6 +164,8 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
         }
         found.dedup();
         let tables: Vec<String> = found.iter().map(|(table, _)| table.clone()).collect();
+        let what = view_users::Dropped { kind: "table", names: &tables, cascade: *cascade };
+        command = view_users::release(write.transaction, &what, command)?;
         for (table, position) in found {
             let sequences = sequence_users::owned_by(write.transaction, &table)?;
             let what = Dropped { kind: "table", name: &table, cascade: *cascade };

@@ -11,6 +11,7 @@ use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -35,6 +36,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let mut command = Command::new("CREATE INDEX");
         let found = write.transaction.table(&table);
         let found = found.map_err(|error| SqlError::from(error).at(position(&create.table_name, source)))?;
+        wrong_kind::check_is_no_view(&found, || format!("cannot create index on relation \"{table}\""))?;
         if let Some(name) = name.as_ref().filter(|name| create.if_not_exists && is_taken(write.transaction, name)) {
             command = command.with_notice(format!("relation \"{name}\" already exists, skipping"));
             return Ok(command);

@@ -3,7 +3,9 @@
 //! Imports sessions and below; only `dispatch` imports it.
 pub(crate) mod add_key;
 pub(crate) mod alter_column;
+pub(crate) mod alter_columns;
 pub(crate) mod alter_table;
+pub(crate) mod altered;
 pub(crate) mod change;
 pub(crate) mod changed_rows;
 pub(crate) mod columns;
@@ -14,6 +16,7 @@ pub(crate) mod ddl;
 pub(crate) mod explain;
 pub(crate) mod filling;
 pub(crate) mod identity;
+pub(crate) mod index_columns;
 pub(crate) mod indexes;
 pub(crate) mod insert;
 pub(crate) mod locking;
@@ -24,9 +27,15 @@ pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;
 pub(crate) mod set_config;
+pub(crate) mod table_rows;
 pub(crate) mod target_factor;
 pub(crate) mod vacuum;
 pub(crate) mod values_list;
+pub(crate) mod view_columns;
+pub(crate) mod view_text;
+pub(crate) mod view_users;
+pub(crate) mod views;
+pub(crate) mod wrong_kind;
 
 use datafusion::sql::sqlparser::ast::Statement;
 
@@ -51,6 +60,8 @@ pub(crate) fn run_own(
             Ok(vacuum::answer(&asked, &session.tables, session.block.is_some())?.into())
         }
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
+        OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
+        OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::sequence_users::{self, Dropped};
+use crate::statements::{view_users, wrong_kind};
 
 /// Runs one of the statements.
 pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Result<Command> {
@@ -40,16 +41,20 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             let renamed = write.transaction.rename_table(&sequence.name, &to.name);
             renamed.map_err(|error| to.error(error))?;
             sequence_users::rename(write.transaction, &sequence.name, &to.name)?;
+            view_users::rename(write.transaction, &sequence.name, &to.name)?;
             Ok(Command::new(tag))
         }
         SequenceStatement::Drop { sequences, if_exists, cascade } => {
             let mut command = Command::new(tag);
             for sequence in sequences {
+                wrong_kind::check_dropped(write.transaction, &sequence.name, "sequence")?;
                 match find(write.transaction, sequence, *if_exists)? {
                     Some(_) => {
                         let what = Dropped { kind: "sequence", name: &sequence.name, cascade: *cascade };
                         let names = [sequence.name.clone()];
                         command = sequence_users::release(write.transaction, &what, &names, &[], command)?;
+                        let what = view_users::Dropped { kind: "sequence", names: &names, cascade: *cascade };
+                        command = view_users::release(write.transaction, &what, command)?;
                         write.transaction.drop_sequence(&sequence.name).map_err(|error| sequence.error(error))?
                     }
                     None => command = command.with_notice(sequence.skipped_notice()),

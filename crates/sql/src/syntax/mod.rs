@@ -16,3 +16,4 @@ pub(crate) mod template;
 pub(crate) mod tokens;
 pub(crate) mod visit;
 pub(crate) mod walk;
+pub(crate) mod with_scope;

@@ -222,6 +222,9 @@ fn nested_sets(tokens: &mut Vec<TokenWithSpan>) {
 fn tables(tokens: &mut Vec<TokenWithSpan>) {
     let mut before: Option<usize> = None;
     let mut at = 0;
+    // The query of a view, or of a table made of it, stands behind the first AS.
+    let is_made = tokens.iter().find(|token| is_sign(token)).is_some_and(|token| keyword(token) == Keyword::CREATE);
+    let of_made = tokens.iter().position(|token| is_made && keyword(token) == Keyword::AS);
     while at < tokens.len() {
         if matches!(tokens[at].token, Token::Whitespace(_)) {
             at += 1;
@@ -229,6 +232,7 @@ fn tables(tokens: &mut Vec<TokenWithSpan>) {
         }
         let begins_query = match before.map(|before| &tokens[before]) {
             None => true,
+            _ if before == of_made => true,
             Some(TokenWithSpan { token: Token::LParen | Token::SemiColon, .. }) => true,
             Some(token) => {
                 matches!(keyword(token), Keyword::UNION | Keyword::ALL | Keyword::INTERSECT | Keyword::EXCEPT)

@@ -1,7 +1,9 @@
 //! Sessions beside each other: which one waits, and what it sees and does afterwards. These tests tell waiting from
 //! working by time, so no heavy test shares their program.
+mod alter_columns;
 mod hermitage;
 mod on_conflict;
 mod returning;
 mod sessions;
+mod views;
 mod waiting;

@@ -20,7 +20,10 @@ pub(crate) fn literals(function: &str, args: &[Expr]) -> Result<Vec<ScalarValue>
 pub(crate) fn find(function: &str, view: &View, arg: Option<&ScalarValue>) -> Result<(String, Table)> {
     let name = name(function, arg)?;
     let table = view.tables.find(&name)?;
-    Ok((name, table))
+    match table.view() {
+        Some(_) => Err(SqlError::new("42809", format!("\"{name}\" is not a table"))),
+        None => Ok((name, table)),
+    }
 }
 
 /// The name alone.

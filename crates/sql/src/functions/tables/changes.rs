@@ -90,6 +90,9 @@ impl Changes {
             }
             found => (newest, found?),
         };
+        if table.view().is_some() {
+            return Err(SqlError::new("42809", format!("\"{name}\" is not a table")));
+        }
         Ok(ChangesArguments { name, table, at, after, until })
     }
 }

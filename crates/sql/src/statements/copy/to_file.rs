@@ -57,6 +57,10 @@ fn query_of(tables: &Tables, subject: &Subject, source: &Source) -> Result<Box<Q
         Subject::Table { name, columns } => (name, columns),
     };
     let table = find_table(tables, name, source)?;
+    if table.view().is_some() {
+        let error = SqlError::new("42809", format!("cannot copy from view \"{}\"", table.name()));
+        return Err(error.hint("Try the COPY (SELECT ...) TO variant."));
+    }
     for column in columns {
         find_column(&table, &fold(column), source.start(column.span))?;
     }

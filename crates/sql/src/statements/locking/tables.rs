@@ -156,12 +156,14 @@ fn find(
         return refuse_named("cannot be applied to a WITH query");
     }
     let Some(clause) = asked.first().filter(|_| version.is_some()) else {
-        let found = match asked.is_empty() {
-            true => find_table(&session.tables.at(&write.moment()?), name, source),
-            false => write.table(name, source),
+        let is_view = || find_table(&session.tables, name, source).is_ok_and(|table| table.view().is_some());
+        let found = match asked.first() {
+            None => find_table(&session.tables.at(&write.moment()?), name, source),
+            Some(clause) if is_view() => return Err(refuse(clause, "of the rows of a view is not supported")),
+            Some(_) => write.table(name, source),
         };
         return match found {
-            Ok(table) if version.is_none() => Ok(Some(table)),
+            Ok(table) if version.is_none() && table.view().is_none() => Ok(Some(table)),
             Ok(_) => Ok(None),
             Err(error) => not_a_table(name, asked, source).map_or(Err(error), |view| view),
         };

@@ -1,0 +1,16 @@
+//! What makes a name a view.
+//!
+//! The engine keeps a view as a table that never has rows: so it shares the names of tables, their snapshots and their past. It
+//! never reads the query, which SQL puts in the place of the name.
+use serde::{Deserialize, Serialize};
+
+/// The definition of a view; its columns are those of its table's schema.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ViewDefinition {
+    /// the query in SQL
+    pub query: String,
+    /// the columns whose type no table has, which the schema has as text: their positions, and PostgreSQL's number of the
+    /// type
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_types: Vec<(usize, u32)>,
+}

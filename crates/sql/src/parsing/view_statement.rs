@@ -1,0 +1,146 @@
+//! The statements about views, read from their tokens: a view's query is kept as it was written.
+//!
+//! ```text
+//! CREATE [OR REPLACE] VIEW name [(column [, ...])] AS query
+//! ALTER VIEW [IF EXISTS] name RENAME TO name
+//! ALTER VIEW [IF EXISTS] name RENAME [COLUMN] column TO column
+//! DROP VIEW [IF EXISTS] name [, ...] [CASCADE | RESTRICT]
+//! ```
+use datafusion::sql::sqlparser::ast::{Ident, Query};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use crate::error::{Result, SqlError};
+use crate::names::{position, table_name};
+use crate::parsing::sequence_statement::PlacedName;
+use crate::syntax::source::Source;
+
+/// A statement about views.
+#[derive(Clone)]
+pub(crate) enum ViewStatement {
+    Create(NewView),
+    Rename { view: PlacedName, if_exists: bool, to: PlacedName },
+    RenameColumn { view: PlacedName, if_exists: bool, from: Ident, to: Ident },
+    Drop { views: Vec<PlacedName>, if_exists: bool, cascade: bool },
+}
+
+/// A view that is to be made.
+#[derive(Clone)]
+pub(crate) struct NewView {
+    pub(crate) view: PlacedName,
+    pub(crate) or_replace: bool,
+    /// The names of its columns, as far as they are given.
+    pub(crate) columns: Vec<Ident>,
+    pub(crate) query: Box<Query>,
+    /// Where the query starts in the statement's text.
+    pub(crate) start: usize,
+}
+
+impl ViewStatement {
+    /// The command tag.
+    pub(crate) fn tag(&self) -> &'static str {
+        match self {
+            ViewStatement::Create(_) => "CREATE VIEW",
+            ViewStatement::Rename { .. } | ViewStatement::RenameColumn { .. } => "ALTER VIEW",
+            ViewStatement::Drop { .. } => "DROP VIEW",
+        }
+    }
+}
+
+/// Reads such a statement, if the next one is.
+pub(crate) fn parse_view(parser: &mut Parser, source: &Source) -> Result<Option<ViewStatement>> {
+    let word = |at: usize| match parser.peek_nth_token(at).token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let after_create = match (word(1), word(2)) {
+        (Keyword::OR, Keyword::REPLACE) => 3,
+        _ => 1,
+    };
+    match (word(0), word(after_create), word(after_create + 1)) {
+        (Keyword::CREATE, Keyword::VIEW, _) => {
+            skip(parser, after_create + 1);
+            create(parser, after_create == 3, source).map(ViewStatement::Create).map(Some)
+        }
+        (Keyword::CREATE, Keyword::TEMP | Keyword::TEMPORARY, Keyword::VIEW | Keyword::RECURSIVE) => {
+            Err(SqlError::unsupported("a temporary view").at(source.find_word("view")))
+        }
+        (Keyword::CREATE, Keyword::RECURSIVE, Keyword::VIEW) => {
+            let error = SqlError::unsupported("CREATE RECURSIVE VIEW").at(source.find_word("recursive"));
+            Err(error.hint("Write CREATE VIEW ... AS WITH RECURSIVE ... instead."))
+        }
+        (Keyword::CREATE, Keyword::MATERIALIZED, Keyword::VIEW) => {
+            Err(SqlError::unsupported("a materialized view").at(source.find_word("materialized")))
+        }
+        (Keyword::ALTER, Keyword::VIEW, _) => {
+            skip(parser, 2);
+            alter(parser, source).map(Some)
+        }
+        (Keyword::DROP, Keyword::VIEW, _) => {
+            skip(parser, 2);
+            drop(parser, source).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn skip(parser: &mut Parser, words: usize) {
+    (0..words).for_each(|_| parser.advance_token());
+}
+
+fn create(parser: &mut Parser, or_replace: bool, source: &Source) -> Result<NewView> {
+    let wrong = |error: ParserError| source.parser_error(error);
+    let view = named(parser, source)?;
+    let mut columns = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        columns = parser.parse_comma_separated(Parser::parse_identifier).map_err(wrong)?;
+        parser.expect_token(&Token::RParen).map_err(wrong)?;
+    }
+    if parser.peek_token().token != Token::EOF && parser.parse_keyword(Keyword::WITH) {
+        return Err(SqlError::unsupported("an option of a view").at(source.find_word("with")));
+    }
+    parser.expect_keyword(Keyword::AS).map_err(wrong)?;
+    let start = source.start(parser.peek_token().span).unwrap_or(source.text.len());
+    let query = parser.parse_query().map_err(wrong)?;
+    let next = parser.peek_token();
+    if parser.parse_keyword(Keyword::WITH) {
+        return Err(SqlError::unsupported("WITH CHECK OPTION").at(source.start(next.span)));
+    }
+    Ok(NewView { view, or_replace, columns, query, start })
+}
+
+fn alter(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
+    let wrong = |error: ParserError| source.parser_error(error);
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let view = named(parser, source)?;
+    let next = parser.peek_token();
+    if !parser.parse_keyword(Keyword::RENAME) {
+        let message = format!("ALTER VIEW ... {}", next.token.to_string().to_uppercase());
+        let error = SqlError::unsupported(message).at(source.start(next.span));
+        return Err(error.hint("ALTER VIEW ... RENAME TO and ... RENAME COLUMN are all that there is."));
+    }
+    if parser.parse_keyword(Keyword::TO) {
+        return Ok(ViewStatement::Rename { view, if_exists, to: named(parser, source)? });
+    }
+    let _ = parser.parse_keyword(Keyword::COLUMN);
+    let from = parser.parse_identifier().map_err(wrong)?;
+    parser.expect_keyword(Keyword::TO).map_err(wrong)?;
+    let to = parser.parse_identifier().map_err(wrong)?;
+    Ok(ViewStatement::RenameColumn { view, if_exists, from, to })
+}
+
+fn drop(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let mut views = vec![named(parser, source)?];
+    while parser.consume_token(&Token::Comma) {
+        views.push(named(parser, source)?);
+    }
+    let cascade = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]) == Some(Keyword::CASCADE);
+    Ok(ViewStatement::Drop { views, if_exists, cascade })
+}
+
+fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
+    let name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
+    Ok(PlacedName { name: table_name(&name, source)?, position: position(&name, source) })
+}

@@ -1,0 +1,404 @@
+//! `ALTER TABLE` that adds, drops, renames and retypes columns, or changes whether they take NULL.
+//!
+//! A new table takes the name of the old one, and gets its rows within the same transaction:
+//!
+//! ```text
+//! old table   id a b c        kept columns, some of another type ─┐
+//! new table   id b c new  ◀── columns that are added, filled ─────┴─ rows, then indexes
+//! ```
+//!
+//! So others see either table and never a mixture: those that read the old one go on with it, also as of a moment before, and
+//! those that want to write wait for the end of the transaction. What goes is settled first, then what gets another type, then
+//! what is added, in whatever order the statement says it, as in PostgreSQL. Defaults, sequences, indexes and views follow.
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DataType as SqlType, DropBehavior, Expr, Ident,
+};
+use engine::{Column, ColumnDefault, Schema, Table, TableSettings};
+
+use crate::access::index_expressions::text::parsed;
+use crate::error::{Result, SqlError};
+use crate::names::{find_column, fold, table_name};
+use crate::planning::default_define::define;
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::Command;
+use crate::statements::alter_column::{self, Change as Filled};
+use crate::statements::altered::altered;
+use crate::statements::columns::{self, NewColumn};
+use crate::statements::sequence_users::{self, Dropped};
+use crate::statements::table_rows::{KeptColumn, Rows};
+use crate::statements::{index_columns, view_columns, wrong_kind};
+use crate::syntax::source::Source;
+use crate::values::long_name;
+use crate::values::types::column_type;
+
+/// What a statement does with the columns of a table.
+pub(crate) enum Change<'a> {
+    Add {
+        definition: &'a ColumnDef,
+        if_not_exists: bool,
+    },
+    Drop {
+        column: &'a Ident,
+        if_exists: bool,
+        cascade: bool,
+    },
+    NotNull {
+        column: &'a Ident,
+        is_set: bool,
+    },
+    Type {
+        column: &'a Ident,
+        data_type: &'a SqlType,
+        using: Option<&'a Expr>,
+    },
+    /// What fills a column.
+    Filled(&'a Ident, Filled<'a>),
+}
+
+impl Change<'_> {
+    /// What PostgreSQL calls it.
+    fn action(&self) -> &'static str {
+        match self {
+            Change::Add { .. } => "ADD COLUMN",
+            Change::Drop { .. } => "DROP COLUMN",
+            Change::NotNull { is_set: true, .. } => "ALTER COLUMN ... SET NOT NULL",
+            Change::NotNull { is_set: false, .. } => "ALTER COLUMN ... DROP NOT NULL",
+            Change::Type { .. } => "ALTER COLUMN ... SET DATA TYPE",
+            Change::Filled(..) => "ALTER COLUMN ... SET DEFAULT",
+        }
+    }
+}
+
+/// The changes that a statement asks for, if it asks for no other.
+pub(crate) fn changes(alter: &AlterTable) -> Option<Vec<Change<'_>>> {
+    let mut changes = Vec::with_capacity(alter.operations.len());
+    for operation in &alter.operations {
+        match operation {
+            AlterTableOperation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+                changes.push(Change::Add { definition: column_def, if_not_exists: *if_not_exists });
+            }
+            AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+                let (if_exists, cascade) = (*if_exists, *drop_behavior == Some(DropBehavior::Cascade));
+                changes.extend(column_names.iter().map(|column| Change::Drop { column, if_exists, cascade }));
+            }
+            AlterTableOperation::AlterColumn { column_name: column, op } => changes.push(match op {
+                AlterColumnOperation::SetNotNull => Change::NotNull { column, is_set: true },
+                AlterColumnOperation::DropNotNull => Change::NotNull { column, is_set: false },
+                AlterColumnOperation::SetDataType { data_type, using, .. } => {
+                    Change::Type { column, data_type, using: using.as_ref() }
+                }
+                _ => alter_column::change_of(operation).map(|(column, change)| Change::Filled(column, change))?,
+            }),
+            _ => return None,
+        }
+    }
+    Some(changes)
+}
+
+/// Runs the statement.
+pub(crate) fn run(
+    session: &mut Session,
+    alter: &AlterTable,
+    changes: &[Change<'_>],
+    source: &Source,
+) -> Result<Command> {
+    let name = table_name(&alter.name, source)?;
+    session.write("ALTER TABLE", |session, write| {
+        let table = match altered(write.transaction, &name, alter, source)? {
+            Ok(table) => table,
+            Err(skipped) => return Ok(skipped),
+        };
+        if let Some(first) = changes.first() {
+            wrong_kind::check_is_altered(&table, first.action())?;
+        }
+        write.transaction.lock_table(&name)?;
+        let table = write.transaction.table(&name)?;
+        let mut new = NewTable::of(session, &table, source);
+        changes.iter().try_for_each(|change| new.take_away(write, change))?;
+        new.settings = write.transaction.settings(&table);
+        changes.iter().try_for_each(|change| new.change_type(change))?;
+        changes.iter().try_for_each(|change| new.add(change))?;
+        changes.iter().try_for_each(|change| new.refuse_null(change))?;
+        new.make(write)?;
+        new.fill(write, changes)?;
+        Ok(new.command)
+    })
+}
+
+/// The table that takes the old one's place.
+struct NewTable<'a> {
+    session: &'a Session,
+    source: &'a Source<'a>,
+    old: Table,
+    settings: TableSettings,
+    kept: Vec<KeptColumn<'a>>,
+    added: Vec<NewColumn<'a>>,
+    /// The sequences of columns that go.
+    sequences: Vec<String>,
+    /// The columns that go, by their places in the old table.
+    dropped: Vec<usize>,
+    command: Command,
+}
+
+impl<'a> NewTable<'a> {
+    fn of(session: &'a Session, old: &Table, source: &'a Source<'a>) -> NewTable<'a> {
+        let columns = old.schema().columns().iter().cloned().enumerate();
+        NewTable {
+            session,
+            source,
+            old: old.clone(),
+            settings: TableSettings::default(),
+            kept: columns.map(|(from, column)| KeptColumn { column, from, using: None, is_retyped: false }).collect(),
+            added: Vec::new(),
+            sequences: Vec::new(),
+            dropped: Vec::new(),
+            command: Command::new("ALTER TABLE"),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.old.name()
+    }
+
+    /// The place of a column among those that are kept.
+    fn place(&self, column: &Ident) -> Result<usize> {
+        let (name, at) = (fold(column), self.source.start(column.span));
+        match self.kept.iter().position(|kept| kept.column.name == name) {
+            Some(place) => Ok(place),
+            // One that is there and goes is not found either.
+            None => find_column(&self.old, &name, at).and_then(|_| {
+                let message = format!("column \"{name}\" of relation \"{}\" does not exist", self.name());
+                Err(SqlError::new("42703", message).at(at))
+            }),
+        }
+    }
+
+    fn is_of_key(&self, column: usize) -> bool {
+        self.old.schema().primary_key().contains(&column)
+    }
+
+    /// `DROP COLUMN`, and what is said of columns that PostgreSQL settles with it.
+    fn take_away(&mut self, write: &mut Write<'_>, change: &Change<'a>) -> Result<()> {
+        match change {
+            Change::Drop { column, if_exists, cascade } => {
+                let name = fold(column);
+                if *if_exists && !self.kept.iter().any(|kept| kept.column.name == name) {
+                    let table = self.name();
+                    let notice = format!("column \"{name}\" of relation \"{table}\" does not exist, skipping");
+                    self.command.notices.push(notice.into());
+                    return Ok(());
+                }
+                let at = self.place(column)?;
+                let command = std::mem::replace(&mut self.command, Command::new(""));
+                self.command = self.release(write, at, *cascade, command)?;
+                self.dropped.push(self.kept.remove(at).from);
+                Ok(())
+            }
+            Change::NotNull { column, is_set: false } => {
+                let at = self.place(column)?;
+                self.check_may_take_null(write, at)?;
+                self.kept[at].column.nullable = true;
+                Ok(())
+            }
+            Change::Filled(column, Filled::Nothing) => {
+                self.place(column)?;
+                alter_column::apply(self.session, write, &self.old, &[(column, Filled::Nothing)], self.source)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes leave of a column: of the views that read it, and of the sequences that belong to it.
+    fn release(&mut self, write: &mut Write<'_>, at: usize, cascade: bool, command: Command) -> Result<Command> {
+        let from = self.kept[at].from;
+        let command = view_columns::release(write.transaction, &self.old, from, cascade, command)?;
+        let defaults = write.transaction.settings(&self.old).defaults;
+        let owned = defaults.into_iter().filter(|default| default.column == from).flat_map(|default| default.sequences);
+        let owned: Vec<String> = owned.collect();
+        if owned.is_empty() {
+            return Ok(command);
+        }
+        let shown = format!("{} of table {}", self.kept[at].column.name, self.name());
+        let what = Dropped { kind: "column", name: &shown, cascade };
+        let command = sequence_users::release(write.transaction, &what, &owned, &[self.name().to_owned()], command)?;
+        self.sequences.extend(owned);
+        Ok(command)
+    }
+
+    fn check_may_take_null(&self, write: &Write<'_>, at: usize) -> Result<()> {
+        let KeptColumn { column, from, .. } = &self.kept[at];
+        if self.is_of_key(*from) {
+            return Err(SqlError::new("42P16", format!("column \"{}\" is in a primary key", column.name)));
+        }
+        let defaults = write.transaction.settings(&self.old).defaults;
+        match defaults.iter().any(|default| default.column == *from && default.identity.is_some()) {
+            true => {
+                let of = format!("column \"{}\" of relation \"{}\"", column.name, self.name());
+                Err(SqlError::syntax(format!("{of} is an identity column")))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn change_type(&mut self, change: &Change<'a>) -> Result<()> {
+        let Change::Type { column, data_type, using } = change else { return Ok(()) };
+        let at = self.place(column)?;
+        let (data_type, notice) = column_type(data_type).map_err(|error| error.at(self.source.start(column.span)))?;
+        if let Some(notice) = notice {
+            self.command.notices.push(format!("column \"{}\": {notice}", fold(column)).into());
+        }
+        let kept = &mut self.kept[at];
+        (kept.column.data_type, kept.using, kept.is_retyped) = (data_type, *using, true);
+        let from = kept.from;
+        let identity = |default: &ColumnDefault| default.column == from && default.identity.is_some();
+        let is_identity = self.settings.defaults.iter().any(identity);
+        if is_identity && engine::SequenceOptions::bounds(data_type).is_none() {
+            return Err(SqlError::new("22023", "identity column type must be smallint, integer, or bigint"));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, change: &Change<'a>) -> Result<()> {
+        let Change::Add { definition, if_not_exists } = change else { return Ok(()) };
+        let (name, table) = (fold(&definition.name), self.name().to_owned());
+        let mut names = self.kept.iter().map(|kept| &kept.column).chain(self.added.iter().map(|new| &new.column));
+        if names.any(|column| column.name == name) {
+            let message = format!("column \"{name}\" of relation \"{table}\" already exists");
+            if !if_not_exists {
+                return Err(SqlError::new("42701", message));
+            }
+            self.command.notices.push(format!("{message}, skipping").into());
+            return Ok(());
+        }
+        let new = columns::read(definition, &table, self.source)?;
+        let has_key = self.kept.iter().any(|kept| self.is_of_key(kept.from)) || self.added.iter().any(|new| new.is_key);
+        if new.is_key && has_key {
+            let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+            return Err(SqlError::new("42P16", message));
+        }
+        if let Some(notice) = new.notice {
+            self.command.notices.push(format!("column \"{name}\": {notice}").into());
+        }
+        self.added.push(new);
+        Ok(())
+    }
+
+    fn refuse_null(&mut self, change: &Change<'a>) -> Result<()> {
+        let Change::NotNull { column, is_set: true } = change else { return Ok(()) };
+        let name = fold(column);
+        if let Some(new) = self.added.iter_mut().find(|new| new.column.name == name) {
+            new.column.nullable = false;
+            return Ok(());
+        }
+        let at = self.place(column)?;
+        self.kept[at].column.nullable = false;
+        Ok(())
+    }
+
+    fn schema(&self) -> Result<Schema> {
+        let added = self.added.iter().map(|new| &new.column);
+        let columns: Vec<Column> = self.kept.iter().map(|kept| &kept.column).chain(added.clone()).cloned().collect();
+        let place = |column: &usize| self.kept.iter().find(|kept| kept.from == *column);
+        // A key of which a column goes is none any more.
+        let key = self.old.schema().primary_key().iter().map(place).collect::<Option<Vec<_>>>().unwrap_or_default();
+        let new_key = self.added.iter().filter(|new| new.is_key).map(|new| new.column.name.as_str());
+        let key: Vec<&str> = key.iter().map(|kept| kept.column.name.as_str()).chain(new_key).collect();
+        Schema::new(columns, &key).map_err(|error| SqlError::from(engine::Error::from(error)))
+    }
+
+    /// What fills the columns that are kept, by their new places.
+    fn kept_defaults(&self, write: &mut Write<'_>) -> Result<Vec<ColumnDefault>> {
+        let mut defaults = Vec::new();
+        for (at, KeptColumn { column, from, is_retyped, .. }) in self.kept.iter().enumerate() {
+            let Some(default) = self.settings.defaults.iter().find(|default| default.column == *from) else { continue };
+            let mut default = ColumnDefault { column: at, ..default.clone() };
+            if let Some(text) = default.expression.as_deref().filter(|_| *is_retyped && default.identity.is_none()) {
+                let (expr, view) = (parsed(text)?, self.session.view(write.latest_moment()?, Vec::new()));
+                let defined = define(&self.session.planner, view, &expr, column, &Source::new(text));
+                let to = long_name(column.data_type);
+                let refused =
+                    || format!("default for column \"{}\" cannot be cast automatically to type {to}", column.name);
+                default.expression = defined.map_err(|_| SqlError::new("42804", refused()))?;
+            }
+            defaults.push(default);
+        }
+        Ok(defaults)
+    }
+
+    /// Makes the new table with the old one's rows, and all that belongs to it.
+    fn make(&mut self, write: &mut Write<'_>) -> Result<()> {
+        for kept in self.kept.iter().filter(|kept| kept.is_retyped) {
+            view_columns::check_retyped(write.transaction, &self.old, kept.from)?;
+        }
+        let name = self.name().to_owned();
+        let mut defaults = self.kept_defaults(write)?;
+        for (at, new) in self.added.iter().enumerate() {
+            defaults.extend(new.default(self.kept.len() + at, &name, self.session, write, self.source)?);
+        }
+        let settings = TableSettings { defaults, ..self.settings.clone() };
+        let rows = Rows::of(self.session, write, &self.old, &self.kept, self.source)?;
+        let indexes = write.transaction.indexes(&self.old);
+        let new = write.transaction.replace_table(&name, self.schema()?, settings)?;
+        rows.move_to(self.session, write, &new)?;
+        write.end_reading();
+        let places: Vec<(usize, usize)> = self.kept.iter().map(|kept| kept.from).zip(0..).collect();
+        index_columns::rebuild(write.transaction, &indexes, &self.old, &new, &places)?;
+        for unique in self.added.iter().filter_map(|new| new.unique.as_ref()) {
+            unique.create(write.transaction, &new)?;
+        }
+        view_columns::forget(write.transaction, &name, &self.dropped)?;
+        let sequences = std::mem::take(&mut self.sequences);
+        sequences.iter().try_for_each(|sequence| write.transaction.drop_sequence(sequence))?;
+        Ok(())
+    }
+
+    /// What fills columns from here on.
+    fn fill(&mut self, write: &mut Write<'_>, changes: &[Change<'_>]) -> Result<()> {
+        for change in changes {
+            if let Change::Filled(column, filled) = change {
+                let table = write.transaction.table(self.name())?;
+                alter_column::apply(self.session, write, &table, &[(column, filled.clone())], self.source)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs `ALTER TABLE ... RENAME COLUMN`.
+pub(crate) fn rename(
+    session: &mut Session,
+    alter: &AlterTable,
+    (from, to): (&Ident, &Ident),
+    source: &Source,
+) -> Result<Command> {
+    let name = table_name(&alter.name, source)?;
+    session.write("ALTER TABLE", |session, write| {
+        let table = match altered(write.transaction, &name, alter, source)? {
+            Ok(table) => table,
+            Err(skipped) => return Ok(skipped),
+        };
+        let command = Command::new("ALTER TABLE");
+        if table.view().is_some() {
+            crate::statements::views::rename_column(write.transaction, &table, &fold(from), &fold(to))?;
+            return Ok(command);
+        }
+        wrong_kind::check_is_altered(&table, "RENAME COLUMN")?;
+        write.transaction.lock_table(&name)?;
+        let table = write.transaction.table(&name)?;
+        let mut new = NewTable::of(session, &table, source);
+        let Some(at) = table.schema().position(&fold(from)) else {
+            return Err(SqlError::new("42703", format!("column \"{}\" does not exist", fold(from))));
+        };
+        if table.schema().position(&fold(to)).is_some() {
+            let message = format!("column \"{}\" of relation \"{name}\" already exists", fold(to));
+            return Err(SqlError::new("42701", message));
+        }
+        new.kept[at].column.name = fold(to);
+        new.settings = write.transaction.settings(&table);
+        new.make(write)?;
+        let names: Vec<String> = table.schema().columns().iter().map(|column| column.name.clone()).collect();
+        crate::statements::view_users::rename_column(write.transaction, &name, &names)?;
+        Ok(command)
+    })
+}

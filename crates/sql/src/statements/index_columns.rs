@@ -1,0 +1,97 @@
+//! The indexes of a table that another one takes the place of: made again of the columns that are left.
+use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitorMut};
+use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Table, Transaction};
+
+use std::ops::ControlFlow;
+
+use crate::access::index_expressions::text::parsed;
+use crate::error::Result;
+use crate::planning::index_compile::Kind;
+use crate::planning::index_define::define;
+use crate::syntax::identifiers::fold;
+use crate::syntax::source::Source;
+use crate::syntax::walk::WalkMut;
+
+/// Makes the indexes of the old table again for the new one; those that need a column which is gone go with it. `places` are
+/// those of columns that are kept, in the old table and the new.
+pub(crate) fn rebuild(
+    transaction: &mut Transaction,
+    indexes: &[Index],
+    old: &Table,
+    new: &Table,
+    places: &[(usize, usize)],
+) -> Result<()> {
+    let moved = Moved { old: old.schema().columns(), new, places };
+    for index in indexes {
+        if let Some(definition) = moved.definition(index.definition())? {
+            transaction.create_index(new.name(), definition)?;
+        }
+    }
+    Ok(())
+}
+
+/// What became of the columns.
+struct Moved<'a> {
+    old: &'a [Column],
+    new: &'a Table,
+    places: &'a [(usize, usize)],
+}
+
+impl Moved<'_> {
+    fn place(&self, column: usize) -> Option<usize> {
+        self.places.iter().find(|(from, _)| *from == column).map(|(_, to)| *to)
+    }
+
+    fn definition(&self, before: &IndexDefinition) -> Result<Option<IndexDefinition>> {
+        let mut parts = Vec::with_capacity(before.parts.len());
+        for part in &before.parts {
+            let part = match part {
+                IndexPart::Column(column) => self.place(*column).map(IndexPart::Column),
+                IndexPart::Expression(expression) => {
+                    self.expression(expression, Kind::Expression)?.map(IndexPart::Expression)
+                }
+            };
+            let Some(part) = part else { return Ok(None) };
+            parts.push(part);
+        }
+        let predicate = match &before.predicate {
+            None => None,
+            Some(predicate) => match self.expression(predicate, Kind::Predicate)? {
+                None => return Ok(None),
+                moved => moved,
+            },
+        };
+        Ok(Some(IndexDefinition { parts, predicate, ..before.clone() }))
+    }
+
+    /// An expression of the new columns; none where one of its columns is gone.
+    fn expression(&self, before: &IndexExpression, kind: Kind) -> Result<Option<IndexExpression>> {
+        if before.columns.iter().any(|column| self.place(*column).is_none()) {
+            return Ok(None);
+        }
+        let mut expr = parsed(&before.text)?;
+        while let Expr::Nested(inner) = expr {
+            expr = *inner;
+        }
+        let _ = expr.walk_mut(&mut Renamed(self));
+        define(&expr, self.new, kind, &Source::new(&before.text)).map(Some)
+    }
+}
+
+/// Gives columns their new names.
+struct Renamed<'a>(&'a Moved<'a>);
+
+impl VisitorMut for Renamed<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let Renamed(moved) = self;
+        if let Expr::Identifier(ident) = expr
+            && let Some(from) = moved.old.iter().position(|column| column.name == fold(ident))
+            && let Some(to) = moved.place(from)
+        {
+            *ident = Ident::with_quote('"', &moved.new.schema().columns()[to].name);
+        }
+        ControlFlow::Continue(())
+    }
+}
