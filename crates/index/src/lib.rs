@@ -6,7 +6,8 @@
 //! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 //!
 //! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order
-//! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind. [`DeltaIndex`] is something else, a dictionary for
+//! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind, `Gist` keys without an order: boxes, intervals,
+//! prefixes. [`DeltaIndex`] is something else, a dictionary for
 //! the column itself: from a value to its id and back.
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -15,6 +16,8 @@ mod btree;
 mod delta;
 #[cfg(all(shuttle, test))]
 mod explore;
+#[cfg(not(loom))]
+mod gist;
 mod hash;
 mod kiss;
 #[cfg(not(loom))]
@@ -34,6 +37,12 @@ pub use btree::{
 pub use delta::{
     DeltaColumn, DeltaForm, DeltaIndex, DictionaryError, DictionaryValue, Footprint, Ids, NodeSearch, SortedIds,
     ValueId,
+};
+#[cfg(not(loom))]
+pub use gist::{
+    Bounds, BoundsError, BoundsQuery, BoundsSlots, Coordinate, Cpu, Device, End, Extension, Gist, Interval,
+    IntervalError, Intervals, KeyList, Load, Matches, NodeScan, Prefix, PrefixQuery, Prefixes, RTree, Regret,
+    SLOTS_MAX, Scheduler, Slots,
 };
 pub use hash::{HashIndex, Holder};
 pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Pages, Range, Versioned, Word};

@@ -1,0 +1,402 @@
+//! One thread: random operations against a list of all entries, for every kind of keys, with nodes of few slots, so that some
+//! hundred entries make a tree of several levels; and its shape afterwards.
+use std::fmt::Debug;
+use std::num::NonZero;
+
+use proptest::prelude::*;
+use types::Rid;
+
+use super::node::Node;
+use super::scheduler::Decision;
+use super::*;
+
+/// A kind of keys as the tests know it: questions with an answer that does not come from the tree's code.
+trait Known: Extension<Value: Clone + Debug + PartialEq> {
+    type Question: Clone + Debug;
+
+    fn values() -> BoxedStrategy<Self::Value>;
+    fn questions() -> BoxedStrategy<Self::Question>;
+    fn origins() -> BoxedStrategy<Self::Origin>;
+    fn query(question: &Self::Question) -> Self::Query;
+    fn answers(value: &Self::Value, question: &Self::Question) -> bool;
+    fn apart(value: &Self::Value, origin: &Self::Origin) -> f64;
+}
+
+#[derive(Debug, Clone)]
+enum OfBoxes<T, const D: usize> {
+    Overlaps(Bounds<T, D>),
+    Contains(Bounds<T, D>),
+    Within(Bounds<T, D>),
+    Equals(Bounds<T, D>),
+    Before(Bounds<T, D>, usize),
+    After(Bounds<T, D>, usize),
+}
+
+/// A coordinate of tests: few numbers, so that edges meet, and the ends of the order.
+trait Drawn: Coordinate {
+    fn numbers() -> BoxedStrategy<Self>;
+}
+
+macro_rules! drawn {
+    ($($t:ty),*) => {
+        $(impl Drawn for $t {
+            fn numbers() -> BoxedStrategy<Self> {
+                prop_oneof![20 => (-40i32..40).prop_map(<$t>::from), 1 => Just(<$t>::LOWEST), 1 => Just(<$t>::HIGHEST)].boxed()
+            }
+        })*
+    };
+}
+drawn!(i32, i64, i128, f64);
+
+fn boxes<T: Drawn, const D: usize>() -> BoxedStrategy<Bounds<T, D>> {
+    let side = || proptest::collection::vec((T::numbers(), T::numbers(), any::<bool>()), D);
+    side()
+        .prop_map(|sides| {
+            let one: [T; D] = std::array::from_fn(|d| sides[d].0);
+            let other = std::array::from_fn(|d| if sides[d].2 { sides[d].0 } else { sides[d].1 });
+            Bounds::from_corners(one, other).expect("numbers")
+        })
+        .boxed()
+}
+
+impl<T: Drawn, const D: usize> Known for RTree<T, D> {
+    type Question = OfBoxes<T, D>;
+
+    fn values() -> BoxedStrategy<Bounds<T, D>> {
+        boxes()
+    }
+
+    fn questions() -> BoxedStrategy<OfBoxes<T, D>> {
+        let make = |(kind, bounds, d)| match kind {
+            0 => OfBoxes::Overlaps(bounds),
+            1 => OfBoxes::Contains(bounds),
+            2 => OfBoxes::Within(bounds),
+            3 => OfBoxes::Equals(bounds),
+            4 => OfBoxes::Before(bounds, d),
+            _ => OfBoxes::After(bounds, d),
+        };
+        (0..6, boxes(), 0..D).prop_map(make).boxed()
+    }
+
+    fn origins() -> BoxedStrategy<[T; D]> {
+        proptest::collection::vec(T::numbers(), D).prop_map(|at| at.try_into().expect("as many")).boxed()
+    }
+
+    fn query(question: &OfBoxes<T, D>) -> BoundsQuery<T, D> {
+        match *question {
+            OfBoxes::Overlaps(bounds) => BoundsQuery::overlaps(bounds),
+            OfBoxes::Contains(bounds) => BoundsQuery::contains(bounds),
+            OfBoxes::Within(bounds) => BoundsQuery::within(bounds),
+            OfBoxes::Equals(bounds) => BoundsQuery::equals(bounds),
+            OfBoxes::Before(bounds, dimension) => BoundsQuery::before(bounds, dimension),
+            OfBoxes::After(bounds, dimension) => BoundsQuery::after(bounds, dimension),
+        }
+    }
+
+    fn answers(k: &Bounds<T, D>, question: &OfBoxes<T, D>) -> bool {
+        let all = |test: &dyn Fn(usize) -> bool| (0..D).all(test);
+        match question {
+            OfBoxes::Overlaps(q) => all(&|d| k.low()[d] <= q.high()[d] && k.high()[d] >= q.low()[d]),
+            OfBoxes::Contains(q) => all(&|d| k.low()[d] <= q.low()[d] && k.high()[d] >= q.high()[d]),
+            OfBoxes::Within(q) => all(&|d| q.low()[d] <= k.low()[d] && q.high()[d] >= k.high()[d]),
+            OfBoxes::Equals(q) => k == q,
+            OfBoxes::Before(q, d) => k.high()[*d] < q.low()[*d],
+            OfBoxes::After(q, d) => k.low()[*d] > q.high()[*d],
+        }
+    }
+
+    fn apart(key: &Bounds<T, D>, origin: &[T; D]) -> f64 {
+        let apart = |d: usize| {
+            if origin[d] < key.low()[d] {
+                key.low()[d].to_f64() - origin[d].to_f64()
+            } else if origin[d] > key.high()[d] {
+                origin[d].to_f64() - key.high()[d].to_f64()
+            } else {
+                0.0
+            }
+        };
+        (0..D).map(|d| apart(d) * apart(d)).sum::<f64>().sqrt()
+    }
+}
+
+impl Known for Intervals<i64> {
+    type Question = (usize, Interval<i64>);
+
+    fn values() -> BoxedStrategy<Interval<i64>> {
+        let end = || {
+            prop_oneof![
+                3 => (-40i64..40).prop_map(End::Closed),
+                3 => (-40i64..40).prop_map(End::Open),
+                1 => Just(End::Infinite)
+            ]
+        };
+        let interval = |(lower, upper)| Interval::new(lower, upper).ok();
+        (end(), end()).prop_filter_map("an interval", interval).boxed()
+    }
+
+    fn questions() -> BoxedStrategy<(usize, Interval<i64>)> {
+        (0..8usize, Self::values()).boxed()
+    }
+
+    fn origins() -> BoxedStrategy<[i64; 1]> {
+        (-50i64..50).prop_map(|at| [at]).boxed()
+    }
+
+    fn query(&(kind, interval): &(usize, Interval<i64>)) -> BoundsQuery<i64, 1> {
+        match kind {
+            0 => interval.overlapping(),
+            1 => interval.containing(),
+            2 => interval.enclosing(),
+            3 => interval.equal(),
+            4 => interval.preceding(),
+            5 => interval.following(),
+            kind => interval.adjacent()[kind - 6],
+        }
+    }
+
+    fn answers(value: &Interval<i64>, &(kind, other): &(usize, Interval<i64>)) -> bool {
+        // The sets of all numbers that tests have, and of the ends.
+        let numbers = |interval: Interval<i64>| {
+            (-45..45).chain([i64::MIN, i64::MAX]).map(move |at| interval.first() <= at && at <= interval.last())
+        };
+        let each = |test: &dyn Fn((bool, bool)) -> bool| numbers(*value).zip(numbers(other)).any(|both| test(both));
+        let meets = |end: i64, begin: i64| end.checked_add(1) == Some(begin);
+        match kind {
+            0 => each(&|both| both == (true, true)),
+            1 => !each(&|both| both == (false, true)),
+            2 => !each(&|both| both == (true, false)),
+            3 => !each(&|both| both.0 != both.1),
+            4 => value.last() < other.first(),
+            5 => value.first() > other.last(),
+            6 => meets(value.last(), other.first()),
+            _ => meets(other.last(), value.first()),
+        }
+    }
+
+    fn apart(value: &Interval<i64>, origin: &[i64; 1]) -> f64 {
+        (value.first() as f64 - origin[0] as f64).max(origin[0] as f64 - value.last() as f64).max(0.0)
+    }
+}
+
+impl Known for Prefixes {
+    type Question = PrefixQuery;
+
+    fn values() -> BoxedStrategy<Box<[u8]>> {
+        proptest::collection::vec(b'a'..b'd', 0..7).prop_map(Into::into).boxed()
+    }
+
+    fn questions() -> BoxedStrategy<PrefixQuery> {
+        prop_oneof![
+            Self::values().prop_map(|bytes| PrefixQuery::StartsWith(bytes[..bytes.len() / 2].into())),
+            Self::values().prop_map(PrefixQuery::PrefixOf),
+            Self::values().prop_map(PrefixQuery::Equals),
+        ]
+        .boxed()
+    }
+
+    fn origins() -> BoxedStrategy<Box<[u8]>> {
+        Self::values()
+    }
+
+    fn query(question: &PrefixQuery) -> PrefixQuery {
+        question.clone()
+    }
+
+    fn answers(value: &Box<[u8]>, question: &PrefixQuery) -> bool {
+        match question {
+            PrefixQuery::StartsWith(bytes) => value.starts_with(bytes),
+            PrefixQuery::PrefixOf(bytes) => bytes.starts_with(value),
+            PrefixQuery::Equals(bytes) => value == bytes,
+        }
+    }
+
+    fn apart(value: &Box<[u8]>, origin: &Box<[u8]>) -> f64 {
+        (origin.len() - value.iter().zip(origin.iter()).take_while(|(one, other)| one == other).count()) as f64
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step<V, Q> {
+    Insert(V),
+    Remove(usize),
+    RemoveOther(V),
+    Search(Q),
+}
+
+/// All live nodes are on the levels that their parents say, have at most as many entries as slots, and are covered by the keys
+/// that their parents have for them (I1); inner nodes have a child. Returns the number of entries.
+fn check_below<E: Extension>(node: &Node<E>, level: usize, slots: usize) -> usize {
+    let guard = sync::pin();
+    let content = node.content(&guard);
+    assert!(content.level == level && content.count <= slots);
+    if level == 0 {
+        return content.count;
+    }
+    assert!(content.count > 0 && content.children().len() == content.count);
+    let below = content.children().iter().enumerate().map(|(slot, child)| {
+        let key = content.slots.key(slot);
+        assert!(child.content(&guard).keys().iter().all(|of_child| E::covers(&key, of_child)));
+        check_below(child, level - 1, slots)
+    });
+    below.sum()
+}
+
+fn sorted(rids: impl IntoIterator<Item = Rid>) -> Vec<Rid> {
+    let mut rids: Vec<Rid> = rids.into_iter().collect();
+    rids.sort_unstable();
+    rids
+}
+
+fn expected<E: Known>(model: &[(E::Value, Rid)], question: &E::Question) -> Vec<Rid> {
+    sorted(model.iter().filter(|(value, _)| E::answers(value, question)).map(|(_, rid)| *rid))
+}
+
+/// Loads some entries, goes the steps, and asks everything at the end in every way.
+fn run<E: Known>(
+    (slots, loaded): (usize, Vec<E::Value>),
+    steps: Vec<Step<E::Value, E::Question>>,
+    questions: Vec<E::Question>,
+    origin: &E::Origin,
+) {
+    let rid = |number: usize| Rid::base(0, number);
+    let mut model: Vec<(E::Value, Rid)> = loaded.into_iter().enumerate().map(|(at, value)| (value, rid(at))).collect();
+    let tree = Gist::<E>::load(model.iter().cloned(), slots, 80, NonZero::<usize>::MIN);
+    for (number, step) in steps.into_iter().enumerate() {
+        match step {
+            Step::Insert(value) => {
+                tree.insert(&value, rid(1_000 + number));
+                model.push((value, rid(1_000 + number)));
+            }
+            Step::Remove(at) if !model.is_empty() => {
+                let (value, rid) = model.swap_remove(at % model.len());
+                assert!(tree.remove(&value, rid));
+            }
+            Step::Remove(_) => {}
+            Step::RemoveOther(value) => assert!(!tree.remove(&value, rid(999))),
+            Step::Search(question) => {
+                assert_eq!(sorted(tree.rids(&E::query(&question))), expected::<E>(&model, &question))
+            }
+        }
+    }
+    let guard = sync::pin();
+    assert_eq!(check_below(tree.root_node(&guard), tree.height() - 1, tree.slots()), model.len());
+    assert_eq!(tree.len(), model.len());
+    let queries: Vec<E::Query> = questions.iter().map(E::query).collect();
+    let matches = tree.search_batch(&queries, &Cpu::default());
+    let mut scheduler = Scheduler::new(2);
+    let scheduled = tree.search_scheduled(&queries, &mut scheduler, &[&Cpu::default()]);
+    for (number, question) in questions.iter().enumerate() {
+        let expected = expected::<E>(&model, question);
+        assert_eq!(sorted(matches.of_query(number).iter().copied()), expected);
+        assert_eq!(sorted(scheduled.of_query(number).iter().copied()), expected);
+        let entries = tree.entries(&queries[number]);
+        assert!(entries.iter().all(|entry| model.contains(entry)) && entries.len() == expected.len());
+    }
+    let nearest: Vec<f64> = tree.nearest(origin, 10, |rid| rid.slot() % 3 > 0).iter().map(|(at, _)| *at).collect();
+    let taken = model.iter().filter(|(_, rid)| rid.slot() % 3 > 0);
+    let mut distances: Vec<f64> = taken.map(|(value, _)| E::apart(value, origin)).collect();
+    distances.sort_by(f64::total_cmp);
+    distances.truncate(10);
+    assert_eq!(nearest, distances);
+}
+
+fn steps<E: Known>() -> impl Strategy<Value = Vec<Step<E::Value, E::Question>>> {
+    let step = prop_oneof![
+        10 => E::values().prop_map(Step::Insert),
+        8 => any::<usize>().prop_map(Step::Remove),
+        1 => E::values().prop_map(Step::RemoveOther),
+        2 => E::questions().prop_map(Step::Search),
+    ];
+    proptest::collection::vec(step, 0..250)
+}
+
+macro_rules! like_a_list {
+    ($($name:ident: $extension:ty;)*) => {
+        $(proptest! {
+            #![proptest_config(ProptestConfig::with_cases(24))]
+
+            #[test]
+            fn $name(
+                start in (4..9usize, proptest::collection::vec(<$extension>::values(), 0..120)),
+                steps in steps::<$extension>(),
+                questions in proptest::collection::vec(<$extension>::questions(), 1..12),
+                origin in <$extension>::origins(),
+            ) {
+                run::<$extension>(start, steps, questions, &origin);
+            }
+        })*
+    };
+}
+
+like_a_list! {
+    floats_in_two_dimensions_are_found_as_in_a_list: RTree<f64, 2>;
+    floats_in_three_dimensions_are_found_as_in_a_list: RTree<f64, 3>;
+    integers_in_one_dimension_are_found_as_in_a_list: RTree<i64, 1>;
+    small_integers_in_four_dimensions_are_found_as_in_a_list: RTree<i32, 4>;
+    wide_integers_in_two_dimensions_are_found_as_in_a_list: RTree<i128, 2>;
+    intervals_are_found_as_in_a_list: Intervals<i64>;
+    prefixes_are_found_as_in_a_list: Prefixes;
+}
+
+#[test]
+fn bad_boxes_and_intervals_are_refused() {
+    let nan = f64::NAN;
+    assert_eq!(Bounds::new([0.0, 0.0], [1.0, nan]), Err(BoundsError::NotANumber { dimension: 1 }));
+    assert_eq!(Bounds::from_corners([nan], [1.0]), Err(BoundsError::NotANumber { dimension: 0 }));
+    assert_eq!(Bounds::new([0, 2], [1, 1]), Err(BoundsError::Inverted { dimension: 1 }));
+    assert_eq!(Bounds::from_corners([0, 2], [1, 1]), Bounds::new([0, 1], [1, 2]));
+    let uneven = Bounds::<f64, 2>::from_slices(&[0.0, 0.0], &[1.0]);
+    assert_eq!(uneven, Err(BoundsError::Dimensions { given: (2, 1), expected: 2 }));
+    assert!(Bounds::new([f64::NEG_INFINITY], [f64::INFINITY]).is_ok());
+    let interval = Interval::<i64>::new;
+    assert_eq!(interval(End::Open(1), End::Open(2)), Err(IntervalError::Empty));
+    assert_eq!(interval(End::Open(1), End::Closed(1)), Err(IntervalError::Empty));
+    assert_eq!(interval(End::Closed(2), End::Closed(1)), Err(IntervalError::Inverted));
+    assert_eq!(interval(End::Open(i64::MAX), End::Infinite), Err(IntervalError::Empty));
+    assert_eq!(interval(End::Closed(1), End::Open(3)), interval(End::Open(0), End::Closed(2)));
+    assert_eq!(Interval::new(End::Closed(nan), End::Infinite), Err(IntervalError::NotANumber));
+    assert!(Interval::new(End::Open(0.0), End::Open(1.0)).is_ok_and(|open| open.first() > 0.0 && open.last() < 1.0));
+}
+
+#[test]
+fn an_entry_that_is_there_twice_goes_once_at_a_time() {
+    let tree: Gist<RTree<i64, 2>> = Gist::new();
+    let (at, rid) = (Bounds::point([1, 1]).unwrap(), Rid::base(0, 1));
+    tree.insert(&at, rid);
+    tree.insert(&at, rid);
+    assert_eq!(tree.rids(&BoundsQuery::overlaps(at)), [rid, rid]);
+    assert!(tree.remove(&at, rid) && tree.remove(&at, rid) && !tree.remove(&at, rid));
+    assert!(tree.is_empty());
+}
+
+#[test]
+fn a_scheduler_takes_the_faster_way_once_it_has_seen_both() {
+    // Descents take a microsecond a query and 20 ns a result; levels have a start of 50 microseconds and take a fifth.
+    let results = |load: &Load| load.queries as f64 * load.slots as f64 * load.selectivity;
+    let seconds = |way: usize, load: &Load| match way {
+        0 => 1e-6 * load.queries as f64 + 2e-8 * results(load),
+        _ => 5e-5 + 2e-7 * load.queries as f64 + 4e-9 * results(load),
+    };
+    let mut scheduler = Scheduler::new(2);
+    let mut chosen = [0, 0];
+    for batch in 0..3_000u64 {
+        let queries = 1 << (batch * 7 % 13);
+        let load = Load { queries, slots: 100_000 + 1_000 * (batch as usize % 50), selectivity: 1e-4 };
+        match scheduler.decide(&load) {
+            Decision::Take(way) => {
+                chosen[way] += 1;
+                scheduler.learn(way, &load, seconds(way, &load));
+            }
+            Decision::Audit(would) => {
+                let both = [seconds(0, &load), seconds(1, &load)];
+                (0..2).for_each(|way| scheduler.learn(way, &load, both[way]));
+                scheduler.audit(would, &both);
+            }
+        }
+    }
+    assert!(chosen.iter().all(|count| *count > 500), "each is the faster one for some sizes: {chosen:?}");
+    assert!(scheduler.regret().audits > 80 && scheduler.regret().share() < 0.1, "{:?}", scheduler.regret());
+    let load = Load { queries: 4_096, slots: 120_000, selectivity: 1e-4 };
+    let expected = scheduler.expected_s(1, &load).unwrap() / seconds(1, &load);
+    assert!((0.7..1.4).contains(&expected), "{expected}");
+}
