@@ -7,10 +7,12 @@
 //!
 //! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order
 //! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind, `Gist` keys without an order: boxes, intervals,
-//! prefixes. [`DeltaIndex`] is something else, a dictionary for
+//! prefixes; `BitwiseColumns` integers that never change, for many windows at a time. [`DeltaIndex`] is something else, a dictionary for
 //! the column itself: from a value to its id and back.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[cfg(not(loom))]
+mod bitwise;
 mod btree;
 #[cfg(not(loom))]
 mod delta;
@@ -29,6 +31,11 @@ mod rids;
 #[cfg(not(loom))]
 mod word;
 
+#[cfg(not(loom))]
+pub use bitwise::{
+    Approximation, BitwiseColumns, BitwiseError, ClusterDevice, ClusterScan, Image, Partial, Partials, SpaceModel,
+    Split,
+};
 pub use btree::{
     BPlusTree, Bytes, Key, KeyRids, Latching, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange, UniqueTree,
     Value,

@@ -28,7 +28,7 @@ pub struct Matches {
 
 impl Matches {
     /// Orders pairs of a query and a Rid by query.
-    pub(super) fn of(query_count: usize, pairs: &[(u32, Rid)]) -> Self {
+    pub(crate) fn of(query_count: usize, pairs: &[(u32, Rid)]) -> Self {
         let mut starts = vec![0; query_count + 1];
         pairs.iter().for_each(|(query, _)| starts[*query as usize + 1] += 1);
         for query in 0..query_count {

@@ -44,6 +44,11 @@ impl Cpu {
     pub fn new(threads: NonZero<usize>) -> Self {
         Cpu { threads }
     }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> NonZero<usize> {
+        self.threads
+    }
 }
 
 impl Default for Cpu {

@@ -1,7 +1,7 @@
 //! Removing an entry, and merging the nodes that have few.
 //!
 //! Keys of inner nodes are not made smaller for a removal alone (I1: they only grow while their child lives). They are computed
-//! anew where nodes are merged. A node that has become empty leaves its parent, one with fewer than a quarter of its slots in
+//! anew where nodes are merged. A node that has become empty leaves its parent, one with at most a quarter of its slots in
 //! use is merged with the sibling that it fits best, under the latch of the parent and both. The last child of a node stays, so
 //! that an inner node always has one; a root with one child gives way to it.
 //!
@@ -46,7 +46,7 @@ impl<E: Extension> Gist<E> {
             Ok(left)
         })?;
         self.count_removed();
-        if left < self.slots() / 4 {
+        if left <= self.slots() / 4 {
             // What fails here is only left undone.
             let _ = self.tidy(&path, guard);
         }
@@ -56,7 +56,7 @@ impl<E: Extension> Gist<E> {
     /// Merges the nodes of a path that have few entries, from the leaf upward.
     fn tidy(&self, path: &[&Node<E>], guard: &Guard) -> Result<(), Restart> {
         for pair in path.windows(2).rev() {
-            if pair[1].content(guard).count >= self.slots() / 4 {
+            if pair[1].content(guard).count > self.slots() / 4 {
                 break;
             }
             self.merge(pair[0], pair[1], guard)?;
