@@ -47,7 +47,7 @@ pub use delta::{
 };
 #[cfg(not(loom))]
 pub use gist::{
-    Bounds, BoundsError, BoundsQuery, BoundsSlots, Coordinate, Cpu, Device, End, Extension, Gist, Interval,
+    Bounds, BoundsError, BoundsQuery, BoundsSlots, ByDistance, Coordinate, Cpu, Device, End, Extension, Gist, Interval,
     IntervalError, Intervals, KeyList, Load, Matches, NodeScan, Prefix, PrefixQuery, Prefixes, RTree, Regret,
     SLOTS_MAX, Scheduler, Slots,
 };

@@ -46,7 +46,7 @@ pub struct SpaceModel {
 }
 
 /// With fewer points in a cluster, on average, the directory would be larger than what it leads to.
-const POINTS_PER_CLUSTER: u128 = 32;
+const POINTS_PER_CLUSTER: u128 = 8;
 
 impl SpaceModel {
     /// O: how many bits a pointer to a cluster has.
@@ -134,8 +134,7 @@ impl SpaceModel {
             |split: &Split| self.clusters(split.prefix_bits) * POINTS_PER_CLUSTER <= u128::from(self.points);
         (best.prefix_bits..kept_bits)
             .map(|prefix_bits| Split { prefix_bits, suffix_bits: kept_bits - prefix_bits })
-            .filter(|split| self.bits(*split) <= self.budget_bits && is_coarse(split))
-            .last()
+            .rfind(|split| self.bits(*split) <= self.budget_bits && is_coarse(split))
             .or(Some(best))
     }
 

@@ -214,8 +214,8 @@ fn scan<const D: usize>(
     let mut start = places.start;
     while start < places.end {
         let count = (places.end - start).min(PIECE);
-        for dimension in 0..D {
-            image.suffixes[dimension].read(start, &mut suffixes[dimension][..count]);
+        for (packed, numbers) in image.suffixes.iter().zip(&mut suffixes) {
+            packed.read(start, &mut numbers[..count]);
         }
         let word_count = count.div_ceil(64);
         for query in scan.queue {

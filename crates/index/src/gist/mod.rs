@@ -53,6 +53,7 @@ pub use bounds::{Bounds, BoundsError, BoundsQuery, Coordinate};
 pub use device::{Cpu, Device, NodeScan};
 pub use extension::{Extension, KeyList, SLOTS_MAX, Slots};
 pub use intervals::{End, Interval, IntervalError, Intervals};
+pub use nearest::ByDistance;
 pub use prefixes::{Prefix, PrefixQuery, Prefixes};
 pub use rtree::{BoundsSlots, RTree};
 pub use scheduler::{Load, Regret, Scheduler};

@@ -1,5 +1,7 @@
 //! The tree under shuttle: the real code with nodes of four slots and two or three threads, in thousands of orders drawn by
 //! chance and by priorities.
+use std::num::NonZero;
+
 use types::Rid;
 
 use super::*;
@@ -90,6 +92,54 @@ fn a_reader_finds_what_stays_while_nodes_empty_and_merge() {
         let tree = together(tree((1..=12).map(|number| 10 * number)), parts);
         assert_eq!(numbers(&tree), [15, 50, 70, 80, 90, 100, 110, 120]);
         numbers(&tree).iter().for_each(|number| find(&tree, *number));
+    });
+}
+
+/// Two leaves, with some of the entries 10, 20, 30, 40 and 50, 60, 70, 80.
+fn leaves(left: &[i64]) -> Tree {
+    let entries = (1..=8).map(|number| (at(10 * number), rid(10 * number)));
+    let tree = Tree::load(entries, 4, 100, NonZero::<usize>::MIN);
+    let others = (1..=8).map(|number| 10 * number).filter(|number| !left.contains(number));
+    others.for_each(|number| assert!(tree.remove(&at(number), rid(number))));
+    assert_eq!(tree.height(), 2);
+    tree
+}
+
+#[test]
+fn nothing_is_lost_in_a_leaf_that_leaves_the_tree_or_becomes_its_root() {
+    explore(1_000, || {
+        let parts: [fn(&Tree); 3] = [
+            |tree| assert!(tree.remove(&at(10), rid(10))),
+            |tree| {
+                tree.insert(&at(15), rid(15));
+                find(tree, 15);
+            },
+            |tree| {
+                tree.insert(&at(65), rid(65));
+                [65, 50].iter().for_each(|number| find(tree, *number));
+            },
+        ];
+        let tree = together(leaves(&[10, 50, 60, 70, 80]), parts);
+        assert_eq!(numbers(&tree), [15, 50, 60, 65, 70, 80]);
+    });
+}
+
+#[test]
+fn nothing_is_lost_in_two_leaves_that_become_one() {
+    explore(1_000, || {
+        let parts: [fn(&Tree); 3] = [
+            |tree| assert!(tree.remove(&at(10), rid(10))),
+            |tree| {
+                tree.insert(&at(55), rid(55));
+                find(tree, 55);
+            },
+            |tree| {
+                tree.insert(&at(25), rid(25));
+                [25, 60].iter().for_each(|number| find(tree, *number));
+            },
+        ];
+        let tree = together(leaves(&[10, 20, 50, 60]), parts);
+        assert_eq!(numbers(&tree), [20, 25, 50, 55, 60]);
     });
 }
 

@@ -159,7 +159,7 @@ impl Known for Intervals<i64> {
         let numbers = |interval: Interval<i64>| {
             (-45..45).chain([i64::MIN, i64::MAX]).map(move |at| interval.first() <= at && at <= interval.last())
         };
-        let each = |test: &dyn Fn((bool, bool)) -> bool| numbers(*value).zip(numbers(other)).any(|both| test(both));
+        let each = |test: &dyn Fn((bool, bool)) -> bool| numbers(*value).zip(numbers(other)).any(test);
         let meets = |end: i64, begin: i64| end.checked_add(1) == Some(begin);
         match kind {
             0 => each(&|both| both == (true, true)),
