@@ -2,13 +2,17 @@
 //!
 //! `cargo run --release -p lstore-index --example gist -- [boxes] [queries] [rounds]`
 //!
+//! A last table has figure 4 of gist-coprocessor with the batch in the device's place: how many times as fast a batch is as descents,
+//! by slots of a node and queries of a batch; and the share of its time that goes into tests of nodes (figures 5 and 6).
+//!
 //! Boxes of two dimensions lie at random in a square, with sides up to 500 where the square has a million; a window finds some
 //! thirty of a million. All give the same counts, or the run ends with an error.
 use std::num::NonZero;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use index::{Bounds, BoundsQuery, Cpu, Device, Gist, RTree, SLOTS_MAX, Scheduler};
+use index::{Bounds, BoundsQuery, Cpu, Device, Gist, NodeScan, RTree, SLOTS_MAX, Scheduler};
 use rstar::AABB;
 use rstar::primitives::{GeomWithData, Rectangle};
 use types::Rid;
@@ -164,6 +168,63 @@ fn nearest(report: &mut Report, tree: &Tree, peer: &Peer, windows: &[([f64; 2], 
     assert!((ours - theirs).abs() <= 1e-6 * theirs, "{ours} {theirs}");
 }
 
+/// The processor, with the time that its tests of nodes take.
+#[derive(Default)]
+struct Timed {
+    device: Cpu,
+    scan_ns: AtomicU64,
+}
+
+impl Device<RTree<f64, 2>> for Timed {
+    fn name(&self) -> &str {
+        "cpu, timed"
+    }
+
+    fn scan(&self, scans: &[NodeScan<'_, RTree<f64, 2>>], queries: &[BoundsQuery<f64, 2>], found: &mut [u64]) {
+        let started = Instant::now();
+        self.device.scan(scans, queries, found);
+        self.scan_ns.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Figures 4 to 6: descents over batches, by slots and queries.
+fn figures(entries: &[(Bounds<f64, 2>, Rid)], windows: &[([f64; 2], [f64; 2])], rounds: usize) {
+    let sizes: Vec<usize> =
+        [16, 64, 256, 1_024, 4_096, 16_384].into_iter().filter(|size| *size <= windows.len()).collect();
+    println!(
+        "{:>6} {:>8} {:>14} {:>12} {:>9} {:>12}",
+        "slots", "queries", "descents, us", "batch, us", "speed-up", "in tests"
+    );
+    for slots in [8, 16, 32, SLOTS_MAX] {
+        let tree = Tree::load(entries.iter().copied(), slots, 100, NonZero::<usize>::MIN);
+        for size in &sizes {
+            let mut times = [vec![], vec![], vec![]];
+            for round in 0..rounds {
+                let from = round * 31 % (windows.len() - size + 1);
+                let queries: Vec<_> = windows[from..from + size]
+                    .iter()
+                    .map(|(low, high)| BoundsQuery::overlaps(Bounds::new(*low, *high).expect("a box")))
+                    .collect();
+                let started = Instant::now();
+                let descents: usize = queries.iter().map(|query| tree.rids(query).len()).sum();
+                times[0].push(started.elapsed().as_secs_f64());
+                let device = Timed::default();
+                let started = Instant::now();
+                let batch = tree.search_batch(&queries, &device).len();
+                times[1].push(started.elapsed().as_secs_f64());
+                times[2].push(device.scan_ns.into_inner() as f64 / 1e9);
+                assert_eq!(descents, batch, "both find the same boxes");
+            }
+            let [descents, batch, tests] = times.map(|mut seconds| {
+                seconds.sort_by(f64::total_cmp);
+                seconds[seconds.len() / 2] * 1e6 / *size as f64
+            });
+            let (speed_up, share) = (descents / batch, 100.0 * tests / batch);
+            println!("{slots:>6} {size:>8} {descents:>14.3} {batch:>12.3} {speed_up:>9.2} {share:>10.0} %");
+        }
+    }
+}
+
 /// Batches of many sizes, each the way that the scheduler decides.
 fn schedule(tree: &Tree, windows: &[([f64; 2], [f64; 2])]) {
     let mut scheduler = Scheduler::new(2);
@@ -231,6 +292,7 @@ fn run(box_count: usize, query_count: usize, rounds: usize) {
         ("range, one by one", "range, scan of all boxes"),
         ("10 nearest", "10 nearest, rstar"),
     ]);
+    figures(&entries, &windows, rounds);
     schedule(&Tree::load(entries, SLOTS_MAX, 100, NonZero::<usize>::MIN), &windows);
 }
 

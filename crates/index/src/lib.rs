@@ -29,6 +29,8 @@ mod kiss_index;
 mod model;
 mod rids;
 #[cfg(not(loom))]
+mod vectors;
+#[cfg(not(loom))]
 mod word;
 
 #[cfg(not(loom))]

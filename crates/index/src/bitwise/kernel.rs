@@ -1,5 +1,7 @@
 //! The test of suffixes against the bounds of a query, compiled for the widest vectors that the processor has.
 
+use crate::vectors::{self, kernel};
+
 /// Bounds of a query in one dimension, both ends included: outside of `may` nothing answers, within `must` everything does.
 /// Bounds whose low end is above the high one let nothing pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,33 +10,9 @@ pub(super) struct SuffixBounds {
     pub(super) must: (u32, u32),
 }
 
-/// Clears, in words with a bit for each suffix, the bits of those that may not answer, and of those that need not.
-#[inline]
-pub(super) fn test(suffixes: &[u32], bounds: SuffixBounds, may: &mut [u64], must: &mut [u64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2,bmi2")]
-        fn avx2(suffixes: &[u32], bounds: SuffixBounds, may: &mut [u64], must: &mut [u64]) {
-            body(suffixes, bounds, may, must);
-        }
-        #[target_feature(enable = "avx2,bmi2,avx512f,avx512bw,avx512dq,avx512vl")]
-        fn avx512(suffixes: &[u32], bounds: SuffixBounds, may: &mut [u64], must: &mut [u64]) {
-            body(suffixes, bounds, may, must);
-        }
-        if is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("bmi2")
-        {
-            // SAFETY: the processor has what was asked for; with these parts of AVX-512 it has AVX2 and AVX-512F as well.
-            return unsafe { avx512(suffixes, bounds, may, must) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-            // SAFETY: the processor has what was asked for.
-            return unsafe { avx2(suffixes, bounds, may, must) };
-        }
-    }
-    body(suffixes, bounds, may, must);
+kernel! {
+    /// Clears, in words with a bit for each suffix, the bits of those that may not answer, and of those that need not.
+    fn test(suffixes: &[u32], bounds: SuffixBounds, may: &mut [u64], must: &mut [u64]) = body
 }
 
 #[inline(always)]
@@ -61,11 +39,35 @@ fn word_of(numbers: &[u32], (low, high): (u32, u32)) -> u64 {
             }
         }
     }
-    let mut word = 0;
-    for (part, eight) in bytes.chunks_exact(8).enumerate() {
-        let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
-        // The product brings bit 8 n to bit 56 + n.
-        word |= (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * part);
+    vectors::word_of(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::vectors::Vectors;
+
+    proptest! {
+        #[test]
+        fn every_variant_answers_as_the_plain_one(
+            suffixes in proptest::collection::vec(0..40u32, 0..200),
+            bounds in (0..40u32, 0..40u32, 0..40u32, 0..40u32),
+        ) {
+            let bounds = SuffixBounds { may: (bounds.0, bounds.1), must: (bounds.2, bounds.3) };
+            let all = |vectors: Vectors| {
+                let (mut may, mut must) = ([u64::MAX; 4], [u64::MAX; 4]);
+                test(vectors, &suffixes, bounds, &mut may, &mut must);
+                (may, must)
+            };
+            for (at, suffix) in suffixes.iter().enumerate() {
+                let may = all(Vectors::Plain).0[at / 64] >> (at % 64) & 1;
+                prop_assert_eq!(may == 1, bounds.may.0 <= *suffix && *suffix <= bounds.may.1);
+            }
+            for vectors in Vectors::available() {
+                prop_assert_eq!(all(vectors), all(Vectors::Plain));
+            }
+        }
     }
-    word
 }

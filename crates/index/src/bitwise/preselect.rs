@@ -21,6 +21,7 @@ use super::kernel::{self, SuffixBounds};
 use super::model::Split;
 use super::packed::{Packed, lowest};
 use crate::Cpu;
+use crate::vectors::Vectors;
 
 /// How many points of a cluster are tested at a time: larger clusters are split.
 const PIECE: usize = 1_024;
@@ -208,6 +209,7 @@ fn scan<const D: usize>(
     queries: &[Approximation<D>],
     found: &mut Vec<Partial>,
 ) {
+    let vectors = Vectors::best();
     let prefixes = image.prefixes_of(scan.cluster);
     let places = image.places(scan.cluster);
     let mut suffixes = [[0u32; PIECE]; D];
@@ -223,7 +225,13 @@ fn scan<const D: usize>(
             may[word_count - 1] = lowest((count - (word_count - 1) * 64) as u32);
             for dimension in 0..D {
                 let bounds = image.bounds(dimension, prefixes[dimension], &queries[*query as usize]);
-                kernel::test(&suffixes[dimension][..count], bounds, &mut may[..word_count], &mut must[..word_count]);
+                kernel::test(
+                    vectors,
+                    &suffixes[dimension][..count],
+                    bounds,
+                    &mut may[..word_count],
+                    &mut must[..word_count],
+                );
             }
             for at in 0..word_count {
                 let mut word = may[at];

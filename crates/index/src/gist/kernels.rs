@@ -5,61 +5,24 @@
 //! beyond the node's count is cut off by the caller.
 use super::bounds::{Coordinate, Window};
 use super::extension::SLOTS_MAX;
+use crate::vectors::{kernel, word_of};
 
 /// One end of the keys of a node, in one dimension.
 pub(super) type Ends<T> = [T; SLOTS_MAX];
 
-/// Defines a function that runs `$body`, plain code that is inlined into each variant and vectorised there anew.
-macro_rules! kernel {
-    ($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? = $body:ident) => {
-        $(#[$meta])*
-        #[inline]
-        pub(super) fn $name<T: Coordinate, const D: usize>($($argument: $type),*) $(-> $output)? {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,bmi2,popcnt")]
-                fn avx2<T: Coordinate, const D: usize>($($argument: $type),*) $(-> $output)? {
-                    $body($($argument),*)
-                }
-                #[target_feature(enable = "avx2,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
-                fn avx512<T: Coordinate, const D: usize>($($argument: $type),*) $(-> $output)? {
-                    $body($($argument),*)
-                }
-                if is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("bmi2")
-                {
-                    // SAFETY: the processor has what was asked for; with these parts of AVX-512 it has AVX2, AVX-512F and
-                    // popcnt as well.
-                    return unsafe { avx512::<T, D>($($argument),*) };
-                }
-                if is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("bmi2")
-                    && is_x86_feature_detected!("popcnt")
-                {
-                    // SAFETY: the processor has what was asked for.
-                    return unsafe { avx2::<T, D>($($argument),*) };
-                }
-            }
-            $body($($argument),*)
-        }
-    };
-}
-
 kernel! {
     /// The keys whose low ends are at most, and whose high ends are at least, the inner bounds of a window.
-    fn reaching(low: &[Ends<T>; D], high: &[Ends<T>; D], window: &Window<T, D>) -> u64 = reaching_body
+    fn reaching<T: Coordinate, const D: usize>(low: &[Ends<T>; D], high: &[Ends<T>; D], window: &Window<T, D>) -> u64 = reaching_body
 }
 
 kernel! {
     /// The keys that pass a window.
-    fn passing(low: &[Ends<T>; D], high: &[Ends<T>; D], window: &Window<T, D>) -> u64 = passing_body
+    fn passing<T: Coordinate, const D: usize>(low: &[Ends<T>; D], high: &[Ends<T>; D], window: &Window<T, D>) -> u64 = passing_body
 }
 
 kernel! {
     /// How far each key is from a point.
-    fn distances(
+    fn distances<T: Coordinate, const D: usize>(
         low: &[Ends<T>; D],
         high: &[Ends<T>; D],
         origin: &[T; D],
@@ -69,7 +32,7 @@ kernel! {
 
 kernel! {
     /// How much the volume of each key grows by covering another key as well.
-    fn enlargements(
+    fn enlargements<T: Coordinate, const D: usize>(
         low: &[Ends<T>; D],
         high: &[Ends<T>; D],
         new: (&[T; D], &[T; D]),
@@ -99,18 +62,6 @@ fn passing_body<T: Coordinate, const D: usize>(low: &[Ends<T>; D], high: &[Ends<
         }
     }
     word_of(&passed) & reaching_body(low, high, window)
-}
-
-/// The lowest bit of each byte, the first byte's lowest.
-#[inline(always)]
-fn word_of(bytes: &[u8; SLOTS_MAX]) -> u64 {
-    let mut word = 0;
-    for (part, eight) in bytes.chunks_exact(8).enumerate() {
-        let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
-        // The product brings bit 8 n to bit 56 + n.
-        word |= (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * part);
-    }
-    word
 }
 
 #[inline(always)]
@@ -152,5 +103,35 @@ fn enlargements_body<T: Coordinate, const D: usize>(
     }
     for slot in 0..SLOTS_MAX {
         enlargements[slot] = after[slot] - before[slot];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::vectors::Vectors;
+
+    proptest! {
+        #[test]
+        fn every_variant_answers_as_the_plain_one(
+            ends in proptest::collection::vec(-9i32..9, 4 * SLOTS_MAX),
+            window in proptest::collection::vec(-9i32..9, 8),
+        ) {
+            let part = |at: usize| -> Ends<f64> { std::array::from_fn(|slot| f64::from(ends[at * SLOTS_MAX + slot])) };
+            let (low, high) = ([part(0), part(1)], [part(2), part(3)]);
+            let bound = |at: usize| [f64::from(window[at]), f64::from(window[at + 1])];
+            let window = Window { low: (bound(0), bound(2)), high: (bound(4), bound(6)) };
+            let all = |vectors: Vectors| {
+                let (mut far, mut growth) = ([0.0; SLOTS_MAX], [0.0; SLOTS_MAX]);
+                distances(vectors, &low, &high, &bound(0), &mut far);
+                enlargements(vectors, &low, &high, (&bound(0), &bound(2)), &mut growth);
+                (reaching(vectors, &low, &high, &window), passing(vectors, &low, &high, &window), far, growth)
+            };
+            for vectors in Vectors::available() {
+                prop_assert_eq!(all(vectors), all(Vectors::Plain));
+            }
+        }
     }
 }

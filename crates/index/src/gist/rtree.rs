@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use super::bounds::{Bounds, BoundsQuery, Coordinate, Window};
 use super::extension::{Extension, SLOTS_MAX, Slots};
 use super::kernels::{self, Ends};
+use crate::vectors::Vectors;
 
 /// The kind of keys that are boxes of `D` dimensions with coordinates `T`.
 #[derive(Debug, Clone, Copy)]
@@ -118,9 +119,9 @@ impl<T: Coordinate, const D: usize> Extension for RTree<T, D> {
             return 0;
         }
         let passed = match is_leaf {
-            false => kernels::reaching(&slots.low, &slots.high, &query.inner),
-            true if query.is_plain => kernels::reaching(&slots.low, &slots.high, &query.leaf),
-            true => kernels::passing(&slots.low, &slots.high, &query.leaf),
+            false => kernels::reaching(Vectors::best(), &slots.low, &slots.high, &query.inner),
+            true if query.is_plain => kernels::reaching(Vectors::best(), &slots.low, &slots.high, &query.leaf),
+            true => kernels::passing(Vectors::best(), &slots.low, &slots.high, &query.leaf),
         };
         passed & lowest(count)
     }
@@ -128,12 +129,12 @@ impl<T: Coordinate, const D: usize> Extension for RTree<T, D> {
     fn covering(slots: &BoundsSlots<T, D>, count: usize, inner: &Bounds<T, D>) -> u64 {
         let open = ([T::LOWEST; D], [T::HIGHEST; D]);
         let window = Window { low: (open.0, inner.low), high: (inner.high, open.1) };
-        kernels::reaching(&slots.low, &slots.high, &window) & lowest(count)
+        kernels::reaching(Vectors::best(), &slots.low, &slots.high, &window) & lowest(count)
     }
 
     fn choose(slots: &BoundsSlots<T, D>, count: usize, new: &Bounds<T, D>) -> usize {
         let mut growth = [0.0; SLOTS_MAX];
-        kernels::enlargements(&slots.low, &slots.high, (&new.low, &new.high), &mut growth);
+        kernels::enlargements(Vectors::best(), &slots.low, &slots.high, (&new.low, &new.high), &mut growth);
         let growth = &growth[..count];
         let least = growth.iter().copied().fold(f64::INFINITY, f64::min);
         let is_clear = least > 0.0 && growth.iter().filter(|of_slot| **of_slot <= least).count() == 1;
@@ -146,7 +147,7 @@ impl<T: Coordinate, const D: usize> Extension for RTree<T, D> {
     }
 
     fn distances(slots: &BoundsSlots<T, D>, _count: usize, origin: &[T; D], distances: &mut [f64; SLOTS_MAX]) {
-        kernels::distances(&slots.low, &slots.high, origin, distances);
+        kernels::distances(Vectors::best(), &slots.low, &slots.high, origin, distances);
     }
 }
 

@@ -2,6 +2,7 @@
 //! hundred entries make a tree of several levels; and its shape afterwards.
 use std::fmt::Debug;
 use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use types::Rid;
@@ -356,6 +357,42 @@ fn bad_boxes_and_intervals_are_refused() {
     assert_eq!(interval(End::Closed(1), End::Open(3)), interval(End::Open(0), End::Closed(2)));
     assert_eq!(Interval::new(End::Closed(nan), End::Infinite), Err(IntervalError::NotANumber));
     assert!(Interval::new(End::Open(0.0), End::Open(1.0)).is_ok_and(|open| open.first() > 0.0 && open.last() < 1.0));
+}
+
+/// The processor, with a count of what it is asked.
+#[derive(Default)]
+struct Counting {
+    calls: AtomicUsize,
+    tests: AtomicUsize,
+}
+
+impl Device<RTree<i64, 2>> for Counting {
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    fn scan(&self, scans: &[NodeScan<'_, RTree<i64, 2>>], queries: &[BoundsQuery<i64, 2>], found: &mut [u64]) {
+        assert_eq!(scans.iter().map(|scan| scan.queue.len()).sum::<usize>(), found.len());
+        self.calls.fetch_add(1, Relaxed);
+        self.tests.fetch_add(scans.len(), Relaxed);
+        Cpu::default().scan(scans, queries, found);
+    }
+}
+
+#[test]
+fn a_device_is_asked_once_a_level_and_about_each_node_once() {
+    let entries = (0..500).map(|at| (Bounds::point([at % 25, at / 25]).unwrap(), Rid::base(0, at as usize)));
+    let tree = Gist::<RTree<i64, 2>>::load(entries, 8, 100, NonZero::<usize>::MIN);
+    let all = BoundsQuery::overlaps(Bounds::new([0, 0], [30, 30]).unwrap());
+    let device = Counting::default();
+    assert_eq!(tree.search_batch(&[all; 10], &device).len(), 5_000);
+    assert_eq!((device.calls.into_inner(), device.tests.into_inner()), (tree.height(), tree.memory().1));
+    // Descents, the processor and another device: each batch is answered once, whatever is decided.
+    let (mut scheduler, device) = (Scheduler::new(3), Counting::default());
+    let devices: [&dyn Device<RTree<i64, 2>>; 2] = [&Cpu::default(), &device];
+    assert!((0..100).all(|_| tree.search_scheduled(&[all; 2], &mut scheduler, &devices).len() == 1_000));
+    assert!(scheduler.regret().audits > 0 && device.calls.into_inner() >= 8 * tree.height());
+    assert!(scheduler.selectivity() == 1.0);
 }
 
 #[test]
