@@ -3,7 +3,8 @@ use types::Rid;
 
 use super::columns::BitwiseColumns;
 use super::packed::lowest;
-use super::preselect::{Approximation, ClusterDevice, Partials};
+use super::preselect::{Approximation, ClusterDevice, Partial, Partials};
+use crate::gist::Grouping;
 use crate::{Bounds, Matches};
 
 impl<const D: usize> BitwiseColumns<D> {
@@ -39,21 +40,26 @@ impl<const D: usize> BitwiseColumns<D> {
     /// The second phase: the Rids of what answers the windows, by window. Residuals are looked up by place, for what is not
     /// definite alone.
     pub fn refine(&self, windows: &[Bounds<i64, D>], partials: &Partials) -> Matches {
-        let in_runs = partials.runs.iter().map(|(_, places)| places.len()).sum::<usize>();
-        let mut pairs = Vec::with_capacity(in_runs + partials.points.len());
-        for (query, places) in &partials.runs {
-            let rids = &self.rids[places.start as usize..places.end as usize];
-            pairs.extend(rids.iter().map(|rid| (*query, Rid::from_word(*rid))));
-        }
         let offsets: Vec<_> =
             windows.iter().map(|window| std::array::from_fn(|column| self.offsets(column, window))).collect();
-        for partial in &partials.points {
-            let place = partial.place as usize;
-            if partial.is_definite || self.answers(partial.cluster as usize, place, &offsets[partial.query as usize]) {
-                pairs.push((partial.query, Rid::from_word(self.rids[place])));
-            }
+        let answers = |partial: &&Partial| {
+            partial.is_definite
+                || self.answers(partial.cluster as usize, partial.place as usize, &offsets[partial.query as usize])
+        };
+        let answered: Vec<(u32, u32)> =
+            partials.points.iter().filter(answers).map(|partial| (partial.query, partial.place)).collect();
+        let mut counts = vec![0; windows.len()];
+        partials.runs.iter().for_each(|(query, places)| counts[*query as usize] += places.len());
+        answered.iter().for_each(|(query, _)| counts[*query as usize] += 1);
+        let mut matches = Grouping::of_counts(counts);
+        for (query, places) in &partials.runs {
+            let rids = &self.rids[places.start as usize..places.end as usize];
+            rids.iter().for_each(|rid| matches.push(*query as usize, Rid::from_word(*rid)));
         }
-        Matches::of(windows.len(), &pairs)
+        for (query, place) in &answered {
+            matches.push(*query as usize, Rid::from_word(self.rids[*place as usize]));
+        }
+        matches.finish()
     }
 
     /// Whether the point at a place is within a window, in each column.

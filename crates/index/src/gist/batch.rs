@@ -26,22 +26,47 @@ pub struct Matches {
     rids: Vec<Rid>,
 }
 
+/// Puts Rids in the order of their queries, once it is known how many each has.
+pub(crate) struct Grouping {
+    starts: Vec<usize>,
+    next: Vec<usize>,
+    rids: Vec<Rid>,
+}
+
+impl Grouping {
+    /// For so many Rids of each query.
+    pub(crate) fn of_counts(counts: impl IntoIterator<Item = usize>) -> Self {
+        let mut starts = vec![0];
+        for count in counts {
+            starts.push(starts[starts.len() - 1] + count);
+        }
+        let rids = vec![Rid::from_word(0); starts[starts.len() - 1]];
+        Grouping { next: starts.clone(), starts, rids }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, query: usize, rid: Rid) {
+        self.rids[self.next[query]] = rid;
+        self.next[query] += 1;
+    }
+
+    pub(crate) fn finish(self) -> Matches {
+        debug_assert!(
+            self.next.iter().zip(&self.starts[1..]).all(|(next, end)| next == end),
+            "as many as were counted"
+        );
+        Matches { starts: self.starts, rids: self.rids }
+    }
+}
+
 impl Matches {
     /// Orders pairs of a query and a Rid by query.
-    pub(crate) fn of(query_count: usize, pairs: &[(u32, Rid)]) -> Self {
-        let mut starts = vec![0; query_count + 1];
-        pairs.iter().for_each(|(query, _)| starts[*query as usize + 1] += 1);
-        for query in 0..query_count {
-            starts[query + 1] += starts[query];
-        }
-        let mut rids = vec![Rid::from_word(0); pairs.len()];
-        let mut next = starts.clone();
-        for (query, rid) in pairs {
-            let place = &mut next[*query as usize];
-            rids[*place] = *rid;
-            *place += 1;
-        }
-        Matches { starts, rids }
+    pub(super) fn of(query_count: usize, pairs: &[(u32, Rid)]) -> Self {
+        let mut counts = vec![0; query_count];
+        pairs.iter().for_each(|(query, _)| counts[*query as usize] += 1);
+        let mut grouping = Grouping::of_counts(counts);
+        pairs.iter().for_each(|(query, rid)| grouping.push(*query as usize, *rid));
+        grouping.finish()
     }
 
     /// How many queries there are.

@@ -48,6 +48,7 @@ mod races;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 
+pub(crate) use batch::Grouping;
 pub use batch::Matches;
 pub use bounds::{Bounds, BoundsError, BoundsQuery, Coordinate};
 pub use device::{Cpu, Device, NodeScan};

@@ -359,6 +359,43 @@ fn bad_boxes_and_intervals_are_refused() {
     assert!(Interval::new(End::Open(0.0), End::Open(1.0)).is_ok_and(|open| open.first() > 0.0 && open.last() < 1.0));
 }
 
+/// Intervals over floats against their ends: an end is a number and whether it lies a little above (1) or below (-1) it, as
+/// PostgreSQL compares the bounds of ranges.
+#[test]
+fn ends_of_float_intervals_are_compared_as_postgresql_does() {
+    let numbers = [0.0, 1.0, 2.0];
+    let closed = || numbers.into_iter().map(|at| (End::Closed(at), (at, 0)));
+    let lower =
+        closed().chain(numbers.map(|at| (End::Open(at), (at, 1)))).chain([(End::Infinite, (f64::NEG_INFINITY, 0))]);
+    let upper =
+        closed().chain(numbers.map(|at| (End::Open(at), (at, -1)))).chain([(End::Infinite, (f64::INFINITY, 0))]);
+    let upper: Vec<_> = upper.collect();
+    let pairs = lower.flat_map(|low| upper.clone().into_iter().map(move |high| (low, high)));
+    let all: Vec<_> = pairs
+        .filter_map(|(low, high)| {
+            let interval = Interval::new(low.0, high.0);
+            assert_eq!(interval.is_ok(), low.1 <= high.1, "{low:?} {high:?}");
+            interval.ok().map(|interval| (interval, low.1, high.1))
+        })
+        .collect();
+    let entries = all.iter().enumerate().map(|(at, (interval, ..))| (*interval, Rid::base(0, at)));
+    let tree = Gist::<Intervals<f64>>::load(entries, 4, 100, NonZero::<usize>::MIN);
+    for (interval, low, high) in &all {
+        let found = |query: &BoundsQuery<f64, 1>, is_it: &dyn Fn((f64, i32), (f64, i32)) -> bool| {
+            let expected = all.iter().enumerate().filter(|(_, (_, low, high))| is_it(*low, *high));
+            assert_eq!(sorted(tree.rids(query)), expected.map(|(at, _)| Rid::base(0, at)).collect::<Vec<_>>());
+        };
+        let meets = |end: (f64, i32), begin: (f64, i32)| end.0 == begin.0 && end.1 + 1 == begin.1;
+        found(&interval.overlapping(), &|of_low, of_high| of_low <= *high && *low <= of_high);
+        found(&interval.containing(), &|of_low, of_high| of_low <= *low && *high <= of_high);
+        found(&interval.enclosing(), &|of_low, of_high| *low <= of_low && of_high <= *high);
+        found(&interval.preceding(), &|_, of_high| of_high < *low);
+        found(&interval.following(), &|of_low, _| *high < of_low);
+        found(&interval.adjacent()[0], &|_, of_high| meets(of_high, *low));
+        found(&interval.adjacent()[1], &|of_low, _| meets(*high, of_low));
+    }
+}
+
 /// The processor, with a count of what it is asked.
 #[derive(Default)]
 struct Counting {
