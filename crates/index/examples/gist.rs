@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use index::{Bounds, BoundsQuery, Cpu, Device, Gist, NodeScan, RTree, SLOTS_MAX, Scheduler};
+use index::{BatchScheduler, Bounds, BoundsQuery, Cpu, Device, Gist, NodeScan, RTree, SLOTS_MAX};
 use rstar::AABB;
 use rstar::primitives::{GeomWithData, Rectangle};
 use types::Rid;
@@ -227,7 +227,7 @@ fn figures(entries: &[(Bounds<f64, 2>, Rid)], windows: &[([f64; 2], [f64; 2])], 
 
 /// Batches of many sizes, each the way that the scheduler decides.
 fn schedule(tree: &Tree, windows: &[([f64; 2], [f64; 2])]) {
-    let mut scheduler = Scheduler::new(2);
+    let mut scheduler = BatchScheduler::new(2);
     let device = Cpu::default();
     let devices: [&dyn Device<RTree<f64, 2>>; 1] = [&device];
     for batch in 0..600 {

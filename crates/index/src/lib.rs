@@ -35,8 +35,8 @@ mod word;
 
 #[cfg(not(loom))]
 pub use bitwise::{
-    Approximation, BitwiseColumns, BitwiseError, ClusterDevice, ClusterScan, Image, Partial, Partials, SpaceModel,
-    Split,
+    Approximation, BitSplit, BitwiseColumns, BitwiseError, BitwiseImage, ClusterDevice, ClusterScan, Partial, Partials,
+    SpaceModel,
 };
 pub use btree::{
     BPlusTree, Bytes, Key, KeyRids, Latching, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange, UniqueTree,
@@ -49,9 +49,9 @@ pub use delta::{
 };
 #[cfg(not(loom))]
 pub use gist::{
-    Bounds, BoundsError, BoundsQuery, BoundsSlots, ByDistance, Coordinate, Cpu, Device, End, Extension, Gist, Interval,
-    IntervalError, Intervals, KeyList, Load, Matches, NodeScan, Prefix, PrefixQuery, Prefixes, RTree, Regret,
-    SLOTS_MAX, Scheduler, Slots,
+    BatchLoad, BatchScheduler, Bounds, BoundsError, BoundsQuery, BoundsSlots, ByDistance, Coordinate, Cpu, Device, End,
+    Extension, Gist, Interval, IntervalError, Intervals, KeyList, Matches, NodeScan, Prefix, PrefixQuery, Prefixes,
+    RTree, Regret, SLOTS_MAX, Slots,
 };
 pub use hash::{HashIndex, Holder};
 pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Pages, Range, Versioned, Word};

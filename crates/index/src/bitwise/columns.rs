@@ -6,9 +6,9 @@ use std::fmt;
 
 use types::Rid;
 
-use super::model::{SpaceModel, Split};
+use super::model::{BitSplit, SpaceModel};
 use super::packed::{Packed, lowest};
-use super::preselect::Image;
+use super::preselect::BitwiseImage;
 
 /// Why columns can't be distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl std::error::Error for BitwiseError {}
 /// ```
 #[derive(Debug, Clone)]
 pub struct BitwiseColumns<const D: usize> {
-    pub(super) image: Image<D>,
+    pub(super) image: BitwiseImage<D>,
     /// The lowest and highest value of each column.
     pub(super) ends: [(i64, i64); D],
     pub(super) residuals: [Packed; D],
@@ -110,7 +110,7 @@ impl<const D: usize> BitwiseColumns<D> {
         Ok(Self::build(columns, rids, model, split, ends))
     }
 
-    fn build(columns: [&[i64]; D], rids: &[Rid], model: SpaceModel, split: Split, ends: [(i64, i64); D]) -> Self {
+    fn build(columns: [&[i64]; D], rids: &[Rid], model: SpaceModel, split: BitSplit, ends: [(i64, i64); D]) -> Self {
         let residual_bits = model.coordinate_bits() - split.kept_bits();
         let prefixes: [u64; D] = std::array::from_fn(|column| model.prefixes(column, split.prefix_bits));
         let offset = |column: usize, place: usize| columns[column][place].wrapping_sub(ends[column].0) as u64;
@@ -138,7 +138,7 @@ impl<const D: usize> BitwiseColumns<D> {
             ordered[*target as usize] = rid.word();
             *target += 1;
         }
-        let image = Image { split, prefixes, starts, suffixes };
+        let image = BitwiseImage { split, prefixes, starts, suffixes };
         BitwiseColumns { image, ends, residuals, residual_bits, rids: ordered, model }
     }
 
@@ -153,7 +153,7 @@ impl<const D: usize> BitwiseColumns<D> {
     }
 
     /// Where the coordinates are cut.
-    pub fn split(&self) -> Split {
+    pub fn split(&self) -> BitSplit {
         self.image.split
     }
 
@@ -163,7 +163,7 @@ impl<const D: usize> BitwiseColumns<D> {
     }
 
     /// What preselection reads.
-    pub fn image(&self) -> &Image<D> {
+    pub fn image(&self) -> &BitwiseImage<D> {
         &self.image
     }
 

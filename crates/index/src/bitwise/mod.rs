@@ -31,5 +31,5 @@ mod refine;
 mod tests;
 
 pub use columns::{BitwiseColumns, BitwiseError};
-pub use model::{SpaceModel, Split};
-pub use preselect::{Approximation, ClusterDevice, ClusterScan, Image, Partial, Partials};
+pub use model::{BitSplit, SpaceModel};
+pub use preselect::{Approximation, BitwiseImage, ClusterDevice, ClusterScan, Partial, Partials};

@@ -2,7 +2,7 @@
 //!
 //! | symbol of figure 5 | here |
 //! |---|---|
-//! | p, s | [`Split::prefix_bits`], [`Split::suffix_bits`] |
+//! | p, s | [`BitSplit::prefix_bits`], [`BitSplit::suffix_bits`] |
 //! | i in {X, Y} | a dimension |
 //! | D_i, and D_m, the smallest of them | `coordinate_bits`, the same for all dimensions here |
 //! | O | [`SpaceModel::POINTER_BITS`], the size of a pointer to a cluster |
@@ -22,14 +22,14 @@
 
 /// Where coordinates are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Split {
+pub struct BitSplit {
     /// How many bits, from the highest, choose the cluster.
     pub prefix_bits: u32,
     /// How many bits after them are kept in the budget.
     pub suffix_bits: u32,
 }
 
-impl Split {
+impl BitSplit {
     /// How many bits of a coordinate are in the budget.
     pub fn kept_bits(&self) -> u32 {
         self.prefix_bits + self.suffix_bits
@@ -84,7 +84,7 @@ impl SpaceModel {
     }
 
     /// S(p, s): how many bits a cut takes.
-    pub fn bits(&self, split: Split) -> u128 {
+    pub fn bits(&self, split: BitSplit) -> u128 {
         let entry = u128::from(split.prefix_bits + Self::POINTER_BITS);
         let directory = entry.saturating_mul(self.clusters(split.prefix_bits));
         let suffixes = u128::from(self.points) * u128::from(split.suffix_bits);
@@ -93,11 +93,11 @@ impl SpaceModel {
 
     /// The search of figure 7: the cut that keeps most bits in the budget, of several the one with the shortest prefix. `None`
     /// if none fits.
-    pub fn optimum(&self) -> Option<Split> {
-        let mut best: Option<Split> = None;
+    pub fn optimum(&self) -> Option<BitSplit> {
+        let mut best: Option<BitSplit> = None;
         for prefix_bits in 1..=self.coordinate_bits {
             for suffix_bits in 1..=(self.coordinate_bits - prefix_bits).min(Self::SUFFIX_BITS_MAX) {
-                let split = Split { prefix_bits, suffix_bits };
+                let split = BitSplit { prefix_bits, suffix_bits };
                 if self.bits(split) > self.budget_bits {
                     break;
                 }
@@ -111,7 +111,7 @@ impl SpaceModel {
 
     /// The relaxation: for each prefix the suffix that fills the budget to the last bit, so that one loop is enough. `None` where the
     /// budget is wider than the data, which the relaxation assumes it is not, or holds no cut.
-    pub fn relaxed(&self) -> Option<Split> {
+    pub fn relaxed(&self) -> Option<BitSplit> {
         let dimensions = self.spans.len() as u128;
         let suffix = |prefix_bits: u32| {
             let directory = u128::from(prefix_bits + Self::POINTER_BITS).checked_mul(self.clusters(prefix_bits))?;
@@ -119,7 +119,7 @@ impl SpaceModel {
             Some((left / u128::from(self.points.max(1))).min(u128::from(Self::SUFFIX_BITS_MAX)) as u32)
         };
         (1..=self.coordinate_bits)
-            .filter_map(|prefix_bits| Some(Split { prefix_bits, suffix_bits: suffix(prefix_bits)? }))
+            .filter_map(|prefix_bits| Some(BitSplit { prefix_bits, suffix_bits: suffix(prefix_bits)? }))
             .filter(|split| split.suffix_bits > 0 && split.kept_bits() <= self.coordinate_bits)
             .max_by_key(|split| (split.kept_bits(), std::cmp::Reverse(split.prefix_bits)))
     }
@@ -127,19 +127,19 @@ impl SpaceModel {
     /// The cut that columns take: of those that keep as many bits as the [optimum](SpaceModel::optimum) the one with the longest
     /// prefix that leaves clusters some points. The paper takes the shortest prefix, whose clusters a device scans whole; on a
     /// processor small clusters mean that less is scanned.
-    pub fn choose(&self) -> Option<Split> {
+    pub fn choose(&self) -> Option<BitSplit> {
         let best = self.optimum()?;
         let kept_bits = best.kept_bits();
         let is_coarse =
-            |split: &Split| self.clusters(split.prefix_bits) * POINTS_PER_CLUSTER <= u128::from(self.points);
+            |split: &BitSplit| self.clusters(split.prefix_bits) * POINTS_PER_CLUSTER <= u128::from(self.points);
         (best.prefix_bits..kept_bits)
-            .map(|prefix_bits| Split { prefix_bits, suffix_bits: kept_bits - prefix_bits })
+            .map(|prefix_bits| BitSplit { prefix_bits, suffix_bits: kept_bits - prefix_bits })
             .rfind(|split| self.bits(*split) <= self.budget_bits && is_coarse(split))
             .or(Some(best))
     }
 
     /// The smallest budget in which there is a cut.
     pub fn least_budget_bytes(&self) -> u128 {
-        self.bits(Split { prefix_bits: 1, suffix_bits: 1 }).div_ceil(8)
+        self.bits(BitSplit { prefix_bits: 1, suffix_bits: 1 }).div_ceil(8)
     }
 }

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::thread;
 
 use super::kernel::{self, SuffixBounds};
-use super::model::Split;
+use super::model::BitSplit;
 use super::packed::{Packed, lowest};
 use crate::Cpu;
 use crate::vectors::Vectors;
@@ -31,8 +31,8 @@ const POINTS_PER_THREAD: usize = 1 << 16;
 
 /// What preselection reads: the directory and the suffixes.
 #[derive(Debug, Clone)]
-pub struct Image<const D: usize> {
-    pub(super) split: Split,
+pub struct BitwiseImage<const D: usize> {
+    pub(super) split: BitSplit,
     /// How many prefixes each dimension has.
     pub(super) prefixes: [u64; D],
     /// Where the points of each cluster begin, and where those of the last one end.
@@ -86,14 +86,14 @@ pub trait ClusterDevice<const D: usize>: Send + Sync {
     /// Appends what each scan finds, in any order: the points that may answer the queries of its queue.
     fn scan_clusters(
         &self,
-        image: &Image<D>,
+        image: &BitwiseImage<D>,
         scans: &[ClusterScan<'_>],
         queries: &[Approximation<D>],
         found: &mut Vec<Partial>,
     );
 }
 
-impl<const D: usize> Image<D> {
+impl<const D: usize> BitwiseImage<D> {
     /// The memory of directory and suffixes, in bytes.
     pub fn memory(&self) -> usize {
         size_of_val(&*self.starts) + self.suffixes.iter().map(Packed::bytes).sum::<usize>()
@@ -204,7 +204,7 @@ impl<const D: usize> Image<D> {
 
 /// Tests one cluster piece by piece.
 fn scan<const D: usize>(
-    image: &Image<D>,
+    image: &BitwiseImage<D>,
     scan: &ClusterScan<'_>,
     queries: &[Approximation<D>],
     found: &mut Vec<Partial>,
@@ -254,7 +254,7 @@ fn scan<const D: usize>(
 impl<const D: usize> ClusterDevice<D> for Cpu {
     fn scan_clusters(
         &self,
-        image: &Image<D>,
+        image: &BitwiseImage<D>,
         scans: &[ClusterScan<'_>],
         queries: &[Approximation<D>],
         found: &mut Vec<Partial>,

@@ -92,9 +92,9 @@ proptest! {
         budget_bytes in 1..10_000_000usize,
     ) {
         let model = SpaceModel::new(points, &spans, budget_bytes);
-        let fits = |split: Split| model.bits(split) <= budget_bytes as u128 * 8;
+        let fits = |split: BitSplit| model.bits(split) <= budget_bytes as u128 * 8;
         let bits = model.coordinate_bits();
-        let all = (1..=bits).flat_map(|p| (1..=(bits - p).min(32)).map(move |s| Split { prefix_bits: p, suffix_bits: s }));
+        let all = (1..=bits).flat_map(|p| (1..=(bits - p).min(32)).map(move |s| BitSplit { prefix_bits: p, suffix_bits: s }));
         let most = all.filter(|split| fits(*split)).map(|split| split.kept_bits()).max();
         prop_assert_eq!(model.optimum().map(|split| split.kept_bits()), most);
         prop_assert_eq!(model.choose().map(|split| split.kept_bits()), most);
@@ -112,7 +112,7 @@ fn the_space_is_that_of_the_formula() {
     // 20 bits a coordinate: with 8 bits of prefix, X has 2^20 / 2^12 prefixes and Y half of them.
     let model = SpaceModel::new(1_000, &[(1 << 20) - 1, (1 << 19) - 1], 1 << 20);
     assert_eq!((model.coordinate_bits(), model.prefixes(0, 8), model.prefixes(1, 8)), (20, 256, 128));
-    let split = Split { prefix_bits: 8, suffix_bits: 5 };
+    let split = BitSplit { prefix_bits: 8, suffix_bits: 5 };
     assert_eq!(model.bits(split), 2 * (8 + 32) * 256 * 128 + 2 * 1_000 * 5);
 }
 

@@ -15,7 +15,7 @@
 //! The tree is that of Hellerstein, Naughton and Pfeffer (*Generalized Search Trees for Database Systems*, 1995): the tree knows
 //! how to descend, split and balance, an [`Extension`] knows the keys. Batches of queries are run node by node, as in Beier,
 //! Kilius and Sattler (*GiST Scan Acceleration using Coprocessors*, 2012; "the paper" in this room): [`batch`], behind the trait
-//! [`Device`], with a [`Scheduler`] that learns which way is faster.
+//! [`Device`], with a [`BatchScheduler`] that learns which way is faster.
 //!
 //! - Extensions: [`RTree`] (boxes of up to four dimensions), [`Intervals`], [`Prefixes`].
 //! - A node's contents never change; a writer puts new contents in their place: [`node`] has the protocol, `write` and `remove`
@@ -57,5 +57,5 @@ pub use intervals::{End, Interval, IntervalError, Intervals};
 pub use nearest::ByDistance;
 pub use prefixes::{Prefix, PrefixQuery, Prefixes};
 pub use rtree::{BoundsSlots, RTree};
-pub use scheduler::{Load, Regret, Scheduler};
+pub use scheduler::{BatchLoad, BatchScheduler, Regret};
 pub use tree::Gist;

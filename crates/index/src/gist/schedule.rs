@@ -1,4 +1,4 @@
-//! Running a batch the way that a [`Scheduler`] decides.
+//! Running a batch the way that a [`BatchScheduler`] decides.
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use types::Rid;
 use super::batch::Matches;
 use super::device::Device;
 use super::extension::{Extension, slots_of};
-use super::scheduler::{Decision, Load, Scheduler};
+use super::scheduler::{BatchLoad, BatchScheduler, Decision};
 use super::tree::Gist;
 
 impl<E: Extension> Gist<E> {
@@ -19,17 +19,17 @@ impl<E: Extension> Gist<E> {
     pub fn search_scheduled(
         &self,
         queries: &[E::Query],
-        scheduler: &mut Scheduler,
+        scheduler: &mut BatchScheduler,
         devices: &[&dyn Device<E>],
     ) -> Matches {
         assert_eq!(scheduler.way_count(), devices.len() + 1, "a way for each device, and one for the descents");
-        let expected = Load { queries: queries.len(), slots: self.len(), selectivity: scheduler.selectivity() };
+        let expected = BatchLoad { queries: queries.len(), slots: self.len(), selectivity: scheduler.selectivity() };
         let mut run = |way: usize| {
             let started = Instant::now();
             let pairs = self.run(queries, way, devices);
             let seconds = started.elapsed().as_secs_f64();
             let cells = (expected.queries * expected.slots).max(1);
-            let load = Load { selectivity: pairs.len() as f64 / cells as f64, ..expected };
+            let load = BatchLoad { selectivity: pairs.len() as f64 / cells as f64, ..expected };
             (pairs, seconds, load)
         };
         match scheduler.decide(&expected) {

@@ -17,7 +17,7 @@ const SELECTIVITY_WEIGHT: f64 = 0.2;
 
 /// The size of a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Load {
+pub struct BatchLoad {
     /// How many queries there are.
     pub queries: usize,
     /// How many entries the tree has.
@@ -26,7 +26,7 @@ pub struct Load {
     pub selectivity: f64,
 }
 
-impl Load {
+impl BatchLoad {
     fn results(&self) -> f64 {
         self.queries as f64 * self.slots as f64 * self.selectivity
     }
@@ -61,18 +61,18 @@ pub(super) enum Decision {
 
 /// Learns and decides; for one tree and one caller at a time.
 #[derive(Debug, Clone)]
-pub struct Scheduler {
+pub struct BatchScheduler {
     ways: Vec<RunTimes>,
     selectivity: f64,
     batch_count: u64,
     regret: Regret,
 }
 
-impl Scheduler {
+impl BatchScheduler {
     /// A scheduler for so many ways, of which there has to be one at least: 0 is the descent of each query, the others are the
     /// devices of [`Gist::search_scheduled`](super::Gist::search_scheduled) in their order.
     pub fn new(way_count: usize) -> Self {
-        Scheduler {
+        BatchScheduler {
             ways: vec![RunTimes::new(); way_count.max(1)],
             selectivity: 0.0,
             batch_count: 0,
@@ -91,7 +91,7 @@ impl Scheduler {
     }
 
     /// The run time to expect of a way, in seconds; `None` before it has run.
-    pub fn expected_s(&self, way: usize, load: &Load) -> Option<f64> {
+    pub fn expected_s(&self, way: usize, load: &BatchLoad) -> Option<f64> {
         let times = self.ways.get(way).filter(|times| times.run_count() > 0)?;
         Some(times.predict_s(load.queries as f64, load.slots as f64, load.results()))
     }
@@ -102,7 +102,7 @@ impl Scheduler {
     }
 
     /// What to do with the next batch.
-    pub(super) fn decide(&mut self, load: &Load) -> Decision {
+    pub(super) fn decide(&mut self, load: &BatchLoad) -> Decision {
         self.batch_count += 1;
         let is_calibrated = self.ways.iter().all(|times| times.run_count() >= CALIBRATION_RUNS);
         let time = |way: &usize| self.expected_s(*way, load).unwrap_or(f64::INFINITY);
@@ -115,7 +115,7 @@ impl Scheduler {
     }
 
     /// Takes into account that a way has run a batch, which had the selectivity that `load` says.
-    pub(super) fn learn(&mut self, way: usize, load: &Load, seconds: f64) {
+    pub(super) fn learn(&mut self, way: usize, load: &BatchLoad, seconds: f64) {
         self.ways[way].learn(load.queries as f64, load.slots as f64, load.results(), seconds);
         let is_first = self.selectivity == 0.0;
         let weight = if is_first { 1.0 } else { SELECTIVITY_WEIGHT };

@@ -284,7 +284,7 @@ fn run<E: Known>(
     assert_eq!(tree.len(), model.len());
     let queries: Vec<E::Query> = questions.iter().map(E::query).collect();
     let matches = tree.search_batch(&queries, &Cpu::default());
-    let mut scheduler = Scheduler::new(2);
+    let mut scheduler = BatchScheduler::new(2);
     let scheduled = tree.search_scheduled(&queries, &mut scheduler, &[&Cpu::default()]);
     for (number, question) in questions.iter().enumerate() {
         let expected = expected::<E>(&model, question);
@@ -425,7 +425,7 @@ fn a_device_is_asked_once_a_level_and_about_each_node_once() {
     assert_eq!(tree.search_batch(&[all; 10], &device).len(), 5_000);
     assert_eq!((device.calls.into_inner(), device.tests.into_inner()), (tree.height(), tree.memory().1));
     // Descents, the processor and another device: each batch is answered once, whatever is decided.
-    let (mut scheduler, device) = (Scheduler::new(3), Counting::default());
+    let (mut scheduler, device) = (BatchScheduler::new(3), Counting::default());
     let devices: [&dyn Device<RTree<i64, 2>>; 2] = [&Cpu::default(), &device];
     assert!((0..100).all(|_| tree.search_scheduled(&[all; 2], &mut scheduler, &devices).len() == 1_000));
     assert!(scheduler.regret().audits > 0 && device.calls.into_inner() >= 8 * tree.height());
@@ -446,16 +446,16 @@ fn an_entry_that_is_there_twice_goes_once_at_a_time() {
 #[test]
 fn a_scheduler_takes_the_faster_way_once_it_has_seen_both() {
     // Descents take a microsecond a query and 20 ns a result; levels have a start of 50 microseconds and take a fifth.
-    let results = |load: &Load| load.queries as f64 * load.slots as f64 * load.selectivity;
-    let seconds = |way: usize, load: &Load| match way {
+    let results = |load: &BatchLoad| load.queries as f64 * load.slots as f64 * load.selectivity;
+    let seconds = |way: usize, load: &BatchLoad| match way {
         0 => 1e-6 * load.queries as f64 + 2e-8 * results(load),
         _ => 5e-5 + 2e-7 * load.queries as f64 + 4e-9 * results(load),
     };
-    let mut scheduler = Scheduler::new(2);
+    let mut scheduler = BatchScheduler::new(2);
     let mut chosen = [0, 0];
     for batch in 0..3_000u64 {
         let queries = 1 << (batch * 7 % 13);
-        let load = Load { queries, slots: 100_000 + 1_000 * (batch as usize % 50), selectivity: 1e-4 };
+        let load = BatchLoad { queries, slots: 100_000 + 1_000 * (batch as usize % 50), selectivity: 1e-4 };
         match scheduler.decide(&load) {
             Decision::Take(way) => {
                 chosen[way] += 1;
@@ -470,7 +470,7 @@ fn a_scheduler_takes_the_faster_way_once_it_has_seen_both() {
     }
     assert!(chosen.iter().all(|count| *count > 500), "each is the faster one for some sizes: {chosen:?}");
     assert!(scheduler.regret().audits > 80 && scheduler.regret().share() < 0.1, "{:?}", scheduler.regret());
-    let load = Load { queries: 4_096, slots: 120_000, selectivity: 1e-4 };
+    let load = BatchLoad { queries: 4_096, slots: 120_000, selectivity: 1e-4 };
     let expected = scheduler.expected_s(1, &load).unwrap() / seconds(1, &load);
     assert!((0.7..1.4).contains(&expected), "{expected}");
 }
