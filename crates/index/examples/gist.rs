@@ -153,6 +153,37 @@ fn two_threads() -> Cpu {
     Cpu::new(NonZero::new(2).expect("two"))
 }
 
+/// Boxes one by one, and searching what has come about.
+fn insert(
+    report: &mut Report,
+    entries: &[(Bounds<f64, 2>, Rid)],
+    rectangles: &[GeomWithData<Rectangle<[f64; 2]>, u64>],
+    windows: &[([f64; 2], [f64; 2])],
+) {
+    let tree = report.run("insert", entries.len(), || {
+        let tree = Tree::new();
+        entries.iter().for_each(|(bounds, rid)| tree.insert(bounds, *rid));
+        tree
+    });
+    let peer = report.run("insert, rstar", entries.len(), || {
+        let mut peer = Peer::new();
+        rectangles.iter().for_each(|rectangle| peer.insert(*rectangle));
+        peer
+    });
+    let found: usize = report.run("range after inserts", windows.len(), || {
+        let query =
+            |(low, high): &([f64; 2], [f64; 2])| BoundsQuery::overlaps(Bounds::new(*low, *high).expect("a box"));
+        windows.iter().map(|window| tree.rids(&query(window)).len()).sum()
+    });
+    let with_peer: usize = report.run("range after inserts, rstar", windows.len(), || {
+        let boxes = |(low, high): &([f64; 2], [f64; 2])| {
+            peer.locate_in_envelope_intersecting(AABB::from_corners(*low, *high)).count()
+        };
+        windows.iter().map(boxes).sum()
+    });
+    assert_eq!(found, with_peer, "both find the same boxes");
+}
+
 /// The ten nearest of points.
 fn nearest(report: &mut Report, tree: &Tree, peer: &Peer, windows: &[([f64; 2], [f64; 2])]) {
     let few = &windows[..windows.len().min(2_000)];
@@ -268,16 +299,7 @@ fn run(box_count: usize, query_count: usize, rounds: usize) {
         let tree = report.run("bulk load, one thread", box_count, || load(1));
         drop(report.run("bulk load, two threads", box_count, || load(2)));
         let peer = report.run("bulk load, rstar", box_count, || Peer::bulk_load(rectangles.clone()));
-        drop(report.run("insert", few, || {
-            let tree = Tree::new();
-            entries[..few].iter().for_each(|(bounds, rid)| tree.insert(bounds, *rid));
-            tree
-        }));
-        drop(report.run("insert, rstar", few, || {
-            let mut peer = Peer::new();
-            rectangles[..few].iter().for_each(|rectangle| peer.insert(*rectangle));
-            peer
-        }));
+        insert(&mut report, &entries[..few], &rectangles[..few], &windows);
         search(&mut report, &tree, &peer, &columns, &windows);
         nearest(&mut report, &tree, &peer, &windows);
     }
@@ -285,6 +307,7 @@ fn run(box_count: usize, query_count: usize, rounds: usize) {
         ("bulk load, one thread", "bulk load, rstar"),
         ("bulk load, two threads", "bulk load, rstar"),
         ("insert", "insert, rstar"),
+        ("range after inserts", "range after inserts, rstar"),
         ("range, one by one", "range, rstar"),
         ("range, batch", "range, rstar"),
         ("range, batch, two threads", "range, rstar"),

@@ -13,6 +13,9 @@
 //! ```text
 //! k = P f / (l + f' P f)        w += k e        P = (P - k f' P) / l
 //! ```
+//!
+//! A run that the system has interrupted takes many times as long as it would have. Errors are therefore cut off at a few times
+//! their usual size (Huber).
 
 /// How many terms the polynomial has.
 const TERMS: usize = 7;
@@ -32,13 +35,21 @@ pub(super) struct RunTimes {
     weights: [f64; TERMS],
     matrix: [[f64; TERMS]; TERMS],
     run_count: u64,
+    /// The usual size of an error.
+    spread: f64,
 }
+
+/// Errors up to this, about a factor of two, are never cut off.
+const SPREAD_MIN: f64 = 0.7;
+
+/// How much an error counts for the usual size.
+const SPREAD_WEIGHT: f64 = 0.1;
 
 impl RunTimes {
     pub(super) fn new() -> Self {
         let mut matrix = [[0.0; TERMS]; TERMS];
         (0..TERMS).for_each(|term| matrix[term][term] = UNKNOWN);
-        RunTimes { weights: [0.0; TERMS], matrix, run_count: 0 }
+        RunTimes { weights: [0.0; TERMS], matrix, run_count: 0, spread: f64::INFINITY }
     }
 
     pub(super) fn run_count(&self) -> u64 {
@@ -60,6 +71,7 @@ impl RunTimes {
     pub(super) fn learn(&mut self, queries: f64, slots: f64, results: f64, seconds: f64) {
         let features = Self::features(queries, slots, results);
         let error = seconds.max(1e-9).ln() - self.predict_s(queries, slots, results).ln();
+        let error = self.cut_off(error);
         let product: [f64; TERMS] =
             std::array::from_fn(|row| self.matrix[row].iter().zip(&features).map(|(entry, of)| entry * of).sum());
         let scale = FORGETTING + features.iter().zip(&product).map(|(feature, of)| feature * of).sum::<f64>();
@@ -71,5 +83,17 @@ impl RunTimes {
             row.iter_mut().zip(&product).for_each(|(entry, of)| *entry = (*entry - gain * of) / forgetting);
         }
         self.run_count += 1;
+    }
+
+    /// An error as far as it counts. The first runs, one for each term, count in full.
+    fn cut_off(&mut self, error: f64) -> f64 {
+        if self.run_count < TERMS as u64 {
+            return error;
+        }
+        let limit = (3.0 * self.spread).max(SPREAD_MIN);
+        let error = error.clamp(-limit, limit);
+        let before = if self.spread.is_finite() { self.spread } else { error.abs() };
+        self.spread = before + SPREAD_WEIGHT * (error.abs() - before);
+        error
     }
 }

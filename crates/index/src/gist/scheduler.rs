@@ -1,9 +1,10 @@
 //! Which way to run a batch: it learns run times, decides, and tells what its decisions have cost (the paper, section 4.1).
 //!
 //! Ways are numbered by the caller. Each has a model of its run times by queries, slots and results ([`super::learn`]). The first
-//! runs of a way are calibration; after that the way with the least predicted time is taken. Now and then a batch is an *audit*:
-//! all ways run it, which keeps the models of those true that are seldom taken, and is what regret is measured by: the time of the
-//! way that would have been taken, over the time of the best.
+//! runs of a way are calibration; after that the way with the least predicted time is taken. Now and then a batch is an *audit*: each
+//! way gets a part of its queries, so that nothing is done twice and no way finds the caches as another has left them. That keeps the
+//! models of those ways true that are seldom taken, and is what regret is measured by: the time a query of the way that would have been
+//! taken, over that of the fastest.
 use super::learn::RunTimes;
 
 /// Runs of each way before the models decide.
@@ -55,8 +56,13 @@ impl Regret {
 pub(super) enum Decision {
     /// Run it this way.
     Take(usize),
-    /// Run it every way; this one would have been taken, where the models have begun to decide.
-    Audit(Option<usize>),
+    /// Divide it among the ways, beginning with this one. After calibration there is one that would have been taken.
+    Audit {
+        /// The way of the first part.
+        first: usize,
+        /// The way that would have been taken.
+        chosen: Option<usize>,
+    },
 }
 
 /// Learns and decides; for one tree and one caller at a time.
@@ -104,14 +110,19 @@ impl BatchScheduler {
     /// What to do with the next batch.
     pub(super) fn decide(&mut self, load: &BatchLoad) -> Decision {
         self.batch_count += 1;
-        let is_calibrated = self.ways.iter().all(|times| times.run_count() >= CALIBRATION_RUNS);
+        let ways = 0..self.ways.len();
+        let seldom = ways.clone().min_by_key(|way| self.ways[*way].run_count()).unwrap_or(0);
         let time = |way: &usize| self.expected_s(*way, load).unwrap_or(f64::INFINITY);
-        let best = (0..self.ways.len()).min_by(|one, other| time(one).total_cmp(&time(other))).unwrap_or(0);
-        match is_calibrated {
-            false => Decision::Audit(None),
-            true if self.ways.len() > 1 && self.batch_count.is_multiple_of(AUDIT_EVERY) => Decision::Audit(Some(best)),
-            true => Decision::Take(best),
+        let best = ways.min_by(|one, other| time(one).total_cmp(&time(other))).unwrap_or(0);
+        let is_calibrated = self.ways[seldom].run_count() >= CALIBRATION_RUNS;
+        if is_calibrated && (self.ways.len() == 1 || !self.batch_count.is_multiple_of(AUDIT_EVERY)) {
+            return Decision::Take(best);
         }
+        if load.queries < self.ways.len() {
+            return Decision::Take(seldom);
+        }
+        let first = self.batch_count as usize % self.ways.len();
+        Decision::Audit { first, chosen: is_calibrated.then_some(best) }
     }
 
     /// Takes into account that a way has run a batch, which had the selectivity that `load` says.
@@ -122,7 +133,7 @@ impl BatchScheduler {
         self.selectivity += weight * (load.selectivity - self.selectivity);
     }
 
-    /// Takes into account what each way has taken for an audit.
+    /// Takes into account what each way would have taken for all of an audited batch.
     pub(super) fn audit(&mut self, chosen: Option<usize>, seconds: &[f64]) {
         if let Some(chosen) = chosen {
             self.regret.audits += 1;

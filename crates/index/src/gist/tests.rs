@@ -427,7 +427,7 @@ fn a_device_is_asked_once_a_level_and_about_each_node_once() {
     // Descents, the processor and another device: each batch is answered once, whatever is decided.
     let (mut scheduler, device) = (BatchScheduler::new(3), Counting::default());
     let devices: [&dyn Device<RTree<i64, 2>>; 2] = [&Cpu::default(), &device];
-    assert!((0..100).all(|_| tree.search_scheduled(&[all; 2], &mut scheduler, &devices).len() == 1_000));
+    assert!((0..100).all(|_| tree.search_scheduled(&[all; 6], &mut scheduler, &devices).len() == 3_000));
     assert!(scheduler.regret().audits > 0 && device.calls.into_inner() >= 8 * tree.height());
     assert!(scheduler.selectivity() == 1.0);
 }
@@ -459,17 +459,19 @@ fn a_scheduler_takes_the_faster_way_once_it_has_seen_both() {
         match scheduler.decide(&load) {
             Decision::Take(way) => {
                 chosen[way] += 1;
-                scheduler.learn(way, &load, seconds(way, &load));
+                // Some runs are interrupted for milliseconds.
+                let interrupted = if batch % 17 == 3 { 5e-3 } else { 0.0 };
+                scheduler.learn(way, &load, seconds(way, &load) + interrupted);
             }
-            Decision::Audit(would) => {
-                let both = [seconds(0, &load), seconds(1, &load)];
-                (0..2).for_each(|way| scheduler.learn(way, &load, both[way]));
-                scheduler.audit(would, &both);
+            Decision::Audit { chosen, .. } => {
+                let part = BatchLoad { queries: queries / 2, ..load };
+                (0..2).for_each(|way| scheduler.learn(way, &part, seconds(way, &part)));
+                scheduler.audit(chosen, &[2.0 * seconds(0, &part), 2.0 * seconds(1, &part)]);
             }
         }
     }
     assert!(chosen.iter().all(|count| *count > 500), "each is the faster one for some sizes: {chosen:?}");
-    assert!(scheduler.regret().audits > 80 && scheduler.regret().share() < 0.1, "{:?}", scheduler.regret());
+    assert!(scheduler.regret().audits > 60 && scheduler.regret().share() < 0.1, "{:?}", scheduler.regret());
     let load = BatchLoad { queries: 4_096, slots: 120_000, selectivity: 1e-4 };
     let expected = scheduler.expected_s(1, &load).unwrap() / seconds(1, &load);
     assert!((0.7..1.4).contains(&expected), "{expected}");
