@@ -63,15 +63,17 @@ impl RunTimes {
 
     /// The run time to expect, in seconds.
     pub(super) fn predict_s(&self, queries: f64, slots: f64, results: f64) -> f64 {
-        let features = Self::features(queries, slots, results);
-        features.iter().zip(&self.weights).map(|(feature, weight)| feature * weight).sum::<f64>().exp()
+        self.predict_ln(&Self::features(queries, slots, results)).exp()
+    }
+
+    fn predict_ln(&self, features: &[f64; TERMS]) -> f64 {
+        features.iter().zip(&self.weights).map(|(feature, weight)| feature * weight).sum()
     }
 
     /// Takes a run into account.
     pub(super) fn learn(&mut self, queries: f64, slots: f64, results: f64, seconds: f64) {
         let features = Self::features(queries, slots, results);
-        let error = seconds.max(1e-9).ln() - self.predict_s(queries, slots, results).ln();
-        let error = self.cut_off(error);
+        let error = self.cut_off(seconds.max(1e-9).ln() - self.predict_ln(&features));
         let product: [f64; TERMS] =
             std::array::from_fn(|row| self.matrix[row].iter().zip(&features).map(|(entry, of)| entry * of).sum());
         let scale = FORGETTING + features.iter().zip(&product).map(|(feature, of)| feature * of).sum::<f64>();
