@@ -60,7 +60,7 @@ fn trajectories(count: usize, numbers: &mut Numbers) -> [Vec<i64>; 2] {
 }
 
 #[inline(always)]
-fn scan_body(columns: &[Vec<i64>; 2], window: &Bounds<i64, 2>, found: &mut Vec<u32>) {
+fn scan_body(columns: [&[i64]; 2], window: &Bounds<i64, 2>, found: &mut Vec<u32>) {
     let (low, high) = (window.low(), window.high());
     for (part, (x, y)) in columns[0].chunks(64).zip(columns[1].chunks(64)).enumerate() {
         let mut bytes = [0u8; 64];
@@ -76,12 +76,12 @@ fn scan_body(columns: &[Vec<i64>; 2], window: &Bounds<i64, 2>, found: &mut Vec<u
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,avx512f,avx512vl,avx512bw,avx512dq")]
-fn scan_wide(columns: &[Vec<i64>; 2], window: &Bounds<i64, 2>, found: &mut Vec<u32>) {
+fn scan_wide(columns: [&[i64]; 2], window: &Bounds<i64, 2>, found: &mut Vec<u32>) {
     scan_body(columns, window, found);
 }
 
 /// The places of all points in a window.
-fn scan(columns: &[Vec<i64>; 2], window: &Bounds<i64, 2>) -> Vec<u32> {
+fn scan(columns: [&[i64]; 2], window: &Bounds<i64, 2>) -> Vec<u32> {
     let mut found = Vec::new();
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512bw")
@@ -98,11 +98,10 @@ fn scan(columns: &[Vec<i64>; 2], window: &Bounds<i64, 2>) -> Vec<u32> {
 
 /// The places of all points in each window, found in one pass over the points, block by block in a near cache: the paper's
 /// QueryJoin on plain data.
-fn scan_blocks(columns: &[Vec<i64>; 2], windows: &[Bounds<i64, 2>]) -> usize {
+fn scan_blocks(columns: [&[i64]; 2], windows: &[Bounds<i64, 2>]) -> usize {
     let mut count = 0;
     for (x, y) in columns[0].chunks(1 << 14).zip(columns[1].chunks(1 << 14)) {
-        let block = [x.to_vec(), y.to_vec()];
-        count += windows.iter().map(|window| scan(&block, window).len()).sum::<usize>();
+        count += windows.iter().map(|window| scan([x, y], window).len()).sum::<usize>();
     }
     count
 }
@@ -150,7 +149,8 @@ fn run(point_count: usize, budget_mib: usize, rounds: usize) {
             Bounds::new(corner(-1), corner(1)).expect("low ends below high ends")
         })
         .collect();
-    let build = || BitwiseColumns::new([&data[0], &data[1]], &rids, budget_mib << 20).expect("the budget is enough");
+    let both = [&data[0][..], &data[1][..]];
+    let build = || BitwiseColumns::new(both, &rids, budget_mib << 20).expect("the budget is enough");
     let (build_s, columns) = seconds(build);
     print_build(&columns, build_s);
     let entries =
@@ -167,8 +167,8 @@ fn run(point_count: usize, budget_mib: usize, rounds: usize) {
         for _ in 0..rounds {
             let few = count.min(SCANNED);
             let (plain_s, plain) =
-                seconds(|| windows[..few].iter().map(|window| scan(&data, window)).collect::<Vec<_>>());
-            let (blocks_s, of_blocks) = seconds(|| scan_blocks(&data, &windows[..few]));
+                seconds(|| windows[..few].iter().map(|window| scan(both, window)).collect::<Vec<_>>());
+            let (blocks_s, of_blocks) = seconds(|| scan_blocks(both, &windows[..few]));
             let (bitwise_s, matches) = seconds(|| columns.search_batch(&windows[..count], &Cpu::default()));
             let (tree_s, of_tree) = seconds(|| tree.search_batch(&queries[..count], &Cpu::default()));
             times[0].push(plain_s / few as f64);
