@@ -6,15 +6,20 @@
 //! under `insert_unique`, by asking the caller what each record that had the key is doing now.
 //!
 //! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order
-//! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind. [`DeltaIndex`] is something else, a dictionary for
+//! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind, `Gist` keys without an order: boxes, intervals,
+//! prefixes; `BitwiseColumns` integers that never change, for many windows at a time. [`DeltaIndex`] is something else, a dictionary for
 //! the column itself: from a value to its id and back.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[cfg(not(loom))]
+mod bitwise;
 mod btree;
 #[cfg(not(loom))]
 mod delta;
 #[cfg(all(shuttle, test))]
 mod explore;
+#[cfg(not(loom))]
+mod gist;
 mod hash;
 mod kiss;
 #[cfg(not(loom))]
@@ -24,8 +29,15 @@ mod kiss_index;
 mod model;
 mod rids;
 #[cfg(not(loom))]
+mod vectors;
+#[cfg(not(loom))]
 mod word;
 
+#[cfg(not(loom))]
+pub use bitwise::{
+    Approximation, BitSplit, BitwiseColumns, BitwiseError, BitwiseImage, ClusterDevice, ClusterScan, Partial, Partials,
+    SpaceModel,
+};
 pub use btree::{
     BPlusTree, Bytes, Key, KeyRids, Latching, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange, UniqueTree,
     Value,
@@ -34,6 +46,12 @@ pub use btree::{
 pub use delta::{
     DeltaColumn, DeltaForm, DeltaIndex, DictionaryError, DictionaryValue, Footprint, Ids, NodeSearch, SortedIds,
     ValueId,
+};
+#[cfg(not(loom))]
+pub use gist::{
+    BatchLoad, BatchScheduler, Bounds, BoundsError, BoundsQuery, BoundsSlots, ByDistance, Coordinate, Cpu, Device, End,
+    Extension, Gist, Interval, IntervalError, Intervals, KeyList, Matches, NodeScan, Prefix, PrefixQuery, Prefixes,
+    RTree, Regret, SLOTS_MAX, Slots,
 };
 pub use hash::{HashIndex, Holder};
 pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Pages, Range, Versioned, Word};

@@ -1,6 +1,11 @@
 //! Every index once with few keys and two threads: sizes that an interpreter gets through (`cargo xtask miri`). The KISS-Tree is
 //! left out, as it reserves more address space than the interpreter has.
-use index::{BPlusTree, Bytes, Change, DeltaForm, DeltaIndex, HashIndex, Holder, NodeSearch, UniqueTree, WordIndex};
+use std::num::NonZero;
+
+use index::{
+    BPlusTree, BitwiseColumns, Bounds, BoundsQuery, Bytes, Change, Cpu, DeltaForm, DeltaIndex, Gist, HashIndex, Holder,
+    NodeSearch, PrefixQuery, Prefixes, RTree, UniqueTree, WordIndex,
+};
 use sync::VersionLatch;
 use types::Rid;
 
@@ -91,4 +96,49 @@ fn a_dictionary_gives_each_value_one_id() {
     assert!(
         keys().all(|number| index.lookup(&value(number)).and_then(|id| index.value(id)) == Some(&value(number)[..]))
     );
+}
+
+#[test]
+fn a_search_tree_keeps_boxes_and_prefixes_that_two_threads_put_there() {
+    // A test of a node is some thousand steps of an interpreter.
+    let keys = || keys().filter(|key| *key < if cfg!(miri) { 24 } else { KEYS });
+    let boxes = Gist::<RTree<f64, 2>>::with_slots(4);
+    let at = |key: u64| Bounds::point([(key % 17) as f64, key as f64]).unwrap();
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let boxes = &boxes;
+            scope.spawn(move || {
+                keys().filter(|key| key % 2 == half).for_each(|key| boxes.insert(&at(key), rid(key)));
+                keys().filter(|key| key % 6 == half).for_each(|key| assert!(boxes.remove(&at(key), rid(key))));
+            });
+        }
+    });
+    let stays = |key: &u64| key % 6 > 1;
+    assert_eq!(boxes.len(), keys().filter(stays).count());
+    let queries: Vec<_> = keys().map(|key| BoundsQuery::overlaps(at(key))).collect();
+    let matches = boxes.search_batch(&queries, &Cpu::default());
+    assert!(
+        keys()
+            .enumerate()
+            .all(|(place, key)| matches.of_query(place) == if stays(&key) { vec![rid(key)] } else { vec![] })
+    );
+    let nearest = boxes.nearest(&[2.0, 2.0], 3, |_| true);
+    assert_eq!(nearest[0], (0.0, rid(2)));
+    let names = Gist::<Prefixes>::with_slots(4);
+    let name = |key: u64| format!("{key:b}").into_bytes().into_boxed_slice();
+    keys().for_each(|key| names.insert(&name(key), rid(key)));
+    assert_eq!(names.rids(&PrefixQuery::Equals(name(5))), [rid(5)]);
+}
+
+#[test]
+fn bitwise_columns_are_searched_by_two_threads() {
+    let x: Vec<i64> = keys().map(|key| key as i64 * 3).collect();
+    let rids: Vec<Rid> = keys().map(rid).collect();
+    let columns = BitwiseColumns::new([&x, &x], &rids, 1 << 11).unwrap();
+    let windows: Vec<_> = (0..20).map(|low| Bounds::new([low, 0], [low * 10, low * 9]).unwrap()).collect();
+    let matches = columns.search_batch(&windows, &Cpu::new(NonZero::new(2).unwrap()));
+    for (number, window) in windows.iter().enumerate() {
+        let expected = x.iter().filter(|x| **x >= window.low()[0] && **x <= window.high()[1]).count();
+        assert_eq!(matches.of_query(number).len(), expected);
+    }
 }

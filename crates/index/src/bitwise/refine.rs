@@ -1,0 +1,80 @@
+//! Searching: from windows to approximations, preselection, and refinement with the residuals (the paper, section 4.2).
+use types::Rid;
+
+use super::columns::BitwiseColumns;
+use super::packed::lowest;
+use super::preselect::{Approximation, ClusterDevice, Partial, Partials};
+use crate::gist::Grouping;
+use crate::{Bounds, Matches};
+
+impl<const D: usize> BitwiseColumns<D> {
+    /// What a window looks like in the kept bits; `None` if no record can be in it.
+    pub fn approximate(&self, window: &Bounds<i64, D>) -> Option<Approximation<D>> {
+        let mut approximation = Approximation { may: [(0, 0); D], must: [(0, 0); D] };
+        for column in 0..D {
+            let (first, last) = self.offsets(column, window)?;
+            let bits = self.residual_bits;
+            let residual = lowest(bits);
+            approximation.may[column] = (first >> bits, last >> bits);
+            let from = (first >> bits) + u64::from(first & residual != 0);
+            // The column has nothing above its highest value: then all of the last number's values answer.
+            let is_whole = last & residual == residual || window.high()[column] >= self.ends[column].1;
+            approximation.must[column] = (from, (last >> bits) + u64::from(is_whole));
+        }
+        Some(approximation)
+    }
+
+    /// The first and last coordinate of a window, counted from the column's lowest value; `None` if the column has none there.
+    fn offsets(&self, column: usize, window: &Bounds<i64, D>) -> Option<(u64, u64)> {
+        let (lowest, highest) = self.ends[column];
+        let (low, high) = (window.low()[column].max(lowest), window.high()[column].min(highest));
+        (low <= high).then(|| (low.wrapping_sub(lowest) as u64, high.wrapping_sub(lowest) as u64))
+    }
+
+    /// The first phase: what the kept bits tell about each window.
+    pub fn preselect(&self, windows: &[Bounds<i64, D>], device: &(impl ClusterDevice<D> + ?Sized)) -> Partials {
+        let queries: Vec<_> = windows.iter().map(|window| self.approximate(window)).collect();
+        self.image.preselect(&queries, device)
+    }
+
+    /// The second phase: the Rids of what answers the windows, by window. Residuals are looked up by place, for what is not
+    /// definite alone.
+    pub fn refine(&self, windows: &[Bounds<i64, D>], partials: &Partials) -> Matches {
+        let offsets: Vec<_> =
+            windows.iter().map(|window| std::array::from_fn(|column| self.offsets(column, window))).collect();
+        let answers = |partial: &&Partial| {
+            partial.is_definite
+                || self.answers(partial.cluster as usize, partial.place as usize, &offsets[partial.query as usize])
+        };
+        let answered: Vec<(u32, u32)> =
+            partials.points.iter().filter(answers).map(|partial| (partial.query, partial.place)).collect();
+        let mut counts = vec![0; windows.len()];
+        partials.runs.iter().for_each(|(query, places)| counts[*query as usize] += places.len());
+        answered.iter().for_each(|(query, _)| counts[*query as usize] += 1);
+        let mut matches = Grouping::of_counts(counts);
+        for (query, places) in &partials.runs {
+            let rids = &self.rids[places.start as usize..places.end as usize];
+            rids.iter().for_each(|rid| matches.push(*query as usize, Rid::from_word(*rid)));
+        }
+        for (query, place) in &answered {
+            matches.push(*query as usize, Rid::from_word(self.rids[*place as usize]));
+        }
+        matches.finish()
+    }
+
+    /// Whether the point at a place is within a window, in each column.
+    fn answers(&self, cluster: usize, place: usize, offsets: &[Option<(u64, u64)>; D]) -> bool {
+        let prefixes = self.image.prefixes_of(cluster);
+        (0..D).all(|column| {
+            let kept = self.image.kept(column, prefixes[column], place);
+            let at = self.refined(column, place, kept);
+            offsets[column].is_some_and(|(first, last)| first <= at && at <= last)
+        })
+    }
+
+    /// The Rids of the records in each window, edges included, by window: all windows in one pass over the clusters that they
+    /// hit.
+    pub fn search_batch(&self, windows: &[Bounds<i64, D>], device: &(impl ClusterDevice<D> + ?Sized)) -> Matches {
+        self.refine(windows, &self.preselect(windows, device))
+    }
+}
