@@ -39,12 +39,16 @@ impl Transaction {
             let mut cells = Cells::with_capacity(columns.len());
             for first in (0..rows.num_rows()).step_by(ROWS_AT_ONCE) {
                 let count = ROWS_AT_ONCE.min(rows.num_rows() - first);
-                let keys = KeysOfBatch::new(&data.indexes.all(), &rows.slice(first, count));
+                let slice = rows.slice(first, count);
+                let keys = KeysOfBatch::new(&data.indexes.all(), &slice);
+                let rules = transaction.rules(data)?;
+                let unsure = rules.as_ref().filter(|rules| !rules.are_right(&slice));
                 for at in 0..count {
                     cells.clear();
                     cells.extend(columns.iter().map(|(_, array)| array.get(first + at)));
                     check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
-                    transaction.insert_cells(data, &cells, Some((&keys, at)))?;
+                    unsure.map_or(Ok(()), |rules| transaction.check_row(data, rules, &cells))?;
+                    transaction.insert_right(data, &cells, Some((&keys, at)), rules.as_deref())?;
                 }
             }
             Ok(rows.num_rows() as u64)
@@ -126,7 +130,7 @@ impl Transaction {
 }
 
 /// The batch with its strings and bytes as views, whatever layout they came in.
-fn with_views(batch: &RecordBatch) -> RecordBatch {
+pub(super) fn with_views(batch: &RecordBatch) -> RecordBatch {
     let columns: Vec<ArrayRef> = batch.columns().iter().map(with_view).collect();
     let is_own = |(new, old): (&ArrayRef, &ArrayRef)| Arc::ptr_eq(new, old);
     if columns.iter().zip(batch.columns()).all(is_own) {
@@ -152,7 +156,7 @@ fn with_view(array: &ArrayRef) -> ArrayRef {
 }
 
 /// The arrays of a batch as cells of the table's columns.
-fn batch_columns<'a>(
+pub(super) fn batch_columns<'a>(
     data: &TableData,
     columns: impl ExactSizeIterator<Item = usize>,
     batch: &'a RecordBatch,

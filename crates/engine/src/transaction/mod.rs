@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `write` | rows one by one, as values: insert, update, delete |
 //! | `insert`, `change` | what becomes of the cells of a new row, of a new version |
+//! | `references` | foreign keys: what refers to rows, and what becomes of it |
+//! | `rules` | the constraints of a table, applied to what is written |
 //! | `keys`, `claim` | the keys that they enter; those that only one record may have |
 //! | `batch` | rows by the batch |
 //! | `point` | rows by key, several together, as words |
@@ -62,7 +64,9 @@ mod locks;
 mod notes;
 mod noting;
 mod point;
+mod references;
 pub(crate) mod remembered;
+mod rules;
 pub(crate) mod running;
 mod savepoint;
 mod seen;
@@ -78,6 +82,7 @@ pub(crate) use notes::Lost;
 pub use notes::Savepoint;
 use notes::{CatalogStep, Changes, LockedRow, Marks, WrittenRecords};
 pub use point::{PointAction, PointStatement};
+use references::References;
 use seen::SeenCommits;
 
 /// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.
@@ -124,6 +129,8 @@ pub struct Transaction {
     locked: Vec<LockedRow>,
     /// Rows locked for share, with the positions of their tables and how.
     shared: Vec<(u32, Rid, LockStrength)>,
+    /// Rows that may have broken a foreign key.
+    references: Option<Box<References>>,
     savepoints: Vec<(Savepoint, Marks)>,
     savepoints_made: u64,
     redo: Vec<u8>,
@@ -206,6 +213,7 @@ impl Transaction {
             written: SmallVec::new(),
             locked: Vec::new(),
             shared: Vec::new(),
+            references: None,
             savepoints: Vec::new(),
             savepoints_made: 0,
             redo: Vec::new(),
@@ -278,6 +286,18 @@ impl Transaction {
         self.saw_up_to(view.at());
         let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
         Ok(view.within(snapshot, open, self.reads.clone()))
+    }
+
+    /// All rows that have been committed so far, and the transaction's own, whatever its snapshot: what rules are held against.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn newest_view(&self) -> Result<ReadView> {
+        let (open, before) = (self.open.get_or_init(Arc::default).clone(), Command(self.command.0 + 1));
+        let view = ReadView::now(self.anchor.clone())?;
+        self.saw_up_to(view.at());
+        let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
+        Ok(view.within(snapshot, open, None))
     }
 
     /// What a read at this moment sees.

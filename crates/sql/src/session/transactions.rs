@@ -160,6 +160,7 @@ impl Session {
                     Ok(Command::new("SET").with_notice(Notice::warning(error.sqlstate, error.message)))
                 }
             },
+            Control::SetConstraints { names, deferred } => self.set_constraints(names.as_deref(), deferred),
             Control::Checkpoint => match self.db.checkpoint() {
                 Ok(_) => Ok(Command::new("CHECKPOINT")),
                 Err(engine::Error::NotOnDisk) => {
@@ -297,7 +298,9 @@ impl Session {
         let Some(mut block) = self.block.take() else { return self.write_alone(work) };
         let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
-            work(self, &mut Write { transaction, token: &self.token, moment: None })
+            let done = work(self, &mut Write { transaction, token: &self.token, moment: None })?;
+            transaction.end_statement()?;
+            Ok(done)
         });
         self.block = Some(block);
         done
@@ -314,7 +317,9 @@ impl Session {
             self.token.check()?;
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
             self.token.interrupts(transaction.interrupter());
-            work(self, &mut Write { transaction, token: &self.token, moment: None })
+            let done = work(self, &mut Write { transaction, token: &self.token, moment: None })?;
+            transaction.end_statement()?;
+            Ok(done)
         });
         self.token.interrupts_nothing();
         done

@@ -2,7 +2,7 @@
 //!
 //! The index of a table is filled as its rows come in, and a column of the key takes no NULL, so a key is not added
 //! to rows that are there: within one transaction they are read, inserted again under a name that no statement can
-//! spell, and the old table is dropped. The history before is not kept: the history of the new table begins here.
+//! spell, and the old table is dropped; its other indexes are made again. The history before is not kept: the history of the new table begins here.
 use arrow_array::Array;
 use datafusion::sql::sqlparser::ast::{AlterTable, TableConstraint};
 use engine::{ScanOptions, Schema, Table};
@@ -37,12 +37,19 @@ pub(crate) fn run(
         }
         write.transaction.lock_table(&name)?;
         let with_key = schema_with_key(&table, &key, source)?;
+        // The rows that are there are not looked at again.
+        let constraints = write.transaction.take_constraints(&name)?;
         let settings = write.transaction.settings(&table);
+        let indexes = write.transaction.indexes(&table);
         let temporary = format!("\0{name}");
         let new = write.transaction.create_table_with(&temporary, with_key, settings)?;
         move_rows(write, &table, new)?;
         write.transaction.drop_table(&name)?;
         write.transaction.rename_table(&temporary, &name)?;
+        for index in indexes {
+            write.transaction.create_index(&name, index.definition().clone())?;
+        }
+        write.transaction.give_constraints(&name, &constraints)?;
         Ok(Command::new("ALTER TABLE"))
     })
 }

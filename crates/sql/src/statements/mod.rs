@@ -3,9 +3,11 @@
 //! Imports sessions and below; only `dispatch` imports it.
 pub(crate) mod add_key;
 pub(crate) mod alter_column;
+pub(crate) mod alter_constraint;
 pub(crate) mod alter_table;
 pub(crate) mod change;
 pub(crate) mod changed_rows;
+pub(crate) mod checks;
 pub(crate) mod columns;
 pub(crate) mod constants;
 pub(crate) mod copy;
@@ -13,6 +15,7 @@ pub(crate) mod create_as;
 pub(crate) mod ddl;
 pub(crate) mod explain;
 pub(crate) mod filling;
+pub(crate) mod foreign_keys;
 pub(crate) mod identity;
 pub(crate) mod indexes;
 pub(crate) mod insert;
