@@ -37,6 +37,10 @@ impl Rules {
         let mut checks = settings.checks.clone();
         checks.sort_by(|left, right| left.name.cmp(&right.name));
         debug_assert!(checks.windows(2).all(|pair| pair[0].name < pair[1].name), "two constraints have one name");
+        debug_assert!(
+            settings.foreign_keys.iter().all(|key| key.columns.len() == key.referenced.len()),
+            "a foreign key refers to fewer columns than it has, or to more"
+        );
         Rules {
             checks,
             compiled: OnceLock::new(),

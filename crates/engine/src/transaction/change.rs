@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use super::locks::{LockAttempt, Obstacle, hold_beside, hold_of, strength_of};
-use super::references::FormerKeys;
+use super::references::noted::FormerKeys;
 use super::{LockedRow, Transaction};
 use crate::error::{Error, Result};
 use crate::keys::data::Indexes;

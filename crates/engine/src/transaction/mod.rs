@@ -82,7 +82,7 @@ pub(crate) use notes::Lost;
 pub use notes::Savepoint;
 use notes::{CatalogStep, Changes, LockedRow, Marks, WrittenRecords};
 pub use point::{PointAction, PointStatement};
-use references::References;
+use references::noted::References;
 use seen::SeenCommits;
 
 /// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.

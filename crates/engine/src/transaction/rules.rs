@@ -4,8 +4,8 @@
 //! its keys are. A changed row is looked at once its version is there, as only then it is sure what the columns hold that the change
 //! leaves as they are; a version that breaks a rule is taken back.
 //!
-//! A transaction that has changed the rules of a table goes by its own; others go by those that have committed. Who adds a rule has the
-//! table for itself until the rule is there for all.
+//! A transaction that has changed the rules of a table goes by its own; others go by those that have committed. A
+//! transaction that adds a rule has the table for itself until the rule is there for all.
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -40,12 +40,14 @@ impl Transaction {
         if rules.is_empty() {
             return Ok(None);
         }
+        debug_assert!(data.is_plain(), "rules for rows of \"{}\", which are not a user's", &*data.name);
         rules.compile(data.schema.columns(), self.anchor.core.expressions())?;
         Ok(Some(rules))
     }
 
     /// Refuses a row that breaks a rule.
     pub(super) fn check_row(&self, data: &TableData, rules: &Rules, row: &[Cell<'_>]) -> Result<()> {
+        debug_assert_eq!(row.len(), data.schema.columns().len(), "a cell for each column");
         let truth = |columns: &[usize], computed: &ComputedExpressions| {
             let cells: SmallVec<[Cell<'_>; 8]> = columns.iter().map(|column| row[*column]).collect();
             Ok(computed.truth(&cells)?)
@@ -86,6 +88,7 @@ impl Transaction {
         let data = &table.data;
         let rows = &with_views(rows);
         let columns = batch_columns(data, 0..data.schema.columns().len(), rows)?;
+        debug_assert_eq!(columns.len(), rows.num_columns(), "a column for each of the table's");
         let rules = self.rules(data)?;
         let unsure = rules.filter(|rules| !rules.are_right(rows));
         for at in 0..rows.num_rows() {

@@ -1,9 +1,9 @@
 //! What the catalog says of constraints.
-use engine::Referential;
+use engine::{IndexPart, Referential};
 
+use super::cells::{Cell, Row, text};
 use super::objects::{CheckObject, ForeignKeyObject, IndexObject, Objects, TableObject};
 use super::oids::PUBLIC_OID;
-use super::relations::{Cell, Row, numbers, text};
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::names::tables::{CATALOG, SCHEMA};
@@ -19,6 +19,15 @@ pub(super) fn rows(objects: &Objects) -> Vec<Row> {
         indexes.chain(checks).chain(keys).collect::<Vec<_>>()
     };
     objects.tables.iter().flat_map(of_table).collect()
+}
+
+/// The positions of an index's columns in the table as they are counted in the catalog, from 1; 0 for an expression.
+pub(super) fn numbers(index: &IndexObject) -> Cell {
+    let number = |part: &IndexPart| match part {
+        IndexPart::Column(at) => i64::try_from(at + 1).unwrap_or(0),
+        IndexPart::Expression(_) => 0,
+    };
+    Numbers(index.definition.parts.iter().map(number).collect())
 }
 
 /// What is the same for constraints of every kind; what stands before it in a row holds.

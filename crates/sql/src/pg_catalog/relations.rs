@@ -7,10 +7,11 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::{Column, Database, IndexMethod, IndexPart};
+use engine::{Column, Database, IndexMethod};
 
+pub(super) use super::cells::{Cell, Row, count, text};
 use super::columns::{self, INFORMATION_PREFIX};
-use super::constraints;
+use super::constraints::{self, numbers};
 use super::defaults;
 use super::information;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject};
@@ -23,27 +24,7 @@ use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::view::View;
 use crate::values::pg_types::{self, TYPES};
 
-/// A value of a row.
-pub(super) enum Cell {
-    Number(i64),
-    Text(String),
-    Truth(bool),
-    Numbers(Vec<i64>),
-    Texts(Vec<String>),
-}
 use Cell::{Number, Numbers, Texts, Truth};
-
-/// The columns of a row that are not NULL, by their names.
-pub(super) type Row = Vec<(&'static str, Cell)>;
-
-pub(super) fn text(text: &str) -> Cell {
-    Cell::Text(text.to_owned())
-}
-
-/// A count as a number of the catalog.
-pub(super) fn count(count: usize) -> Cell {
-    Number(i64::try_from(count).unwrap_or(i64::MAX))
-}
 
 /// The number of the access method of tables.
 const HEAP: i64 = 2;
@@ -256,15 +237,6 @@ fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_n
     row.extend([("attislocal", Truth(true)), ("attinhcount", Number(0)), ("attcollation", Number(collation))]);
     row.push(("attstattarget", Number(-1)));
     row
-}
-
-/// The positions of an index's columns in the table as they are counted in the catalog, from 1; 0 for an expression.
-pub(super) fn numbers(index: &IndexObject) -> Cell {
-    let number = |part: &IndexPart| match part {
-        IndexPart::Column(at) => i64::try_from(at + 1).unwrap_or(0),
-        IndexPart::Expression(_) => 0,
-    };
-    Numbers(index.definition.parts.iter().map(number).collect())
 }
 
 fn index_row(table: &TableObject, index: &IndexObject) -> Row {

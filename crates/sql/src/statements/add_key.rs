@@ -2,7 +2,8 @@
 //!
 //! The index of a table is filled as its rows come in, and a column of the key takes no NULL, so a key is not added
 //! to rows that are there: within one transaction they are read, inserted again under a name that no statement can
-//! spell, and the old table is dropped; its other indexes are made again. The history before is not kept: the history of the new table begins here.
+//! spell, and the old table is dropped; its other indexes are made again. The history before is not kept: that of the new
+//! table begins here.
 use arrow_array::Array;
 use datafusion::sql::sqlparser::ast::{AlterTable, TableConstraint};
 use engine::{ScanOptions, Schema, Table};
@@ -13,7 +14,7 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::Target;
-use crate::statements::alter_table::altered;
+use crate::statements::altered::altered;
 use crate::statements::ddl::key_columns;
 use crate::syntax::source::Source;
 

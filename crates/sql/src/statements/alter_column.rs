@@ -10,7 +10,7 @@ use crate::planning::default_define::define;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::alter_table::altered;
+use crate::statements::altered::altered;
 use crate::statements::columns;
 use crate::statements::sequence_users::of_column;
 use crate::syntax::source::Source;

@@ -11,7 +11,7 @@ use crate::names::{fold, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::alter_table::altered;
+use crate::statements::altered::altered;
 use crate::statements::checks::{AskedCheck, Names, check_rows};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::Unique;

@@ -3,13 +3,13 @@
 use datafusion::sql::sqlparser::ast::{
     AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind, TableConstraint,
 };
-use engine::{Table, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::{position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::state::outcome::Command;
+pub(crate) use crate::statements::altered::altered;
 use crate::statements::{add_key, alter_column, alter_constraint, sequence_users};
 use crate::syntax::source::Source;
 
@@ -60,22 +60,6 @@ fn not_there(alter: &AlterTable) -> SqlError {
     let hint = "ALTER TABLE ... SET (retention = ...), ... ADD, VALIDATE or DROP CONSTRAINT, ... ADD PRIMARY KEY, ... RENAME TO \
                 and ... ALTER COLUMN ... SET or DROP DEFAULT or ADD GENERATED are all that there is.";
     SqlError::unsupported(message).hint(hint)
-}
-
-/// The table to be altered, or what to say where it is missing and may be.
-pub(crate) fn altered(
-    transaction: &Transaction,
-    name: &str,
-    alter: &AlterTable,
-    source: &Source,
-) -> Result<std::result::Result<Table, Command>> {
-    match transaction.table(name).map_err(|error| SqlError::from(error).at(position(&alter.name, source))) {
-        Err(error) if alter.if_exists && error.sqlstate == "42P01" => {
-            let notice = format!("{}, skipping", error.message);
-            Ok(Err(Command::new("ALTER TABLE").with_notice(notice)))
-        }
-        found => found.map(Ok),
-    }
 }
 
 /// `ALTER TABLE ... RENAME TO`.

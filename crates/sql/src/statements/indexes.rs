@@ -175,8 +175,9 @@ pub(crate) struct Unique {
 impl Unique {
     /// The constraint of one column.
     pub(crate) fn of_column(column: &str, name: Option<&Ident>, constraint: &UniqueConstraint) -> Result<Unique> {
-        let columns = vec![column.to_owned()];
-        Ok(Unique { name: name.map(fold), columns, ..Unique::of_table(constraint)? })
+        // What is said of the constraint besides is refused.
+        Unique::of_table(constraint)?;
+        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()] })
     }
 
     /// A constraint of a table.

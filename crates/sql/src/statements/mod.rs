@@ -5,6 +5,7 @@ pub(crate) mod add_key;
 pub(crate) mod alter_column;
 pub(crate) mod alter_constraint;
 pub(crate) mod alter_table;
+pub(crate) mod altered;
 pub(crate) mod change;
 pub(crate) mod changed_rows;
 pub(crate) mod checks;

@@ -169,3 +169,17 @@ fn foreign_keys_are_there_again() {
         run(&mut session, &["DELETE FROM parents WHERE id = 2", "DROP TABLE children", "DELETE FROM parents"]);
     }
 }
+
+#[test]
+fn what_goes_before_it_is_looked_at_asks_nothing() {
+    let db = Database::in_memory();
+    for gone in
+        ["ALTER TABLE c DROP CONSTRAINT waits", "DROP TABLE c", "TRUNCATE c", "DROP TABLE p CASCADE", "ROLLBACK TO s"]
+    {
+        let mut session = session(&db);
+        run(&mut session, &["DROP TABLE IF EXISTS c", "DROP TABLE IF EXISTS p", "CREATE TABLE p (id INT PRIMARY KEY)"]);
+        let waits = "CREATE TABLE c (p INT CONSTRAINT waits REFERENCES p DEFERRABLE INITIALLY DEFERRED)";
+        run(&mut session, &[waits, "INSERT INTO p VALUES (1)", "INSERT INTO c VALUES (1)"]);
+        run(&mut session, &["BEGIN", "SAVEPOINT s", "INSERT INTO c VALUES (2)", "DELETE FROM p", gone, "COMMIT"]);
+    }
+}

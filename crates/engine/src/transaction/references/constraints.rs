@@ -1,8 +1,8 @@
 //! Foreign keys in the settings of tables: each stands at both ends, by the names of the tables, which these are told when they change.
-use super::Transaction;
 use crate::error::{Error, Result};
 use crate::terms::constraints::{ForeignKey, Referrer};
 use crate::terms::settings::TableSettings;
+use crate::transaction::Transaction;
 
 impl Transaction {
     /// Changes the foreign keys of a table. Both ends are locked for this transaction alone, so that no row is written meanwhile that would
@@ -14,6 +14,11 @@ impl Transaction {
     pub fn set_foreign_keys(&mut self, name: &str, keys: Vec<ForeignKey>) -> Result<()> {
         self.change_catalog(|transaction| {
             let table = transaction.table(name)?;
+            let width = table.schema().columns().len();
+            debug_assert!(
+                keys.iter().all(|key| key.columns.iter().all(|column| *column < width)),
+                "a key of no column"
+            );
             let before = transaction.settings(&table).foreign_keys;
             let mut others: Vec<&String> = before.iter().chain(&keys).map(|key| &key.table).collect();
             others.sort();
@@ -29,6 +34,7 @@ impl Transaction {
 
     /// Tells a table by which keys another one refers to it.
     fn set_referrers(&mut self, name: &str, by: &str, keys: &[&ForeignKey]) -> Result<()> {
+        debug_assert!(keys.iter().all(|key| key.table == name), "a key that refers to another table than \"{name}\"");
         let table = match self.table(name) {
             // It goes before what refers to it.
             Err(Error::NoSuchTable(_)) if keys.is_empty() => return Ok(()),

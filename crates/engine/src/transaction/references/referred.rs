@@ -1,7 +1,7 @@
 //! Rows that lose a key to which others refer: by a delete, or by an update of its columns.
 //!
-//! The row is locked before it is changed, so that its key is known which it has then; whoever shares the key is waited for. What refers
-//! to the key is looked for when the statement is done.
+//! The row is locked before it is changed, so that its key is known which it has then; transactions that share the key are waited
+//! for. What refers to the key is looked for when the statement is done.
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -12,9 +12,8 @@ use lineage::{ArrayCells, Cell, Change, Comparison, Hold, Test, Validation, valu
 use smallvec::SmallVec;
 use types::{Rid, Timestamp, Value};
 
-use super::super::change::Done;
-use super::super::locks::{hold_of, strength_of};
-use super::{Transaction, shown};
+use super::lookup::shown;
+use super::noted::{FormerKeys, action};
 use crate::error::{Error, ExpressionError, Result};
 use crate::keys::data::Index;
 use crate::keys::definition::{IndexExpression, IndexPart};
@@ -26,19 +25,9 @@ use crate::table::Table;
 use crate::terms::constraints::{ForeignKey, Referential, Referrer};
 use crate::terms::isolation::{Isolation, LockStrength, LockWait, RowLock};
 use crate::terms::row::{FittedRow, fitting};
-
-/// The keys of a row to which others may refer, as they are before a change.
-pub(in crate::transaction) type FormerKeys = SmallVec<[(Arc<Referrer>, Vec<Value>); 2]>;
-
-/// What is done to rows that refer to a key that goes.
-fn action(key: &ForeignKey, is_deleted: bool) -> Referential {
-    if is_deleted { key.on_delete } else { key.on_update }
-}
-
-/// Whether nothing is done but to look, which can wait.
-pub(super) fn is_check(key: &ForeignKey, is_deleted: bool) -> bool {
-    action(key, is_deleted) == Referential::NoAction
-}
+use crate::transaction::Transaction;
+use crate::transaction::change::Done;
+use crate::transaction::locks::{hold_of, strength_of};
 
 /// The Rids in the last column of a batch.
 pub(super) fn rids(batch: &RecordBatch) -> Vec<Rid> {
@@ -56,6 +45,7 @@ impl Transaction {
         rules: &Rules,
         change: Change<'_>,
     ) -> Result<Option<FormerKeys>> {
+        debug_assert!(self.has_entered(data), "the table could go while a row of it is locked");
         let is_touched = |referrer: &&Arc<Referrer>| match change {
             Change::Delete => true,
             Change::Update(values) => values.iter().any(|(column, _)| referrer.columns.contains(column)),
@@ -133,6 +123,7 @@ impl Transaction {
 
     /// The records of a table that have these values in some columns now.
     fn rows_with(&self, table: &Table, columns: &[usize], values: &[Value]) -> Result<Vec<Rid>> {
+        debug_assert_eq!(columns.len(), values.len(), "a value for each column");
         let known = table.schema().columns();
         let fit = |(column, value): (&usize, &Value)| fitting(&table.data.name, &known[*column], value);
         let Some(values) = columns.iter().zip(values).map(fit).collect::<Option<Vec<_>>>() else {
@@ -251,6 +242,7 @@ impl Transaction {
                 Some(text) => Ok(self.constant(text, table.schema().columns()[*column].data_type)?),
             }
         };
+        debug_assert!(!columns.is_empty(), "a foreign key without columns");
         columns.iter().map(value).collect()
     }
 

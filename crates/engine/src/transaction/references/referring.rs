@@ -3,13 +3,14 @@ use std::sync::Arc;
 
 use types::{Rid, Timestamp, Value};
 
-use super::{Transaction, shown};
+use super::lookup::shown;
 use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::Table;
 use crate::terms::constraints::ForeignKey;
 use crate::terms::isolation::{LockStrength, LockWait, RowLock};
+use crate::transaction::Transaction;
 
 /// What the columns of a foreign key say.
 enum Reference {
@@ -31,6 +32,7 @@ fn reference(key: &ForeignKey, values: &[Value]) -> Reference {
 impl Transaction {
     /// Looks at rows that were written and may refer to others.
     pub(super) fn settle_referring(&mut self, data: &Arc<TableData>, key: &ForeignKey, rows: &[Rid]) -> Result<()> {
+        debug_assert_eq!(key.columns.len(), key.referenced.len(), "a column for each that is referred to");
         let referenced = self.table_to_write(&key.table)?;
         let index = self.key_over(&referenced, &key.referenced)?;
         for rid in rows {
