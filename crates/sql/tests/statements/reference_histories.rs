@@ -25,17 +25,17 @@ fn open(action: &str) -> Database {
     db
 }
 
-/// A statement of a random history.
+/// A statement of a random history. Most find what they ask for.
 fn statement(random: &mut StdRng) -> String {
-    let (key, other, row) = (random.random_range(0..6), random.random_range(0..6), random.random_range(0..12));
-    match random.random_range(0..9) {
-        0 | 1 => format!("INSERT INTO p VALUES ({key}, 0) ON CONFLICT DO NOTHING"),
-        2 => format!("DELETE FROM p WHERE id = {key}"),
-        3 => format!("UPDATE p SET id = {other} WHERE id = {key}"),
-        4 | 5 => format!("INSERT INTO c VALUES ({row}, {key}) ON CONFLICT (id) DO UPDATE SET p = excluded.p"),
-        6 => format!("UPDATE c SET p = {key} WHERE id = {row}"),
-        7 => format!("DELETE FROM c WHERE id = {row}"),
-        _ => format!("DELETE FROM p WHERE id IN ({key}, {other})"),
+    let (key, other, row) = (random.random_range(0..3), random.random_range(0..3), random.random_range(0..12));
+    match random.random_range(0..12) {
+        0..3 => format!("INSERT INTO p VALUES ({key}, 0) ON CONFLICT DO NOTHING"),
+        3 => format!("DELETE FROM p WHERE id = {key}"),
+        4 => format!("UPDATE p SET id = {other} WHERE id = {key}"),
+        5 => format!("DELETE FROM p WHERE id IN ({key}, {other})"),
+        6..9 => format!("INSERT INTO c VALUES ({row}, {key}) ON CONFLICT (id) DO UPDATE SET p = excluded.p"),
+        9 => format!("UPDATE c SET p = {key} WHERE id = {row}"),
+        _ => format!("DELETE FROM c WHERE p = {key}"),
     }
 }
 
@@ -46,7 +46,7 @@ fn orphans(session: &mut Session) -> Vec<String> {
 /// Transactions of a few random statements, each of which may fail as such statements may.
 fn run_history(db: &Database, level: &str, seed: u64) {
     let (mut random, mut session) = (StdRng::seed_from_u64(seed), session(db));
-    for _ in 0..30 {
+    for _ in 0..16 {
         run(&mut session, &[&format!("BEGIN ISOLATION LEVEL {level}")]);
         let mut has_failed = false;
         for _ in 0..random.random_range(1..4) {
@@ -56,6 +56,8 @@ fn run_history(db: &Database, level: &str, seed: u64) {
                 has_failed = true;
                 break;
             }
+            // Others come between.
+            thread::yield_now();
         }
         let end = if has_failed || random.random_bool(0.2) { "ROLLBACK" } else { "COMMIT" };
         if let Err(error) = session.execute(end).map(drop) {
@@ -68,8 +70,7 @@ fn run_history(db: &Database, level: &str, seed: u64) {
 fn no_history_leaves_a_row_that_refers_to_nothing() {
     for (round, level) in (0..).zip(LEVELS) {
         let waits = "DEFERRABLE INITIALLY DEFERRED";
-        for (at, action) in ["", "ON DELETE CASCADE ON UPDATE CASCADE", "ON DELETE SET NULL", waits].iter().enumerate()
-        {
+        for (at, action) in ["", "ON DELETE CASCADE ON UPDATE CASCADE", waits].iter().enumerate() {
             let (db, is_over) = (open(action), AtomicBool::new(false));
             thread::scope(|scope| {
                 let looking = scope.spawn(|| {
