@@ -202,8 +202,8 @@ fn drop_found(
         Found::Unique => {
             let index = fold(constraint);
             let dependents = foreign_keys::of_index(write.transaction, &index)?;
-            let what = (&*format!("constraint {index} on table {name}"), &*format!("index {index}"));
-            let notice = foreign_keys::release(write.transaction, &dependents, what, cascade)?;
+            let what = format!("constraint {index} on table {name}");
+            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
             write.transaction.drop_index(&index)?;
             return Ok(notice.into_iter().fold(command, Command::with_notice));
         }

@@ -110,9 +110,7 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
                     defaults.extend(column.default(at, &new.name, session, write, source)?);
                 }
                 write.end_reading();
-                let (named, mut names) = ((&*new.name, schema.columns()), Names::of_new(write.transaction)?);
-                let checks =
-                    checks.iter().map(|check| check.define(named, &mut names, source)).collect::<Result<_>>()?;
+                let checks = define_checks(write.transaction, (&new.name, &schema), &checks, source)?;
                 let table = new.create(write.transaction, schema.clone(), defaults, checks)?;
                 uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
                 add_foreign_keys(write.transaction, &table, &foreign_keys, source)?;
@@ -120,6 +118,20 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
             }
         })?;
     Ok(skipped.unwrap_or(command))
+}
+
+/// The conditions that the rows of a new table are to meet.
+fn define_checks(
+    transaction: &Transaction,
+    (name, schema): (&str, &Schema),
+    asked: &[AskedCheck<'_>],
+    source: &Source,
+) -> Result<Vec<Check>> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut names = Names::of_new(transaction)?;
+    asked.iter().map(|check| check.define((name, schema.columns()), &mut names, source)).collect()
 }
 
 /// Gives a new table the foreign keys that it is to have.
@@ -190,14 +202,14 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
         let tables: Vec<String> = found.iter().map(|(table, _)| table.clone()).collect();
         let what = match &tables[..] {
             [table] => format!("table {table}"),
-            _ => "desired object(s)".to_owned(),
+            _ => foreign_keys::SEVERAL.to_owned(),
         };
+        let mut dependents = Vec::new();
         for table in &tables {
-            let dependents = foreign_keys::of_table(write.transaction, table, &tables)?;
-            let on = format!("table {table}");
-            let notice = foreign_keys::release(write.transaction, &dependents, (&what, &on), *cascade)?;
-            command = notice.into_iter().fold(command, Command::with_notice);
+            dependents.extend(foreign_keys::of_table(write.transaction, table, &tables)?);
         }
+        let notice = foreign_keys::release(write.transaction, &dependents, &what, *cascade)?;
+        command = notice.into_iter().fold(command, Command::with_notice);
         // Those that go together may refer to each other.
         for table in &tables {
             if !write.transaction.settings(&write.transaction.table(table)?).foreign_keys.is_empty() {

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial, ForeignKeyConstraint, Ident,
     ReferentialAction,
 };
-use engine::{DataType, ForeignKey, IndexPart, Referential, Table, Transaction};
+use engine::{DataType, ForeignKey, IndexPart, Referential, Referrer, Table, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::{fold, position, table_name};
@@ -198,15 +198,27 @@ fn is_comparable(from: DataType, to: DataType) -> bool {
 
 /// A constraint that depends on a table or a key.
 pub(crate) struct Dependent {
-    pub(crate) table: String,
-    pub(crate) constraint: String,
+    table: String,
+    constraint: String,
+    /// what it depends on
+    on: String,
+}
+
+impl Dependent {
+    fn of(referrer: Referrer, on: &str) -> Dependent {
+        Dependent { table: referrer.table, constraint: referrer.constraint, on: on.to_owned() }
+    }
+
+    fn shown(&self) -> String {
+        format!("constraint {} on table {}", self.constraint, self.table)
+    }
 }
 
 /// The constraints of other tables that refer to a table, but for those of some tables.
 pub(crate) fn of_table(transaction: &Transaction, name: &str, without: &[String]) -> Result<Vec<Dependent>> {
     let referrers = transaction.settings(&transaction.table(name)?).referrers;
     let others = referrers.into_iter().filter(|referrer| referrer.table != name && !without.contains(&referrer.table));
-    Ok(others.map(|referrer| Dependent { table: referrer.table, constraint: referrer.constraint }).collect())
+    Ok(others.map(|referrer| Dependent::of(referrer, &format!("table {name}"))).collect())
 }
 
 /// The constraints that refer to a key which an index of this name is alone in keeping.
@@ -215,35 +227,38 @@ pub(crate) fn of_index(transaction: &Transaction, name: &str) -> Result<Vec<Depe
     let table = transaction.table(&table)?;
     let referrers = transaction.settings(&table).referrers;
     let alone = referrers.into_iter().filter(|known| !has_key(transaction, &table, &known.columns, Some(name)));
-    Ok(alone.map(|referrer| Dependent { table: referrer.table, constraint: referrer.constraint }).collect())
+    Ok(alone.map(|referrer| Dependent::of(referrer, &format!("index {name}"))).collect())
 }
 
-/// Drops constraints that depend on something that goes, or refuses that; returns what there is to say. `what` is what goes, `on` what they
-/// depend on.
+/// Drops constraints that depend on what is about to go, `what`, or refuses that; returns what there is to say.
 pub(crate) fn release(
     transaction: &mut Transaction,
     dependents: &[Dependent],
-    (what, on): (&str, &str),
+    what: &str,
     cascade: bool,
 ) -> Result<Option<String>> {
-    let shown = |known: &Dependent| format!("constraint {} on table {}", known.constraint, known.table);
     let Some(first) = dependents.first() else { return Ok(None) };
     if !cascade {
-        let lines: Vec<String> = dependents.iter().map(|known| format!("{} depends on {on}", shown(known))).collect();
-        let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on it"));
+        let line = |known: &Dependent| format!("{} depends on {}", known.shown(), known.on);
+        let lines: Vec<String> = dependents.iter().map(line).collect();
+        let them = if what == SEVERAL { "them" } else { "it" };
+        let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on {them}"));
         let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
         return Err(error.detail(lines.join("\n")).hint(hint));
     }
-    for Dependent { table, constraint } in dependents {
+    for Dependent { table, constraint, .. } in dependents {
         let mut keys = transaction.settings(&transaction.table(table)?).foreign_keys;
         keys.retain(|key| key.name != *constraint);
         transaction.set_foreign_keys(table, keys)?;
     }
     Ok(Some(match dependents.len() {
-        1 => format!("drop cascades to {}", shown(first)),
+        1 => format!("drop cascades to {}", first.shown()),
         many => format!("drop cascades to {many} other objects"),
     }))
 }
+
+/// What PostgreSQL calls several things that are dropped together.
+pub(crate) const SEVERAL: &str = "desired object(s)";
 
 /// The tables that are emptied with some tables: these, and with `cascade` those that refer to them.
 ///

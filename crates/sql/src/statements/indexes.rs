@@ -158,7 +158,7 @@ pub(crate) fn drop(
             }
             let dependents = foreign_keys::of_index(write.transaction, &index)?;
             let what = format!("index {index}");
-            let notice = foreign_keys::release(write.transaction, &dependents, (&what, &what), cascade)?;
+            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
             command = notice.into_iter().fold(command, Command::with_notice);
             write.transaction.drop_index(&index).map_err(|error| SqlError::from(error).at(at))?;
         }

@@ -1,6 +1,7 @@
 //! Foreign keys beside a model, one statement after the other: what breaks none is never refused; and after restarts and backups.
 use std::collections::BTreeMap;
 
+use engine::Referential as Action;
 use engine::{Database, OpenOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -10,15 +11,6 @@ use crate::answers::{ask, run};
 
 fn session(db: &Database) -> Session {
     Session::new(db, SessionOptions::default())
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Action {
-    NoAction,
-    Restrict,
-    Cascade,
-    SetNull,
-    SetDefault,
 }
 
 const ACTIONS: [(Action, &str); 5] = [
