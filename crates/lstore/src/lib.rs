@@ -59,11 +59,11 @@ pub use arrow_array;
 pub use arrow_schema;
 pub use engine::{
     Aggregates, ArchiveSetting, BackupReport, ChangeKind, Changed, Check, CheckpointReport, Column, ColumnDefault,
-    DataType, Database, Decimal, Direction, Durability, Error, Identity, Index, IndexDefinition, IndexMethod,
-    IndexPart, IndexRange, Isolation, LayoutSetting, LockStrength, LockWait, OpenOptions, PointAccess, PointAction,
-    PointStatement, ReadView, RecordVersion, RecoveryTarget, Result, Retention, Rid, RowChange, ScanOptions, Schema,
-    Sequence, SequenceOptions, Snapshot, Table, TableScan, TableSettings, Timestamp, Transaction, TransactionOptions,
-    Value,
+    DataType, Database, Decimal, Direction, Durability, Error, ForeignKey, Identity, Index, IndexDefinition,
+    IndexMethod, IndexPart, IndexRange, Isolation, LayoutSetting, LockStrength, LockWait, OpenOptions, PointAccess,
+    PointAction, PointStatement, ReadView, RecordVersion, RecoveryTarget, Referential, Referrer, Result, Retention,
+    Rid, RowChange, ScanOptions, Schema, Sequence, SequenceOptions, Snapshot, Table, TableScan, TableSettings,
+    Timestamp, Transaction, TransactionOptions, Value,
 };
 pub use server;
 pub use sql::{
