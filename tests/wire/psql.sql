@@ -97,3 +97,18 @@ INSERT INTO counted VALUES (1, 2);
 DROP SEQUENCE filled_id_seq;
 DROP TABLE filled, counted;
 \ds
+CREATE TABLE owners (id int PRIMARY KEY, age int CHECK (age > 0), CONSTRAINT known CHECK (age < 150 OR id = 0));
+CREATE TABLE pets (owner int NOT NULL REFERENCES owners ON DELETE CASCADE, vet int, CONSTRAINT has_vet FOREIGN KEY (vet) REFERENCES owners (id) ON UPDATE SET NULL DEFERRABLE INITIALLY DEFERRED);
+ALTER TABLE pets ADD CHECK (vet <> owner) NOT VALID;
+\d owners
+\d pets
+INSERT INTO owners VALUES (1, -1);
+INSERT INTO pets VALUES (1, 2);
+INSERT INTO owners VALUES (1, 1);
+INSERT INTO pets VALUES (1, 2);
+DELETE FROM owners WHERE id = 1;
+DROP TABLE owners;
+TRUNCATE owners;
+DROP TABLE owners CASCADE;
+\d pets
+DROP TABLE pets;

@@ -93,6 +93,31 @@ pub enum Error {
     /// NULL where it may not stand.
     #[error("null value in column \"{column}\" of table \"{table}\" violates not-null constraint")]
     NullInColumn { table: String, column: String },
+    /// A condition on the rows of the table is false.
+    #[error("new row for relation \"{table}\" violates check constraint \"{constraint}\"")]
+    CheckViolated { table: String, constraint: String, row: String },
+    /// A row refers to one that is not there.
+    #[error(
+        "insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\": key {key} is not in \"{referenced}\""
+    )]
+    NotReferenced { table: String, constraint: String, key: String, referenced: String },
+    /// A row that others refer to goes, or gets another key.
+    #[error(
+        "update or delete on table \"{table}\" violates foreign key constraint \"{constraint}\" on table \"{by}\": key {key} is still \
+         referred to"
+    )]
+    StillReferenced { table: String, constraint: String, by: String, key: String },
+    /// Some columns of a reference are NULL and others are not.
+    #[error(
+        "insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\": it mixes NULL and values"
+    )]
+    MixedKey { table: String, constraint: String },
+    /// Columns are referred to that are no key.
+    #[error("there is no unique constraint matching given keys for referenced table \"{table}\"")]
+    NoKeyToReference { table: String },
+    /// A table goes that another one refers to.
+    #[error("cannot drop table \"{table}\", which \"{by}\" refers to")]
+    TableReferenced { table: String, by: String },
     /// The value is not one of the column's type.
     #[error("value {value} does not fit column \"{column}\" of table \"{table}\", which is {data_type}")]
     BadValue { table: String, column: String, data_type: DataType, value: String },
@@ -250,6 +275,10 @@ impl Error {
             Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
             Error::Expression(error) => error.sqlstate,
             Error::NullInColumn { .. } => "23502",
+            Error::CheckViolated { .. } => "23514",
+            Error::NotReferenced { .. } | Error::StillReferenced { .. } | Error::MixedKey { .. } => "23503",
+            Error::NoKeyToReference { .. } => "42830",
+            Error::TableReferenced { .. } => "2BP01",
             Error::RangesTooSmall { .. } => "22023",
             Error::BadValue { .. } => "22003",
             Error::WrongWidth { .. } | Error::ColumnTwice { .. } => "42601",

@@ -84,6 +84,7 @@ pub use table::point_access::PointAccess;
 pub use table::read_view::{ReadView, Sight};
 pub use table::{Table, TableMemory, TableScan};
 pub use terms::column_default::{ColumnDefault, Identity};
+pub use terms::constraints::{Check, ForeignKey, Referential, Referrer};
 pub use terms::isolation::{
     Changed, Durability, Isolation, LockStrength, LockWait, RowLock, SessionNumber, TransactionOptions,
 };

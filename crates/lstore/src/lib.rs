@@ -58,12 +58,12 @@
 pub use arrow_array;
 pub use arrow_schema;
 pub use engine::{
-    Aggregates, ArchiveSetting, BackupReport, ChangeKind, Changed, CheckpointReport, Column, ColumnDefault, DataType,
-    Database, Decimal, Direction, Durability, Error, Identity, Index, IndexDefinition, IndexMethod, IndexPart,
-    IndexRange, Isolation, LayoutSetting, LockStrength, LockWait, OpenOptions, PointAccess, PointAction,
-    PointStatement, ReadView, RecordVersion, RecoveryTarget, Result, Retention, Rid, RowChange, ScanOptions, Schema,
-    Sequence, SequenceOptions, Snapshot, Table, TableScan, TableSettings, Timestamp, Transaction, TransactionOptions,
-    Value, ViewDefinition,
+    Aggregates, ArchiveSetting, BackupReport, ChangeKind, Changed, Check, CheckpointReport, Column, ColumnDefault,
+    DataType, Database, Decimal, Direction, Durability, Error, ForeignKey, Identity, Index, IndexDefinition,
+    IndexMethod, IndexPart, IndexRange, Isolation, LayoutSetting, LockStrength, LockWait, OpenOptions, PointAccess,
+    PointAction, PointStatement, ReadView, RecordVersion, RecoveryTarget, Referential, Referrer, Result, Retention,
+    Rid, RowChange, ScanOptions, Schema, Sequence, SequenceOptions, Snapshot, Table, TableScan, TableSettings,
+    Timestamp, Transaction, TransactionOptions, Value, ViewDefinition,
 };
 pub use server;
 pub use sql::{

@@ -128,6 +128,33 @@ impl From<engine::Error> for SqlError {
                     format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
                 SqlError::new(sqlstate, message).about(About { table, column: Some(column), constraint: None })
             }
+            engine::Error::NotReferenced { table, constraint, key, referenced } => {
+                let message =
+                    format!("insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\"");
+                let about = About { table, column: None, constraint: Some(constraint) };
+                let detail = format!("Key {key} is not present in table \"{referenced}\".");
+                SqlError::new(sqlstate, message).detail(detail).about(about)
+            }
+            engine::Error::MixedKey { table, constraint } => {
+                let message =
+                    format!("insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\"");
+                let about = About { table, column: None, constraint: Some(constraint) };
+                let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
+                SqlError::new(sqlstate, message).detail(detail).about(about)
+            }
+            engine::Error::StillReferenced { table, constraint, by, key } => {
+                let message = format!(
+                    "update or delete on table \"{table}\" violates foreign key constraint \"{constraint}\" on table \"{by}\""
+                );
+                let about = About { table: by.clone(), column: None, constraint: Some(constraint) };
+                let detail = format!("Key {key} is still referenced from table \"{by}\".");
+                SqlError::new(sqlstate, message).detail(detail).about(about)
+            }
+            engine::Error::CheckViolated { table, constraint, row } => {
+                let message = format!("new row for relation \"{table}\" violates check constraint \"{constraint}\"");
+                let about = About { table, column: None, constraint: Some(constraint) };
+                SqlError::new(sqlstate, message).detail(format!("Failing row contains ({row}).")).about(about)
+            }
             other => SqlError::new(sqlstate, other.to_string()),
         }
     }

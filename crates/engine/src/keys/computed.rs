@@ -151,6 +151,34 @@ impl ComputedExpressions {
         self.sources.iter().zip(&self.part_types).map(part).collect()
     }
 
+    /// What its one expression, which is a condition, is for a row with these cells in the columns that it reads.
+    ///
+    /// # Errors
+    /// If it has no value for the row.
+    pub(crate) fn truth(&self, cells: &[Cell<'_>]) -> Result<Option<bool>, ExpressionError> {
+        debug_assert_eq!(cells.len(), self.types.len(), "a cell for each column that the condition reads");
+        let mut builders = self.builders(1);
+        builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
+        let (batch, mut truth) = (self.batch(&mut builders, 1)?, None);
+        self.for_each(&batch, |parts| {
+            truth = parts.and_then(|parts| match parts.first() {
+                Some(Cell::Word(word)) => Some(*word != 0),
+                _ => None,
+            });
+        })?;
+        Ok(truth)
+    }
+
+    /// Whether its one expression, which is a condition, is false for none of some rows, of which the columns are given that it reads.
+    ///
+    /// # Errors
+    /// If it has no value for one of the rows.
+    pub(crate) fn is_nowhere_false(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<bool, ExpressionError> {
+        let (batch, mut is_so) = (self.batch_of(arrays, rows)?, true);
+        self.for_each(&batch, |parts| is_so &= parts.is_none_or(|parts| parts.first() != Some(&Cell::Word(0))))?;
+        Ok(is_so)
+    }
+
     /// Passes on the parts of the keys of the rows that have one, and `None` for each that has not, in order.
     fn for_each(&self, rows: &RecordBatch, mut take: impl FnMut(Option<&[Cell<'_>]>)) -> Result<(), ExpressionError> {
         let passing = self.passing(rows)?;

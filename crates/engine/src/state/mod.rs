@@ -6,4 +6,5 @@ pub(crate) mod core;
 pub(crate) mod index_build;
 pub(crate) mod numbers;
 pub(crate) mod options;
+pub(crate) mod rules;
 pub(crate) mod table_data;

@@ -10,6 +10,7 @@ use sync::Counter;
 use types::{Rid, Schema, Value};
 
 use super::numbers::Numbers;
+use super::rules::Rules;
 use crate::error::{Error, Result};
 use crate::keys::data::{IndexData, IndexList};
 use crate::keys::definition::KeptIndex;
@@ -45,6 +46,10 @@ pub(crate) struct TableData {
     settings: RwLock<TableSettings>,
     /// How many times they were changed.
     settings_changes: AtomicU64,
+    /// What its rows must meet.
+    rules: RwLock<Arc<Rules>>,
+    /// Whether that is anything.
+    is_ruled: AtomicBool,
     has_changed_keys: AtomicBool,
     /// Which transactions may write to it.
     pub(crate) lock: TableLock,
@@ -91,6 +96,7 @@ impl TableData {
             "the view \"{name}\" is something else as well"
         );
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
+        let rules = Rules::of(&settings);
         Ok(TableData {
             id,
             home: Arc::as_ptr(budget).addr(),
@@ -104,6 +110,8 @@ impl TableData {
             share_locks: ShareLocks::default(),
             numbers: settings.sequence.map(|_| Numbers::default()),
             view: settings.view.clone(),
+            is_ruled: AtomicBool::new(!rules.is_empty()),
+            rules: RwLock::new(Arc::new(rules)),
             settings: RwLock::new(settings),
             settings_changes: AtomicU64::new(0),
             has_changed_keys: AtomicBool::new(false),
@@ -163,8 +171,27 @@ impl TableData {
             (settings.sequence, &settings.view),
             "a table stays a table, a sequence the sequence and a view the view that it is"
         );
+        let is_ruled_alike = known.checks == settings.checks
+            && known.foreign_keys == settings.foreign_keys
+            && known.referrers == settings.referrers;
+        if !is_ruled_alike {
+            let rules = Rules::of(&settings);
+            self.is_ruled.store(!rules.is_empty(), Ordering::Release);
+            *self.rules.write() = Arc::new(rules);
+        }
         *known = settings;
         self.settings_changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether there are any rules for its rows, but for those of transactions that have not committed.
+    #[inline]
+    pub(crate) fn is_ruled(&self) -> bool {
+        self.is_ruled.load(Ordering::Acquire)
+    }
+
+    /// The rules for its rows, but for those of transactions that have not committed.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.read().clone()
     }
 
     pub(crate) fn schema(&self) -> &Schema {

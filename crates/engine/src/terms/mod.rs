@@ -3,6 +3,7 @@
 //!
 //! Imports nothing but errors; every other room imports it.
 pub(crate) mod column_default;
+pub(crate) mod constraints;
 pub(crate) mod former;
 pub(crate) mod isolation;
 pub(crate) mod outcomes;

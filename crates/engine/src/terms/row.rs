@@ -73,6 +73,11 @@ fn fit<'a>(table: &TableName, column: &Column, value: &'a Value) -> Result<Cow<'
     })
 }
 
+/// The value as one of a column, if it is one.
+pub(crate) fn fitting(table: &TableName, column: &Column, value: &Value) -> Option<Value> {
+    fit(table, column, value).ok().map(Cow::into_owned)
+}
+
 fn is_too_long(value: &Value) -> bool {
     match value {
         Value::Text(text) => text.len() > VALUE_BYTES_MAX,

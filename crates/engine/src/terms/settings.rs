@@ -1,4 +1,4 @@
-//! The settings of a table: how its rows are laid out, how long its past is kept, and what fills its columns.
+//! The settings of a table: how its rows are laid out, how long its past is kept, what fills its columns, and what its rows must meet.
 use std::time::Duration;
 
 use lineage::{Layout, TableOptions};
@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
 use crate::terms::column_default::ColumnDefault;
+use crate::terms::constraints::{Check, ForeignKey, Referrer};
 use crate::terms::sequence_options::SequenceOptions;
 use crate::terms::view_definition::ViewDefinition;
 use crate::terms::wall_clock::{WallClock, wall_time};
@@ -60,6 +61,16 @@ pub struct TableSettings {
     /// makes the table a view; only [`Transaction::create_view`](crate::Transaction::create_view) heeds it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<ViewDefinition>,
+    /// the conditions that its rows must meet
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// the rows of other tables that its rows refer to; [`Transaction::set_foreign_keys`](crate::Transaction::set_foreign_keys) keeps
+    /// them and the next in step
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_keys: Vec<ForeignKey>,
+    /// the tables that refer to it
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub referrers: Vec<Referrer>,
 }
 
 /// How values lie in memory.
@@ -114,11 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn defaults_come_back_as_they_were_written() {
+    fn defaults_and_constraints_come_back_as_they_were_written() {
         let plain = ColumnDefault { column: 1, expression: Some("1 + 1".into()), ..ColumnDefault::default() };
         let identity = Some(Identity::ByDefault);
         let filled = ColumnDefault { column: 2, identity, sequences: vec!["t_b_seq".into()], ..plain.clone() };
-        let settings = TableSettings { defaults: vec![plain, filled], ..TableSettings::default() };
+        let check = Check { name: "c".into(), condition: "a > 0".into(), columns: vec![0], validated: true };
+        let settings = TableSettings { defaults: vec![plain, filled], checks: vec![check], ..TableSettings::default() };
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<TableSettings>(&text).unwrap(), settings);
     }

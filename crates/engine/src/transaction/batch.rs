@@ -16,6 +16,7 @@ use super::columns::ColumnRows;
 use super::locks::{hold_of, strength_of};
 use crate::error::{Error, Result};
 use crate::keys::computed::{KeysOfBatch, ROWS_AT_ONCE};
+use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
@@ -40,25 +41,39 @@ impl Transaction {
         self.whole(|transaction| {
             for first in (0..rows.num_rows()).step_by(ROWS_AT_ONCE) {
                 let end = rows.num_rows().min(first + ROWS_AT_ONCE);
-                let part = ColumnRows { columns: &columns, rows: first..end };
-                match part.fit(data) {
+                let (part, slice) =
+                    (ColumnRows { columns: &columns, rows: first..end }, rows.slice(first, end - first));
+                let rules = transaction.rules(data)?;
+                let are_right = rules.as_ref().is_none_or(|rules| rules.are_right(&slice));
+                let refer_to_none = rules.as_ref().is_none_or(|rules| rules.foreign_keys().is_empty());
+                match are_right && refer_to_none && part.fit(data) {
                     true => transaction.insert_columns(data, part)?,
-                    false => transaction.insert_rows_of(data, part, rows)?,
+                    false => transaction.insert_rows_of(data, part, &slice, (rules.as_deref(), are_right))?,
                 }
             }
             Ok(rows.num_rows() as u64)
         })
     }
 
-    /// Inserts some rows of a batch one by one.
-    fn insert_rows_of(&mut self, data: &Arc<TableData>, part: ColumnRows<'_>, batch: &RecordBatch) -> Result<()> {
+    /// Inserts some rows of a batch one by one; `slice` has the same rows. The caller knows the rules for
+    /// them, and whether all rows are right.
+    fn insert_rows_of(
+        &mut self,
+        data: &Arc<TableData>,
+        part: ColumnRows<'_>,
+        slice: &RecordBatch,
+        (rules, are_right): (Option<&Rules>, bool),
+    ) -> Result<()> {
+        debug_assert_eq!(part.rows.len(), slice.num_rows(), "the same rows twice");
         let mut cells = Cells::with_capacity(part.columns.len());
-        let keys = KeysOfBatch::new(&data.indexes.all(), &batch.slice(part.rows.start, part.rows.len()));
+        let keys = KeysOfBatch::new(&data.indexes.all(), slice);
+        let unsure = rules.filter(|_| !are_right);
         for (at, row) in part.rows.enumerate() {
             cells.clear();
             cells.extend(part.columns.iter().map(|column| column.get(row)));
             check_cells(&data.name, &data.schema, cells.iter().enumerate())?;
-            self.insert_cells(data, &cells, Some((&keys, at)))?;
+            unsure.map_or(Ok(()), |rules| self.check_row(data, rules, &cells))?;
+            self.insert_right(data, &cells, Some((&keys, at)), rules)?;
         }
         Ok(())
     }
@@ -138,7 +153,7 @@ impl Transaction {
 }
 
 /// The batch with its strings and bytes as views, whatever layout they came in.
-fn with_views(batch: &RecordBatch) -> RecordBatch {
+pub(super) fn with_views(batch: &RecordBatch) -> RecordBatch {
     let columns: Vec<ArrayRef> = batch.columns().iter().map(with_view).collect();
     let is_own = |(new, old): (&ArrayRef, &ArrayRef)| Arc::ptr_eq(new, old);
     if columns.iter().zip(batch.columns()).all(is_own) {
@@ -164,7 +179,7 @@ fn with_view(array: &ArrayRef) -> ArrayRef {
 }
 
 /// The arrays of a batch as cells of the table's columns.
-fn batch_columns<'a>(
+pub(super) fn batch_columns<'a>(
     data: &TableData,
     columns: impl ExactSizeIterator<Item = usize>,
     batch: &'a RecordBatch,

@@ -38,9 +38,11 @@ use crate::database::handle::Anchor;
 use crate::disk::redo;
 use crate::error::{Error, Result};
 use crate::state::catalog::{Intent, row_of_name};
+use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::terms::column_default::ColumnDefault;
+use crate::terms::constraints::Check;
 use crate::terms::settings::{Retention, TableSettings};
 use crate::terms::table_lock::{Standing, TableLock};
 use crate::terms::table_name::is_hidden;
@@ -135,11 +137,13 @@ impl Transaction {
     ///
     /// # Errors
     /// - [`Error::NoSuchTable`] if the transaction sees no such table; [`Error::WrongKind`] if it is a sequence or a view.
+    /// - [`Error::TableReferenced`] if another table refers to it.
     /// - [`Error::TableChanged`] if others have changed the meaning of the name since the transaction's snapshot.
     /// - [`Error::ReadOnlyTransaction`]; [`Error::Log`] if the redo cannot be passed on; those of a wait.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
+            transaction.leave_references(name)?;
             transaction.drop_claimed(name, data)
         })
     }
@@ -198,6 +202,9 @@ impl Transaction {
             let data = transaction.claim_table(name)?;
             transaction.claim_free(to)?;
             transaction.lock_whole(&data)?;
+            if !data.is_sequence() {
+                transaction.rename_in_references(name, to)?;
+            }
             transaction.intend(name, Intent::Nothing);
             transaction.intend(to, Intent::Table(data.clone()));
             transaction.note_step(CatalogStep::Renamed(data.clone(), to.into()));
@@ -223,7 +230,17 @@ impl Transaction {
         self.change_settings(name, |settings| settings.defaults = defaults)
     }
 
-    fn change_settings(&mut self, name: &str, change: impl FnOnce(&mut TableSettings)) -> Result<()> {
+    /// Changes the conditions that the rows of a table must meet. Whether the rows that are there meet a new one is for the caller to
+    /// look at, which locks the table first ([`lock_table`](Self::lock_table)), so that no other transaction writes a row meanwhile that
+    /// does not.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table).
+    pub fn set_checks(&mut self, name: &str, checks: Vec<Check>) -> Result<()> {
+        self.change_settings(name, |settings| settings.checks = checks)
+    }
+
+    pub(super) fn change_settings(&mut self, name: &str, change: impl FnOnce(&mut TableSettings)) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;
             let mut settings = transaction.settings_of(&data);
@@ -233,7 +250,8 @@ impl Transaction {
                 "a default of no column of \"{name}\""
             );
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
-            transaction.note_step(CatalogStep::Set(data, settings));
+            let rules = Arc::new(Rules::of(&settings));
+            transaction.note_step(CatalogStep::Set(data, settings, rules));
             Ok(())
         })
     }
@@ -323,7 +341,7 @@ impl Transaction {
 
     fn settings_of(&self, data: &Arc<TableData>) -> TableSettings {
         let set = self.steps().iter().rev().find_map(|step| match step {
-            CatalogStep::Set(table, settings) if Arc::ptr_eq(table, data) => Some(settings.clone()),
+            CatalogStep::Set(table, settings, _) if Arc::ptr_eq(table, data) => Some(settings.clone()),
             _ => None,
         });
         set.unwrap_or_else(|| data.settings())
@@ -431,7 +449,7 @@ impl Transaction {
         );
         for step in self.steps() {
             match step {
-                CatalogStep::Set(table, settings) => {
+                CatalogStep::Set(table, settings, _) => {
                     table.set_settings(settings.clone());
                     core.catalog.set_former(table);
                 }

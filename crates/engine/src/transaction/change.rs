@@ -4,6 +4,7 @@
 //! find     the record, where only its key is known
 //! append   at once where no other transaction is in the way; else after waiting for it, as the isolation level says
 //! keep     a version that changes the key is locked besides, so that it also keeps those off that rely on the key only
+//! check    the version against the rules of the table
 //! settle   the keys that the version has which the one before had not
 //! note     what to stamp, and the redo
 //! ```
@@ -12,13 +13,16 @@
 use std::sync::Arc;
 
 use lineage::{AppendedRecords, Change, Hold, WriteError};
+use smallvec::SmallVec;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use super::locks::{LockAttempt, Obstacle, hold_beside, hold_of, strength_of};
+use super::references::noted::FormerKeys;
 use super::{LockedRow, Transaction};
 use crate::error::{Error, Result};
 use crate::keys::data::Indexes;
 use crate::keys::order::IndexKey;
+use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::terms::isolation::Isolation;
 
@@ -97,6 +101,14 @@ impl Transaction {
             Change::Delete => false,
         });
         indexes.iter().for_each(|index| index.note_changed_key());
+        let rules = self.rules(data)?;
+        let former = match &rules {
+            Some(rules) => match self.former_keys(data, (rid, at), rules, change)? {
+                Some(former) => former,
+                None => return Ok(Done::Gone),
+            },
+            None => FormerKeys::new(),
+        };
         let start = self.start()?;
         let locked = self.locked.len();
         let appended = match self.append(data, rid, (at, start), change, &indexes)? {
@@ -109,13 +121,17 @@ impl Transaction {
         self.saw_version(data, rid, Timestamp::MAX);
         if changes_key || !indexes.is_empty() {
             data.outdated_entries.add(1);
-            if let Err(error) = self.settle(data, rid, changes_key, &indexes) {
-                self.unlock(locked, self.shared.len());
-                self.give_way(data, rid, appended);
-                return Err(error);
-            }
+        }
+        let right = rules.as_ref().map_or(Ok(()), |rules| self.check_change(data, rules, rid, change));
+        if let Err(error) = right.and_then(|()| self.settle(data, rid, changes_key, &indexes)) {
+            self.unlock(locked, self.shared.len());
+            self.give_way(data, rid, appended);
+            return Err(error);
         }
         self.note_change(data, rid, appended, change)?;
+        if let Some(rules) = &rules {
+            self.note_references(data, rules, rid, change, former)?;
+        }
         Ok(Done::Changed)
     }
 
@@ -209,6 +225,30 @@ impl Transaction {
             None => {}
         }
         Ok(sharer)
+    }
+
+    /// Refuses a version that was appended if it breaks a rule.
+    fn check_change(&self, data: &TableData, rules: &Rules, rid: Rid, change: Change<'_>) -> Result<()> {
+        match change {
+            Change::Update(values) => self.check_version(data, rules, rid, values.iter().map(|(column, _)| *column)),
+            Change::Delete => Ok(()),
+        }
+    }
+
+    /// Notes what a changed row refers to, and what may have referred to it.
+    fn note_references(
+        &mut self,
+        data: &Arc<TableData>,
+        rules: &Rules,
+        rid: Rid,
+        change: Change<'_>,
+        former: FormerKeys,
+    ) -> Result<()> {
+        if let Change::Update(values) = change {
+            let changed: SmallVec<[usize; 8]> = values.iter().map(|(column, _)| *column).collect();
+            self.note_updated(data, rules, rid, &changed);
+        }
+        self.note_former_keys(data, rid, former, matches!(change, Change::Delete))
     }
 
     /// Enters the keys that a version has which was appended.

@@ -1,6 +1,7 @@
 //! The commit of a transaction, from its last check to the wait for the disk; and its rollback.
 //!
 //! ```text
+//! refer     what was written breaks no foreign key
 //! check     what it has seen of others that were still to commit has committed; its redo is complete
 //! number    its state is *committing*, then the next commit timestamp is taken
 //! log       the redo is in the log's buffer, the timestamp being its log sequence number
@@ -29,6 +30,7 @@ impl Transaction {
     /// that wrote nothing, or one that was begun so ([`Durability`](crate::Durability)).
     ///
     /// # Errors
+    /// [`Error::NotReferenced`] and its like if a foreign key is broken that was not looked at before: the transaction is rolled back.
     /// [`Error::ReadChanged`] if the transaction is serializable and others have changed what it read;
     /// [`Error::DependencyFailed`] if it saw what a transaction wrote that could not commit; after both it is rolled back
     /// and may be tried again. [`Error::Log`] if the log failed; whether the commit survives is known when the database is
@@ -39,6 +41,7 @@ impl Transaction {
 
     /// Commits where the transaction stands. Without success it is still to be rolled back, by dropping it.
     pub(crate) fn finish(&mut self) -> Result<Timestamp> {
+        self.end_references()?;
         self.transactions().0.await_dependencies(self.handle()).map_err(|_| Error::DependencyFailed)?;
         if self.written.is_empty() && self.catalog.is_none() {
             debug_assert_eq!(self.redo_in_log, 0, "invariant 8: the log has redo of a transaction that wrote nothing");

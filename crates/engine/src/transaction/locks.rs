@@ -258,7 +258,7 @@ impl Transaction {
         locked
     }
 
-    fn lock_for_change(
+    pub(super) fn lock_for_change(
         &mut self,
         data: &Arc<TableData>,
         rid: Rid,

@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `write` | rows one by one, as values: insert, update, delete |
 //! | `insert`, `change` | what becomes of the cells of a new row, of a new version |
+//! | `references` | foreign keys: what refers to rows, and what becomes of it |
+//! | `rules` | the constraints of a table, applied to what is written |
 //! | `keys`, `claim` | the keys that they enter; those that only one record may have |
 //! | `batch` | rows by the batch |
 //! | `point` | rows by key, several together, as words |
@@ -63,7 +65,9 @@ mod locks;
 mod notes;
 mod noting;
 mod point;
+mod references;
 pub(crate) mod remembered;
+mod rules;
 pub(crate) mod running;
 mod savepoint;
 mod seen;
@@ -80,6 +84,7 @@ pub(crate) use notes::Lost;
 pub use notes::Savepoint;
 use notes::{CatalogStep, Changes, LockedRow, Marks, WrittenRecords};
 pub use point::{PointAction, PointStatement};
+use references::noted::References;
 use seen::SeenCommits;
 
 /// A transaction: it sees what its [`Isolation`] promises, and its own writes. Dropped without a commit it rolls back.
@@ -127,6 +132,8 @@ pub struct Transaction {
     locked: Vec<LockedRow>,
     /// Rows locked for share, with the positions of their tables and how.
     shared: Vec<(u32, Rid, LockStrength)>,
+    /// Rows that may have broken a foreign key.
+    references: Option<Box<References>>,
     savepoints: Vec<(Savepoint, Marks)>,
     savepoints_made: u64,
     redo: Vec<u8>,
@@ -209,6 +216,7 @@ impl Transaction {
             written: SmallVec::new(),
             locked: Vec::new(),
             shared: Vec::new(),
+            references: None,
             savepoints: Vec::new(),
             savepoints_made: 0,
             redo: Vec::new(),
@@ -283,12 +291,12 @@ impl Transaction {
         Ok(view.within(snapshot, open, self.reads.clone()))
     }
 
-    /// What a change of a whole table reads that nobody else can write to: everything committed so far, whatever the isolation
-    /// level, with what the transaction has written so far.
+    /// What a change of a whole table reads that nobody else can write to, and what rules are held against: everything committed so
+    /// far, whatever the isolation level, with what the transaction has written so far.
     ///
     /// # Errors
-    /// [`Error::TooManyTransactions`] if as many transactions run, or views are held, as there may be.
-    pub fn latest_view(&self) -> Result<ReadView> {
+    /// As [`view`](Self::view).
+    pub fn newest_view(&self) -> Result<ReadView> {
         let (open, before) = (self.open.get_or_init(Arc::default).clone(), Command(self.command.0 + 1));
         let view = ReadView::now(self.anchor.clone())?;
         debug_assert!(view.at() >= self.at, "invariant 4: a later view sees less, {:?} after {:?}", view.at(), self.at);

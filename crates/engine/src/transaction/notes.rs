@@ -6,6 +6,7 @@ use types::{Rid, TxnId};
 
 use crate::keys::data::IndexData;
 use crate::state::catalog::Intent;
+use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::terms::settings::TableSettings;
 
@@ -49,7 +50,8 @@ pub(super) enum CatalogStep {
     /// The table is not to be found under any name any more.
     Dropped(Arc<TableData>),
     Renamed(Arc<TableData>, String),
-    Set(Arc<TableData>, TableSettings),
+    /// With the rules that the settings make.
+    Set(Arc<TableData>, TableSettings, Arc<Rules>),
     IndexMade(Arc<TableData>, Arc<IndexData>),
     IndexDropped(Arc<TableData>, Arc<IndexData>),
 }

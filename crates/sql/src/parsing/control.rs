@@ -7,6 +7,7 @@
 //! SAVEPOINT name     RELEASE [SAVEPOINT] name            ROLLBACK [WORK | TRANSACTION] TO [SAVEPOINT] name
 //! WAIT FOR LSN n [WITH (TIMEOUT time)]
 //! SET TRANSACTION mode [,] ...                           SET SESSION CHARACTERISTICS AS TRANSACTION mode [,] ...
+//! SET CONSTRAINTS ALL | name, ... DEFERRED | IMMEDIATE
 //! mode:  ISOLATION LEVEL level | READ ONLY | READ WRITE | [NOT] DEFERRABLE
 //! ```
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parsing::modes::{AskedModes, IsolationLevel};
 use crate::parsing::time_limit;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
 /// A statement that begins, ends or divides a transaction.
@@ -39,6 +41,11 @@ pub(crate) enum Control {
     RollbackTo(String),
     SetTransaction(AskedModes),
     SetSession(AskedModes),
+    /// Of all constraints, or of those with these names.
+    SetConstraints {
+        names: Option<Vec<String>>,
+        deferred: bool,
+    },
     /// No transaction's business, but as short a statement.
     Checkpoint,
     /// The directory to copy the database to.
@@ -72,6 +79,7 @@ pub(crate) fn parse_control(parser: &mut Parser, source: &Source) -> Result<Opti
         | Keyword::SAVEPOINT
         | Keyword::RELEASE => true,
         Keyword::START | Keyword::SET if word(1) == Keyword::TRANSACTION => true,
+        Keyword::SET if is_word(&parser.peek_nth_token(1).token, "constraints") => is_set_constraints(parser),
         Keyword::SET => word(1) == Keyword::SESSION && word(2) == Keyword::CHARACTERISTICS,
         _ => ["checkpoint", "backup", "wait"].iter().any(|first| is_word(&parser.peek_token().token, first)),
     };
@@ -129,6 +137,7 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
         }
         Keyword::SAVEPOINT => Control::Savepoint(fold(&parser.parse_identifier()?)),
         Keyword::RELEASE => Control::Release(savepoint(parser)?),
+        _ if is_word(&parser.peek_token().token, "constraints") => constraints(parser)?,
         _ if parser.parse_keyword(Keyword::TRANSACTION) => Control::SetTransaction(modes(parser, true)?),
         _ => {
             let words = [Keyword::SESSION, Keyword::CHARACTERISTICS, Keyword::AS, Keyword::TRANSACTION];
@@ -136,6 +145,28 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
             Control::SetSession(modes(parser, true)?)
         }
     })
+}
+
+/// Whether it is no setting of this name.
+fn is_set_constraints(parser: &Parser) -> bool {
+    !matches!(parser.peek_nth_token(2).token, Token::Eq)
+}
+
+/// `SET` is read.
+fn constraints(parser: &mut Parser) -> Result<Control, ParserError> {
+    parser.next_token();
+    let names = match parser.parse_keyword(Keyword::ALL) {
+        true => None,
+        false => {
+            let names = parser.parse_comma_separated(|parser| parser.parse_object_name(false))?;
+            Some(names.iter().filter_map(last_part).collect())
+        }
+    };
+    let deferred = parser.parse_keyword(Keyword::DEFERRED);
+    if !deferred {
+        parser.expect_keyword(Keyword::IMMEDIATE)?;
+    }
+    Ok(Control::SetConstraints { names, deferred })
 }
 
 /// `WAIT` is read.
@@ -297,6 +328,15 @@ mod tests {
             let session = format!("SET SESSION CHARACTERISTICS AS TRANSACTION {list}");
             assert_eq!(control(&session), Control::SetSession(modes));
         }
+    }
+
+    #[test]
+    fn constraints_are_named_or_all() {
+        let all = Control::SetConstraints { names: None, deferred: true };
+        assert_eq!(control("SET CONSTRAINTS ALL DEFERRED"), all);
+        let named = Control::SetConstraints { names: Some(vec!["a".to_owned(), "B".to_owned()]), deferred: false };
+        assert_eq!(control("set constraints a, public.\"B\" immediate;"), named);
+        assert!(parse("SET CONSTRAINTS a").is_err() && parse("SET CONSTRAINTS DEFERRED").is_err());
     }
 
     #[test]

@@ -147,7 +147,8 @@ pub(super) const EMPTY: [(&str, &str); 41] = [
 ];
 
 /// The relations of `information_schema`.
-pub(super) const INFORMATION: [(&str, &str); 11] = [
+pub(super) const INFORMATION: [(&str, &str); 12] = [
+    ("check_constraints", "constraint_catalog t constraint_schema t constraint_name t check_clause t"),
     (
         "columns",
         "table_catalog t table_schema t table_name t column_name t ordinal_position n column_default t is_nullable t \

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::Expr;
 
+use super::constraints;
 use super::defaults::serial_sequences;
 use super::objects::Objects;
 use super::oids::{OWNER, format_type, size_text, type_oid};
@@ -32,10 +33,12 @@ enum Answer {
     Text(&'static str),
     Truth(bool),
     Null,
-    /// The text of the number that is the first argument.
-    ByNumber(BTreeMap<i64, String>),
+    /// The first argument: a table that is no partition.
+    Same,
     /// The text of the relation that the first argument names, or is the number of.
     OfRelation(BTreeMap<i64, String>, BTreeMap<String, i64>),
+    /// The definition of the constraint of the number that is the first argument: plain, or pretty if the second says so.
+    Definition(BTreeMap<i64, [String; 2]>),
     /// The definition of an index, or of its column of the number that is the second argument: plain, or pretty if the third
     /// says so.
     Index(BTreeMap<i64, [Vec<String>; 2]>),
@@ -107,8 +110,6 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let objects = Objects::of(&view.tables);
     let names: BTreeMap<String, i64> = objects.names().map(|(name, oid)| (name.to_owned(), oid)).collect();
     let shown = objects.names().map(|(name, oid)| (oid, quoted(name))).collect();
-    let constraints = objects.indexes().filter(|(_, index)| index.is_constraint);
-    let constraints = constraints.map(|(table, index)| (index.oid, table.constraint(index))).collect();
     let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {
         let of = |style| [vec![table.definition(index, style)], table.parts(index, style)].concat();
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
@@ -118,7 +119,8 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
         ("pg_get_expr", Answer::Expression),
         ("pg_get_serial_sequence", Answer::Sequence(serial_sequences(&objects).into_iter().collect())),
-        ("pg_get_constraintdef", Answer::ByNumber(constraints)),
+        ("pg_partition_ancestors", Answer::Same),
+        ("pg_get_constraintdef", Answer::Definition(constraints::definitions(&objects).collect())),
         ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
         ("regclassout", Answer::OfRelation(shown, names.clone())),
         ("to_regclass", Answer::Relation(names)),
@@ -187,7 +189,7 @@ impl Answer {
     fn data_type(&self) -> DataType {
         match self {
             Answer::Truth(_) => DataType::Boolean,
-            Answer::Relation(_) | Answer::Type | Answer::Size(_) | Answer::Total(_) => DataType::Int64,
+            Answer::Same | Answer::Relation(_) | Answer::Type | Answer::Size(_) | Answer::Total(_) => DataType::Int64,
             Answer::Expanded => DataType::new_list(DataType::Struct(expanded_fields()), true),
             Answer::Positions => DataType::new_list(DataType::Int64, true),
             _ => DataType::Utf8View,
@@ -200,11 +202,16 @@ impl Answer {
             Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
             Answer::Truth(truth) => Arc::new(BooleanArray::from(vec![Some(*truth); rows])),
             Answer::Null => Arc::new(StringViewArray::new_null(rows)),
-            Answer::ByNumber(texts) => {
-                let text = |number: Option<i64>| number.and_then(|number| texts.get(&number)).map(String::as_str);
-                Arc::new(arguments.numbers(0)?.iter().map(text).collect::<StringViewArray>())
-            }
+            Answer::Same => Arc::new(arguments.numbers(0)?),
             Answer::OfRelation(texts, names) => of_relations(arguments, texts, names)?,
+            Answer::Definition(known) => {
+                let (numbers, pretty) = (arguments.numbers(0)?, arguments.truths(1)?);
+                let definition = |(number, pretty): (Option<i64>, Option<bool>)| {
+                    let [plain, with_less] = known.get(&number?)?;
+                    Some(if pretty == Some(true) { with_less } else { plain }.as_str())
+                };
+                Arc::new(numbers.iter().zip(pretty.iter()).map(definition).collect::<StringViewArray>())
+            }
             Answer::Index(known) => {
                 let (numbers, columns) = (arguments.numbers(0)?, arguments.numbers(1)?);
                 let pretty = arguments.truths(2)?;

@@ -1,8 +1,9 @@
 //! The rows of `information_schema`.
-use engine::{DataType, SequenceOptions};
+use engine::{DataType, IndexPart, SequenceOptions};
 
+use super::constraints;
 use super::defaults;
-use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
+use super::objects::{ForeignKeyObject, IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
 use crate::names::tables::{CATALOG, SCHEMA};
@@ -16,20 +17,30 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
         objects.tables.iter().flat_map(of_table)
     };
     match name {
+        "check_constraints" => constraints::check_constraints(objects),
         "columns" => {
             let of_views = objects.views.iter().flat_map(view_columns);
             objects.tables.iter().flat_map(|table| columns(table, objects)).chain(of_views).collect()
         }
         "constraint_column_usage" => {
-            constraints().flat_map(|(table, index)| key_columns(table, index, false)).collect()
+            let indexes = constraints().flat_map(|(table, index)| key_columns(table, index, false));
+            let others = objects.tables.iter().flat_map(|table| used_columns(table, objects));
+            indexes.chain(others).collect()
         }
-        "key_column_usage" => constraints().flat_map(|(table, index)| key_columns(table, index, true)).collect(),
+        "key_column_usage" => {
+            let indexes = constraints().flat_map(|(table, index)| key_columns(table, index, true));
+            indexes.chain(objects.tables.iter().flat_map(|table| referring_columns(table, objects))).collect()
+        }
+        "referential_constraints" => constraints::referential_constraints(objects),
         "schemata" => [CATALOG_SCHEMA, "information_schema", SCHEMA].map(schema).into(),
         "sequences" => {
             let own = objects.sequences.iter().filter(|sequence| !defaults::is_of_identity(sequence, objects));
             own.map(sequence).collect()
         }
-        "table_constraints" => constraints().map(|(table, index)| constraint(table, index)).collect(),
+        "table_constraints" => {
+            let indexes = constraints().map(|(table, index)| constraint(table, index));
+            indexes.chain(objects.tables.iter().flat_map(other_constraints)).collect()
+        }
         "tables" => objects.tables.iter().map(table).chain(objects.views.iter().map(view_as_table)).collect(),
         "views" => objects.views.iter().map(view).collect(),
         _ => Vec::new(),
@@ -74,11 +85,6 @@ fn view_columns(view: &ViewObject) -> Vec<Row> {
         row
     };
     view.table.schema().columns().iter().enumerate().map(column).collect()
-}
-
-fn of_constraint(index: &IndexObject) -> Row {
-    let names = [("constraint_catalog", CATALOG), ("constraint_schema", SCHEMA), ("constraint_name", &*index.name)];
-    names.map(|(column, name)| (column, text(name))).into()
 }
 
 fn table(table: &TableObject) -> Row {
@@ -145,20 +151,78 @@ fn measures(data_type: DataType) -> Row {
 
 fn constraint(table: &TableObject, index: &IndexObject) -> Row {
     let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-    let mut row = of_constraint(index);
-    row.extend(of_table(table));
-    row.extend([("constraint_type", text(kind)), ("enforced", yes(true))]);
-    row.extend(["is_deferrable", "initially_deferred"].map(|name| (name, yes(false))));
+    let mut row = table_constraint(table, &index.name, kind);
     if !index.is_primary {
         row.push(("nulls_distinct", yes(true)));
     }
     row
 }
 
+/// The rows of `table_constraints` for the constraints of a table that are no indexes.
+fn other_constraints(table: &TableObject) -> Vec<Row> {
+    let checks = table.checks.iter().map(|check| table_constraint(table, &check.check.name, "CHECK"));
+    let key = |foreign: &ForeignKeyObject| {
+        let key = &foreign.key;
+        let mut row = vec![("is_deferrable", yes(key.deferrable)), ("initially_deferred", yes(key.deferred))];
+        row.extend(table_constraint(table, &key.name, "FOREIGN KEY"));
+        row
+    };
+    checks.chain(table.foreign_keys.iter().map(key)).collect()
+}
+
+/// The rows of `constraint_column_usage` for the constraints of a table that are no indexes.
+fn used_columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
+    let rows = |name: &str, table: &TableObject, columns: &[usize]| -> Vec<Row> {
+        let column = |column: &usize| {
+            let mut row = constraints::named(name);
+            row.extend(of_table(table));
+            row.push(("column_name", text(&table.table.schema().columns()[*column].name)));
+            row
+        };
+        columns.iter().map(column).collect()
+    };
+    let checks = table.checks.iter().flat_map(|check| rows(&check.check.name, table, &check.check.columns));
+    let of_key = |foreign: &ForeignKeyObject| {
+        let key = &foreign.key;
+        objects.table(&key.table).map(|referenced| rows(&key.name, referenced, &key.referenced)).unwrap_or_default()
+    };
+    checks.chain(table.foreign_keys.iter().flat_map(of_key)).collect()
+}
+
+/// The rows of `key_column_usage` for the foreign keys of a table.
+fn referring_columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
+    let of_key = |foreign: &ForeignKeyObject| -> Vec<Row> {
+        let key = &foreign.key;
+        let unique = objects.table(&key.table).and_then(|referenced| referenced.key_over(&key.referenced));
+        let place = |column: &usize| {
+            let parts = &unique?.definition.parts;
+            parts.iter().position(|part| *part == IndexPart::Column(*column))
+        };
+        let column = |(number, (column, referenced)): (usize, (&usize, &usize))| {
+            let mut row = constraints::named(&key.name);
+            row.extend(of_table(table));
+            row.push(("column_name", text(&table.table.schema().columns()[*column].name)));
+            row.push(("ordinal_position", count(number + 1)));
+            row.extend(place(referenced).map(|place| ("position_in_unique_constraint", count(place + 1))));
+            row
+        };
+        key.columns.iter().zip(&key.referenced).enumerate().map(column).collect()
+    };
+    table.foreign_keys.iter().flat_map(of_key).collect()
+}
+
+fn table_constraint(table: &TableObject, name: &str, kind: &str) -> Row {
+    let mut row = constraints::named(name);
+    row.extend(of_table(table));
+    row.extend([("constraint_type", text(kind)), ("enforced", yes(true))]);
+    row.extend(["is_deferrable", "initially_deferred"].map(|name| (name, yes(false))));
+    row
+}
+
 fn key_columns(table: &TableObject, index: &IndexObject, is_numbered: bool) -> Vec<Row> {
     // A constraint is of columns alone.
     let column = |(number, name): (usize, &String)| {
-        let mut row = of_constraint(index);
+        let mut row = constraints::named(&index.name);
         row.extend(of_table(table));
         row.push(("column_name", text(name)));
         if is_numbered {

@@ -14,14 +14,17 @@
 //! |---|---|
 //! | `oids` | numbers and what they name |
 //! | `objects` | the tables, indexes and sequences with their numbers |
+//! | `cells` | the values of rows |
 //! | `columns` | the columns of all relations |
-//! | `relations`, `information`, `defaults` | the rows of those that have any |
+//! | `relations`, `information`, `defaults`, `constraints` | the rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing` | queries in other words |
 //! | `system` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
+mod cells;
 mod columns;
+mod constraints;
 mod defaults;
 mod functions;
 mod information;

@@ -1,7 +1,6 @@
 //! Queries that can't give a row, because their FROM needs one of a relation that never has any here.
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, JoinOperator, Query, SelectItem, SetExpr, TableFactor,
-    TableWithJoins,
+    Expr, FunctionArg, FunctionArgExpr, Ident, JoinOperator, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
 };
 
 use super::columns::EMPTY;
@@ -59,15 +58,6 @@ fn gives_nothing(table: &TableWithJoins) -> bool {
             || joins.iter().any(|join| needs_right(&join.join_operator) && is_empty(&join.relation)))
 }
 
-/// Whether a condition asks for what no table has: constraints that can wait.
-fn is_never(condition: &Expr) -> bool {
-    match condition {
-        Expr::BinaryOp { left, op: BinaryOperator::And, right } => is_never(left) || is_never(right),
-        Expr::Nested(inner) => is_never(inner),
-        column => last_name(column).is_some_and(|name| ["condeferrable", "condeferred"].contains(&name.as_str())),
-    }
-}
-
 /// Whether a column of a query is the JSON in which SQLAlchemy wants the options of identity columns. There is no JSON, and without
 /// such a row it goes by the catalog's other answers.
 fn is_json(item: &SelectItem) -> bool {
@@ -98,7 +88,7 @@ fn calls(item: &SelectItem) -> Option<String> {
 pub(super) fn nothing(body: &SetExpr) -> Option<Vec<Ident>> {
     match body {
         SetExpr::Select(select) => {
-            let is_never = select.from.iter().any(gives_nothing) || select.selection.as_ref().is_some_and(is_never);
+            let is_never = select.from.iter().any(gives_nothing);
             let is_never = is_never || (is_of_sequences(&select.from) && select.projection.iter().any(is_json));
             if !is_never || select.projection.iter().any(has_aggregate) {
                 return None;

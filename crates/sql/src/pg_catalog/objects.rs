@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
-    Column, ColumnDefault, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table, ViewDefinition,
+    Check, Column, ColumnDefault, ForeignKey, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table,
+    ViewDefinition,
 };
 
 use crate::access::index_expressions::text::{parsed, part_names};
@@ -21,6 +22,9 @@ type Write = fn(&Expr, &[Column], Style) -> String;
 
 /// Numbers of indexes start here, above those of tables.
 const FIRST_INDEX_OID: i64 = 1 << 30;
+
+/// Numbers of constraints that are no indexes start here, below those of defaults.
+const FIRST_CONSTRAINT_OID: i64 = 2 << 30;
 
 /// See the module.
 pub(super) struct Objects {
@@ -38,6 +42,10 @@ pub(super) struct TableObject {
     pub(super) indexes: Vec<IndexObject>,
     /// What fills its columns.
     defaults: Vec<ColumnDefault>,
+    pub(super) checks: Vec<CheckObject>,
+    pub(super) foreign_keys: Vec<ForeignKeyObject>,
+    /// Whether another table refers to it.
+    pub(super) is_referenced: bool,
     /// The bytes that it takes without its indexes.
     pub(super) bytes: i64,
 }
@@ -56,6 +64,18 @@ pub(super) struct IndexObject {
     /// Whether it stands for a constraint, be it the key.
     pub(super) is_constraint: bool,
     pub(super) bytes: i64,
+}
+
+/// A `CHECK` constraint.
+pub(super) struct CheckObject {
+    pub(super) oid: i64,
+    pub(super) check: Check,
+}
+
+/// A foreign key.
+pub(super) struct ForeignKeyObject {
+    pub(super) oid: i64,
+    pub(super) key: ForeignKey,
 }
 
 /// A sequence.
@@ -120,6 +140,11 @@ impl Objects {
         Objects { tables, sequences, views }
     }
 
+    /// The table of this name.
+    pub(super) fn table(&self, name: &str) -> Option<&TableObject> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
     /// All indexes, each with its table.
     pub(super) fn indexes(&self) -> impl Iterator<Item = (&TableObject, &IndexObject)> {
         self.tables.iter().flat_map(|table| table.indexes.iter().map(move |index| (table, index)))
@@ -137,8 +162,8 @@ impl Objects {
 
 impl TableObject {
     fn new(name: String, table: Table, tables: &Tables, taken: &mut BTreeSet<i64>) -> TableObject {
-        let mut oid_of_index = |name: &str| {
-            let mut oid = FIRST_INDEX_OID + number_of(name);
+        let mut free_oid = |first: i64, name: &str| {
+            let mut oid = first + number_of(name);
             while !taken.insert(oid) {
                 oid += 1;
             }
@@ -147,7 +172,7 @@ impl TableObject {
         let mut object = |index: &Index, name: String, is_primary: bool| {
             let definition = index.definition().clone();
             IndexObject {
-                oid: oid_of_index(&name),
+                oid: free_oid(FIRST_INDEX_OID, &name),
                 name,
                 names: part_names(&definition, table.schema()),
                 columns: index.key_columns().to_vec(),
@@ -165,9 +190,25 @@ impl TableObject {
         for index in tables.indexes_of(&table) {
             indexes.push(object(&index, index.definition().name.clone(), false));
         }
+        let settings = table.settings();
+        let mut constraint_oid = |constraint: &str| free_oid(FIRST_CONSTRAINT_OID, &format!("{name}.{constraint}"));
+        let checks = settings.checks.into_iter().map(|check| CheckObject { oid: constraint_oid(&check.name), check });
+        let checks = checks.collect();
+        let foreign_keys = settings.foreign_keys.into_iter();
+        let foreign_keys = foreign_keys.map(|key| ForeignKeyObject { oid: constraint_oid(&key.name), key }).collect();
         let memory = table.memory();
         let bytes = size(memory.insert_bytes + memory.base_bytes + memory.tail_bytes + memory.history_bytes);
-        TableObject { oid: oid_of(&table), name, indexes, defaults: table.settings().defaults, bytes, table }
+        TableObject {
+            oid: oid_of(&table),
+            name,
+            indexes,
+            defaults: settings.defaults,
+            checks,
+            foreign_keys,
+            is_referenced: !settings.referrers.is_empty(),
+            bytes,
+            table,
+        }
     }
 
     /// What fills the columns that a statement gives no value for.
@@ -227,7 +268,20 @@ impl TableObject {
         format!("{kind} ({})", self.parts(index, Style::Plain).join(", "))
     }
 
-    /// The constraints: the key and what is UNIQUE.
+    /// The index of the key over these columns.
+    pub(super) fn key_over(&self, columns: &[usize]) -> Option<&IndexObject> {
+        let is_over = |index: &&IndexObject| {
+            let parts = &index.definition.parts;
+            let is_there = |column: &usize| parts.contains(&IndexPart::Column(*column));
+            index.is_unique
+                && index.definition.predicate.is_none()
+                && parts.len() == columns.len()
+                && columns.iter().all(is_there)
+        };
+        self.indexes.iter().find(is_over)
+    }
+
+    /// The indexes that stand for constraints: the key and what is UNIQUE.
     pub(super) fn constraints(&self) -> impl Iterator<Item = &IndexObject> {
         self.indexes.iter().filter(|index| index.is_constraint)
     }

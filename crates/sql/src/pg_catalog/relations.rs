@@ -7,9 +7,11 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::{Column, Database, IndexMethod, IndexPart};
+use engine::{Column, Database, IndexMethod};
 
+pub(super) use super::cells::{Cell, Row, count, text};
 use super::columns::{self, INFORMATION_PREFIX};
+use super::constraints::{self, numbers};
 use super::defaults;
 use super::information;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
@@ -22,27 +24,7 @@ use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::view::{CursorFacts, View};
 use crate::values::pg_types::{self, TYPES};
 
-/// A value of a row.
-pub(super) enum Cell {
-    Number(i64),
-    Text(String),
-    Truth(bool),
-    Numbers(Vec<i64>),
-    Texts(Vec<String>),
-}
 use Cell::{Number, Numbers, Texts, Truth};
-
-/// The columns of a row that are not NULL, by their names.
-pub(super) type Row = Vec<(&'static str, Cell)>;
-
-pub(super) fn text(text: &str) -> Cell {
-    Cell::Text(text.to_owned())
-}
-
-/// A count as a number of the catalog.
-pub(super) fn count(count: usize) -> Cell {
-    Number(i64::try_from(count).unwrap_or(i64::MAX))
-}
 
 /// The number of the access method of tables.
 const HEAP: i64 = 2;
@@ -118,11 +100,7 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_attrdef" => defaults::attribute_defaults(&objects()),
         "pg_attribute" => attributes(&objects()),
         "pg_class" => classes(&objects()),
-        "pg_constraint" => {
-            let objects = objects();
-            let of_table = |table| TableObject::constraints(table).map(move |index| constraint(table, index));
-            objects.tables.iter().flat_map(of_table).collect()
-        }
+        "pg_constraint" => constraints::rows(&objects()),
         "pg_database" => vec![database()],
         "pg_depend" => defaults::dependencies(&objects()),
         "pg_index" => objects().indexes().map(|(table, index)| index_row(table, index)).collect(),
@@ -189,7 +167,11 @@ fn classes(objects: &Objects) -> Vec<Row> {
     let table = |table: &TableObject| {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
         let width = table.table.schema().columns().len();
-        let mut row = class(table.oid, &table.name, "r", HEAP, width);
+        // What comes first holds.
+        // PostgreSQL looks at foreign keys by triggers, and psql goes by that.
+        let has_triggers = table.is_referenced || !table.foreign_keys.is_empty();
+        let mut row = vec![("relchecks", count(table.checks.len())), ("relhastriggers", Truth(has_triggers))];
+        row.extend(class(table.oid, &table.name, "r", HEAP, width));
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(!table.indexes.is_empty()))]);
         row
     };
@@ -285,31 +267,6 @@ fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_n
     row.extend(["atthasdef", "atthasmissing", "attisdropped"].map(|name| (name, Truth(false))));
     row.extend([("attislocal", Truth(true)), ("attinhcount", Number(0)), ("attcollation", Number(collation))]);
     row.push(("attstattarget", Number(-1)));
-    row
-}
-
-/// The positions of an index's columns in the table as they are counted in the catalog, from 1; 0 for an expression.
-fn numbers(index: &IndexObject) -> Cell {
-    let number = |part: &IndexPart| match part {
-        IndexPart::Column(at) => i64::try_from(at + 1).unwrap_or(0),
-        IndexPart::Expression(_) => 0,
-    };
-    Numbers(index.definition.parts.iter().map(number).collect())
-}
-
-fn constraint(table: &TableObject, index: &IndexObject) -> Row {
-    let kind = if index.is_primary { "p" } else { "u" };
-    let mut row = vec![("oid", Number(index.oid)), ("conname", text(&index.name)), ("contype", text(kind))];
-    row.extend([
-        ("connamespace", Number(PUBLIC_OID)),
-        ("conrelid", Number(table.oid)),
-        ("conindid", Number(index.oid)),
-    ]);
-    row.extend(["contypid", "conparentid", "confrelid", "coninhcount"].map(|name| (name, Number(0))));
-    row.extend(["condeferrable", "condeferred"].map(|name| (name, Truth(false))));
-    row.extend(["convalidated", "conislocal", "connoinherit"].map(|name| (name, Truth(true))));
-    row.extend(["confupdtype", "confdeltype", "confmatchtype"].map(|name| (name, text(" "))));
-    row.push(("conkey", numbers(index)));
     row
 }
 

@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     Predicate,
     /// What fills a column; it names none.
     Default,
+    /// A condition that rows must meet.
+    Check,
 }
 
 impl Kind {
@@ -51,6 +53,7 @@ impl Kind {
             Kind::Expression => "index expression",
             Kind::Predicate => "index predicate",
             Kind::Default => "DEFAULT expression",
+            Kind::Check => "check constraint",
         }
     }
 }
@@ -122,9 +125,14 @@ fn finish(
         DataType::Text { .. } | DataType::Char { chars: 0 } => DataType::TEXT,
         other => other,
     };
-    if kind == Kind::Predicate && data_type != DataType::Boolean {
+    let condition = match kind {
+        Kind::Predicate => Some("WHERE"),
+        Kind::Check => Some("CHECK"),
+        Kind::Expression | Kind::Default => None,
+    };
+    if let Some(clause) = condition.filter(|_| data_type != DataType::Boolean) {
         let found = type_name(field.data_type());
-        return Err(SqlError::mismatch(format!("argument of WHERE must be type boolean, not type {found}")));
+        return Err(SqlError::mismatch(format!("argument of {clause} must be type boolean, not type {found}")));
     }
     let state = plain_state();
     let context = PhysicalPlanningContext::default();
@@ -154,6 +162,10 @@ fn not_immutable(expr: &Expr) -> Result<Option<String>, DataFusionError> {
 }
 
 fn changes(kind: Kind) -> SqlError {
+    if kind == Kind::Check {
+        let error = SqlError::unsupported("a CHECK constraint with a function whose answers change");
+        return error.hint("Use functions of the row's columns alone.");
+    }
     SqlError::new("42P17", format!("functions in {} must be marked IMMUTABLE", kind.name()))
 }
 

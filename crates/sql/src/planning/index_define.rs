@@ -38,8 +38,21 @@ impl ExpressionCompiler for Expressions {
 /// # Errors
 /// PostgreSQL's, where an index can't be of it.
 pub(crate) fn define(expr: &ast::Expr, table: &Table, kind: Kind, source: &Source) -> Result<IndexExpression> {
-    let (mut expr, columns) = (expr.clone(), table.schema().columns());
-    if let ControlFlow::Break(error) = expr.walk_mut(&mut WithoutTable { table: table.name(), source }) {
+    define_over(expr, (table.name(), table.schema().columns()), kind, source)
+}
+
+/// The form in which the catalog keeps an expression over these columns of a table of this name.
+///
+/// # Errors
+/// PostgreSQL's, where there is no such expression.
+pub(crate) fn define_over(
+    expr: &ast::Expr,
+    (table, columns): (&str, &[Column]),
+    kind: Kind,
+    source: &Source,
+) -> Result<IndexExpression> {
+    let mut expr = expr.clone();
+    if let ControlFlow::Break(error) = expr.walk_mut(&mut WithoutTable { table, source }) {
         return Err(*error);
     }
     let compiled = compile(&expr, columns, kind, source)?;

@@ -12,6 +12,7 @@ pub(crate) mod kept_statements;
 pub(crate) mod opening;
 pub(crate) mod prepared;
 pub(crate) mod progress;
+pub(crate) mod set_constraints;
 pub(crate) mod substitute;
 pub(crate) mod transactions;
 

@@ -100,7 +100,7 @@ impl<'a> Write<'a> {
 
     /// The moment at which all rows are seen of a table that the transaction has for itself, whatever its isolation level.
     pub(crate) fn latest_moment(&mut self) -> Result<Moment> {
-        let moment = Moment::of(self.transaction.latest_view()?);
+        let moment = Moment::of(self.transaction.newest_view()?);
         self.moment = Some(moment.clone());
         Ok(moment)
     }
@@ -202,6 +202,7 @@ impl Session {
                     Ok(Command::new("SET").with_notice(Notice::warning(error.sqlstate, error.message)))
                 }
             },
+            Control::SetConstraints { names, deferred } => self.set_constraints(names.as_deref(), deferred),
             Control::Checkpoint => match self.db.checkpoint() {
                 Ok(_) => Ok(Command::new("CHECKPOINT")),
                 Err(engine::Error::NotOnDisk) => {
@@ -347,7 +348,9 @@ impl Session {
         let Some(mut block) = self.block.take() else { return self.write_alone(command, work) };
         let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
-            work(self, &mut Write { transaction, command, token: &self.token, moment: None })
+            let done = work(self, &mut Write { transaction, command, token: &self.token, moment: None })?;
+            transaction.end_statement()?;
+            Ok(done)
         });
         self.block = Some(block);
         done
@@ -364,7 +367,9 @@ impl Session {
             self.token.check()?;
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
             self.token.interrupts(transaction.interrupter());
-            work(self, &mut Write { transaction, command, token: &self.token, moment: None })
+            let done = work(self, &mut Write { transaction, command, token: &self.token, moment: None })?;
+            transaction.end_statement()?;
+            Ok(done)
         });
         self.token.interrupts_nothing();
         done

@@ -1,4 +1,4 @@
-//! `ALTER TABLE ... ADD PRIMARY KEY`: the rows move to a new table that has the key, and takes the name. `ADD UNIQUE` makes an index.
+//! `ALTER TABLE ... ADD PRIMARY KEY`: the rows move to a new table that has the key, and takes the name.
 //!
 //! The index of a table is filled as its rows come in, and a column of the key takes no NULL, so a key is not added
 //! to rows that are there: within one transaction a new table takes the place of the old one, whose rows are put into it. The
@@ -15,7 +15,6 @@ use crate::state::outcome::Command;
 use crate::state::target::Target;
 use crate::statements::altered::altered;
 use crate::statements::ddl::key_columns;
-use crate::statements::indexes::Unique;
 use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
@@ -27,9 +26,6 @@ pub(crate) fn run(
     source: &Source,
 ) -> Result<Command> {
     let name = table_name(&alter.name, source)?;
-    if let TableConstraint::Unique(unique) = constraint {
-        return add_unique(session, alter, &Unique::of_table(unique)?, source);
-    }
     let key = key_columns(constraint, source)?;
     session.write("ALTER TABLE", |_, write| {
         let table = match altered(write.transaction, &name, alter, source)? {
@@ -43,6 +39,8 @@ pub(crate) fn run(
         }
         write.transaction.lock_table(&name)?;
         let with_key = schema_with_key(&table, &key, source)?;
+        // The rows that are there are not looked at again.
+        let constraints = write.transaction.take_constraints(&name)?;
         let settings = write.transaction.settings(&table);
         let (indexes, view) = (write.transaction.indexes(&table), write.latest_moment()?.view().clone());
         let new = write.transaction.replace_table(&name, with_key, settings)?;
@@ -50,20 +48,7 @@ pub(crate) fn run(
         for index in indexes {
             write.transaction.create_index(&name, index.definition().clone())?;
         }
-        Ok(Command::new("ALTER TABLE"))
-    })
-}
-
-/// `ALTER TABLE ... ADD UNIQUE`: an index of the rows that are there.
-fn add_unique(session: &mut Session, alter: &AlterTable, unique: &Unique, source: &Source) -> Result<Command> {
-    let name = table_name(&alter.name, source)?;
-    session.write("ALTER TABLE", |_, write| {
-        let table = match altered(write.transaction, &name, alter, source)? {
-            Ok(table) => table,
-            Err(skipped) => return Ok(skipped),
-        };
-        wrong_kind::check_is_altered(&table, "ADD CONSTRAINT")?;
-        unique.create(write.transaction, &table)?;
+        write.transaction.give_constraints(&name, &constraints)?;
         Ok(Command::new("ALTER TABLE"))
     })
 }

@@ -9,7 +9,7 @@
 //!
 //! So others see either table and never a mixture: those that read the old one go on with it, also as of a moment before, and
 //! those that want to write wait for the end of the transaction. What goes is settled first, then what gets another type, then
-//! what is added, in whatever order the statement says it, as in PostgreSQL. Defaults, sequences, indexes and views follow.
+//! what is added, in whatever order the statement says it, as in PostgreSQL. Defaults, sequences, indexes, constraints and views follow.
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DataType as SqlType, DropBehavior, Expr, Ident,
 };
@@ -25,9 +25,10 @@ use crate::state::outcome::Command;
 use crate::statements::alter_column::{self, Change as Filled};
 use crate::statements::altered::altered;
 use crate::statements::columns::{self, NewColumn};
+use crate::statements::index_columns::{self, Moved};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::table_rows::{KeptColumn, Rows};
-use crate::statements::{index_columns, view_columns, wrong_kind};
+use crate::statements::{alter_constraint, kept_constraints, view_columns, wrong_kind};
 use crate::syntax::source::Source;
 use crate::values::long_name;
 use crate::values::types::column_type;
@@ -213,6 +214,7 @@ impl<'a> NewTable<'a> {
     fn release(&mut self, write: &mut Write<'_>, at: usize, cascade: bool, command: Command) -> Result<Command> {
         let from = self.kept[at].from;
         let command = view_columns::release(write.transaction, &self.old, from, cascade, command)?;
+        let command = kept_constraints::release(write.transaction, &self.old, from, cascade, command)?;
         let defaults = write.transaction.settings(&self.old).defaults;
         let owned = defaults.into_iter().filter(|default| default.column == from).flat_map(|default| default.sequences);
         let owned: Vec<String> = owned.collect();
@@ -330,22 +332,36 @@ impl<'a> NewTable<'a> {
     fn make(&mut self, write: &mut Write<'_>) -> Result<()> {
         for kept in self.kept.iter().filter(|kept| kept.is_retyped) {
             view_columns::check_retyped(write.transaction, &self.old, kept.from)?;
+            kept_constraints::check_retyped(&self.settings, &self.old, kept.from)?;
         }
         let name = self.name().to_owned();
         let mut defaults = self.kept_defaults(write)?;
         for (at, new) in self.added.iter().enumerate() {
             defaults.extend(new.default(self.kept.len() + at, &name, self.session, write, self.source)?);
         }
-        let settings = TableSettings { defaults, ..self.settings.clone() };
+        // The rows that are there are not looked at again.
+        let constraints = write.transaction.take_constraints(&name)?;
+        let settings = TableSettings { defaults, ..write.transaction.settings(&self.old) };
         let rows = Rows::of(self.session, write, &self.old, &self.kept, self.source)?;
         let indexes = write.transaction.indexes(&self.old);
         let new = write.transaction.replace_table(&name, self.schema()?, settings)?;
         rows.move_to(self.session, write, &new)?;
         write.end_reading();
         let places: Vec<(usize, usize)> = self.kept.iter().map(|kept| kept.from).zip(0..).collect();
-        index_columns::rebuild(write.transaction, &indexes, &self.old, &new, &places)?;
+        let moved = Moved { old: self.old.schema().columns(), new: &new, places: &places };
+        index_columns::rebuild(write.transaction, &indexes, &moved)?;
+        let retyped: Vec<usize> = self.kept.iter().filter(|kept| kept.is_retyped).map(|kept| kept.from).collect();
+        kept_constraints::give(self.session, write, &constraints, &moved, &retyped)?;
         for unique in self.added.iter().filter_map(|new| new.unique.as_ref()) {
             unique.create(write.transaction, &new)?;
+        }
+        for column in &self.added {
+            for check in &column.checks {
+                alter_constraint::add_check(self.session, write, (&new, &name), (check, false), self.source)?;
+            }
+            for key in &column.foreign_keys {
+                alter_constraint::add_foreign_key(write, (&new, &name), (key, false), self.source)?;
+            }
         }
         view_columns::forget(write.transaction, &name, &self.dropped)?;
         let sequences = std::mem::take(&mut self.sequences);

@@ -1,6 +1,8 @@
-//! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, and a primary key for a table without one.
+//! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, constraints, and a primary key for a table without one.
 //! Every other is refused.
-use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind};
+use datafusion::sql::sqlparser::ast::{
+    AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind, TableConstraint,
+};
 
 use crate::error::{Result, SqlError};
 use crate::names::{position, table_name};
@@ -8,15 +10,15 @@ use crate::parsing::table_options;
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::altered::altered;
-use crate::statements::{add_key, alter_column, alter_columns, sequence_users, view_users};
+use crate::statements::{add_key, alter_column, alter_columns, alter_constraint, sequence_users, view_users};
 use crate::syntax::source::Source;
 
 /// Runs `ALTER TABLE`, as far as there is one.
 pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) -> Result<Command> {
     let options = match &alter.operations[..] {
         [AlterTableOperation::SetOptionsParens { options }] => options,
-        [AlterTableOperation::AddConstraint { constraint, not_valid: false }] => {
-            return add_key::run(session, alter, constraint, source);
+        [AlterTableOperation::AddConstraint { constraint: key @ TableConstraint::PrimaryKey(_), not_valid: false }] => {
+            return add_key::run(session, alter, key, source);
         }
         [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
             return rename(session, alter, to, source);
@@ -24,11 +26,16 @@ pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) ->
         [AlterTableOperation::RenameColumn { old_column_name: from, new_column_name: to }] => {
             return alter_columns::rename(session, alter, (from, to), source);
         }
-        _ => match (alter_column::changes(alter), alter_columns::changes(alter)) {
-            (Some(changes), _) => return alter_column::run(session, alter, &changes, source),
-            (None, Some(changes)) => return alter_columns::run(session, alter, &changes, source),
-            (None, None) => return Err(not_there(alter)),
-        },
+        _ => {
+            if let Some(changes) = alter_constraint::changes(alter, source)? {
+                return alter_constraint::run(session, alter, &changes, source);
+            }
+            return match (alter_column::changes(alter), alter_columns::changes(alter)) {
+                (Some(changes), _) => alter_column::run(session, alter, &changes, source),
+                (None, Some(changes)) => alter_columns::run(session, alter, &changes, source),
+                (None, None) => Err(not_there(alter)),
+            };
+        }
     };
     session.write("ALTER TABLE", |_, write| {
         let name = table_name(&alter.name, source)?;
@@ -54,8 +61,8 @@ fn not_there(alter: &AlterTable) -> SqlError {
     let what = alter.operations.first().map(AlterTableOperation::to_string).unwrap_or_default();
     let words: Vec<&str> = what.split_whitespace().take(2).collect();
     let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
-    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD PRIMARY KEY or UNIQUE, ... RENAME TO, ... ADD, DROP and RENAME COLUMN and \
-                ... ALTER COLUMN are all that there is, and the first three stand alone.";
+    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD, VALIDATE, RENAME or DROP CONSTRAINT, ... ADD PRIMARY KEY or UNIQUE, ... \
+                RENAME TO, ... ADD, DROP and RENAME COLUMN and ... ALTER COLUMN are all that there is.";
     SqlError::unsupported(message).hint(hint)
 }
 

@@ -13,6 +13,8 @@ use crate::planning::default_define::define;
 use crate::semantics::spelling::collations;
 use crate::session::Session;
 use crate::session::transactions::Write;
+use crate::statements::checks::AskedCheck;
+use crate::statements::foreign_keys::AskedKey;
 use crate::statements::indexes::{Unique, free_name_of};
 use crate::syntax::source::Source;
 use crate::values::literals::{Literal, literal};
@@ -23,6 +25,8 @@ pub(crate) struct NewColumn<'a> {
     pub(crate) column: Column,
     pub(crate) is_key: bool,
     pub(crate) unique: Option<Unique>,
+    pub(crate) checks: Vec<AskedCheck<'a>>,
+    pub(crate) foreign_keys: Vec<AskedKey<'a>>,
     /// What there is to say about its type.
     pub(crate) notice: Option<&'static str>,
     filled: Option<Filled<'a>>,
@@ -48,6 +52,8 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
         column: Column { nullable: serial.is_none(), ..Column::new(name, data_type) },
         is_key: false,
         unique: None,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
         notice,
         filled: None,
     };
@@ -64,8 +70,14 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
                 new.is_key = true;
             }
             ColumnOption::Collation(collation) => collations::check(collation, source)?,
-            ColumnOption::Unique(constraint) => new.unique = Some(Unique::of_column(&new.column.name, constraint)?),
+            ColumnOption::Unique(constraint) => {
+                new.unique = Some(Unique::of_column(&new.column.name, option.name.as_ref(), constraint)?);
+            }
             ColumnOption::Default(expr) => new.fill(Filled::Expression(expr), table)?,
+            ColumnOption::ForeignKey(key) => {
+                new.foreign_keys.push(AskedKey::of_column(key, option.name.as_ref(), &new.column.name, source)?);
+            }
+            ColumnOption::Check(check) => new.checks.push(AskedCheck::read(check, option.name.as_ref(), source)?),
             ColumnOption::Generated {
                 generated_as, sequence_options: Some(options), generation_expr: None, ..
             } => new.identify(generated_as, options, table, position)?,
@@ -120,8 +132,6 @@ fn number(expr: &Expr) -> Result<i64> {
 
 fn refused(option: &ColumnOption, column: &Column, source: &Source, position: Option<usize>) -> SqlError {
     let what = match option {
-        ColumnOption::Check(_) => "CHECK",
-        ColumnOption::ForeignKey(_) => "REFERENCES",
         ColumnOption::Generated { .. } | ColumnOption::Identity(_) => "GENERATED",
         _ => "this option",
     };

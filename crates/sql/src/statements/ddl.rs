@@ -1,16 +1,18 @@
 //! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE`.
 use datafusion::sql::sqlparser::ast::{
-    CreateTable, Expr, IndexColumn, ObjectName, ObjectType, Statement, TableConstraint, Truncate,
+    CascadeOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, Statement, TableConstraint, Truncate,
     TruncateIdentityOption,
 };
-use engine::{ColumnDefault, Retention, Schema, TableSettings, Transaction};
+use engine::{Check, ColumnDefault, Retention, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::{fold, position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::checks::{AskedCheck, Names};
 use crate::statements::columns::{self, check_key};
+use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::{view_users, wrong_kind};
@@ -60,8 +62,9 @@ impl NewTable {
         transaction: &mut Transaction,
         schema: Schema,
         defaults: Vec<ColumnDefault>,
+        checks: Vec<Check>,
     ) -> Result<engine::Table> {
-        let settings = TableSettings { defaults, ..self.settings.clone() };
+        let settings = TableSettings { defaults, checks, ..self.settings.clone() };
         let created = transaction.create_table_with(&self.name, schema, settings);
         created.map_err(|error| SqlError::from(error).at(self.position))
     }
@@ -73,9 +76,12 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
     let mut command = Command::new("CREATE TABLE");
     let mut columns = Vec::with_capacity(create.columns.len());
     let (mut key, mut uniques): (Option<Vec<String>>, Vec<Unique>) = (None, Vec::new());
+    let (mut checks, mut foreign_keys) = (Vec::new(), Vec::new());
     for definition in &create.columns {
         let mut column = columns::read(definition, &new.name, source)?;
         uniques.extend(column.unique.take());
+        checks.append(&mut column.checks);
+        foreign_keys.append(&mut column.foreign_keys);
         if column.is_key {
             set_key(&mut key, vec![column.column.name.clone()], &new.name)?;
         }
@@ -85,11 +91,12 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
         columns.push(column);
     }
     for constraint in &create.constraints {
-        if let TableConstraint::Unique(constraint) = constraint {
-            uniques.push(Unique::of_table(constraint)?);
-            continue;
+        match constraint {
+            TableConstraint::Unique(constraint) => uniques.push(Unique::of_table(constraint)?),
+            TableConstraint::Check(check) => checks.push(AskedCheck::read(check, None, source)?),
+            TableConstraint::ForeignKey(key) => foreign_keys.push(AskedKey::of_table(key, source)?),
+            _ => set_key(&mut key, key_columns(constraint, source)?, &new.name)?,
         }
-        set_key(&mut key, key_columns(constraint, source)?, &new.name)?;
     }
     let key = key.unwrap_or_default();
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
@@ -104,12 +111,45 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
                     defaults.extend(column.default(at, &new.name, session, write, source)?);
                 }
                 write.end_reading();
-                let table = new.create(write.transaction, schema.clone(), defaults)?;
+                let checks = define_checks(write.transaction, (&new.name, &schema), &checks, source)?;
+                let table = new.create(write.transaction, schema.clone(), defaults, checks)?;
                 uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
+                add_foreign_keys(write.transaction, &table, &foreign_keys, source)?;
                 Ok(None)
             }
         })?;
     Ok(skipped.unwrap_or(command))
+}
+
+/// The conditions that the rows of a new table are to meet.
+fn define_checks(
+    transaction: &Transaction,
+    (name, schema): (&str, &Schema),
+    asked: &[AskedCheck<'_>],
+    source: &Source,
+) -> Result<Vec<Check>> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut names = Names::of_new(transaction)?;
+    asked.iter().map(|check| check.define((name, schema.columns()), &mut names, source)).collect()
+}
+
+/// Gives a new table the foreign keys that it is to have.
+fn add_foreign_keys(
+    transaction: &mut Transaction,
+    table: &engine::Table,
+    asked: &[AskedKey<'_>],
+    source: &Source,
+) -> Result<()> {
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let name = table.name().to_owned();
+    let mut names = Names::of(transaction, table, &name)?;
+    let define = |asked: &AskedKey<'_>| asked.define(transaction, (table, &name), &mut names, source);
+    let keys = asked.iter().map(define).collect::<Result<Vec<_>>>()?;
+    Ok(transaction.set_foreign_keys(&name, keys)?)
 }
 
 fn set_key(key: &mut Option<Vec<String>>, columns: Vec<String>, table: &str) -> Result<()> {
@@ -124,8 +164,6 @@ pub(crate) fn key_columns(constraint: &TableConstraint, source: &Source) -> Resu
     let refuse = |word: &str| Err(SqlError::unsupported(word).at(source.find_word(word)));
     let constraint = match constraint {
         TableConstraint::PrimaryKey(constraint) => constraint,
-        TableConstraint::ForeignKey(_) => return refuse("FOREIGN KEY"),
-        TableConstraint::Check(_) => return refuse("CHECK"),
         _ => return refuse("this constraint"),
     };
     check_key(constraint, source.find_word("primary"))?;
@@ -142,7 +180,7 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
         return Err(SqlError::new("XX000", "not a DROP"));
     };
     if *object_type == ObjectType::Index && !purge && !temporary {
-        return indexes::drop(session, names, *if_exists, source);
+        return indexes::drop(session, names, (*if_exists, *cascade), source);
     }
     if *object_type != ObjectType::Table || *temporary {
         return Err(SqlError::unsupported(format!("DROP {object_type}")));
@@ -164,6 +202,22 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
         }
         found.dedup();
         let tables: Vec<String> = found.iter().map(|(table, _)| table.clone()).collect();
+        let what = match &tables[..] {
+            [table] => format!("table {table}"),
+            _ => foreign_keys::SEVERAL.to_owned(),
+        };
+        let mut dependents = Vec::new();
+        for table in &tables {
+            dependents.extend(foreign_keys::of_table(write.transaction, table, &tables)?);
+        }
+        let notice = foreign_keys::release(write.transaction, &dependents, &what, *cascade)?;
+        command = notice.into_iter().fold(command, Command::with_notice);
+        // Those that go together may refer to each other.
+        for table in &tables {
+            if !write.transaction.settings(&write.transaction.table(table)?).foreign_keys.is_empty() {
+                write.transaction.set_foreign_keys(table, Vec::new())?;
+            }
+        }
         let what = view_users::Dropped { kind: "table", names: &tables, cascade: *cascade };
         command = view_users::release(write.transaction, &what, command)?;
         for (table, position) in found {
@@ -198,16 +252,24 @@ pub(crate) fn truncate(session: &mut Session, truncate: &Truncate, source: &Sour
         return Err(SqlError::unsupported("this form of TRUNCATE"));
     }
     let names: Vec<&ObjectName> = truncate.table_names.iter().map(|target| &target.name).collect();
+    let cascade = matches!(truncate.cascade, Some(CascadeOption::Cascade));
     session.write("TRUNCATE TABLE", |_, write| {
+        let mut tables = Vec::with_capacity(names.len());
         for name in &names {
             let table = table_name(name, source)?;
+            let found = write.transaction.table(&table);
+            found.map_err(|error| SqlError::from(error).at(position(name, source)))?;
+            tables.push(table);
+        }
+        let (tables, notices) = foreign_keys::emptied_with(write.transaction, tables, cascade)?;
+        for table in tables {
+            let at = names.iter().find(|name| table_name(name, source).is_ok_and(|name| name == table));
             let emptied = write.transaction.truncate_table(&table);
-            emptied.map_err(|error| SqlError::from(error).at(position(name, source)))?;
+            emptied.map_err(|error| SqlError::from(error).at(at.and_then(|name| position(name, source))))?;
             if truncate.identity == Some(TruncateIdentityOption::Restart) {
                 restart_sequences(write.transaction, &table)?;
             }
         }
-        Ok(())
-    })?;
-    Ok(Command::new("TRUNCATE TABLE"))
+        Ok(notices.into_iter().fold(Command::new("TRUNCATE TABLE"), Command::with_notice))
+    })
 }

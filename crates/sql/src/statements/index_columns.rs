@@ -1,6 +1,6 @@
 //! The indexes of a table that another one takes the place of: made again of the columns that are left.
 use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitorMut};
-use engine::{Column, Index, IndexDefinition, IndexExpression, IndexPart, Table, Transaction};
+use engine::{Column, DataType, Index, IndexDefinition, IndexExpression, IndexPart, Table, Transaction};
 
 use std::ops::ControlFlow;
 
@@ -12,33 +12,27 @@ use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::walk::WalkMut;
 
-/// Makes the indexes of the old table again for the new one; those that need a column which is gone go with it. `places` are
-/// those of columns that are kept, in the old table and the new.
-pub(crate) fn rebuild(
-    transaction: &mut Transaction,
-    indexes: &[Index],
-    old: &Table,
-    new: &Table,
-    places: &[(usize, usize)],
-) -> Result<()> {
-    let moved = Moved { old: old.schema().columns(), new, places };
+/// Makes the indexes of the old table again for the new one; those that need a column which is gone go with it.
+pub(crate) fn rebuild(transaction: &mut Transaction, indexes: &[Index], moved: &Moved<'_>) -> Result<()> {
     for index in indexes {
         if let Some(definition) = moved.definition(index.definition())? {
-            transaction.create_index(new.name(), definition)?;
+            transaction.create_index(moved.new.name(), definition)?;
         }
     }
     Ok(())
 }
 
 /// What became of the columns.
-struct Moved<'a> {
-    old: &'a [Column],
-    new: &'a Table,
-    places: &'a [(usize, usize)],
+pub(crate) struct Moved<'a> {
+    pub(crate) old: &'a [Column],
+    pub(crate) new: &'a Table,
+    /// of the columns that are kept, in the old table and the new
+    pub(crate) places: &'a [(usize, usize)],
 }
 
 impl Moved<'_> {
-    fn place(&self, column: usize) -> Option<usize> {
+    /// Where a column is now, if it is kept.
+    pub(crate) fn place(&self, column: usize) -> Option<usize> {
         self.places.iter().find(|(from, _)| *from == column).map(|(_, to)| *to)
     }
 
@@ -62,6 +56,14 @@ impl Moved<'_> {
             },
         };
         Ok(Some(IndexDefinition { parts, predicate, ..before.clone() }))
+    }
+
+    /// The text of a CHECK constraint over the new columns, and these; none where one of them is gone.
+    pub(crate) fn condition(&self, text: &str, columns: &[usize]) -> Result<Option<(String, Vec<usize>)>> {
+        let (text, columns) = (text.to_owned(), columns.to_vec());
+        let before = IndexExpression { text, columns, data_type: DataType::Boolean };
+        let moved = self.expression(&before, Kind::Check)?;
+        Ok(moved.map(|moved| (moved.text, moved.columns)))
     }
 
     /// An expression of the new columns; none where one of its columns is gone.

@@ -1,6 +1,7 @@
 //! `CREATE INDEX`, `DROP INDEX`, and the indexes behind UNIQUE constraints.
 use datafusion::sql::sqlparser::ast::{
-    CreateIndex, Expr, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned, UniqueConstraint,
+    CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned,
+    UniqueConstraint,
 };
 use engine::{IndexDefinition, IndexMethod, IndexPart, Table, Transaction};
 
@@ -11,7 +12,7 @@ use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::outcome::Command;
-use crate::statements::wrong_kind;
+use crate::statements::{foreign_keys, wrong_kind};
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -133,7 +134,12 @@ pub(crate) fn free_name_of(transaction: &Transaction, table: &str, columns: &[St
 }
 
 /// `DROP INDEX`.
-pub(crate) fn drop(session: &mut Session, names: &[ObjectName], if_exists: bool, source: &Source) -> Result<Command> {
+pub(crate) fn drop(
+    session: &mut Session,
+    names: &[ObjectName],
+    (if_exists, cascade): (bool, bool),
+    source: &Source,
+) -> Result<Command> {
     session.write("DROP INDEX", |_, write| {
         let mut command = Command::new("DROP INDEX");
         for name in names {
@@ -151,6 +157,10 @@ pub(crate) fn drop(session: &mut Session, names: &[ObjectName], if_exists: bool,
                 }
                 Err(error) => return Err(SqlError::from(error).at(at)),
             }
+            let dependents = foreign_keys::of_index(write.transaction, &index)?;
+            let what = format!("index {index}");
+            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
+            command = notice.into_iter().fold(command, Command::with_notice);
             write.transaction.drop_index(&index).map_err(|error| SqlError::from(error).at(at))?;
         }
         Ok(command)
@@ -165,9 +175,10 @@ pub(crate) struct Unique {
 
 impl Unique {
     /// The constraint of one column.
-    pub(crate) fn of_column(column: &str, constraint: &UniqueConstraint) -> Result<Unique> {
-        let columns = vec![column.to_owned()];
-        Ok(Unique { columns, ..Unique::of_table(constraint)? })
+    pub(crate) fn of_column(column: &str, name: Option<&Ident>, constraint: &UniqueConstraint) -> Result<Unique> {
+        // What is said of the constraint besides is refused.
+        Unique::of_table(constraint)?;
+        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()] })
     }
 
     /// A constraint of a table.

@@ -196,11 +196,8 @@ impl<'a> OnConflict<'a> {
         keeps: bool,
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
-        let columns = table.schema().columns().iter().zip(rows.columns());
-        if columns.into_iter().any(|(column, array)| !column.nullable && array.null_count() > 0) {
-            // A row that no table takes is an error, whether or not its key is taken: the engine says which.
-            write.transaction.insert_batch(table, rows)?;
-        }
+        // A row that the table does not take is an error, whether or not its key is taken.
+        write.transaction.check_batch(table, rows)?;
         let mut open: Vec<usize> = (0..rows.num_rows()).collect();
         while !open.is_empty() {
             write.check()?;

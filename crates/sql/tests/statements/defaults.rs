@@ -3,28 +3,12 @@ use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 use engine::{Database, OpenOptions, Value};
-use sql::{CopyInput, NoInput, Outcome, Session, SessionOptions, text_value};
+use sql::{CopyInput, NoInput, Session, SessionOptions};
+
+use crate::answers::{ask, run};
 
 fn session(db: &Database) -> Session {
     Session::new(db, SessionOptions::default())
-}
-
-/// The rows of a query as text.
-fn ask(session: &mut Session, query: &str) -> Vec<String> {
-    let Outcome::Rows(rows) = session.execute(query).unwrap() else { panic!("{query} gives no rows") };
-    let mut lines = Vec::new();
-    for batch in rows.map(Result::unwrap) {
-        let cell = |row, column: &arrow_array::ArrayRef| text_value(column, row).unwrap_or_else(|| "NULL".to_owned());
-        let line = |row| batch.columns().iter().map(|column| cell(row, column)).collect::<Vec<_>>().join(",");
-        lines.extend((0..batch.num_rows()).map(line));
-    }
-    lines
-}
-
-fn run(session: &mut Session, statements: &[&str]) {
-    for statement in statements {
-        session.execute(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
-    }
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! Sessions and statements where scripts do not suffice. One program holds all subjects, as each program links the whole
 //! of the SQL engine; `cargo test -p lstore-sql --test statements SUBJECT::` runs one of them.
+mod answers;
+mod checks;
 mod defaults;
+mod foreign_keys;
 mod generated;
 mod names;
 mod opening;
 mod pg_catalog;
 mod prepared;
 mod pushdown;
+mod reference_histories;
 mod session;
 mod sums;

@@ -261,7 +261,11 @@ impl Transaction {
             return Ok(false);
         }
         debug_assert!(access.key_place.is_none(), "invariant 7: the key would change, and its entry would not");
-        if data.share_locks.are_any() || data.indexes.has_among(guard, access.columns()) {
+        if data.is_ruled()
+            || self.catalog.is_some()
+            || data.share_locks.are_any()
+            || data.indexes.has_among(guard, access.columns())
+        {
             return Ok(false);
         }
         let (start, rid) = (self.start()?, hint.point().rid());

@@ -1,0 +1,100 @@
+//! What a transaction notes of rows that refer to others, or to which others may refer, until it looks at them.
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use types::{Rid, Value};
+
+use crate::state::table_data::TableData;
+use crate::terms::constraints::{ForeignKey, Referential, Referrer};
+
+/// The keys of a row to which others may refer, as they are before a change.
+pub(in crate::transaction) type FormerKeys = SmallVec<[(Arc<Referrer>, Vec<Value>); 2]>;
+
+/// Rows that are to be looked at.
+pub(super) enum Noted {
+    /// They may refer to others.
+    Referring { data: Arc<TableData>, key: Arc<ForeignKey>, rows: Vec<Rid> },
+    /// They had these keys, and may have them no more.
+    Referred { data: Arc<TableData>, referrer: Arc<Referrer>, is_deleted: bool, rows: Vec<(Rid, Vec<Value>)> },
+}
+
+/// What is left to be looked at in a transaction.
+#[derive(Default)]
+pub(in crate::transaction) struct References {
+    /// at the end of the statement, in this order
+    pub(super) now: VecDeque<Noted>,
+    /// before the commit
+    pub(super) later: Vec<Noted>,
+    /// whether constraints that may be deferred are, where the transaction has said so
+    pub(super) all_deferred: Option<bool>,
+    /// by their names, since it was said of all
+    pub(super) deferred: HashMap<String, bool>,
+}
+
+impl References {
+    pub(super) fn is_deferred(&self, key: &ForeignKey) -> bool {
+        let said = self.deferred.get(&key.name).copied().or(self.all_deferred);
+        key.deferrable && said.unwrap_or(key.deferred)
+    }
+
+    pub(super) fn note_referring(&mut self, data: &Arc<TableData>, key: &Arc<ForeignKey>, rid: Rid) {
+        debug_assert!(data.storage.contains(rid), "invariant 3: {rid:?} was written and is out of reach");
+        let same = self.now.iter_mut().rev().find_map(|noted| match noted {
+            Noted::Referring { key: known, rows, .. } if Arc::ptr_eq(known, key) => Some(rows),
+            _ => None,
+        });
+        match same {
+            Some(rows) => rows.push(rid),
+            None => {
+                let (data, key) = (data.clone(), key.clone());
+                self.now.push_back(Noted::Referring { data, key, rows: vec![rid] });
+            }
+        }
+    }
+
+    pub(super) fn note_referred(
+        &mut self,
+        data: &Arc<TableData>,
+        referrer: &Arc<Referrer>,
+        deleted: bool,
+        (rid, key): (Rid, Vec<Value>),
+    ) {
+        debug_assert_eq!(key.len(), referrer.columns.len(), "a value for each column that is referred to");
+        let same = self.now.iter_mut().rev().find_map(|noted| match noted {
+            Noted::Referred { referrer: known, is_deleted, rows, .. }
+                if Arc::ptr_eq(known, referrer) && *is_deleted == deleted =>
+            {
+                Some(rows)
+            }
+            _ => None,
+        });
+        match same {
+            Some(rows) => rows.push((rid, key)),
+            None => {
+                let (data, referrer, rows) = (data.clone(), referrer.clone(), vec![(rid, key)]);
+                self.now.push_back(Noted::Referred { data, referrer, is_deleted: deleted, rows });
+            }
+        }
+    }
+}
+
+impl Noted {
+    /// The name of the constraint.
+    pub(super) fn constraint(&self) -> &str {
+        match self {
+            Noted::Referring { key, .. } => &key.name,
+            Noted::Referred { referrer, .. } => &referrer.constraint,
+        }
+    }
+}
+
+/// What is done to rows that refer to a key that goes.
+pub(super) fn action(key: &ForeignKey, is_deleted: bool) -> Referential {
+    if is_deleted { key.on_delete } else { key.on_update }
+}
+
+/// Whether nothing is done but to look, which can wait.
+pub(super) fn is_check(key: &ForeignKey, is_deleted: bool) -> bool {
+    action(key, is_deleted) == Referential::NoAction
+}

@@ -1,0 +1,38 @@
+//! `SET CONSTRAINTS`: when a transaction looks at its foreign keys.
+use engine::Transaction;
+
+use crate::error::{Result, SqlError};
+use crate::session::Session;
+use crate::state::outcome::{Command, Notice};
+use crate::state::settings::Limit;
+
+impl Session {
+    /// Puts the checks of constraints off to the end of the transaction, or does them now: of all, or of those with these names.
+    pub(crate) fn set_constraints(&mut self, names: Option<&[String]>, deferred: bool) -> Result<Command> {
+        let command = Command::new("SET CONSTRAINTS");
+        let Some(mut block) = self.block.take() else {
+            let message = "SET CONSTRAINTS can only be used in transaction blocks";
+            return Ok(command.with_notice(Notice::warning("25P01", message)));
+        };
+        let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
+            transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
+            names.unwrap_or_default().iter().try_for_each(|name| check_deferrable(transaction, name))?;
+            Ok(transaction.set_constraints(names, deferred)?)
+        });
+        self.block = Some(block);
+        done.map(|()| command)
+    }
+}
+
+fn check_deferrable(transaction: &Transaction, name: &str) -> Result<()> {
+    let mut found = None;
+    for table in transaction.table_names() {
+        let settings = transaction.settings(&transaction.table(&table)?);
+        found = found.or_else(|| settings.foreign_keys.into_iter().find(|key| key.name == name));
+    }
+    match found {
+        Some(key) if key.deferrable => Ok(()),
+        Some(_) => Err(SqlError::new("42809", format!("constraint \"{name}\" is not deferrable"))),
+        None => Err(SqlError::new("42704", format!("constraint \"{name}\" does not exist"))),
+    }
+}

@@ -1,0 +1,282 @@
+//! `ALTER TABLE`: adding, validating, renaming and dropping constraints.
+//!
+//! The table is this transaction's alone from the first of them on, so that no row comes that a new constraint has not seen.
+use datafusion::sql::sqlparser::ast::{
+    AlterTable, AlterTableOperation, DropBehavior, Ident, TableConstraint, UniqueConstraint,
+};
+use engine::Table;
+
+use crate::error::{Result, SqlError};
+use crate::names::{fold, table_name};
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::Command;
+use crate::statements::altered::altered;
+use crate::statements::checks::{AskedCheck, Names, check_rows};
+use crate::statements::foreign_keys::{self, AskedKey};
+use crate::statements::indexes::Unique;
+use crate::statements::wrong_kind;
+use crate::syntax::source::Source;
+
+/// What is to become of constraints.
+pub(crate) enum Change<'a> {
+    AddCheck(AskedCheck<'a>, NotValid),
+    AddForeignKey(AskedKey<'a>, NotValid),
+    AddUnique(&'a UniqueConstraint),
+    Validate(&'a Ident),
+    Rename(&'a Ident, &'a Ident),
+    Drop { name: &'a Ident, if_exists: bool, cascade: bool },
+}
+
+impl Change<'_> {
+    /// What PostgreSQL calls it.
+    fn action(&self) -> &'static str {
+        match self {
+            Change::AddCheck(..) | Change::AddForeignKey(..) | Change::AddUnique(_) => "ADD CONSTRAINT",
+            Change::Validate(_) => "VALIDATE CONSTRAINT",
+            Change::Rename(..) => "RENAME CONSTRAINT",
+            Change::Drop { .. } => "DROP CONSTRAINT",
+        }
+    }
+}
+
+/// Whether the rows that are there are left alone.
+type NotValid = bool;
+
+/// The changes that a statement asks for, if it asks for no other.
+pub(crate) fn changes<'a>(alter: &'a AlterTable, source: &Source) -> Result<Option<Vec<Change<'a>>>> {
+    let changes = alter.operations.iter().map(|operation| change_of(operation, source)).collect::<Result<Vec<_>>>()?;
+    Ok(changes.into_iter().collect())
+}
+
+fn change_of<'a>(operation: &'a AlterTableOperation, source: &Source) -> Result<Option<Change<'a>>> {
+    Ok(Some(match operation {
+        AlterTableOperation::AddConstraint { constraint: TableConstraint::Check(check), not_valid } => {
+            Change::AddCheck(AskedCheck::read(check, None, source)?, *not_valid)
+        }
+        AlterTableOperation::AddConstraint { constraint: TableConstraint::ForeignKey(key), not_valid } => {
+            Change::AddForeignKey(AskedKey::of_table(key, source)?, *not_valid)
+        }
+        AlterTableOperation::AddConstraint { constraint: TableConstraint::Unique(unique), not_valid: false } => {
+            Change::AddUnique(unique)
+        }
+        AlterTableOperation::ValidateConstraint { name } => Change::Validate(name),
+        AlterTableOperation::RenameConstraint { old_name, new_name } => Change::Rename(old_name, new_name),
+        AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
+            let cascade = *drop_behavior == Some(DropBehavior::Cascade);
+            Change::Drop { name, if_exists: *if_exists, cascade }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Runs the statement.
+pub(crate) fn run(
+    session: &mut Session,
+    alter: &AlterTable,
+    changes: &[Change<'_>],
+    source: &Source,
+) -> Result<Command> {
+    let name = table_name(&alter.name, source)?;
+    session.write("ALTER TABLE", |session, write| {
+        let table = match altered(write.transaction, &name, alter, source)? {
+            Ok(table) => table,
+            Err(skipped) => return Ok(skipped),
+        };
+        if let Some(first) = changes.first() {
+            wrong_kind::check_is_altered(&table, first.action())?;
+        }
+        write.transaction.lock_table(&name)?;
+        let mut command = Command::new("ALTER TABLE");
+        for change in changes {
+            command = apply(session, write, (&table, &name), change, command, source)?;
+        }
+        Ok(command)
+    })
+}
+
+fn apply(
+    session: &Session,
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    change: &Change<'_>,
+    command: Command,
+    source: &Source,
+) -> Result<Command> {
+    match change {
+        Change::AddCheck(asked, not_valid) => {
+            add_check(session, write, (table, name), (asked, *not_valid), source)?;
+        }
+        Change::AddForeignKey(asked, not_valid) => {
+            add_foreign_key(write, (table, name), (asked, *not_valid), source)?;
+        }
+        Change::AddUnique(unique) => Unique::of_table(unique)?.create(write.transaction, table)?,
+        Change::Validate(constraint) => validate(session, write, (table, name), constraint, source)?,
+        Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
+        Change::Drop { name: constraint, if_exists, cascade } => {
+            return match found(write, (table, name), constraint, source) {
+                Ok(found) => drop_found(write, (table, name), found, (constraint, *cascade), command, source),
+                Err(error) if *if_exists && error.sqlstate == "42704" => {
+                    Ok(command.with_notice(format!("{}, skipping", error.message)))
+                }
+                Err(error) => Err(error),
+            };
+        }
+    }
+    Ok(command)
+}
+
+/// Adds a condition, which the rows that are there must meet as well, but for NOT VALID.
+pub(crate) fn add_check(
+    session: &Session,
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    (asked, not_valid): (&AskedCheck<'_>, NotValid),
+    source: &Source,
+) -> Result<()> {
+    let mut names = Names::of(write.transaction, table, name)?;
+    let mut check = asked.define((name, table.schema().columns()), &mut names, source)?;
+    check.validated = !not_valid;
+    if check.validated {
+        check_rows(session, write, (table, name), &check).map_err(|error| error.at(asked.position(source)))?;
+    }
+    let mut checks = write.transaction.settings(table).checks;
+    checks.push(check);
+    Ok(write.transaction.set_checks(name, checks)?)
+}
+
+/// Adds a foreign key, which holds for the rows that are there as well, but for NOT VALID.
+pub(crate) fn add_foreign_key(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    (asked, not_valid): (&AskedKey<'_>, NotValid),
+    source: &Source,
+) -> Result<()> {
+    let mut names = Names::of(write.transaction, table, name)?;
+    let mut key = asked.define(write.transaction, (table, name), &mut names, source)?;
+    key.validated = !not_valid;
+    let mut keys = write.transaction.settings(table).foreign_keys;
+    keys.push(key.clone());
+    write.transaction.set_foreign_keys(name, keys)?;
+    if key.validated {
+        write.transaction.check_references(table, &key)?;
+    }
+    Ok(())
+}
+
+/// Looks at the rows that were there before a constraint.
+fn validate(
+    session: &Session,
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    constraint: &Ident,
+    source: &Source,
+) -> Result<()> {
+    let mut settings = write.transaction.settings(table);
+    match found(write, (table, name), constraint, source)? {
+        Found::Check(at) if !settings.checks[at].validated => {
+            check_rows(session, write, (table, name), &settings.checks[at])?;
+            settings.checks[at].validated = true;
+            Ok(write.transaction.set_checks(name, settings.checks)?)
+        }
+        Found::ForeignKey(at) if !settings.foreign_keys[at].validated => {
+            settings.foreign_keys[at].validated = true;
+            let key = settings.foreign_keys[at].clone();
+            write.transaction.set_foreign_keys(name, settings.foreign_keys)?;
+            Ok(write.transaction.check_references(table, &key)?)
+        }
+        Found::Check(_) | Found::ForeignKey(_) => Ok(()),
+        Found::Unique | Found::Key => {
+            let constraint = fold(constraint);
+            let message =
+                format!("constraint \"{constraint}\" of relation \"{name}\" is not a foreign key or check constraint");
+            Err(SqlError::new("42809", message))
+        }
+    }
+}
+
+fn rename(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    (constraint, to): (&Ident, &Ident),
+    source: &Source,
+) -> Result<()> {
+    let mut settings = write.transaction.settings(table);
+    let found = found(write, (table, name), constraint, source)?;
+    let new = || Names::of(write.transaction, table, name)?.take(fold(to));
+    match found {
+        Found::Check(at) => {
+            settings.checks[at].name = new()?;
+            Ok(write.transaction.set_checks(name, settings.checks)?)
+        }
+        Found::ForeignKey(at) => {
+            settings.foreign_keys[at].name = new()?;
+            Ok(write.transaction.set_foreign_keys(name, settings.foreign_keys)?)
+        }
+        Found::Unique | Found::Key => {
+            Err(SqlError::unsupported("renaming a constraint of an index").at(source.start(to.span)))
+        }
+    }
+}
+
+fn drop_found(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    found: Found,
+    (constraint, cascade): (&Ident, bool),
+    command: Command,
+    source: &Source,
+) -> Result<Command> {
+    let mut settings = write.transaction.settings(table);
+    match found {
+        Found::Check(at) => {
+            settings.checks.remove(at);
+            write.transaction.set_checks(name, settings.checks)?;
+        }
+        Found::ForeignKey(at) => {
+            settings.foreign_keys.remove(at);
+            write.transaction.set_foreign_keys(name, settings.foreign_keys)?;
+        }
+        Found::Unique => {
+            let index = fold(constraint);
+            let dependents = foreign_keys::of_index(write.transaction, &index)?;
+            let what = format!("constraint {index} on table {name}");
+            let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
+            write.transaction.drop_index(&index)?;
+            return Ok(notice.into_iter().fold(command, Command::with_notice));
+        }
+        Found::Key => {
+            return Err(SqlError::unsupported("dropping a primary key").at(source.start(constraint.span)));
+        }
+    }
+    Ok(command)
+}
+
+/// A constraint that is there.
+enum Found {
+    /// that of this place in the settings
+    Check(usize),
+    /// likewise
+    ForeignKey(usize),
+    Unique,
+    Key,
+}
+
+fn found(write: &Write<'_>, (table, name): (&Table, &str), constraint: &Ident, source: &Source) -> Result<Found> {
+    let (wanted, settings) = (fold(constraint), write.transaction.settings(table));
+    let check = settings.checks.iter().position(|check| check.name == wanted).map(Found::Check);
+    let key = || settings.foreign_keys.iter().position(|key| key.name == wanted).map(Found::ForeignKey);
+    if let Some(found) = check.or_else(key) {
+        return Ok(found);
+    }
+    let indexes = write.transaction.indexes(table);
+    let is_meant = |index: &engine::Index| index.definition().is_constraint && index.definition().name == wanted;
+    match () {
+        () if indexes.iter().any(is_meant) => Ok(Found::Unique),
+        () if table.primary_index().is_some() && wanted == format!("{name}_pkey") => Ok(Found::Key),
+        () => {
+            let message = format!("constraint \"{wanted}\" of relation \"{name}\" does not exist");
+            Err(SqlError::new("42704", message).at(source.start(constraint.span)))
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! `FOREIGN KEY` constraints that a statement asks for, and what depends on the tables and keys at their other ends.
+//!
+//! The engine keeps both ends in step and looks at the rows; see its `transaction/references`. Here constraints are made.
+use datafusion::sql::sqlparser::ast::{
+    ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial, ForeignKeyConstraint, Ident,
+    ReferentialAction,
+};
+use engine::{DataType, ForeignKey, IndexPart, Referential, Referrer, Table, Transaction};
+
+use crate::error::{Result, SqlError};
+use crate::names::{fold, position, table_name};
+use crate::statements::checks::Names;
+use crate::syntax::source::Source;
+use crate::values::long_name;
+
+/// A constraint that is asked for.
+pub(crate) struct AskedKey<'a> {
+    name: Option<&'a Ident>,
+    columns: Vec<String>,
+    constraint: &'a ForeignKeyConstraint,
+    deferrable: bool,
+    deferred: bool,
+}
+
+impl<'a> AskedKey<'a> {
+    /// The constraint of a table.
+    ///
+    /// # Errors
+    /// As [`of_column`](Self::of_column).
+    pub(crate) fn of_table(constraint: &'a ForeignKeyConstraint, source: &Source) -> Result<AskedKey<'a>> {
+        AskedKey::read(constraint, constraint.name.as_ref(), constraint.columns.iter().map(fold).collect(), source)
+    }
+
+    /// The constraint of a column, which may give it a name.
+    ///
+    /// # Errors
+    /// If it says what there is not, or contradicts itself.
+    pub(crate) fn of_column(
+        constraint: &'a ForeignKeyConstraint,
+        name: Option<&'a Ident>,
+        column: &str,
+        source: &Source,
+    ) -> Result<AskedKey<'a>> {
+        AskedKey::read(constraint, name, vec![column.to_owned()], source)
+    }
+
+    fn read(
+        constraint: &'a ForeignKeyConstraint,
+        name: Option<&'a Ident>,
+        columns: Vec<String>,
+        source: &Source,
+    ) -> Result<AskedKey<'a>> {
+        if constraint.match_kind == Some(ConstraintReferenceMatchKind::Partial) {
+            return Err(SqlError::new("0A000", "MATCH PARTIAL not yet implemented").at(source.find_word("partial")));
+        }
+        let (deferrable, deferred) = match constraint.characteristics {
+            None => (false, false),
+            Some(ConstraintCharacteristics { enforced: Some(_), .. }) => {
+                return Err(SqlError::unsupported("ENFORCED").at(source.find_word("enforced")));
+            }
+            Some(ConstraintCharacteristics { deferrable, initially, .. }) => {
+                let deferred = initially == Some(DeferrableInitial::Deferred);
+                if deferred && deferrable == Some(false) {
+                    let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+                    return Err(SqlError::syntax(message).at(source.find_word("initially")));
+                }
+                (deferrable.unwrap_or(deferred), deferred)
+            }
+        };
+        Ok(AskedKey { name, columns, constraint, deferrable, deferred })
+    }
+
+    /// The constraint as the catalog keeps it, of a table that is there.
+    ///
+    /// # Errors
+    /// PostgreSQL's, where there can be none.
+    pub(crate) fn define(
+        &self,
+        transaction: &Transaction,
+        (table, name): (&Table, &str),
+        names: &mut Names,
+        source: &Source,
+    ) -> Result<ForeignKey> {
+        let referenced_name = table_name(&self.constraint.foreign_table, source)?;
+        let at = position(&self.constraint.foreign_table, source);
+        let referenced = transaction.table(&referenced_name).map_err(|error| SqlError::from(error).at(at))?;
+        if referenced.sequence().is_some() || referenced.view().is_some() {
+            let message = format!("referenced relation \"{referenced_name}\" is not a table");
+            return Err(SqlError::new("42809", message).at(at));
+        }
+        let columns = positions(table, &self.columns)?;
+        let referred = self.constraint.referred_columns.iter().map(fold).collect::<Vec<_>>();
+        let positions = match &referred[..] {
+            [] => match referenced.schema().primary_key() {
+                [] => {
+                    let message = format!("there is no primary key for referenced table \"{referenced_name}\"");
+                    return Err(SqlError::new("42704", message).at(at));
+                }
+                key => key.to_vec(),
+            },
+            named => positions(&referenced, named)?,
+        };
+        if columns.len() != positions.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(SqlError::new("42830", message).at(at));
+        }
+        if (1..positions.len()).any(|at| positions[..at].contains(&positions[at])) {
+            let message = "foreign key referenced-columns list must not contain duplicates";
+            return Err(SqlError::new("42830", message).at(at));
+        }
+        if !has_key(transaction, &referenced, &positions, None) {
+            let message =
+                format!("there is no unique constraint matching given keys for referenced table \"{referenced_name}\"");
+            return Err(SqlError::new("42830", message).at(at));
+        }
+        let chosen = match self.name {
+            Some(name) => names.take(fold(name)).map_err(|error| error.at(source.start(name.span)))?,
+            None => names.find(&format!("{name}_{}_fkey", self.columns.join("_"))),
+        };
+        check_types(&chosen, (table, &columns), (&referenced, &positions)).map_err(|error| error.at(at))?;
+        Ok(ForeignKey {
+            name: chosen,
+            columns,
+            table: referenced_name,
+            referenced: positions,
+            on_delete: action(self.constraint.on_delete),
+            on_update: action(self.constraint.on_update),
+            is_full: self.constraint.match_kind == Some(ConstraintReferenceMatchKind::Full),
+            deferrable: self.deferrable,
+            deferred: self.deferred,
+            validated: true,
+        })
+    }
+}
+
+fn action(asked: Option<ReferentialAction>) -> Referential {
+    match asked {
+        None | Some(ReferentialAction::NoAction) => Referential::NoAction,
+        Some(ReferentialAction::Restrict) => Referential::Restrict,
+        Some(ReferentialAction::Cascade) => Referential::Cascade,
+        Some(ReferentialAction::SetNull) => Referential::SetNull,
+        Some(ReferentialAction::SetDefault) => Referential::SetDefault,
+    }
+}
+
+fn positions(table: &Table, names: &[String]) -> Result<Vec<usize>> {
+    let position = |name: &String| {
+        let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+        table.schema().position(name).ok_or_else(|| SqlError::new("42703", message))
+    };
+    names.iter().map(position).collect()
+}
+
+/// Whether a table has a key over exactly these columns, other than that of an index of this name.
+fn has_key(transaction: &Transaction, table: &Table, columns: &[usize], without: Option<&str>) -> bool {
+    let is_over = |key: &[usize]| key.len() == columns.len() && columns.iter().all(|column| key.contains(column));
+    let is_unique = |index: &engine::Index| {
+        let definition = index.definition();
+        let column = |part: &IndexPart| match part {
+            IndexPart::Column(column) => Some(*column),
+            IndexPart::Expression(_) => None,
+        };
+        let plain = || definition.parts.iter().map(column).collect::<Option<Vec<usize>>>();
+        let is_other = without != Some(&*definition.name);
+        is_other && definition.unique && definition.predicate.is_none() && plain().is_some_and(|key| is_over(&key))
+    };
+    is_over(table.schema().primary_key()) || transaction.indexes(table).iter().any(is_unique)
+}
+
+/// Refuses columns whose values are not compared with those of the columns that they refer to.
+fn check_types(
+    name: &str,
+    (table, columns): (&Table, &[usize]),
+    (referenced, positions): (&Table, &[usize]),
+) -> Result<()> {
+    for (column, position) in columns.iter().zip(positions) {
+        let (from, to) = (&table.schema().columns()[*column], &referenced.schema().columns()[*position]);
+        if is_comparable(from.data_type, to.data_type) {
+            continue;
+        }
+        let error = SqlError::mismatch(format!("foreign key constraint \"{name}\" cannot be implemented"));
+        let [of, with] = [from, to].map(|column| long_name(column.data_type));
+        let names = format!("\"{}\" and \"{}\"", from.name, to.name);
+        return Err(error.detail(format!("Key columns {names} are of incompatible types: {of} and {with}.")));
+    }
+    Ok(())
+}
+
+fn is_comparable(from: DataType, to: DataType) -> bool {
+    let is_integer = |of| matches!(of, DataType::SmallInt | DataType::Integer | DataType::BigInt);
+    match (from, to) {
+        (from, to) if is_integer(from) => is_integer(to),
+        (DataType::Text { .. }, DataType::Text { .. }) | (DataType::Char { .. }, DataType::Char { .. }) => true,
+        (DataType::Decimal { scale, .. }, DataType::Decimal { scale: other, .. }) => scale == other,
+        (from, to) => from == to,
+    }
+}
+
+/// A constraint that depends on a table or a key.
+pub(crate) struct Dependent {
+    table: String,
+    constraint: String,
+    /// what it depends on
+    on: String,
+}
+
+impl Dependent {
+    fn of(referrer: Referrer, on: &str) -> Dependent {
+        Dependent { table: referrer.table, constraint: referrer.constraint, on: on.to_owned() }
+    }
+
+    fn shown(&self) -> String {
+        format!("constraint {} on table {}", self.constraint, self.table)
+    }
+}
+
+/// The constraints of other tables that refer to a table, but for those of some tables.
+pub(crate) fn of_table(transaction: &Transaction, name: &str, without: &[String]) -> Result<Vec<Dependent>> {
+    let referrers = transaction.settings(&transaction.table(name)?).referrers;
+    let others = referrers.into_iter().filter(|referrer| referrer.table != name && !without.contains(&referrer.table));
+    Ok(others.map(|referrer| Dependent::of(referrer, &format!("table {name}"))).collect())
+}
+
+/// The constraints of other tables that refer to a column of a table.
+pub(crate) fn of_column(transaction: &Transaction, table: &Table, column: usize, shown: &str) -> Vec<Dependent> {
+    let referrers = transaction.settings(table).referrers.into_iter();
+    let others = referrers.filter(|known| known.table != table.name() && known.columns.contains(&column));
+    others.map(|referrer| Dependent::of(referrer, shown)).collect()
+}
+
+/// The constraints that refer to a key which an index of this name is alone in keeping.
+pub(crate) fn of_index(transaction: &Transaction, name: &str) -> Result<Vec<Dependent>> {
+    let (table, _) = transaction.index(name)?;
+    let table = transaction.table(&table)?;
+    let referrers = transaction.settings(&table).referrers;
+    let alone = referrers.into_iter().filter(|known| !has_key(transaction, &table, &known.columns, Some(name)));
+    Ok(alone.map(|referrer| Dependent::of(referrer, &format!("index {name}"))).collect())
+}
+
+/// Drops constraints that depend on what is about to go, `what`, or refuses that; returns what there is to say.
+pub(crate) fn release(
+    transaction: &mut Transaction,
+    dependents: &[Dependent],
+    what: &str,
+    cascade: bool,
+) -> Result<Option<String>> {
+    let Some(first) = dependents.first() else { return Ok(None) };
+    if !cascade {
+        let line = |known: &Dependent| format!("{} depends on {}", known.shown(), known.on);
+        let lines: Vec<String> = dependents.iter().map(line).collect();
+        let them = if what == SEVERAL { "them" } else { "it" };
+        let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on {them}"));
+        let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
+        return Err(error.detail(lines.join("\n")).hint(hint));
+    }
+    for Dependent { table, constraint, .. } in dependents {
+        let mut keys = transaction.settings(&transaction.table(table)?).foreign_keys;
+        keys.retain(|key| key.name != *constraint);
+        transaction.set_foreign_keys(table, keys)?;
+    }
+    Ok(Some(match dependents.len() {
+        1 => format!("drop cascades to {}", first.shown()),
+        many => format!("drop cascades to {many} other objects"),
+    }))
+}
+
+/// What PostgreSQL calls several things that are dropped together.
+pub(crate) const SEVERAL: &str = "desired object(s)";
+
+/// The tables that are emptied with some tables: these, and with `cascade` those that refer to them.
+///
+/// # Errors
+/// PostgreSQL's, if another table refers to one of them.
+pub(crate) fn emptied_with(
+    transaction: &Transaction,
+    names: Vec<String>,
+    cascade: bool,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut all, mut notices) = (names, Vec::new());
+    let mut next = 0;
+    while next < all.len() {
+        for Dependent { table, .. } in of_table(transaction, &all[next], &all)? {
+            if !cascade {
+                let error = SqlError::new("0A000", "cannot truncate a table referenced in a foreign key constraint");
+                let detail = format!("Table \"{table}\" references \"{}\".", all[next]);
+                let hint = format!("Truncate table \"{table}\" at the same time, or use TRUNCATE ... CASCADE.");
+                return Err(error.detail(detail).hint(hint));
+            }
+            if !all.contains(&table) {
+                notices.push(format!("truncate cascades to table \"{table}\""));
+                all.push(table);
+            }
+        }
+        next += 1;
+    }
+    Ok((all, notices))
+}
