@@ -35,7 +35,7 @@ impl Random {
 }
 
 fn load(db: &Database, rows: u64) -> Table {
-    let columns = (0..COLUMNS).map(|column| Column::new(&format!("c{column}"), DataType::BigInt).not_null()).collect();
+    let columns = (0..COLUMNS).map(|column| Column::new(format!("c{column}"), DataType::BigInt).not_null()).collect();
     let table = db.create_table("t", Schema::new(columns, &["c0"]).unwrap()).unwrap();
     let mut random = Random(1);
     for first in (0..rows).step_by(8192) {

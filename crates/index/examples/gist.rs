@@ -125,7 +125,7 @@ fn search(report: &mut Report, tree: &Tree, peer: &Peer, columns: &Columns, wind
         }
         sum
     });
-    let with_peer = report.run("range, rstar", windows.len(), || {
+    let with_peer: usize = report.run("range, rstar", windows.len(), || {
         let boxes = |(low, high): &([f64; 2], [f64; 2])| -> usize {
             peer.locate_in_envelope_intersecting(AABB::from_corners(*low, *high)).map(|of| of.data as usize).sum()
         };

@@ -251,7 +251,7 @@ impl Transaction {
             );
             transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
             let rules = Arc::new(Rules::of(&settings));
-            transaction.note_step(CatalogStep::Set(data, settings, rules));
+            transaction.note_step(CatalogStep::Set(data, Box::new(settings), rules));
             Ok(())
         })
     }
@@ -341,7 +341,7 @@ impl Transaction {
 
     fn settings_of(&self, data: &Arc<TableData>) -> TableSettings {
         let set = self.steps().iter().rev().find_map(|step| match step {
-            CatalogStep::Set(table, settings, _) if Arc::ptr_eq(table, data) => Some(settings.clone()),
+            CatalogStep::Set(table, settings, _) if Arc::ptr_eq(table, data) => Some((**settings).clone()),
             _ => None,
         });
         set.unwrap_or_else(|| data.settings())
@@ -450,7 +450,7 @@ impl Transaction {
         for step in self.steps() {
             match step {
                 CatalogStep::Set(table, settings, _) => {
-                    table.set_settings(settings.clone());
+                    table.set_settings((**settings).clone());
                     core.catalog.set_former(table);
                 }
                 CatalogStep::Renamed(table, name) => table.name.set(name),

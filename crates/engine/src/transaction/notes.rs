@@ -51,7 +51,7 @@ pub(super) enum CatalogStep {
     Dropped(Arc<TableData>),
     Renamed(Arc<TableData>, String),
     /// With the rules that the settings make.
-    Set(Arc<TableData>, TableSettings, Arc<Rules>),
+    Set(Arc<TableData>, Box<TableSettings>, Arc<Rules>),
     IndexMade(Arc<TableData>, Arc<IndexData>),
     IndexDropped(Arc<TableData>, Arc<IndexData>),
 }

@@ -178,7 +178,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         let columns = (self.columns, len);
         let hidden = self.range.fold(self.guard, (self.pages, self.lent), columns, self.view, |slot, pending| {
             self.prefetch(slot, &pending);
-            let before = std::mem::replace(&mut waiting[next], Some((slot, pending)));
+            let before = waiting[next].replace((slot, pending));
             next = (next + 1) % AHEAD;
             before.map_or(Ok(()), |(slot, pending)| self.take_pending(slot, pending, &mut take))
         })?;

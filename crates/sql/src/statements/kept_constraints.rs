@@ -27,8 +27,9 @@ pub(crate) fn release(
     let TableSettings { mut checks, mut foreign_keys, .. } = transaction.settings(table);
     let before = (checks.len(), foreign_keys.len());
     checks.retain(|check| !check.columns.contains(&column));
-    foreign_keys
-        .retain(|key| !key.columns.contains(&column) && !(key.table == name && key.referenced.contains(&column)));
+    let involves =
+        |key: &ForeignKey| key.columns.contains(&column) || key.table == name && key.referenced.contains(&column);
+    foreign_keys.retain(|key| !involves(key));
     if checks.len() < before.0 {
         transaction.set_checks(&name, checks)?;
     }
