@@ -16,7 +16,8 @@ impl Transaction {
     /// statement is done; a commit does it as well.
     ///
     /// # Errors
-    /// [`Error::NotReferenced`], [`Error::StillReferenced`] or [`Error::MixedKey`] if a foreign key is broken; those of a write and of a
+    /// [`NotReferenced`](crate::Error::NotReferenced), [`StillReferenced`](crate::Error::StillReferenced) or
+    /// [`MixedKey`](crate::Error::MixedKey) if a foreign key is broken; those of a write and of a
     /// wait. The statement is to be taken back then, by a savepoint or with the transaction.
     #[inline]
     pub fn end_statement(&mut self) -> Result<()> {
