@@ -12,7 +12,7 @@ use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::outcome::Command;
-use crate::statements::{foreign_keys, wrong_kind};
+use crate::statements::{foreign_keys, operator_classes, wrong_kind};
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -42,7 +42,8 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
             command = command.with_notice(format!("relation \"{name}\" already exists, skipping"));
             return Ok(command);
         }
-        let parts = create.columns.iter().map(|column| part(column, &found, source)).collect::<Result<_>>()?;
+        let part = |column| part(column, &found, method, source);
+        let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
         let mut definition = IndexDefinition::of(String::new(), parts).using(method);
         definition.unique = create.unique;
         let predicate = create.predicate.as_ref();
@@ -78,24 +79,31 @@ fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {
 }
 
 /// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
-fn part(column: &IndexColumn, table: &Table, source: &Source) -> Result<IndexPart> {
-    if column.operator_class.is_some() {
-        return Err(SqlError::unsupported("an operator class"));
-    }
+fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
     let expr = &column.column.expr;
     let mut inner = expr;
     while let Expr::Nested(nested) = inner {
         inner = nested;
     }
-    match inner {
-        Expr::Identifier(ident) => Ok(IndexPart::Column(positions(table, &[fold(ident)])?[0])),
+    let part = match inner {
+        Expr::Identifier(ident) => IndexPart::Column(positions(table, &[fold(ident)])?[0]),
         _ if matches!(expr, Expr::Nested(_)) || is_call(expr) => {
-            crate::planning::index_define::define(inner, table, Kind::Expression, source).map(IndexPart::Expression)
+            IndexPart::Expression(crate::planning::index_define::define(inner, table, Kind::Expression, source)?)
         }
-        _ => Err(SqlError::syntax(format!("an index of {expr}, which is no call of a function, needs parentheses"))
-            .hint(format!("Write ({expr}) with parentheses of its own."))
-            .at(source.start(expr.span()))),
+        _ => {
+            let message = format!("an index of {expr}, which is no call of a function, needs parentheses");
+            let hint = format!("Write ({expr}) with parentheses of its own.");
+            return Err(SqlError::syntax(message).hint(hint).at(source.start(expr.span())));
+        }
+    };
+    if let Some(class) = &column.operator_class {
+        let data_type = match &part {
+            IndexPart::Column(column) => table.schema().columns()[*column].data_type,
+            IndexPart::Expression(expression) => expression.data_type,
+        };
+        operator_classes::check(class, data_type, method, source)?;
     }
+    Ok(part)
 }
 
 /// The names of the columns of a constraint. Whichever order they are asked for in, the index is read from either end.

@@ -25,6 +25,7 @@ pub(crate) mod insert;
 pub(crate) mod kept_constraints;
 pub(crate) mod locking;
 pub(crate) mod on_conflict;
+pub(crate) mod operator_classes;
 pub(crate) mod point;
 pub(crate) mod returning;
 pub(crate) mod sequence_users;

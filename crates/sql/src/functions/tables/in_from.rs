@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::generate;
 use crate::error::{Result, SqlError};
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{fold, hidden};
 use crate::syntax::template::template;
 use crate::syntax::walk::WalkMut;
 
@@ -134,7 +134,9 @@ impl Call {
             true => self.args.iter().map(|arg| call(&self.name, vec![arg.clone()])).collect(),
             false => vec![call(&self.name, self.args.clone())],
         };
-        let mut names = vec![Ident::with_quote('"', name); calls.len()];
+        // All lists are called after the function, and the planner wants each name once.
+        let called = |at| if at == 0 { Ident::with_quote('"', name) } else { hidden(at, name) };
+        let mut names: Vec<Ident> = (0..calls.len()).map(called).collect();
         if let ([only], Some(alias)) = (&mut names[..], &self.alias) {
             *only = alias.name.clone();
         }

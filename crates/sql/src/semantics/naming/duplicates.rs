@@ -180,7 +180,8 @@ impl VisitorMut for Rename {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        let has_wildcard = select.projection.iter().any(is_wildcard);
+        // What a wildcard stands for in the catalog is not known here, and then names that another query goes by have to stay.
+        let has_wildcard = select.projection.iter().any(is_wildcard) && !reads_catalog_alone(select);
         let mut seen: HashSet<String> = HashSet::new();
         for (at, item) in select.projection.iter_mut().enumerate() {
             let is_first = seen.is_empty();
@@ -210,6 +211,26 @@ impl VisitorMut for Rename {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether all that a query reads are tables of the catalog, and functions.
+fn reads_catalog_alone(select: &Select) -> bool {
+    let tables = select
+        .from
+        .iter()
+        .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
+    let is_of_catalog = |table: &TableFactor| match table {
+        TableFactor::Table { name, args: None, .. } => {
+            let schema = name.0.first().and_then(ObjectNamePart::as_ident).map(fold).unwrap_or_default();
+            schema.starts_with("pg_") || schema == "information_schema"
+        }
+        TableFactor::Derived { subquery, .. } => {
+            matches!(subquery.body.as_ref(), SetExpr::Select(select) if reads_catalog_alone(select))
+        }
+        TableFactor::Table { .. } | TableFactor::Function { .. } | TableFactor::UNNEST { .. } => true,
+        _ => false,
+    };
+    !select.from.is_empty() && tables.into_iter().all(is_of_catalog)
 }
 
 fn is_wildcard(item: &SelectItem) -> bool {
