@@ -215,7 +215,7 @@ impl VisitorMut for Rename {
 
 /// Whether all that a query reads are tables of the catalog, and functions.
 fn reads_catalog_alone(select: &Select) -> bool {
-    let tables = select
+    let mut tables = select
         .from
         .iter()
         .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
@@ -230,7 +230,7 @@ fn reads_catalog_alone(select: &Select) -> bool {
         TableFactor::Table { .. } | TableFactor::Function { .. } | TableFactor::UNNEST { .. } => true,
         _ => false,
     };
-    !select.from.is_empty() && tables.into_iter().all(is_of_catalog)
+    tables.all(is_of_catalog)
 }
 
 fn is_wildcard(item: &SelectItem) -> bool {
