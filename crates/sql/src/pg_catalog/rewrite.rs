@@ -265,12 +265,16 @@ impl Rewrite<'_> {
                     *expr = take(name);
                 }
             }
+            Expr::Cast { expr: inner, data_type: SqlType::Regclass, .. } if gives_name(inner) => {
+                *expr = call("to_regclass", vec![take(inner)])?;
+            }
             // Numbers are compared as such.
             Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::NotEq, right } => {
                 for side in [left, right] {
                     if let Expr::Cast { expr: inner, data_type, .. } = side.as_mut()
                         && reg_type(data_type).is_some_and(|to| to != "regproc")
                         && quoted_text(inner).is_none()
+                        && !gives_name(inner)
                     {
                         let inner = take(inner);
                         **side = inner;
@@ -468,6 +472,12 @@ fn plain_operator(sign: &str) -> Option<BinaryOperator> {
         "<>" => BinaryOperator::NotEq,
         _ => return None,
     })
+}
+
+/// Whether an expression is a function that gives a relation's name, not its number.
+fn gives_name(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(function)
+        if catalog_name(&function.name).is_some_and(|name| name == "pg_get_serial_sequence"))
 }
 
 /// Takes the cast off the name of a sequence, as in `nextval('s'::regclass)`: the functions take the name.
