@@ -188,19 +188,17 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         Ok(hidden)
     }
 
-    /// Asks for the memory of the values of a pending row.
+    /// Asks for the memory of the values of a pending row: of the base values, too, that it may not need, as a wrong guess which these
+    /// are takes longer.
     #[inline]
     fn prefetch(&self, slot: usize, pending: &Pending<'g>) {
-        if let Pending::Tail(record) = pending {
-            record.prefetch_inline();
+        match pending {
+            Pending::Gone | Pending::Chain => return,
+            Pending::Tail(record) => record.prefetch_inline(),
+            Pending::Digest(_) => {}
         }
-        for (column, values) in self.columns.iter().zip(&self.values) {
-            let is_explicit = match pending {
-                Pending::Tail(record) => record.is_explicit(*column),
-                Pending::Digest(row) => row.explicit(*column).is_some(),
-                Pending::Gone | Pending::Chain => true,
-            };
-            if !is_explicit && let Some(FoundValues { flat: Some(flat), .. }) = values.get() {
+        for values in &self.values {
+            if let Some(FoundValues { flat: Some(flat), .. }) = values.get() {
                 flat.prefetch(slot);
             }
         }
@@ -334,6 +332,13 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The value of a pending row in column `i` of those that are read.
     #[inline]
     pub(crate) fn cell(&self, i: usize, slot: usize, row: &PendingRow<'g>) -> Result<Cell<'g>, PageError> {
+        if let PendingRow::Digest(row) = row
+            && let Some(flat) = &self.found_values(i)?.flat
+            && let Some(base) = flat.get(slot)
+            && let Some(word) = row.word_or(self.columns[i], base)
+        {
+            return Ok(Cell::Word(word));
+        }
         match self.explicit_cell(i, row) {
             Some(cell) => Ok(cell),
             None => self.base_cell(i, slot),

@@ -37,6 +37,14 @@ struct ColumnDigest {
     words: Box<[u64]>,
 }
 
+impl ColumnDigest {
+    /// Whether none of the values is NULL.
+    #[inline]
+    fn is_without_null(&self) -> bool {
+        self.nulls == [0; SET_WORDS]
+    }
+}
+
 /// What a digest takes of a record.
 pub(super) struct Drawn {
     /// its Start Time
@@ -133,6 +141,15 @@ fn place_of(version: u32) -> usize {
 }
 
 impl DigestRow<'_> {
+    /// The word of a column that was drawn up, or `base` if it has no value here, without a branch between the two; `None` where NULLs are
+    /// among the values.
+    #[inline]
+    pub(crate) fn word_or(self, column: usize, base: u64) -> Option<u64> {
+        let of_column = self.digest.columns[column].get().filter(|column| column.is_without_null())?;
+        let here = (of_column.explicit[self.at / 64] >> (self.at % 64) & 1).wrapping_neg();
+        Some(of_column.words[self.at] & here | base & !here)
+    }
+
     /// The value of a column that was drawn up, if it has one here.
     #[inline]
     pub(crate) fn explicit<'c>(self, column: usize) -> Option<Cell<'c>> {
