@@ -23,7 +23,7 @@ use sync::blocking::{Mutex, MutexGuard};
 /// A snapshot that shares pages.
 pub(crate) trait Preserve {
     /// Gives the snapshot a copy of `page`, and has its readers see the copy from now on. Nobody writes the page meanwhile, and
-    /// the same page is never passed again.
+    /// a page is passed once at most.
     fn preserve(&self, page: usize) -> io::Result<()>;
 }
 

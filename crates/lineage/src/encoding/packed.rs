@@ -171,10 +171,16 @@ impl Packed {
         &self.words.typed_data()[at..][..packed_len::<T>(usize::from(block.width))]
     }
 
-    /// The distances of a block as they lie there, where each fills its lane.
-    #[inline]
-    fn filled_lanes<T: Lane>(&self, block: &PackedBlock) -> Option<&[T]> {
-        (usize::from(block.width) == T::WIDTH).then(|| self.packed(block))
+    /// Passes the distances of a block on: as they lie there, where each fills its lane, else unpacked.
+    #[inline(always)]
+    fn with_distances<T: Lane, R>(&self, simd: Simd, block: &PackedBlock, look: impl FnOnce(&[T]) -> R) -> R {
+        let width = usize::from(block.width);
+        if width == T::WIDTH {
+            return look(self.packed(block));
+        }
+        let mut values = [T::ZERO; BLOCK];
+        unpack::<T>(simd, self.packed(block), width, &mut values);
+        look(&values)
     }
 
     /// Asks for the memory of the distance at `slot`, which may be in two words far apart.
@@ -258,21 +264,12 @@ impl Packed {
         let last = block.base.wrapping_add(super::simd::low_bits(width) as i64);
         // The greatest distance may go past the greatest key.
         let last = if last < block.base { i64::MAX } else { last };
-        with_lane!(width, T => {
-            let mut buffer;
-            let values = match self.filled_lanes::<T>(block) {
-                Some(values) => values,
-                None => {
-                    buffer = [T::ZERO; BLOCK];
-                    unpack::<T>(simd, self.packed(block), width, &mut buffer);
-                    &buffer[..]
-                }
-            };
+        with_lane!(width, T => self.with_distances::<T, ()>(simd, block, |values| {
             for (low, high) in intervals.clipped(block.base, last) {
                 let (low, span) = (distance(block.base, low), distance(low, high));
                 within(simd, &values[from..to], T::of(low), T::of(span), bits);
             }
-        });
+        }));
     }
 
     /// Totals of the rows `from..to` of a block, or of those among them that `kept` has; bit 0 is row `from`.
@@ -286,21 +283,10 @@ impl Packed {
         let block = &self.blocks[block];
         let width = usize::from(block.width);
         let count = kept.map_or(to - from, |kept| count_bits(kept, 0, to - from));
-        let totals: Totals = with_lane!(width, T => {
-            let mut buffer;
-            let values = match self.filled_lanes::<T>(block) {
-                Some(values) => values,
-                None => {
-                    buffer = [T::ZERO; BLOCK];
-                    unpack::<T>(simd, self.packed(block), width, &mut buffer);
-                    &buffer[..]
-                }
-            };
-            match kept {
-                None => totals::<T, EXTREMES>(simd, &values[from..to], T::ZERO),
-                Some(kept) => totals_kept::<T, EXTREMES>(simd, &values[from..to], T::ZERO, kept),
-            }
-        });
+        let totals: Totals = with_lane!(width, T => self.with_distances::<T, _>(simd, block, |values| match kept {
+            None => totals::<T, EXTREMES>(simd, &values[from..to], T::ZERO),
+            Some(kept) => totals_kept::<T, EXTREMES>(simd, &values[from..to], T::ZERO, kept),
+        }));
         KeyTotals::from_distances(block.base, count, totals)
     }
 }
