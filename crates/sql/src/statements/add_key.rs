@@ -13,9 +13,8 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::Target;
-use crate::statements::altered::altered;
+use crate::statements::altered::locked_table;
 use crate::statements::ddl::key_columns;
-use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
 /// Runs the statement.
@@ -28,16 +27,14 @@ pub(crate) fn run(
     let name = table_name(&alter.name, source)?;
     let key = key_columns(constraint, source)?;
     session.write("ALTER TABLE", |_, write| {
-        let table = match altered(write.transaction, &name, alter, source)? {
+        let table = match locked_table(write.transaction, &name, (alter, "ADD CONSTRAINT"), source)? {
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        wrong_kind::check_is_altered(&table, "ADD CONSTRAINT")?;
         if !table.schema().primary_key().is_empty() {
             let message = format!("multiple primary keys for table \"{name}\" are not allowed");
             return Err(SqlError::new("42P16", message));
         }
-        write.transaction.lock_table(&name)?;
         let with_key = schema_with_key(&table, &key, source)?;
         // The rows that are there are not looked at again.
         let constraints = write.transaction.take_constraints(&name)?;

@@ -10,10 +10,9 @@ use crate::planning::default_define::define;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::altered::altered;
+use crate::statements::altered::altered_table;
 use crate::statements::columns;
 use crate::statements::sequence_users::of_column;
-use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
 /// What is to fill a column.
@@ -52,11 +51,10 @@ pub(crate) fn run(
 ) -> Result<Command> {
     let name = table_name(&alter.name, source)?;
     session.write("ALTER TABLE", |session, write| {
-        let table = match altered(write.transaction, &name, alter, source)? {
+        let table = match altered_table(write.transaction, &name, (alter, "ALTER COLUMN ... SET DEFAULT"), source)? {
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        wrong_kind::check_is_altered(&table, "ALTER COLUMN ... SET DEFAULT")?;
         apply(session, write, &table, changes, source)?;
         Ok(Command::new("ALTER TABLE"))
     })

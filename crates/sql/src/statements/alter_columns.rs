@@ -23,12 +23,12 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::statements::alter_column::{self, Change as Filled};
-use crate::statements::altered::altered;
+use crate::statements::altered::{altered, locked_table};
 use crate::statements::columns::{self, NewColumn};
 use crate::statements::index_columns::{self, Moved};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::table_rows::{KeptColumn, Rows};
-use crate::statements::{alter_constraint, kept_constraints, view_columns, wrong_kind};
+use crate::statements::{alter_constraint, kept_constraints, view_columns};
 use crate::syntax::source::Source;
 use crate::values::long_name;
 use crate::values::types::column_type;
@@ -105,16 +105,12 @@ pub(crate) fn run(
     source: &Source,
 ) -> Result<Command> {
     let name = table_name(&alter.name, source)?;
+    let action = changes.first().map_or("", Change::action);
     session.write("ALTER TABLE", |session, write| {
-        let table = match altered(write.transaction, &name, alter, source)? {
+        let table = match locked_table(write.transaction, &name, (alter, action), source)? {
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        if let Some(first) = changes.first() {
-            wrong_kind::check_is_altered(&table, first.action())?;
-        }
-        write.transaction.lock_table(&name)?;
-        let table = write.transaction.table(&name)?;
         let mut new = NewTable::of(session, &table, source);
         changes.iter().try_for_each(|change| new.take_away(write, change))?;
         new.settings = write.transaction.settings(&table);
@@ -399,9 +395,10 @@ pub(crate) fn rename(
             crate::statements::views::rename_column(write.transaction, &table, &fold(from), &fold(to))?;
             return Ok(command);
         }
-        wrong_kind::check_is_altered(&table, "RENAME COLUMN")?;
-        write.transaction.lock_table(&name)?;
-        let table = write.transaction.table(&name)?;
+        let table = match locked_table(write.transaction, &name, (alter, "RENAME COLUMN"), source)? {
+            Ok(table) => table,
+            Err(skipped) => return Ok(skipped),
+        };
         let mut new = NewTable::of(session, &table, source);
         let Some(at) = table.schema().position(&fold(from)) else {
             return Err(SqlError::new("42703", format!("column \"{}\" does not exist", fold(from))));

@@ -11,11 +11,10 @@ use crate::names::{fold, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::altered::altered;
+use crate::statements::altered::locked_table;
 use crate::statements::checks::{AskedCheck, Names, check_rows};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::Unique;
-use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
 /// What is to become of constraints.
@@ -78,15 +77,12 @@ pub(crate) fn run(
     source: &Source,
 ) -> Result<Command> {
     let name = table_name(&alter.name, source)?;
+    let action = changes.first().map_or("", Change::action);
     session.write("ALTER TABLE", |session, write| {
-        let table = match altered(write.transaction, &name, alter, source)? {
+        let table = match locked_table(write.transaction, &name, (alter, action), source)? {
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        if let Some(first) = changes.first() {
-            wrong_kind::check_is_altered(&table, first.action())?;
-        }
-        write.transaction.lock_table(&name)?;
         let mut command = Command::new("ALTER TABLE");
         for change in changes {
             command = apply(session, write, (&table, &name), change, command, source)?;

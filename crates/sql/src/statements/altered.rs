@@ -5,6 +5,7 @@ use engine::{Table, Transaction};
 use crate::error::{Result, SqlError};
 use crate::names::position;
 use crate::state::outcome::Command;
+use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 
 /// The table to be altered, or what to say where it is missing and may be.
@@ -21,4 +22,33 @@ pub(crate) fn altered(
         }
         found => found.map(Ok),
     }
+}
+
+/// The table to be altered by an action that only tables take, which has PostgreSQL's name; otherwise as [`altered`].
+pub(crate) fn altered_table(
+    transaction: &Transaction,
+    name: &str,
+    (alter, action): (&AlterTable, &str),
+    source: &Source,
+) -> Result<std::result::Result<Table, Command>> {
+    let found = altered(transaction, name, alter, source)?;
+    if let Ok(table) = &found {
+        wrong_kind::check_is_altered(table, action)?;
+    }
+    Ok(found)
+}
+
+/// The table to be altered as [`altered_table`] finds it, with no other transaction writing to it or altering it from here on. It is
+/// looked for again once that holds: while it was waited for, another table may have taken its place.
+pub(crate) fn locked_table(
+    transaction: &mut Transaction,
+    name: &str,
+    (alter, action): (&AlterTable, &str),
+    source: &Source,
+) -> Result<std::result::Result<Table, Command>> {
+    if let Err(skipped) = altered_table(transaction, name, (alter, action), source)? {
+        return Ok(Err(skipped));
+    }
+    transaction.lock_table(name)?;
+    altered_table(transaction, name, (alter, action), source)
 }

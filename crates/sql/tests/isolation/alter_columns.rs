@@ -84,3 +84,36 @@ fn no_row_is_lost_that_is_newer_than_the_snapshot_of_a_new_key() {
     let indexes = done(&mut other, "SELECT indexname FROM pg_indexes WHERE tablename = 'plain' ORDER BY 1");
     assert_eq!(indexes, "by_a,plain_pkey");
 }
+
+/// What it found of the table before it waited is another table's by then.
+#[test]
+fn a_change_of_a_table_that_has_waited_goes_on_with_the_new_columns() {
+    for (statement, insert, expected, rows) in [
+        ("ALTER TABLE t ADD CHECK (a < 100)", "INSERT INTO t VALUES (3, 500, 8)", Err("23514"), "1 10 7,2 20 7"),
+        (
+            "ALTER TABLE t ADD COLUMN d INT",
+            "INSERT INTO t VALUES (3, 30, 8, 9)",
+            Ok("INSERT 0 1".to_owned()),
+            "1 10 7,2 20 7,3 30 8",
+        ),
+        ("ALTER TABLE k ADD PRIMARY KEY (a)", "INSERT INTO k VALUES (2, 8)", Err("23505"), "1 10 7,2 20 7"),
+    ] {
+        let db = open();
+        let mut first = session(&db);
+        done(&mut first, "CREATE TABLE k (a INT, b TEXT)");
+        done(&mut first, "INSERT INTO k VALUES (1, 'x'), (2, 'y')");
+        done(&mut first, "BEGIN");
+        done(&mut first, NEW_COLUMNS);
+        done(&mut first, "ALTER TABLE k DROP COLUMN b, ADD COLUMN c INT DEFAULT 7");
+        thread::scope(|scope| {
+            let other = scope.spawn(|| done(&mut session(&db), statement));
+            until_waiting(&db, 1);
+            done(&mut first, "COMMIT");
+            assert_eq!(other.join().unwrap(), "ALTER TABLE");
+        });
+        let inserted = run(&mut first, insert).map_err(|error| error.sqlstate);
+        assert_eq!(inserted, expected, "{statement}");
+        assert_eq!(done(&mut first, "SELECT id, a, c FROM t ORDER BY id"), rows, "{statement}");
+        assert_eq!(done(&mut first, "SELECT a, c FROM k ORDER BY a"), "1 7,2 7", "{statement}");
+    }
+}
