@@ -31,6 +31,15 @@ struct Cursor {
     entries: Vec<Entry>,
 }
 
+/// How much of an index is walked for the sake of few rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Few {
+    /// Rows that are wanted at most.
+    pub rows: usize,
+    /// Entries that are looked at at most.
+    pub entries: usize,
+}
+
 impl Cursor {
     fn new(bounds: Option<Bounds>, direction: Direction) -> Cursor {
         Cursor { bounds, direction, count: ENTRIES_FIRST, entries: Vec::new() }
@@ -246,7 +255,47 @@ impl Table {
             reads.note_entries(&self.data, &index.data, bounds);
         }
         let (schema, cursor) = (self.data.projection(&options).schema, Cursor::new(bounds, direction));
-        Ok(IndexScan { table: self.clone(), index: index.data.clone(), view: held, cursor, options, schema })
+        let left = usize::MAX;
+        Ok(IndexScan { table: self.clone(), index: index.data.clone(), view: held, cursor, options, schema, left })
+    }
+
+    /// The visible rows of some ranges of an index that pass the tests, if they are few: one batch, shaped as a scan's are, range
+    /// after range, each in the order of the index or against it. `None` if there are more entries than are looked at.
+    ///
+    /// # Errors
+    /// As [`index_scan`](Self::index_scan).
+    pub fn index_rows<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        (index, ranges): (&Index, &[IndexRange]),
+        direction: Direction,
+        options: &ScanOptions,
+        few: Few,
+    ) -> Result<Option<RecordBatch>> {
+        let sight @ Sight { snapshot, reads, .. } = view.into();
+        let _held = self.hold_for_a_moment(sight)?;
+        if !index.data.serves(snapshot.at) {
+            return Err(Error::NoSuchIndex(index.data.definition.name.clone()));
+        }
+        let view = self.database.shared.core.transactions.view(snapshot);
+        let mut rows = Rows::new(self, options);
+        let (columns, mut left) = (rows.columns.clone(), few.entries);
+        for range in ranges {
+            let Some(bounds) = self.data.index_bounds(&index.data, range)? else { continue };
+            if let Some(reads) = reads {
+                reads.note_entries(&self.data, &index.data, &bounds);
+            }
+            let mut cursor = Cursor::new(Some(bounds), direction);
+            while rows.len() < few.rows && cursor.advance(&index.data) {
+                let Some(less) = left.checked_sub(cursor.entries.len()) else { return Ok(None) };
+                left = less;
+                let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
+                self.data.read_entries(view, &index.data, &cursor.entries, &columns, take)?;
+            }
+        }
+        debug_assert!(rows.len() <= few.entries, "invariant 7: a record comes twice");
+        let rows = rows.finish(self.data.projection(options).schema);
+        Ok(Some(rows.slice(0, rows.num_rows().min(few.rows))))
     }
 }
 
@@ -258,9 +307,22 @@ pub struct IndexScan {
     cursor: Cursor,
     options: ScanOptions,
     schema: SchemaRef,
+    /// the entries that it may still look at
+    left: usize,
 }
 
 impl IndexScan {
+    /// This scan with an end after so many entries, whatever is left then; see [`is_cut`](Self::is_cut).
+    pub fn up_to(mut self, entries: usize) -> IndexScan {
+        self.left = entries;
+        self
+    }
+
+    /// Whether it has ended before its range did.
+    pub fn is_cut(&self) -> bool {
+        self.left == 0
+    }
+
     /// The Arrow schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -274,7 +336,8 @@ impl Iterator for IndexScan {
         let table = self.table.clone();
         let mut rows = Rows::new(&table, &self.options);
         let columns = rows.columns.clone();
-        while rows.is_empty() && self.cursor.advance(&self.index) {
+        while rows.len() == 0 && self.left > 0 && self.cursor.advance(&self.index) {
+            self.left = self.left.saturating_sub(self.cursor.entries.len());
             let view = table.database.shared.core.transactions.view(self.view.snapshot());
             let entries = &self.cursor.entries;
             let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
@@ -282,7 +345,7 @@ impl Iterator for IndexScan {
                 return Some(Err(error));
             }
         }
-        (!rows.is_empty()).then(|| Ok(rows.finish(self.schema.clone())))
+        (rows.len() > 0).then(|| Ok(rows.finish(self.schema.clone())))
     }
 }
 

@@ -122,6 +122,11 @@ impl Table {
         })
     }
 
+    /// The Arrow schema of the batches that a scan with these options gives.
+    pub fn scan_schema(&self, options: &ScanOptions) -> SchemaRef {
+        self.data.projection(options).schema
+    }
+
     /// Values of some columns.
     pub(crate) fn values_of(&self, columns: &[usize], cells: &[Cell<'_>]) -> Vec<Value> {
         debug_assert_eq!(columns.len(), cells.len(), "a cell for each column");
@@ -267,8 +272,9 @@ impl<'a> Rows<'a> {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rids.is_empty()
+    /// How many rows it has taken.
+    pub(crate) fn len(&self) -> usize {
+        self.rids.len()
     }
 
     pub(crate) fn finish(mut self, schema: SchemaRef) -> RecordBatch {

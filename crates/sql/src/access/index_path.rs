@@ -64,6 +64,18 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) 
     indexes.into_iter().filter_map(lookup).min_by_key(|lookup| lookup.rows)
 }
 
+/// The ranges that tests leave of an index of columns, if they leave less than all of it.
+pub(crate) fn plain_ranges(index: &Index, tests: &[(usize, Test)]) -> Option<Vec<IndexRange>> {
+    ranges_of(index, &column_tests(index, tests))
+}
+
+/// The tests of columns that are parts of an index.
+fn column_tests<'t>(index: &Index, tests: &'t [(usize, Test)]) -> Vec<PartTest<'t>> {
+    let parts = &index.definition().parts;
+    let place = |column| parts.iter().position(|part| *part == IndexPart::Column(column));
+    tests.iter().filter_map(|(column, test)| Some((place(*column)?, Cow::Borrowed(test)))).collect()
+}
+
 /// Whether an index of expressions, or of a part of the table, may be of use because a condition holds.
 pub(crate) fn is_of_use(table: &Table, condition: &Expr) -> bool {
     let indexes: Vec<Index> = table.indexes().into_iter().filter(|index| index.definition().is_computed()).collect();
@@ -101,10 +113,8 @@ fn part_tests<'t>(
     tests: &'t [(usize, Test)],
     conditions: &[Expr],
 ) -> Option<Vec<PartTest<'t>>> {
-    let parts = &index.definition().parts;
     if !index.definition().is_computed() {
-        let place = |column| parts.iter().position(|part| *part == IndexPart::Column(column));
-        return Some(tests.iter().filter_map(|(column, test)| Some((place(*column)?, Cow::Borrowed(test)))).collect());
+        return Some(column_tests(index, tests));
     }
     if let Some(predicate) = index.predicate()
         && !implied::is_implied(CompiledExpression::of(&*predicate)?.logical(), conditions, schema)

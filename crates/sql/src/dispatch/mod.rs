@@ -206,7 +206,14 @@ impl Session {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
             ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
             ParsedStatement::Own(own) => statements::run_own(self, own, source, input),
-            ParsedStatement::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
+            ParsedStatement::Locking(query, clauses) => {
+                if let Some(point) = Point::plan_locking(&query, &clauses, &self.tables, &[])
+                    && let Some(done) = point.run(self, &[])?
+                {
+                    return Ok(done);
+                }
+                Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?))
+            }
             ParsedStatement::Statement(statement) => match *statement {
                 Statement::Prepare { name, data_types, statement } => {
                     Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())

@@ -3,7 +3,7 @@
 //! Where a value is not exactly one of its column's type there is none here, and the statement goes the long way.
 use engine::{DataType, Value};
 
-use super::exact::{exact, integer};
+use super::exact::{as_decimal, at_scale, exact, integer};
 use super::term::{Origin, Term};
 
 /// The values of the origins in one execution.
@@ -14,7 +14,7 @@ pub(crate) struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    fn value(&self, origin: &Origin) -> Option<Value> {
+    pub(crate) fn value(&self, origin: &Origin) -> Option<Value> {
         match origin {
             Origin::Constant(value) => Some(value.clone()),
             Origin::Parameter(at, to) => exact(self.values.get(*at)?, *to),
@@ -51,14 +51,20 @@ impl Bound<'_> {
     }
 }
 
-/// The sum or difference of two integers, `None` beyond 64 bits.
+/// The sum or difference of two integers or decimals, `None` beyond the digits that these have.
 fn sum(left: &Value, right: &Value, is_minus: bool) -> Option<Value> {
+    let add = |left: i128, right: i128| if is_minus { left.checked_sub(right) } else { left.checked_add(right) };
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => Some(Value::Null),
+        (Value::Decimal(_), _) | (_, Value::Decimal(_)) => {
+            let (left, right) = (as_decimal(left)?, as_decimal(right)?);
+            let scale = left.scale.max(right.scale);
+            let (left, right) = (at_scale(left, scale)?, at_scale(right, scale)?);
+            Some(Value::decimal(add(left.unscaled, right.unscaled)?, scale))
+        }
         _ => {
-            let (left, right) = (integer(left)?, integer(right)?);
-            let sum = if is_minus { left.checked_sub(right) } else { left.checked_add(right) };
-            sum.map(Value::BigInt)
+            let sum = add(integer(left)?.into(), integer(right)?.into())?;
+            i64::try_from(sum).ok().map(Value::BigInt)
         }
     }
 }

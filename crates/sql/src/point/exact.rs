@@ -1,7 +1,7 @@
-//! Values as those of another type, where nothing changes but the width of an integer.
-use engine::{DataType, Value};
+//! Values as those of another type, where nothing changes but the width of an integer or the zeros at the end of a decimal.
+use engine::{DataType, Decimal, Value};
 
-/// The value as one of a type, if it is one without any change but in width.
+/// The value as one of a type, if it is one without any change but in width or scale.
 pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
     match (value, to) {
         (Value::Null, _) => Some(Value::Null),
@@ -16,7 +16,42 @@ pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
             let text = text.trim_end_matches(' ');
             (text.chars().count() <= chars as usize).then(|| Value::Text(text.to_owned()))
         }
+        (Value::Decimal(number), DataType::Decimal { scale, .. }) => {
+            Some(Value::Decimal(at_scale(*number, scale)?)).filter(|value| value.fits(to))
+        }
         _ => value.fits(to).then(|| value.clone()),
+    }
+}
+
+/// A decimal with so many digits after its point, if that leaves none out.
+pub(super) fn at_scale(number: Decimal, scale: i8) -> Option<Decimal> {
+    let power = |digits: i8| 10i128.checked_pow(u32::try_from(digits).ok()?);
+    let unscaled = match scale >= number.scale {
+        true => number.unscaled.checked_mul(power(scale.checked_sub(number.scale)?)?)?,
+        false => {
+            let power = power(number.scale.checked_sub(scale)?)?;
+            Some(number.unscaled / power).filter(|_| number.unscaled % power == 0)?
+        }
+    };
+    Some(Decimal { unscaled, scale })
+}
+
+/// The decimal that a number without an exponent is written as.
+pub(super) fn decimal(text: &str) -> Option<Decimal> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.trim_start_matches('-');
+    if !digits.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let unscaled = format!("{whole}{fraction}").parse().ok()?;
+    Some(Decimal { unscaled, scale: i8::try_from(fraction.len()).ok()? })
+}
+
+/// The decimal that a number is, whatever type it has.
+pub(super) fn as_decimal(value: &Value) -> Option<Decimal> {
+    match value {
+        Value::Decimal(number) => Some(*number),
+        other => Some(Decimal { unscaled: integer(other)?.into(), scale: 0 }),
     }
 }
 

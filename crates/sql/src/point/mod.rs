@@ -1,10 +1,12 @@
-//! Statements that touch a row by its primary key, without the planner.
+//! Statements that touch a row by its primary key, or few rows by any index, without the planner.
 //!
 //! ```text
 //! SELECT a, b FROM t WHERE key = ?            UPDATE t SET a = ?, b = b + ? WHERE key = ?
 //! INSERT INTO t (a, b) VALUES (?, ?), ...     DELETE FROM t WHERE key = ?              ?: a literal or a parameter
 //!     [RETURNING a, b], also of an UPDATE that sets no column of the key
 //! ```
+//!
+//! Queries of few rows that any index leads to are read beside them, by [`search`].
 //!
 //! Such a statement is looked at once (`shape` tells what it is, `term` where its values come from), against the table as it is
 //! then, and run (`statements/point.rs`, with the values that `bound` has) as often as wanted by a call of the engine: no plan, no
@@ -15,6 +17,7 @@
 pub(crate) mod bound;
 pub(crate) mod exact;
 pub(crate) mod fills;
+pub(crate) mod search;
 pub(crate) mod shape;
 pub(crate) mod term;
 #[cfg(test)]
@@ -22,14 +25,16 @@ mod tests;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{SelectItem, Statement};
+use datafusion::sql::sqlparser::ast::{Query, SelectItem, Statement};
 use engine::{DataType, Table};
 use fills::is_always_filled;
+use search::{Changes, Search};
 use shape::Shape;
 use term::{Origin, Scope, Term};
 
 use crate::names::origin::Origin as Source;
 use crate::names::tables::Tables;
+use crate::parsing::lock_clauses::LockClause;
 use crate::values::types::arrow_schema;
 
 /// A statement about rows by their keys, for a table as it is.
@@ -47,6 +52,10 @@ pub(crate) enum Action {
         key: Vec<Origin>,
         columns: Columns,
     },
+    /// Rows that an index leads to.
+    Search(Search),
+    /// A change of such rows.
+    Change(Changes),
     /// Columns in the order in which they are set; those that are read.
     Update {
         key: Vec<Origin>,
@@ -77,15 +86,34 @@ pub(crate) struct Columns {
 impl Point {
     /// The statement, if it is one of these; `types` are those of its parameters.
     pub(crate) fn plan(statement: &Statement, tables: &Tables, types: &[DataType]) -> Option<Point> {
-        let shape = Shape::of(statement)?;
+        Point::of_shape(Shape::of(statement)?, None, tables, types)
+    }
+
+    /// The query that locks its rows, if it is one of these.
+    pub(crate) fn plan_locking(
+        query: &Query,
+        clauses: &[LockClause],
+        tables: &Tables,
+        types: &[DataType],
+    ) -> Option<Point> {
+        let [clause] = clauses else { return None };
+        Point::of_shape(Shape::of_query(query)?, Some(clause), tables, types)
+    }
+
+    fn of_shape(shape: Shape<'_>, lock: Option<&LockClause>, tables: &Tables, types: &[DataType]) -> Option<Point> {
         let table =
             tables.find(&shape.table).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
         let schema = table.schema().clone();
         let scope = Scope { schema: &schema, label: &shape.label, types };
         let key = || scope.key(&shape.conditions);
         let action = match &shape.action {
-            shape::Action::Select(items) => {
-                Action::Select { key: key()?, columns: Columns::of(items, &scope, &table)? }
+            shape::Action::Select(selection) => {
+                let columns = || Columns::of(selection.items, &scope, &table);
+                let plain = key().filter(|_| lock.is_none() && selection.is_plain());
+                match plain.and_then(|key| Some(Action::Select { key, columns: columns()? })) {
+                    Some(select) => select,
+                    None => Action::Search(Search::plan(&shape.conditions, selection, lock, (&scope, &table))?),
+                }
             }
             shape::Action::Update { sets, returning } => {
                 let sets = sets.iter().map(|(column, expr)| scope.set(column, expr)).collect::<Option<Vec<_>>>()?;
@@ -104,9 +132,16 @@ impl Point {
                 if returning.is_some() && sets.iter().any(is_of_key) {
                     return None;
                 }
-                Action::Update { key: key()?, sets, reads, returning }
+                match key() {
+                    Some(key) => Action::Update { key, sets, reads, returning },
+                    None if returning.is_some() => return None,
+                    None => Action::Change(Changes::plan(&shape.conditions, sets, &scope)?),
+                }
             }
-            shape::Action::Delete => Action::Delete { key: key()? },
+            shape::Action::Delete => match key() {
+                Some(key) => Action::Delete { key },
+                None => Action::Change(Changes::plan(&shape.conditions, Vec::new(), &scope)?),
+            },
             shape::Action::Insert { columns, rows, returning } => {
                 let settings_changes = table.settings_changes();
                 let defaults = table.settings().defaults;
@@ -119,13 +154,14 @@ impl Point {
 
     /// The columns of its rows, if it gives any and its table is what it was.
     pub(crate) fn schema(&self, tables: &Tables) -> Option<SchemaRef> {
-        let columns = match &self.action {
-            Action::Select { columns, .. } => columns,
-            Action::Insert { returning, .. } | Action::Update { returning, .. } => returning.as_ref()?,
-            Action::Delete { .. } => return None,
+        let schema = match &self.action {
+            Action::Select { columns, .. } => &columns.schema,
+            Action::Search(search) => search.answer.schema(),
+            Action::Insert { returning, .. } | Action::Update { returning, .. } => &returning.as_ref()?.schema,
+            Action::Delete { .. } | Action::Change(_) => return None,
         };
         let table = tables.find(&self.table).ok().filter(|table| table.id() == self.id);
-        table.map(|_| columns.schema.clone())
+        table.map(|_| schema.clone())
     }
 }
 

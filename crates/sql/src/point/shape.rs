@@ -5,8 +5,8 @@
 use std::sync::OnceLock;
 
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, ObjectName, Query, Select, SelectItem, SetExpr,
-    Statement, TableFactor, TableObject, TableWithJoins, Update,
+    AssignmentTarget, BinaryOperator, Delete, Distinct, Expr, FromTable, Insert, LimitClause, ObjectName, OrderBy,
+    Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Update,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -29,10 +29,25 @@ pub(super) struct Shape<'a> {
 }
 
 pub(super) enum Action<'a> {
-    Select(&'a [SelectItem]),
+    Select(Selection<'a>),
     Update { sets: Vec<(String, &'a Expr)>, returning: Option<&'a [SelectItem]> },
     Delete,
     Insert { columns: Vec<String>, rows: Vec<&'a [Expr]>, returning: Option<&'a [SelectItem]> },
+}
+
+/// What a query gives of its rows.
+pub(super) struct Selection<'a> {
+    pub(super) items: &'a [SelectItem],
+    pub(super) is_distinct: bool,
+    pub(super) order: Option<&'a OrderBy>,
+    pub(super) limit: Option<&'a LimitClause>,
+}
+
+impl Selection<'_> {
+    /// Whether it gives all of its rows, in any order.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.is_distinct && self.order.is_none() && self.limit.is_none()
+    }
 }
 
 /// Whether two values of a type are the same but for some fields. All fields are named, so that none is forgotten.
@@ -46,12 +61,33 @@ macro_rules! is_same {
 impl<'a> Shape<'a> {
     pub(super) fn of(statement: &'a Statement) -> Option<Shape<'a>> {
         match statement {
-            Statement::Query(query) => select(query),
+            Statement::Query(query) => Shape::of_query(query),
             Statement::Update(statement) => update(statement),
             Statement::Delete(statement) => delete(statement),
             Statement::Insert(statement) => insert(statement),
             _ => None,
         }
+    }
+
+    pub(super) fn of_query(query: &'a Query) -> Option<Shape<'a>> {
+        let SetExpr::Select(select) = query.body.as_ref() else { return None };
+        let [from] = &select.from[..] else { return None };
+        let plain = &plain()?.query;
+        let SetExpr::Select(plain_select) = plain.body.as_ref() else { return None };
+        let is_distinct = match &select.distinct {
+            None | Some(Distinct::All) => false,
+            Some(Distinct::Distinct) => true,
+            Some(Distinct::On(_)) => return None,
+        };
+        let (table, label) = named(from)?;
+        let (order, limit) = (query.order_by.as_ref(), query.limit_clause.as_ref());
+        let selection = Selection { items: &select.projection, is_distinct, order, limit };
+        (is_plain_query(query, plain) && is_plain_select(select, plain_select)).then(|| Shape {
+            table,
+            label,
+            conditions: conditions(select.selection.as_ref()),
+            action: Action::Select(selection),
+        })
     }
 }
 
@@ -84,32 +120,19 @@ fn plain() -> Option<&'static Plain> {
     PLAIN.get_or_init(all).as_ref()
 }
 
-fn select(query: &Query) -> Option<Shape<'_>> {
-    let SetExpr::Select(select) = query.body.as_ref() else { return None };
-    let [from] = &select.from[..] else { return None };
-    let plain = &plain()?.query;
-    let SetExpr::Select(plain_select) = plain.body.as_ref() else { return None };
-    let (table, label) = named(from)?;
-    (is_plain_query(query, plain) && is_plain_select(select, plain_select)).then(|| Shape {
-        table,
-        label,
-        conditions: conditions(select.selection.as_ref()),
-        action: Action::Select(&select.projection),
-    })
-}
-
+/// Whether a query says nothing but its `SELECT`, its order and its limit.
 fn is_plain_query(query: &Query, plain: &Query) -> bool {
     is_same!(query, plain, Query {
-        with, order_by, limit_clause, fetch, locks, for_clause, settings, format_clause, pipe_operators
-    }, but body)
+        with, fetch, locks, for_clause, settings, format_clause, pipe_operators
+    }, but body, order_by, limit_clause)
 }
 
 fn is_plain_select(select: &Select, plain: &Select) -> bool {
     is_same!(select, plain, Select {
-        optimizer_hints, distinct, select_modifiers, top, top_before_distinct, exclude, into, lateral_views, prewhere,
+        optimizer_hints, select_modifiers, top, top_before_distinct, exclude, into, lateral_views, prewhere,
         connect_by, group_by, cluster_by, distribute_by, sort_by, having, named_window, qualify, window_before_qualify,
         value_table_mode, flavor
-    }, but select_token, projection, from, selection)
+    }, but select_token, distinct, projection, from, selection)
 }
 
 fn update(update: &Update) -> Option<Shape<'_>> {
@@ -150,7 +173,9 @@ fn insert(insert: &Insert) -> Option<Shape<'_>> {
         has_table_keyword, on, output, replace_into, priority, insert_alias, settings, format_clause,
         multi_table_insert_type, multi_table_into_clauses, multi_table_when_clauses, multi_table_else_clause
     }, but insert_token, table, columns, source, returning);
-    if values.rows.len() > ROWS_MAX || values.explicit_row || !is_plain_query(query, plain.source.as_deref()?) {
+    let is_cut = query.order_by.is_some() || query.limit_clause.is_some();
+    let is_plain_source = is_plain_query(query, plain.source.as_deref()?) && !is_cut;
+    if values.rows.len() > ROWS_MAX || values.explicit_row || !is_plain_source {
         return None;
     }
     let columns = insert.columns.iter().map(|name| column_name(name, &Source::new("")).ok());

@@ -6,12 +6,13 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
 use engine::{Column, ColumnDefault, DataType, Schema, Value};
 
-use super::exact::{bits, exact, is_integer};
+use super::exact::{bits, decimal, exact, is_integer};
 use super::fills::{Fills, is_always_filled};
 use crate::names::fold;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::{Literal, append_literal, is_default, literal};
 use crate::values::single::value_of_scalar;
+use crate::values::types::BARE_NUMERIC;
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]
@@ -30,8 +31,8 @@ pub(crate) enum Origin {
 #[derive(Clone, Debug)]
 pub(crate) enum Term {
     Value(Origin),
-    /// A column of integers plus or minus an integer. `width` is the type of the sum, `column_type` that of the column
-    /// which it goes to.
+    /// A column of integers plus or minus an integer, or one of decimals plus or minus a number. `width` is the type of
+    /// the sum, `column_type` that of the column which it goes to.
     Sum {
         read: usize,
         by: Origin,
@@ -97,17 +98,21 @@ impl Scope<'_> {
     }
 
     /// A value to compare a column with, which nothing may be rounded or cut off of.
-    fn key_value(&self, expr: &Expr, column: &Column) -> Option<Origin> {
+    pub(super) fn key_value(&self, expr: &Expr, column: &Column) -> Option<Origin> {
         if let Some(parameter) = self.parameter(expr, column.data_type) {
             return Some(parameter);
         }
         let value = match literal(expr)? {
-            Literal::Number(number) => exact(&Value::BigInt(number.parse().ok()?), column.data_type)?,
+            Literal::Number(number) => match column.data_type {
+                DataType::Decimal { .. } => exact(&Value::Decimal(decimal(&number)?), column.data_type)?,
+                _ => exact(&Value::BigInt(number.parse().ok()?), column.data_type)?,
+            },
             Literal::Text(text) => match column.data_type {
                 DataType::Text { .. } | DataType::Char { .. } => exact(&Value::Text(text), column.data_type)?,
                 DataType::Decimal { .. } | DataType::Real | DataType::Double => return None,
                 _ => read(Literal::Text(text), column)?,
             },
+            Literal::Boolean(value) if column.data_type == DataType::Boolean => Value::Boolean(value),
             Literal::Typed(array, data_type) if data_type == column.data_type => {
                 read(Literal::Typed(array, data_type), column)?
             }
@@ -133,7 +138,8 @@ impl Scope<'_> {
         let at = name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?;
         let fits = match (self.types.get(at)?, to) {
             (from, to) if is_integer(*from) => is_integer(to),
-            (DataType::Text { .. }, DataType::Text { .. } | DataType::Char { .. }) => true,
+            (DataType::Text { .. }, DataType::Text { .. } | DataType::Char { .. })
+            | (DataType::Decimal { .. }, DataType::Decimal { .. }) => true,
             (from, to) => *from == to,
         };
         fits.then_some(Origin::Parameter(at, to))
@@ -163,6 +169,9 @@ impl Scope<'_> {
             _ => return None,
         };
         let read_type = self.schema.columns()[read].data_type;
+        if let (DataType::Decimal { .. }, DataType::Decimal { .. }) = (read_type, column_type) {
+            return Some(Term::Sum { read, by: self.number(other)?, is_minus, width: column_type, column_type });
+        }
         let (by, by_type) = self.integer(other)?;
         if !is_integer(read_type) || !is_integer(column_type) {
             return None;
@@ -171,8 +180,16 @@ impl Scope<'_> {
         Some(Term::Sum { read, by, is_minus, width, column_type })
     }
 
+    /// A number that decimals are added to.
+    fn number(&self, expr: &Expr) -> Option<Origin> {
+        match literal(expr) {
+            Some(Literal::Number(number)) => decimal(&number).map(Value::Decimal).map(Origin::Constant),
+            _ => self.parameter(expr, BARE_NUMERIC).or_else(|| self.parameter(expr, DataType::BigInt)),
+        }
+    }
+
     /// An integer and the type that it has by itself.
-    fn integer(&self, expr: &Expr) -> Option<(Origin, DataType)> {
+    pub(super) fn integer(&self, expr: &Expr) -> Option<(Origin, DataType)> {
         if let Some(Literal::Number(number)) = literal(expr) {
             let number = number.parse::<i64>().ok()?;
             let data_type = if i32::try_from(number).is_ok() { DataType::Integer } else { DataType::BigInt };

@@ -36,6 +36,7 @@ impl PreparedStatement {
         let oid_arrays = oid_arrays(text);
         let point = match &parsed {
             ParsedStatement::Statement(statement) => Point::plan(statement, tables, &parameters),
+            ParsedStatement::Locking(query, clauses) => Point::plan_locking(query, clauses, tables, &parameters),
             _ => None,
         };
         PreparedStatement { text: text.to_owned(), parsed, parameters, items, oid_arrays, point }

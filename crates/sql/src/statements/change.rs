@@ -312,8 +312,14 @@ fn each_once(rows: &RecordBatch) -> Result<RecordBatch> {
     filter_record_batch(rows, &is_first).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
+/// The ids of rows, which are their first column.
 pub(crate) fn rids(rows: &RecordBatch) -> Result<UInt64Array> {
-    rows.column(0)
+    rids_of(rows.column(0))
+}
+
+/// A column of ids of rows.
+pub(crate) fn rids_of(column: &ArrayRef) -> Result<UInt64Array> {
+    column
         .as_primitive_opt::<UInt64Type>()
         .filter(|rids| rids.null_count() == 0)
         .cloned()

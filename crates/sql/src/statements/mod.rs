@@ -28,6 +28,8 @@ pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
 pub(crate) mod point;
 pub(crate) mod returning;
+pub(crate) mod search;
+pub(crate) mod search_changes;
 pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;

@@ -61,6 +61,8 @@ impl Point {
         let bound = Bound { values, now: session.now };
         let done = match &self.action {
             Action::Select { key, columns } => return self.select(session, &bound, key, columns),
+            Action::Search(search) => return self.search(session, &bound, search),
+            Action::Change(changes) => return self.change(session, &bound, changes),
             Action::Update { key, sets, reads, returning } => session.write("UPDATE", |_, write| {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
                 let updated = if reads.is_empty() {
@@ -133,7 +135,7 @@ impl Point {
     }
 
     /// The table that it is about, if that still has its name.
-    fn find(&self, write: &mut Write<'_>) -> Result<Option<Table>> {
+    pub(super) fn find(&self, write: &mut Write<'_>) -> Result<Option<Table>> {
         match write.transaction.table_to_write(&self.table) {
             Ok(table) => Ok(Some(table).filter(|table| table.id() == self.id)),
             Err(engine::Error::NoSuchTable(_)) => Ok(None),

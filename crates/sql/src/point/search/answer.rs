@@ -1,0 +1,318 @@
+//! What a query gives of the rows that it has found: columns of them in an order, each combination once, or totals.
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Decimal128Array, Int64Array, RecordBatch, UInt32Array, new_null_array};
+use arrow_schema::{ArrowError, DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef, SortOptions};
+use arrow_select::take::{take, take_record_batch};
+use datafusion::arrow::compute::{SortColumn, lexsort_to_indices, sort_to_indices};
+use datafusion::arrow::row::{RowConverter, SortField};
+use datafusion::sql::sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderBy, OrderByExpr,
+    OrderByKind, SelectItem,
+};
+use engine::{DataType, Table};
+
+use crate::error::{Result, SqlError};
+use crate::names::fold;
+use crate::point::Columns;
+use crate::point::shape::Selection;
+use crate::point::term::Scope;
+use crate::syntax::identifiers::last_part;
+use crate::values::types::arrow_schema;
+
+/// What a query gives.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Columns {
+        columns: Columns,
+        /// their places among the columns that are read
+        places: Vec<usize>,
+        is_distinct: bool,
+    },
+    /// One row of totals over all rows.
+    Totals { totals: Vec<Total>, schema: SchemaRef },
+}
+
+/// One of a query's totals.
+#[derive(Clone, Debug)]
+pub(crate) enum Total {
+    Rows,
+    Count(usize),
+    CountDistinct(usize),
+    Sum(usize),
+    Min(usize),
+    Max(usize),
+}
+
+/// A column that rows are sorted by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SortKey {
+    /// its place among the columns that are read
+    pub(crate) place: usize,
+    pub(crate) is_down: bool,
+    pub(crate) nulls_first: bool,
+}
+
+/// The place of a column among those that are read, which it joins if it is none of them.
+fn place(reads: &mut Vec<usize>, column: usize) -> usize {
+    match reads.iter().position(|read| *read == column) {
+        Some(at) => at,
+        None => {
+            reads.push(column);
+            reads.len() - 1
+        }
+    }
+}
+
+impl Answer {
+    /// What a query gives, if that is columns or totals of columns alone.
+    pub(super) fn of(
+        selection: &Selection<'_>,
+        reads: &mut Vec<usize>,
+        scope: &Scope<'_>,
+        table: &Table,
+    ) -> Option<Answer> {
+        if let Some(columns) = Columns::of(selection.items, scope, table) {
+            let places = columns.positions.iter().map(|column| place(reads, *column)).collect();
+            let is_float = |column: &usize| is_float(scope.schema.columns()[*column].data_type);
+            let fits = !(selection.is_distinct && columns.positions.iter().any(is_float));
+            return fits.then_some(Answer::Columns { columns, places, is_distinct: selection.is_distinct });
+        }
+        let mut totals = Vec::with_capacity(selection.items.len());
+        let mut fields = Vec::with_capacity(selection.items.len());
+        for item in selection.items {
+            let (expr, alias) = match item {
+                SelectItem::UnnamedExpr(expr) => (expr, None),
+                SelectItem::ExprWithAlias { expr, alias } => (expr, Some(fold(alias))),
+                _ => return None,
+            };
+            let Expr::Function(function) = expr else { return None };
+            let (total, name, data_type) = total(function, reads, scope)?;
+            totals.push(total);
+            fields.push(Field::new(alias.unwrap_or(name), data_type, true));
+        }
+        let fits = !selection.is_distinct && selection.order.is_none();
+        fits.then(|| Answer::Totals { totals, schema: Arc::new(ArrowSchema::new(fields)) })
+    }
+
+    /// The columns of its rows.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        match self {
+            Answer::Columns { columns, .. } => &columns.schema,
+            Answer::Totals { schema, .. } => schema,
+        }
+    }
+
+    /// Whether a query that gives it may lock its rows.
+    pub(super) fn may_lock(&self) -> bool {
+        matches!(self, Answer::Columns { is_distinct: false, .. })
+    }
+
+    /// The columns of an `ORDER BY`: a name is that of an item first, then that of a column.
+    pub(super) fn order(
+        &self,
+        order: Option<&OrderBy>,
+        reads: &mut Vec<usize>,
+        scope: &Scope<'_>,
+    ) -> Option<Vec<SortKey>> {
+        let Some(OrderBy { kind, interpolate: None }) = order else {
+            return order.is_none().then(Vec::new);
+        };
+        let (OrderByKind::Expressions(exprs), Answer::Columns { columns, is_distinct, .. }) = (kind, self) else {
+            return None;
+        };
+        let mut keys = Vec::with_capacity(exprs.len());
+        for OrderByExpr { expr, options, with_fill } in exprs {
+            let column = named(expr, columns, scope)?;
+            let is_given = columns.positions.contains(&column);
+            if with_fill.is_some() || is_float(scope.schema.columns()[column].data_type) || (*is_distinct && !is_given)
+            {
+                return None;
+            }
+            let is_down = options.asc == Some(false);
+            let nulls_first = options.nulls_first.unwrap_or(is_down);
+            keys.push(SortKey { place: place(reads, column), is_down, nulls_first });
+        }
+        Some(keys)
+    }
+
+    /// What it gives of rows that were found; they come sorted if that is so, and have been cut if nothing changes their number.
+    pub(crate) fn of_rows(
+        &self,
+        rows: &RecordBatch,
+        order: &[SortKey],
+        is_sorted: bool,
+    ) -> Result<Option<RecordBatch>> {
+        match self {
+            Answer::Columns { columns, places, is_distinct } => {
+                let rows = if *is_distinct { distinct(rows, places)? } else { rows.clone() };
+                let rows = if is_sorted { rows } else { sorted(&rows, order)? };
+                let arrays = places.iter().map(|place| rows.column(*place).clone()).collect();
+                crate::state::target::batch(columns.schema.clone(), arrays, rows.num_rows()).map(Some)
+            }
+            Answer::Totals { totals, schema } => {
+                let fields = totals.iter().zip(schema.fields());
+                let total = |(total, field): (&Total, &Arc<Field>)| total.of(rows, field.data_type());
+                let Some(arrays) = fields.map(total).collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
+                crate::state::target::batch(schema.clone(), arrays, 1).map(Some)
+            }
+        }
+    }
+}
+
+fn is_float(data_type: DataType) -> bool {
+    matches!(data_type, DataType::Real | DataType::Double)
+}
+
+/// The column that an item of `ORDER BY` is.
+fn named(expr: &Expr, columns: &Columns, scope: &Scope<'_>) -> Option<usize> {
+    if let Expr::Identifier(ident) = expr {
+        let name = fold(ident);
+        let fields = columns.schema.fields().iter().zip(&columns.positions);
+        let mut same = fields.filter(|(field, _)| *field.name() == name).map(|(_, column)| *column);
+        if let Some(column) = same.next() {
+            // Two items of one name are an error, unless they are one column.
+            return same.all(|other| other == column).then_some(column);
+        }
+    }
+    scope.column(expr)
+}
+
+/// A total with its name and the type of what it gives.
+fn total(function: &Function, reads: &mut Vec<usize>, scope: &Scope<'_>) -> Option<(Total, String, ArrowType)> {
+    let is_plain = !function.uses_odbc_syntax
+        && function.parameters == FunctionArguments::None
+        && function.filter.is_none()
+        && function.null_treatment.is_none()
+        && function.over.is_none()
+        && function.within_group.is_empty();
+    let [part] = &function.name.0[..] else { return None };
+    let is_quoted = part.as_ident().is_none_or(|ident| ident.quote_style.is_some());
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let ([argument], true) = (&list.args[..], list.clauses.is_empty() && is_plain && !is_quoted) else { return None };
+    let name = last_part(&function.name)?;
+    let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+    let column = match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if name == "count" && list.duplicate_treatment.is_none() => {
+            return Some((Total::Rows, name, ArrowType::Int64));
+        }
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => scope.column(expr)?,
+        _ => return None,
+    };
+    let data_type = scope.schema.columns()[column].data_type;
+    let arrow_type = arrow_schema(scope.schema).field(column).data_type().clone();
+    let (make, gives): (fn(usize) -> Total, ArrowType) = match (name.as_str(), is_distinct) {
+        ("count", false) => (Total::Count, ArrowType::Int64),
+        ("count", true) if !is_float(data_type) => (Total::CountDistinct, ArrowType::Int64),
+        ("sum", false) => (Total::Sum, sum_type(data_type)?),
+        ("min", _) if is_ordered(data_type) => (Total::Min, arrow_type),
+        ("max", _) if is_ordered(data_type) => (Total::Max, arrow_type),
+        _ => return None,
+    };
+    Some((make(place(reads, column)), name, gives))
+}
+
+/// The type of a sum, as the planner's function has it.
+fn sum_type(data_type: DataType) -> Option<ArrowType> {
+    Some(match data_type {
+        DataType::SmallInt | DataType::Integer => ArrowType::Int64,
+        DataType::BigInt => ArrowType::Decimal128(38, 0),
+        DataType::Decimal { precision, scale } => ArrowType::Decimal128((precision + 10).min(38), scale),
+        _ => return None,
+    })
+}
+
+/// Whether `min` and `max` give a value of the column's own type.
+fn is_ordered(data_type: DataType) -> bool {
+    use DataType::{BigInt, Date, Decimal, Integer, SmallInt, Timestamp, TimestampTz};
+
+    matches!(data_type, SmallInt | Integer | BigInt | Decimal { .. } | Date | Timestamp | TimestampTz)
+}
+
+impl Total {
+    /// The total of these rows as one value; `None` beyond its type.
+    fn of(&self, rows: &RecordBatch, data_type: &ArrowType) -> Result<Option<ArrayRef>> {
+        let count = |count: usize| -> ArrayRef { Arc::new(Int64Array::from(vec![count as i64])) };
+        let extreme = |place: &usize, descending| -> Result<ArrayRef> {
+            let values = rows.column(*place);
+            let options = SortOptions { descending, nulls_first: false };
+            let first = sort_to_indices(values, Some(options), Some(1)).map_err(internal)?;
+            match first.is_empty() {
+                true => Ok(new_null_array(data_type, 1)),
+                false => take(values, &first, None).map_err(internal),
+            }
+        };
+        Ok(Some(match self {
+            Total::Rows => count(rows.num_rows()),
+            Total::Count(place) => count(rows.num_rows() - rows.column(*place).null_count()),
+            Total::CountDistinct(place) => {
+                let values = rows.column(*place);
+                let distinct = first_places(std::slice::from_ref(values))?.len();
+                count(distinct - usize::from(values.null_count() > 0))
+            }
+            Total::Sum(place) => return Ok(sum(rows.column(*place), data_type)),
+            Total::Min(place) => extreme(place, false)?,
+            Total::Max(place) => extreme(place, true)?,
+        }))
+    }
+}
+
+/// The sum of integers or decimals, NULL of none.
+fn sum(values: &ArrayRef, data_type: &ArrowType) -> Option<ArrayRef> {
+    let wide: Vec<i128> = match values.data_type() {
+        ArrowType::Int16 => values.as_primitive::<Int16Type>().iter().flatten().map(i128::from).collect(),
+        ArrowType::Int32 => values.as_primitive::<Int32Type>().iter().flatten().map(i128::from).collect(),
+        ArrowType::Int64 => values.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect(),
+        ArrowType::Decimal128(..) => values.as_primitive::<Decimal128Type>().iter().flatten().collect(),
+        _ => return None,
+    };
+    if wide.is_empty() {
+        return Some(new_null_array(data_type, 1));
+    }
+    let sum = wide.into_iter().try_fold(0i128, i128::checked_add)?;
+    match data_type {
+        ArrowType::Int64 => Some(Arc::new(Int64Array::from(vec![i64::try_from(sum).ok()?]))),
+        ArrowType::Decimal128(precision, scale) => {
+            let fits = sum.unsigned_abs() < 10u128.pow(u32::from(*precision));
+            let array = Decimal128Array::from(vec![sum]).with_precision_and_scale(*precision, *scale).ok()?;
+            fits.then(|| Arc::new(array) as ArrayRef)
+        }
+        _ => None,
+    }
+}
+
+fn internal(error: ArrowError) -> SqlError {
+    SqlError::new("XX000", error.to_string())
+}
+
+/// The rows in an order.
+pub(crate) fn sorted(rows: &RecordBatch, order: &[SortKey]) -> Result<RecordBatch> {
+    if order.is_empty() || rows.num_rows() < 2 {
+        return Ok(rows.clone());
+    }
+    let column = |key: &SortKey| SortColumn {
+        values: rows.column(key.place).clone(),
+        options: Some(SortOptions { descending: key.is_down, nulls_first: key.nulls_first }),
+    };
+    let columns: Vec<SortColumn> = order.iter().map(column).collect();
+    let places = lexsort_to_indices(&columns, None).map_err(internal)?;
+    take_record_batch(rows, &places).map_err(internal)
+}
+
+/// The first of the rows of each combination of some columns' values.
+fn distinct(rows: &RecordBatch, places: &[usize]) -> Result<RecordBatch> {
+    let columns: Vec<ArrayRef> = places.iter().map(|place| rows.column(*place).clone()).collect();
+    take_record_batch(rows, &UInt32Array::from(first_places(&columns)?)).map_err(internal)
+}
+
+/// Where each combination of values stands first.
+fn first_places(columns: &[ArrayRef]) -> Result<Vec<u32>> {
+    let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
+    let converter = RowConverter::new(fields).map_err(internal)?;
+    let rows = converter.convert_columns(columns).map_err(internal)?;
+    let mut seen = HashSet::with_capacity(rows.num_rows());
+    Ok((0u32..).zip(rows.iter()).filter(|(_, row)| seen.insert(*row)).map(|(at, _)| at).collect())
+}

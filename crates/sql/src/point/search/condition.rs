@@ -1,0 +1,105 @@
+//! Conditions on a column, whose other side is known when the statement runs.
+//!
+//! What is read here is what a scan tests exactly as the planner's filter would (`access/conditions`): columns of floats, whose
+//! zeros a filter takes for equal, are left to it.
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use engine::{Comparison, DataType, Test, Value};
+
+use crate::point::bound::Bound;
+use crate::point::term::{Origin, Scope};
+
+/// Lists of values up to so many.
+const VALUES_MAX: usize = 256;
+
+/// A condition on a column of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    column: usize,
+    relation: Relation,
+}
+
+/// What holds of the column.
+#[derive(Clone, Debug)]
+enum Relation {
+    Compare(Comparison, Origin),
+    Between(Origin, Origin),
+    In(Vec<Origin>),
+    IsNull,
+    IsNotNull,
+}
+
+impl Scope<'_> {
+    /// The condition that an expression is.
+    pub(crate) fn condition(&self, expr: &Expr) -> Option<Condition> {
+        let condition = self.relation(expr)?;
+        let is_float = |data_type| matches!(data_type, DataType::Real | DataType::Double);
+        Some(condition).filter(|condition| !is_float(self.schema.columns()[condition.column].data_type))
+    }
+
+    fn relation(&self, expr: &Expr) -> Option<Condition> {
+        let value = |column: usize, expr: &Expr| self.key_value(expr, &self.schema.columns()[column]);
+        let (column, relation) = match expr {
+            Expr::BinaryOp { left, op, right } => {
+                let (column, value_side, is_turned) = match (self.column(left), self.column(right)) {
+                    (Some(column), None) => (column, right, false),
+                    (None, Some(column)) => (column, left, true),
+                    _ => return None,
+                };
+                (column, Relation::Compare(comparison(op, is_turned)?, value(column, value_side)?))
+            }
+            Expr::Between { expr, negated: false, low, high } => {
+                let column = self.column(expr)?;
+                (column, Relation::Between(value(column, low)?, value(column, high)?))
+            }
+            Expr::InList { expr, list, negated: false } if list.len() <= VALUES_MAX => {
+                let column = self.column(expr)?;
+                let values = list.iter().map(|item| value(column, item)).collect::<Option<_>>()?;
+                (column, Relation::In(values))
+            }
+            Expr::IsNull(expr) => (self.column(expr)?, Relation::IsNull),
+            Expr::IsNotNull(expr) => (self.column(expr)?, Relation::IsNotNull),
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.truth(expr, false)?,
+            other => self.truth(other, true)?,
+        };
+        Some(Condition { column, relation })
+    }
+
+    /// A column of booleans that is to be true or false.
+    fn truth(&self, expr: &Expr, is_true: bool) -> Option<(usize, Relation)> {
+        let column = self.column(expr)?;
+        let is_boolean = self.schema.columns()[column].data_type == DataType::Boolean;
+        let value = Origin::Constant(Value::Boolean(is_true));
+        is_boolean.then_some((column, Relation::Compare(Comparison::Eq, value)))
+    }
+}
+
+/// A comparison; the column stands on the right of one that is turned.
+fn comparison(op: &BinaryOperator, is_turned: bool) -> Option<Comparison> {
+    Some(match (op, is_turned) {
+        (BinaryOperator::Eq, _) => Comparison::Eq,
+        (BinaryOperator::NotEq, _) => Comparison::NotEq,
+        (BinaryOperator::Lt, false) | (BinaryOperator::Gt, true) => Comparison::Less,
+        (BinaryOperator::LtEq, false) | (BinaryOperator::GtEq, true) => Comparison::LessOrEqual,
+        (BinaryOperator::Gt, false) | (BinaryOperator::Lt, true) => Comparison::Greater,
+        (BinaryOperator::GtEq, false) | (BinaryOperator::LtEq, true) => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+impl Bound<'_> {
+    /// The tests that conditions are. One against NULL goes the long way.
+    pub(crate) fn tests(&self, conditions: &[Condition]) -> Option<Vec<(usize, Test)>> {
+        conditions.iter().map(|condition| Some((condition.column, self.test(&condition.relation)?))).collect()
+    }
+
+    fn test(&self, relation: &Relation) -> Option<Test> {
+        let value = |origin: &Origin| self.value(origin).filter(|value| !value.is_null());
+        Some(match relation {
+            Relation::Compare(comparison, origin) => Test::Compare(*comparison, value(origin)?),
+            Relation::Between(low, high) => Test::Between(value(low)?, value(high)?),
+            Relation::In(origins) => Test::In(origins.iter().map(value).collect::<Option<_>>()?),
+            Relation::IsNull => Test::IsNull,
+            Relation::IsNotNull => Test::IsNotNull,
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! The index along which a query's rows are found, chosen by what its values leave of each.
+//!
+//! A query that wants the first of many rows in some order takes an index that has them in this order, as long as the values
+//! leave only a part of that index. Any other takes the index that leads to the fewest rows, found out by counting its entries. Where
+//! no index leads to few, one in the wanted order may be walked for a while.
+use engine::{Comparison, Direction, Few, Index, IndexPart, IndexRange, Table, Test};
+
+use super::answer::SortKey;
+use crate::access::index_path::plain_ranges;
+
+/// The most entries that are looked at for a query; one of more rows is the planner's.
+pub(crate) const ENTRIES_MAX: usize = 1024;
+/// So few rows are found and sorted rather than met in order.
+const SORTED_MAX: usize = 16;
+/// Entries that are walked for each row that is wanted, where an index is taken for its order alone.
+const ENTRIES_PER_ROW: usize = 8;
+
+/// The way to a query's rows.
+pub(crate) struct Path {
+    pub(crate) index: Index,
+    pub(crate) ranges: Vec<IndexRange>,
+    /// The direction in which the rows come in the wanted order, if they do.
+    ordered: Option<Direction>,
+    /// how far it is walked
+    entries: usize,
+}
+
+/// What is wanted of the rows: their order, as columns and whether they go down, and how many.
+struct Wanted<'a> {
+    /// `None` if it is none that an index may have.
+    order: Option<Vec<(usize, bool)>>,
+    tests: &'a [(usize, Test)],
+    end: usize,
+}
+
+impl Path {
+    /// The best way to rows that pass, of which the first `end` are wanted; `None` if none leads to few rows.
+    pub(crate) fn find(
+        table: &Table,
+        tests: &[(usize, Test)],
+        (order, reads): (&[SortKey], &[usize]),
+        end: usize,
+    ) -> Option<Path> {
+        let wanted = Wanted { order: order_by_index(order, reads), tests, end };
+        let indexes = table.primary_index().into_iter().chain(table.indexes());
+        let plain: Vec<Index> = indexes.filter(|index| !index.definition().is_computed()).collect();
+        if let Some(walk) = plain.iter().find_map(|index| wanted.walk(table, index, true)) {
+            return wanted.fewest(table, &plain, SORTED_MAX).or(Some(walk));
+        }
+        let fewest = wanted.fewest(table, &plain, ENTRIES_MAX);
+        fewest.or_else(|| plain.iter().find_map(|index| wanted.walk(table, index, false)))
+    }
+
+    /// The direction in which it is walked.
+    pub(crate) fn direction(&self) -> Direction {
+        self.ordered.unwrap_or(Direction::Upward)
+    }
+
+    /// Whether the rows come in the wanted order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.ordered.is_some()
+    }
+
+    /// How much of it is walked for so many rows.
+    pub(crate) fn few(&self, rows: usize) -> Few {
+        Few { rows, entries: self.entries }
+    }
+}
+
+impl Wanted<'_> {
+    /// The index that leads to the fewest rows, if these are fewer than `limit`.
+    fn fewest(&self, table: &Table, indexes: &[Index], limit: usize) -> Option<Path> {
+        let mut best: Option<(usize, Path)> = None;
+        for index in indexes {
+            let Some(ranges) = plain_ranges(index, self.tests) else { continue };
+            let below = best.as_ref().map_or(limit, |(count, _)| *count);
+            let count = count(table, index, &ranges, below);
+            if count < below {
+                let ordered = self.direction(table, index, &ranges);
+                best = Some((count, Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX }));
+            }
+        }
+        best.map(|(_, path)| path)
+    }
+
+    /// A walk through an index in the wanted order, until there are enough rows: through a part of it, or all.
+    fn walk(&self, table: &Table, index: &Index, is_partial: bool) -> Option<Path> {
+        let is_first_of_many = self.end < ENTRIES_MAX && self.order.as_ref().is_some_and(|order| !order.is_empty());
+        if !is_first_of_many || !index.is_ordered() {
+            return None;
+        }
+        let (ranges, entries) = match plain_ranges(index, self.tests) {
+            Some(ranges) if is_partial => (ranges, ENTRIES_MAX),
+            Some(_) => return None,
+            None if is_partial => return None,
+            None => (vec![IndexRange::all()], self.end.saturating_mul(ENTRIES_PER_ROW).max(ENTRIES_MAX / 8)),
+        };
+        let ordered = Some(self.direction(table, index, &ranges)?);
+        Some(Path { index: index.clone(), ranges, ordered, entries: entries.min(ENTRIES_MAX) })
+    }
+
+    /// The direction in which the rows of an index's ranges come in the wanted order.
+    fn direction(&self, table: &Table, index: &Index, ranges: &[IndexRange]) -> Option<Direction> {
+        let ([range], true) = (ranges, index.is_ordered()) else { return None };
+        let pinned = range.equal.len();
+        let parts = index.definition().parts.iter().enumerate();
+        let mut parts = parts.skip_while(|(at, _)| *at < pinned).map(|(_, part)| part);
+        let mut direction = None;
+        let is_pinned = |column: usize| {
+            self.tests.iter().any(|test| matches!(test, (at, Test::Compare(Comparison::Eq, _)) if *at == column))
+        };
+        for (column, is_down) in self.order.as_ref()?.iter().filter(|(column, _)| !is_pinned(*column)) {
+            let wanted = if *is_down { Direction::Downward } else { Direction::Upward };
+            if parts.next() != Some(&IndexPart::Column(*column)) || direction.is_some_and(|known| known != wanted) {
+                return None;
+            }
+            direction = Some(wanted);
+        }
+        debug_assert!(table.schema().columns().len() >= pinned, "no more values than columns");
+        Some(direction.unwrap_or(Direction::Upward))
+    }
+}
+
+/// The order as columns and whether they go down, if NULLs stand where an index has them: at its end.
+fn order_by_index(order: &[SortKey], reads: &[usize]) -> Option<Vec<(usize, bool)>> {
+    let key = |key: &SortKey| (key.is_down == key.nulls_first).then(|| (reads[key.place], key.is_down));
+    order.iter().map(key).collect()
+}
+
+/// How many entries stand in ranges of an index, up to `limit`.
+fn count(table: &Table, index: &Index, ranges: &[IndexRange], limit: usize) -> usize {
+    let width = index.definition().parts.len();
+    let mut count = 0;
+    for range in ranges {
+        count += match index.definition().unique && range.equal.len() == width {
+            true => 1,
+            false => table.index_estimate(index, range, limit.saturating_sub(count)).unwrap_or(limit),
+        };
+        if count >= limit {
+            return limit;
+        }
+    }
+    count
+}

@@ -1,0 +1,244 @@
+//! Random queries and changes by both ways: as they are, and with a condition more, which sends them to the planner.
+use engine::Database;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::names::tables::Tables;
+use crate::parsing::ParsedStatement;
+use crate::parsing::parse::parse;
+use crate::point::Point;
+use crate::session::{Session, SessionOptions};
+use crate::{Outcome, SqlError, text_value};
+
+const ROWS: u32 = 150;
+
+const COLUMNS: [&str; 7] = ["id", "a", "b", "name", "price", "day", "ok"];
+
+const INDEXES: [&str; 7] = [
+    "CREATE INDEX ON t (a)",
+    "CREATE INDEX ON t (a, b)",
+    "CREATE INDEX ON t USING hash (name)",
+    "CREATE INDEX ON t (ok, id)",
+    "CREATE INDEX ON t (name, price)",
+    "CREATE UNIQUE INDEX ON t (day, id)",
+    "CREATE INDEX ON t (price) WHERE ok",
+];
+
+fn literal(random: &mut StdRng, column: &str) -> String {
+    match column {
+        "id" => random.random_range(0..ROWS + 50).to_string(),
+        "a" => random.random_range(-3..12).to_string(),
+        "b" => random.random_range(0..40).to_string(),
+        "name" => format!("'{}'", ["", "x", "xy", "y", "Z", "ö"].choose(random).unwrap()),
+        "price" => format!("{}.{:02}", random.random_range(0..5), random.random_range(0..100)),
+        "day" => format!("'2024-01-{:02}'", random.random_range(1..9)),
+        _ => ["true", "false"].choose(random).unwrap().to_string(),
+    }
+}
+
+fn nullable(random: &mut StdRng, column: &str) -> String {
+    if random.random_bool(0.15) { "NULL".to_owned() } else { literal(random, column) }
+}
+
+fn database(random: &mut StdRng) -> Session {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    let mut run = |text: &str| session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    run(
+        "CREATE TABLE t (id INT PRIMARY KEY, a SMALLINT, b BIGINT, name TEXT, price NUMERIC(6, 2), day DATE, ok BOOL NOT NULL)",
+    );
+    let mut indexes: Vec<&str> = INDEXES.into_iter().filter(|_| random.random_bool(0.5)).collect();
+    let later = indexes.split_off(indexes.len() / 2);
+    indexes.iter().for_each(|index| drop(run(index)));
+    for id in 0..ROWS {
+        let mut values: Vec<String> =
+            ["a", "b", "name", "price", "day"].map(|column| nullable(random, column)).to_vec();
+        values.push(literal(random, "ok"));
+        run(&format!("INSERT INTO t VALUES ({id}, {})", values.join(", ")));
+    }
+    later.iter().for_each(|index| drop(run(index)));
+    session
+}
+
+fn condition(random: &mut StdRng) -> String {
+    let column = COLUMNS.choose(random).unwrap();
+    let value = |random: &mut StdRng| literal(random, column);
+    match random.random_range(0..9) {
+        0..=2 if *column == "ok" => ["ok", "NOT ok", "ok = false", "(t.ok)"].choose(random).unwrap().to_string(),
+        0..=2 => format!("{column} = {}", value(random)),
+        3 => format!("{column} {} {}", ["<", "<=", ">", ">=", "<>"].choose(random).unwrap(), value(random)),
+        4 => format!("{} {} {column}", value(random), ["<", "<=", ">", ">=", "="].choose(random).unwrap()),
+        5 => format!("{column} BETWEEN {} AND {}", value(random), value(random)),
+        6 => {
+            let values: Vec<String> = (0..random.random_range(1..5)).map(|_| value(random)).collect();
+            format!("{column} IN ({})", values.join(", "))
+        }
+        7 => format!("{column} IS NULL"),
+        _ => format!("{column} IS NOT NULL"),
+    }
+}
+
+fn conditions(random: &mut StdRng) -> String {
+    let all: Vec<String> = (0..random.random_range(1..4)).map(|_| condition(random)).collect();
+    all.join(" AND ")
+}
+
+/// A query with the conditions open at its end, what comes after them, and whether its rows have one order.
+fn query(random: &mut StdRng) -> (String, String, bool) {
+    let conditions = conditions(random);
+    if random.random_bool(0.25) {
+        let totals = [
+            "count(*)",
+            "count(a)",
+            "count(DISTINCT name)",
+            "count(distinct b) AS n",
+            "sum(a)",
+            "sum(b)",
+            "sum(price)",
+            "min(id)",
+            "max(price)",
+            "min(day)",
+            "max(b)",
+        ];
+        let picked: Vec<&str> = (0..random.random_range(1..4)).map(|_| *totals.choose(random).unwrap()).collect();
+        return (format!("SELECT {} FROM t WHERE {conditions}", picked.join(", ")), String::new(), true);
+    }
+    let is_distinct = random.random_bool(0.2);
+    let mut items: Vec<&str> = (0..random.random_range(1..4)).map(|_| *COLUMNS.choose(random).unwrap()).collect();
+    items.dedup();
+    let mut order: Vec<&str> = match is_distinct {
+        true => items.clone(),
+        false => (0..random.random_range(0..3)).map(|_| *COLUMNS.choose(random).unwrap()).collect(),
+    };
+    if !is_distinct && random.random_bool(0.8) {
+        order.push("id");
+    }
+    let is_total = is_distinct || order.contains(&"id");
+    let places = ["", " ASC", " DESC", " DESC NULLS LAST", " NULLS FIRST"];
+    let order: Vec<String> = order.iter().map(|key| format!("{key}{}", places.choose(random).unwrap())).collect();
+    let mut end = if order.is_empty() { String::new() } else { format!(" ORDER BY {}", order.join(", ")) };
+    if is_total && random.random_bool(0.5) {
+        end += &format!(" LIMIT {}", random.random_range(0..20));
+        if random.random_bool(0.3) {
+            end += &format!(" OFFSET {}", random.random_range(0..10));
+        }
+    }
+    if !is_distinct && random.random_bool(0.2) {
+        end += [" FOR UPDATE", " FOR SHARE SKIP LOCKED", " FOR NO KEY UPDATE NOWAIT"].choose(random).unwrap();
+    }
+    let distinct = if is_distinct { "DISTINCT " } else { "" };
+    (format!("SELECT {distinct}{} FROM t WHERE {conditions}", items.join(", ")), end, is_total)
+}
+
+/// The heading and the rows, in an order of their own where they have none.
+fn shown(outcome: Result<Outcome, SqlError>, is_total: bool) -> String {
+    let rows = match outcome {
+        Ok(Outcome::Rows(rows)) => rows,
+        other => return format!("{other:?}"),
+    };
+    let heading: Vec<String> =
+        rows.schema().fields().iter().map(|f| format!("{}:{}", f.name(), f.data_type())).collect();
+    let mut lines = Vec::new();
+    for batch in rows {
+        let batch = batch.unwrap();
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter().map(|array| format!("{:?}", text_value(array.as_ref(), row)));
+            lines.push(cells.collect::<Vec<_>>().join(" "));
+        }
+    }
+    if !is_total {
+        lines.sort();
+    }
+    format!("{heading:?} {lines:?}")
+}
+
+fn plan(session: &Session, text: &str) -> Option<Point> {
+    let tables = Tables::published(session.database());
+    match parse(text).unwrap() {
+        ParsedStatement::Statement(statement) => Point::plan(&statement, &tables, &[]),
+        ParsedStatement::Locking(query, clauses) => Point::plan_locking(&query, &clauses, &tables, &[]),
+        _ => None,
+    }
+}
+
+/// The query by the short way, if it is one for it.
+fn by_the_short_way(session: &mut Session, text: &str) -> Option<Outcome> {
+    let point = plan(session, text)?;
+    point.run(session, &[]).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[test]
+fn random_queries_are_answered_by_an_index_as_by_the_planner() {
+    let mut short_ones = 0;
+    for seed in 0..5 {
+        let random = &mut StdRng::seed_from_u64(seed);
+        let mut session = database(random);
+        for number in 0..40 {
+            if number % 6 == 0 {
+                let (id, column) = (random.random_range(0..ROWS), *["a", "name", "ok", "day"].choose(random).unwrap());
+                let change = format!("UPDATE t SET {column} = {} WHERE id = {id}", literal(random, column));
+                session.execute(&change).unwrap();
+                session.execute(&format!("DELETE FROM t WHERE id = {}", random.random_range(0..ROWS))).unwrap();
+            }
+            let (start, end, is_total) = query(random);
+            let longer = shown(session.execute(&format!("{start} AND 1 = 1{end}")), is_total);
+            let text = format!("{start}{end}");
+            assert_eq!(shown(session.execute(&text), is_total), longer, "seed {seed}: {text}");
+            if let Some(outcome) = by_the_short_way(&mut session, &text) {
+                short_ones += 1;
+                assert_eq!(shown(Ok(outcome), is_total), longer, "seed {seed}, by the short way: {text}");
+            }
+        }
+    }
+    assert!(short_ones > 120, "only {short_ones} of 200 queries went the short way");
+}
+
+fn change(random: &mut StdRng) -> String {
+    let conditions = conditions(random);
+    if random.random_bool(0.25) {
+        return format!("DELETE FROM t WHERE id < 40 AND {conditions}");
+    }
+    let column = *COLUMNS[1..].choose(random).unwrap();
+    let value = match column {
+        "a" | "b" | "price" if random.random_bool(0.6) => {
+            let by = match column {
+                "price" => literal(random, "price"),
+                _ => ["1", "40", "32700", "9223372036854775000"].choose(random).unwrap().to_string(),
+            };
+            format!("{column} {} {by}", ["+", "-"].choose(random).unwrap())
+        }
+        _ => literal(random, column),
+    };
+    let key = ["", ", id = id + 1000"][usize::from(random.random_bool(0.1))];
+    format!("UPDATE t SET {column} = {value}{key} WHERE {conditions}")
+}
+
+#[test]
+fn random_changes_by_an_index_do_what_the_planner_does() {
+    let mut short_ones = 0;
+    for seed in 0..4 {
+        let random = &mut StdRng::seed_from_u64(seed);
+        let (mut short, mut long) = (database(random), database(&mut StdRng::seed_from_u64(seed)));
+        for _ in 0..30 {
+            let text = change(random);
+            let longer = format!("{text} AND 1 = 1");
+            short_ones += usize::from(plan(&short, &text).is_some());
+            let answers = [short.execute(&text), long.execute(&longer)].map(|outcome| shown(outcome, true));
+            assert_eq!(answers[0], answers[1], "seed {seed}: {text}");
+            let rows =
+                [&mut short, &mut long].map(|session| shown(session.execute("SELECT * FROM t ORDER BY id"), true));
+            assert_eq!(rows[0], rows[1], "seed {seed}: after {text}");
+        }
+    }
+    assert!(short_ones > 60, "only {short_ones} of 120 changes went the short way");
+}
+
+#[test]
+fn a_change_that_meets_a_value_for_the_long_way_leaves_nothing_half_done() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    let mut run = |text: &str| shown(session.execute(text), true);
+    run("CREATE TABLE n (id INT PRIMARY KEY, v SMALLINT)");
+    run("INSERT INTO n VALUES (1, 1), (2, 32767), (3, 3)");
+    assert!(run("UPDATE n SET v = v + 1 WHERE id > 0").contains("22003"));
+    assert!(run("SELECT sum(v) FROM n WHERE id > 0").contains("32771"));
+}

@@ -1,0 +1,183 @@
+//! Running a query of few rows that an index leads to.
+//!
+//! ```text
+//! tests with their values ──▶ an index and its ranges ──▶ the rows that pass, as one batch ──▶ the answer
+//!                                                     ──▶ row by row, each locked          ──▶ the answer
+//! ```
+//!
+//! A row that has changed since the statement's snapshot is looked at again as it is now, once it is locked, as by any other query
+//! that locks ([`locking`](super::locking)).
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_select::concat::concat_batches;
+use engine::{LockStrength, LockWait, RowLock, ScanOptions, Table};
+
+use crate::error::{Result, SqlError};
+use crate::names::moment::Moment;
+use crate::point::Point;
+use crate::point::bound::Bound;
+use crate::point::search::answer::{Answer, sorted};
+use crate::point::search::path::{ENTRIES_MAX, Path};
+use crate::point::search::{Cut, Search};
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::{Outcome, Rows};
+
+/// What an index gives; nothing if it was dropped meanwhile, which is the planner's to find out.
+pub(super) fn there<T>(found: engine::Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(engine::Error::NoSuchIndex(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Point {
+    /// Runs it; `None` if it has to go the long way.
+    pub(super) fn search(&self, session: &mut Session, bound: &Bound<'_>, search: &Search) -> Result<Option<Outcome>> {
+        let (Some(tests), Some(cut)) = (bound.tests(&search.conditions), search.cut(bound)) else { return Ok(None) };
+        let options = ScanOptions { columns: search.reads.clone(), tests, ..ScanOptions::default() };
+        let rows = match search.lock {
+            None => {
+                // The moment first: the table is to be the one that its rows belong to.
+                let moment = session.moment()?;
+                let table = session.db.table_seen(moment.view(), &self.table).ok();
+                match table.filter(|table| table.id() == self.id) {
+                    Some(table) => search.rows(&table, &moment, &options, cut)?,
+                    None => None,
+                }
+            }
+            Some(lock) => {
+                let command = search.command();
+                session.write(command, |session, write| {
+                    let Some(table) = self.find(write)? else { return Ok(None) };
+                    let options = ScanOptions { with_rid: true, ..options.clone() };
+                    Locking { session, table, search, options: &options, cut, lock }.rows(write)
+                })?
+            }
+        };
+        Ok(rows.map(|rows| Outcome::Rows(Rows::ready(rows))))
+    }
+}
+
+impl Search {
+    /// What it is called where it has to wait or to fail.
+    fn command(&self) -> &'static str {
+        match self.lock {
+            Some((LockStrength::Update, _)) => "SELECT FOR UPDATE",
+            Some((LockStrength::NoKeyUpdate, _)) => "SELECT FOR NO KEY UPDATE",
+            Some((LockStrength::Share, _)) => "SELECT FOR SHARE",
+            Some((LockStrength::KeyShare, _)) => "SELECT FOR KEY SHARE",
+            None => "SELECT",
+        }
+    }
+
+    /// Whether all rows have to be there before the first is given.
+    fn takes_all(&self, is_sorted: bool) -> bool {
+        let is_distinct = matches!(self.answer, Answer::Columns { is_distinct: true, .. });
+        is_distinct || !(is_sorted || self.order.is_empty())
+    }
+
+    /// The answer, read at a moment.
+    fn rows(&self, table: &Table, moment: &Moment, options: &ScanOptions, cut: Cut) -> Result<Option<RecordBatch>> {
+        let Some(path) = Path::find(table, &options.tests, (&self.order, &self.reads), cut.end()) else {
+            return Ok(None);
+        };
+        let end = if self.takes_all(path.is_ordered()) { usize::MAX } else { cut.end() };
+        let way = (&path.index, &path.ranges[..]);
+        let found = table.index_rows(moment.view(), way, path.direction(), options, path.few(end));
+        let Some(Some(found)) = there(found)? else { return Ok(None) };
+        let answer = self.answer.of_rows(&found, &self.order, path.is_ordered())?;
+        Ok(answer.map(|answer| match &self.answer {
+            Answer::Columns { .. } => cut_off(&answer, cut),
+            Answer::Totals { .. } => answer,
+        }))
+    }
+}
+
+fn cut_off(rows: &RecordBatch, cut: Cut) -> RecordBatch {
+    let offset = cut.offset.min(rows.num_rows());
+    let left = rows.num_rows() - offset;
+    rows.slice(offset, cut.limit.map_or(left, |limit| limit.min(left)))
+}
+
+/// A query that locks its rows.
+struct Locking<'a> {
+    session: &'a Session,
+    table: Table,
+    search: &'a Search,
+    /// with the ids of the rows
+    options: &'a ScanOptions,
+    cut: Cut,
+    lock: (LockStrength, LockWait),
+}
+
+/// The rows that are locked so far.
+struct Locked {
+    kept: Vec<RecordBatch>,
+    /// with those that are left out
+    count: usize,
+}
+
+impl Locking<'_> {
+    fn rows(&self, write: &mut Write<'_>) -> Result<Option<RecordBatch>> {
+        let moment = write.moment()?;
+        let order = (&self.search.order[..], &self.search.reads[..]);
+        let Some(path) = Path::find(&self.table, &self.options.tests, order, self.cut.end()) else { return Ok(None) };
+        let mut locked = Locked { kept: Vec::new(), count: 0 };
+        let is_met_in_order = path.is_ordered() || self.search.order.is_empty();
+        if let ([range], true) = (&path.ranges[..], is_met_in_order) {
+            let options = self.options.clone();
+            let scan = self.table.index_scan(moment.view(), &path.index, range, path.direction(), options);
+            let Some(scan) = there(scan)? else { return Ok(None) };
+            let mut scan = scan.up_to(ENTRIES_MAX);
+            while locked.count < self.cut.end() {
+                let Some(batch) = scan.next() else { break };
+                self.lock(write, &moment, &batch?, &mut locked)?;
+            }
+            if scan.is_cut() && locked.count < self.cut.end() {
+                return Ok(None);
+            }
+        } else {
+            let way = (&path.index, &path.ranges[..]);
+            let few = path.few(usize::MAX);
+            let found = self.table.index_rows(moment.view(), way, path.direction(), self.options, few);
+            let Some(Some(found)) = there(found)? else { return Ok(None) };
+            self.lock(write, &moment, &sorted(&found, &self.search.order)?, &mut locked)?;
+        }
+        let rows = match &locked.kept[..] {
+            [] => RecordBatch::new_empty(self.table.scan_schema(self.options)),
+            kept => {
+                concat_batches(&kept[0].schema(), kept).map_err(|error| SqlError::new("XX000", error.to_string()))?
+            }
+        };
+        self.search.answer.of_rows(&rows, &self.search.order, true)
+    }
+
+    /// Locks rows, up to as many as are wanted.
+    fn lock(&self, write: &mut Write<'_>, moment: &Moment, rows: &RecordBatch, locked: &mut Locked) -> Result<()> {
+        let rids = rows.column(rows.num_columns() - 1).as_primitive::<UInt64Type>();
+        let (strength, wait) = self.lock;
+        for row in 0..rows.num_rows() {
+            if locked.count >= self.cut.end() {
+                break;
+            }
+            self.session.token.check()?;
+            let row = match write.transaction.lock_row(&self.table, rids.value(row), strength, wait, moment.view())? {
+                RowLock::Locked => Some(rows.slice(row, 1)),
+                RowLock::Stale => {
+                    let now = write.next_moment()?;
+                    let row = self.table.lookup_rids(now.view(), &[rids.value(row)], self.options)?;
+                    Some(row).filter(|row| row.num_rows() > 0)
+                }
+                RowLock::Gone | RowLock::Skipped => None,
+            };
+            if let Some(row) = row {
+                locked.count += 1;
+                locked.kept.extend(Some(row).filter(|_| locked.count > self.cut.offset));
+            }
+        }
+        Ok(())
+    }
+}
