@@ -8,7 +8,7 @@
 //! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order
 //! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind, `Gist` keys without an order: boxes, intervals,
 //! prefixes; `BitwiseColumns` integers that never change, for many windows at a time. [`DeltaIndex`] is something else, a dictionary for
-//! the column itself: from a value to its id and back.
+//! the column itself: from a value to its id and back. [`Gaps`] tells readers of an ordered index what to step over.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(loom))]
@@ -18,6 +18,8 @@ mod btree;
 mod delta;
 #[cfg(all(shuttle, test))]
 mod explore;
+#[cfg(not(loom))]
+mod gaps;
 #[cfg(not(loom))]
 mod gist;
 mod hash;
@@ -47,6 +49,8 @@ pub use delta::{
     DeltaColumn, DeltaForm, DeltaIndex, DictionaryError, DictionaryValue, Footprint, Ids, NodeSearch, SortedIds,
     ValueId,
 };
+#[cfg(not(loom))]
+pub use gaps::{Announcement, EndOfIndex, EntryRange, Gaps};
 #[cfg(not(loom))]
 pub use gist::{
     BatchLoad, BatchScheduler, Bounds, BoundsError, BoundsQuery, BoundsSlots, ByDistance, Coordinate, Cpu, Device, End,

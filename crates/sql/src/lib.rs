@@ -59,4 +59,5 @@ pub use syntax::split::{Piece, split};
 pub use values::pg_types;
 pub use values::read_value;
 pub use values::text::text_value;
+pub use values::text_column::TextColumn;
 pub use values::types::{catalog_type, type_of_field};

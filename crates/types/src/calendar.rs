@@ -9,8 +9,8 @@ const DAYS_PER_ERA: i64 = 146_097;
 const EPOCH_DAYS: i64 = 719_468;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// The year, month (1..=12) and day (1..=31) that is `days` after 1970-01-01.
-fn civil(days: i64) -> (i64, i64, i64) {
+/// The year, month (1..=12) and day (1..=31) that is `days` after 1970-01-01, in the proleptic Gregorian calendar; year 0 is 1 BC.
+pub fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + EPOCH_DAYS;
     let (era, day_of_era) = (shifted.div_euclid(DAYS_PER_ERA), shifted.rem_euclid(DAYS_PER_ERA));
     let leap_days = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / 146_096;

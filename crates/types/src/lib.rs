@@ -13,6 +13,7 @@ mod time;
 mod value;
 
 pub use blob::BlobRef;
+pub use calendar::civil;
 pub use data_type::DataType;
 pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};

@@ -2,7 +2,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use index::{AddressSpaceError, Holder, InsertError};
+use index::{AddressSpaceError, Gaps, Holder, InsertError};
 use lineage::Cell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -11,7 +11,7 @@ use types::{Column, Rid, Schema, Timestamp, TxnId};
 
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexPart, KeptIndex};
-use super::entries::Entries;
+use super::entries::{Entries, Entry};
 use super::order::{IndexKey, KeyShape};
 use crate::error::{Error, Result};
 use crate::terms::table_lock::{Standing, TableLock};
@@ -29,6 +29,8 @@ pub(crate) struct IndexData {
     computed: Option<OnceLock<ComputedExpressions>>,
     pub(crate) shape: KeyShape,
     pub(crate) entries: Entries,
+    /// what readers of the present step over
+    pub(crate) gaps: Gaps<Entry>,
     has_changed_keys: AtomicBool,
     /// Whether it is there: *locked* by the transaction that makes it, *open* for all, or *gone*.
     pub(crate) standing: TableLock,
@@ -110,6 +112,7 @@ impl IndexData {
             computed: definition.is_computed().then(OnceLock::new),
             shape,
             entries,
+            gaps: Gaps::default(),
             has_changed_keys: AtomicBool::new(has_changed_keys),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
             made_at: AtomicU64::new(0),
@@ -211,7 +214,18 @@ impl IndexData {
     /// # Errors
     /// [`Error::IndexWithoutRoom`] if the index can't grow; nothing was entered.
     pub(crate) fn enter(&self, key: &IndexKey, rid: Rid) -> Result<()> {
-        self.entries.insert(key, rid).map_err(|error| self.without_room(error))
+        self.entries.insert(key, rid).map_err(|error| self.without_room(error))?;
+        self.note_entered(|| std::iter::once((key.clone(), rid)));
+        Ok(())
+    }
+
+    /// Notes that records were entered under keys, new or again, so that no reader steps over them. Every way into the index
+    /// ends here.
+    #[inline]
+    pub(crate) fn note_entered<I: Iterator<Item = Entry>>(&self, entered: impl FnOnce() -> I) {
+        if self.entries.is_ordered() {
+            self.gaps.entered(std::iter::once_with(entered).flatten());
+        }
     }
 
     /// Enters a record under a key during recovery; returns whether the key has another record.

@@ -72,6 +72,12 @@ impl Entries {
         self.is_ordered
     }
 
+    /// Whether the records of a key are one list, which is read as a whole and is in no order of Rids.
+    pub(crate) fn are_listed(&self, key: &IndexKey) -> bool {
+        let has_lists = matches!(self.keyed, Keyed::Kiss(_) | Keyed::UniqueWords(_) | Keyed::UniqueBytes(_));
+        has_lists && *key != IndexKey::Null
+    }
+
     /// Adds an entry, if it is not there.
     ///
     /// # Errors

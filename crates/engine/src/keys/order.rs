@@ -61,6 +61,11 @@ fn ordered(word: u64, data_type: DataType) -> u64 {
     }
 }
 
+/// The place before or behind all records of a key.
+pub(crate) fn beside_all(key: &IndexKey, is_behind: bool) -> (IndexKey, Rid) {
+    (key.clone(), Rid::from_word(if is_behind { LAST } else { FIRST }))
+}
+
 impl KeyShape {
     pub(crate) fn new(types: Box<[DataType]>) -> KeyShape {
         KeyShape { types }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use lineage::{Cell, View};
-use types::{Rid, Snapshot, Value};
+use types::{Rid, Snapshot, Timestamp, Value};
 
 use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
@@ -13,23 +13,11 @@ use crate::keys::data::{Index, IndexData};
 use crate::keys::entries::{Direction, Entry};
 use crate::keys::order::{Bounds, IndexKey, IndexRange};
 use crate::state::table_data::{ScanOptions, TableData};
+use crate::table::index_walk::{Cursor, ENTRIES_FIRST, Used};
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
 use crate::terms::outcomes::Transactions;
 use crate::terms::row::FittedRow;
-
-/// Entries that are looked at together at first; each time twice as many, so that a reader of few rows reads few.
-const ENTRIES_FIRST: usize = 16;
-const ENTRIES_MAX: usize = 1024;
-
-/// Where a walk through an index stands.
-struct Cursor {
-    /// the range that is left; `None` when nothing is
-    bounds: Option<Bounds>,
-    direction: Direction,
-    count: usize,
-    entries: Vec<Entry>,
-}
 
 /// How much of an index is walked for the sake of few rows.
 #[derive(Clone, Copy, Debug)]
@@ -38,29 +26,6 @@ pub struct Few {
     pub rows: usize,
     /// Entries that are looked at at most.
     pub entries: usize,
-}
-
-impl Cursor {
-    fn new(bounds: Option<Bounds>, direction: Direction) -> Cursor {
-        Cursor { bounds, direction, count: ENTRIES_FIRST, entries: Vec::new() }
-    }
-
-    /// Gets the next entries; false if there are none.
-    fn advance(&mut self, index: &IndexData) -> bool {
-        self.entries.clear();
-        let Some(mut bounds) = self.bounds.take() else { return false };
-        let has_more = index.entries.next(&bounds, self.direction, self.count, &mut self.entries);
-        debug_assert!(!has_more || !self.entries.is_empty(), "a walk that goes on has found something");
-        self.count = (self.count * 2).min(ENTRIES_MAX);
-        if has_more && let Some(last) = self.entries.last() {
-            match self.direction {
-                Direction::Upward => bounds.0 = Bound::Excluded(last.clone()),
-                Direction::Downward => bounds.1 = Bound::Excluded(last.clone()),
-            }
-            self.bounds = Some(bounds);
-        }
-        !self.entries.is_empty()
-    }
 }
 
 impl TableData {
@@ -99,8 +64,8 @@ impl TableData {
         entries.iter().for_each(|(_, rid)| self.storage.prefetch_newest(guard, *rid));
     }
 
-    /// Passes the rows of some entries to `take` if their visible version has the entry's key: the cells of
-    /// `columns`.
+    /// Passes the rows of some entries to `take` if their visible version has the entry's key: the cells of `columns`. Tells
+    /// which entries these were.
     fn read_entries(
         &self,
         view: View<'_, Transactions>,
@@ -108,25 +73,36 @@ impl TableData {
         entries: &[Entry],
         columns: &[usize],
         mut take: impl FnMut(Rid, &[Cell<'_>]),
-    ) -> Result<()> {
+    ) -> Result<Used> {
+        let mut used = Used::default();
         if index.definition.is_computed() {
-            return self.read_computed(view, index, entries, columns, take);
+            let mut found = Vec::new();
+            self.read_computed(view, index, entries, columns, |rid, cells| {
+                found.push(rid);
+                take(rid, cells);
+            })?;
+            let at = |rid: Rid| entries.iter().position(|(_, known)| *known == rid);
+            let mut places: Vec<usize> = found.into_iter().filter_map(at).collect();
+            places.sort_unstable();
+            places.into_iter().for_each(|at| used.note(at));
+            return Ok(used);
         }
         let all: Vec<usize> = columns.iter().chain(index.columns()).copied().collect();
-        for entries in entries.chunks(ENTRIES_FIRST) {
+        for (chunk, entries) in entries.chunks(ENTRIES_FIRST).enumerate() {
             self.prefetch_entries(entries, &all);
             let guard = &sync::pin();
-            for (key, rid) in entries {
+            for (at, (key, rid)) in entries.iter().enumerate() {
                 self.storage.read_pinned(guard, view, *rid, &all, |cells| {
                     let (cells, key_cells) = cells.split_at(columns.len());
                     debug_assert_eq!(key_cells.len(), index.columns().len(), "a cell for each column of the key");
                     if index.plain_key(key_cells) == *key {
+                        used.note(chunk * ENTRIES_FIRST + at);
                         take(*rid, cells);
                     }
                 })?;
             }
         }
-        Ok(())
+        Ok(used)
     }
 
     /// Passes the rows of some entries to `take` where keys have to be worked out, which is done for many rows at a
@@ -198,7 +174,7 @@ impl IndexData {
             Ok(table.storage.read(view, rid, self.columns(), has_key)? == Some(true))
         };
         let mut cursor = Cursor::new(Some(bounds.clone()), Direction::Upward);
-        while cursor.advance(self) {
+        while cursor.advance(self, None) {
             for (_, rid) in &cursor.entries {
                 if table.storage.changed_between(*rid, asked)?
                     && (is_within(*rid, asked.from)? || is_within(*rid, asked.to)?)
@@ -225,7 +201,7 @@ impl Table {
     pub fn index_estimate(&self, index: &Index, range: &IndexRange, limit: usize) -> Result<usize> {
         let mut cursor = Cursor::new(self.data.index_bounds(&index.data, range)?, Direction::Upward);
         let mut count = 0;
-        while count < limit && cursor.advance(&index.data) {
+        while count < limit && cursor.advance(&index.data, Some(Timestamp::MAX)) {
             count += cursor.entries.len();
         }
         Ok(count.min(limit))
@@ -277,7 +253,8 @@ impl Table {
         if !index.data.serves(snapshot.at) {
             return Err(Error::NoSuchIndex(index.data.definition.name.clone()));
         }
-        let view = self.database.shared.core.transactions.view(snapshot);
+        let transactions = &self.database.shared.core.transactions;
+        let view = transactions.view(snapshot);
         let mut rows = Rows::new(self, options);
         let (columns, mut left) = (rows.columns.clone(), few.entries);
         for range in ranges {
@@ -286,12 +263,17 @@ impl Table {
                 reads.note_entries(&self.data, &index.data, &bounds);
             }
             let mut cursor = Cursor::new(Some(bounds), direction);
-            while rows.len() < few.rows && cursor.advance(&index.data) {
-                let Some(less) = left.checked_sub(cursor.entries.len()) else { return Ok(None) };
+            while rows.len() < few.rows && cursor.advance(&index.data, Some(snapshot.at)) {
+                let Some(less) = left.checked_sub(cursor.entries.len()) else {
+                    cursor.end_idle(&self.data, &index.data, transactions);
+                    return Ok(None);
+                };
                 left = less;
                 let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
-                self.data.read_entries(view, &index.data, &cursor.entries, &columns, take)?;
+                let used = self.data.read_entries(view, &index.data, &cursor.entries, &columns, take)?;
+                cursor.note_used(&self.data, &index.data, transactions, used);
             }
+            cursor.end_idle(&self.data, &index.data, transactions);
         }
         debug_assert!(rows.len() <= few.entries, "invariant 7: a record comes twice");
         let rows = rows.finish(self.data.projection(options).schema);
@@ -336,16 +318,22 @@ impl Iterator for IndexScan {
         let table = self.table.clone();
         let mut rows = Rows::new(&table, &self.options);
         let columns = rows.columns.clone();
-        while rows.len() == 0 && self.left > 0 && self.cursor.advance(&self.index) {
+        let transactions = &table.database.shared.core.transactions;
+        while rows.len() == 0 && self.left > 0 && self.cursor.advance(&self.index, Some(self.view.at())) {
             self.left = self.left.saturating_sub(self.cursor.entries.len());
-            let view = table.database.shared.core.transactions.view(self.view.snapshot());
             let entries = &self.cursor.entries;
             let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
-            if let Err(error) = table.data.read_entries(view, &self.index, entries, &columns, take) {
-                return Some(Err(error));
+            let view = transactions.view(self.view.snapshot());
+            match table.data.read_entries(view, &self.index, entries, &columns, take) {
+                Ok(used) => self.cursor.note_used(&table.data, &self.index, transactions, used),
+                Err(error) => return Some(Err(error)),
             }
         }
-        (rows.len() > 0).then(|| Ok(rows.finish(self.schema.clone())))
+        if rows.len() == 0 {
+            self.cursor.end_idle(&table.data, &self.index, transactions);
+            return None;
+        }
+        Some(Ok(rows.finish(self.schema.clone())))
     }
 }
 
@@ -364,7 +352,7 @@ impl Iterator for IndexRows {
                 return Some(Ok(row));
             }
             let scan = &mut self.scan;
-            if !scan.cursor.advance(&scan.index) {
+            if !scan.cursor.advance(&scan.index, Some(scan.view.at())) {
                 return None;
             }
             let table = &scan.table;

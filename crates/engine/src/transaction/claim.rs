@@ -129,6 +129,9 @@ impl Transaction {
             }
             holder
         });
+        if claimed.is_ok() {
+            index.note_entered(|| std::iter::once((key.clone(), rid)));
+        }
         claimed.map_err(|error| match error {
             InsertError::Present(other) => {
                 debug_assert_ne!(other, rid, "a record does not keep itself from its key");

@@ -110,8 +110,12 @@ impl Transaction {
         let Some(primary_key) = &data.primary_key else { return Ok(keys.len()) };
         // Where the index has no room, the one key says so.
         let together = primary_key.kiss().and_then(|index| index.insert_new(keys, first).ok()).unwrap_or(0);
-        if together == 0 {
-            self.enter_key(data, primary_key, &IndexKey::Word(keys[0]), first)?;
+        match together {
+            0 => self.enter_key(data, primary_key, &IndexKey::Word(keys[0]), first)?,
+            _ => primary_key.index.note_entered(|| {
+                let entered = keys[..together].iter().map(|key| IndexKey::Word(*key));
+                entered.zip(neighbours(first, together as u32))
+            }),
         }
         debug_assert!(
             neighbours(first, together.max(1) as u32).zip(keys).all(|(rid, key)| {

@@ -3,6 +3,7 @@
 //! Insert and tail pages store a 64-bit word for each value: types of at most eight bytes as their bits, longer ones
 //! as a place in the range's byte heap. A [`Cell`] is a value in that form, with the bytes lent. Base pages store
 //! Arrow arrays. This module alone knows which bits stand for which type.
+use std::borrow::Cow;
 use std::ops::Range;
 
 use arrow_array::builder::{
@@ -248,9 +249,15 @@ pub fn value_of_cell(cell: Cell<'_>, data_type: DataType) -> Value {
     }
 }
 
+/// The text that bytes are. They were checked when they came in as `str`, and where a page is damaged no wrong text is made of
+/// them.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
     match data_type {
-        DataType::Text { .. } | DataType::Char { .. } => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        DataType::Text { .. } | DataType::Char { .. } => Value::Text(text(bytes).into_owned()),
         DataType::Bytea => Value::Bytea(bytes.to_vec()),
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale }),
         DataType::Uuid => Value::Uuid(uuid_of_text(bytes)),
@@ -464,8 +471,7 @@ impl ColumnBuilder {
             Cell::Bytes(bytes) => match &mut self.builder {
                 Builder::Decimal(builder) => builder.append_value(decimal_of_bytes(bytes)),
                 Builder::Bytea(builder) => builder.append_value(bytes),
-                // Text was checked when it came in as `str`; a lossy copy never changes valid UTF-8.
-                Builder::Text(builder) => builder.append_value(String::from_utf8_lossy(bytes)),
+                Builder::Text(builder) => builder.append_value(text(bytes)),
                 _ => unreachable!("column of {} holds words", self.data_type),
             },
         }

@@ -10,7 +10,7 @@ use arrow_array::{
     StringViewArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use sql::{SqlError, text_value};
+use sql::{SqlError, TextColumn, text_value};
 
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
 
@@ -89,7 +89,10 @@ impl<'a> Column<'a> {
                 let text = text_value(self.array, row).unwrap_or_default();
                 out.write_all(text.trim_matches(['{', '}']).replace(',', " ").as_bytes())
             }
-            _ => out.write_all(text_value(self.array, row).unwrap_or_default().as_bytes()),
+            _ => {
+                TextColumn::new(self.array).append(out, row);
+                Ok(())
+            }
         };
     }
 

@@ -1,6 +1,7 @@
 //! The blanks at the end of a `char(n)`: they are not kept, and put there again when the value is output.
 use std::sync::Arc;
 
+use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringViewArray};
 use arrow_cast::cast;
@@ -21,9 +22,22 @@ pub(crate) fn without(array: &ArrayRef) -> ArrayRef {
 
 /// Texts with blanks up to so many characters.
 pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
-    let width = chars as usize;
-    let padded = |text: &str| format!("{text:width$}");
-    Arc::new(array.as_string_view().iter().map(|text| text.map(padded)).collect::<StringViewArray>())
+    let (width, texts) = (chars as usize, array.as_string_view());
+    let mut padded = StringViewBuilder::with_capacity(texts.len());
+    let mut long = String::with_capacity(width);
+    for text in texts {
+        let Some(text) = text else {
+            padded.append_null();
+            continue;
+        };
+        // A text of as many bytes as characters is counted at once.
+        let count = if text.is_ascii() { text.len() } else { text.chars().count() };
+        long.clear();
+        long.push_str(text);
+        long.extend(std::iter::repeat_n(" ", width.saturating_sub(count)));
+        padded.append_value(&long);
+    }
+    Arc::new(padded.finish())
 }
 
 /// A column of a query's result as it is read.

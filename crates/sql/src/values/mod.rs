@@ -12,6 +12,7 @@ pub(crate) mod literals;
 pub mod pg_types;
 pub(crate) mod single;
 pub(crate) mod text;
+pub(crate) mod text_column;
 pub(crate) mod types;
 
 use engine::DataType;

@@ -1,86 +1,121 @@
 //! Writes CSV as PostgreSQL does: what would read back as something else is quoted.
+//!
+//! Batches are formatted column by column into one buffer of bytes a batch, by several threads where there are several batches;
+//! the file gets them in their order.
 use std::io::Write;
+use std::thread;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 
 use super::csv_reader::END_OF_DATA;
 use crate::parsing::copy_options::{CopyOptions, Header};
-use crate::text_value;
+use crate::values::text_column::TextColumn;
 
 /// Writes batches to a file.
 pub(crate) struct CsvWriter<W> {
     out: W,
+    form: Form,
+}
+
+/// How values stand in a line.
+struct Form {
     delimiter: u8,
-    quote: char,
-    escape: char,
-    null: String,
-    line: Vec<u8>,
+    quote: u8,
+    escape: u8,
+    null: Vec<u8>,
+    /// by byte: whether a text that has it is quoted
+    means_something: [bool; 256],
+    /// whether numbers never mean anything else
+    are_numbers_plain: bool,
+}
+
+impl Form {
+    fn new(options: &CopyOptions) -> Form {
+        let quote = options.quote.unwrap_or(b'"');
+        let delimiter = options.delimiter.unwrap_or(b',');
+        let null = options.null.clone().unwrap_or_default().into_bytes();
+        let mut means_something = [false; 256];
+        [delimiter, quote, b'\n', b'\r'].iter().for_each(|byte| means_something[usize::from(*byte)] = true);
+        let is_of_numbers = |byte: &u8| byte.is_ascii_digit() || b"-.tf".contains(byte);
+        let are_numbers_plain = null.is_empty() && ![delimiter, quote].iter().any(is_of_numbers);
+        Form { delimiter, quote, escape: options.escape.unwrap_or(quote), null, means_something, are_numbers_plain }
+    }
+
+    /// The lines of a batch.
+    fn lines(&self, batch: &RecordBatch) -> Vec<u8> {
+        let columns: Vec<TextColumn<'_>> =
+            batch.columns().iter().map(|column| TextColumn::new(column.as_ref())).collect();
+        let mut lines = Vec::with_capacity(batch.num_rows() * columns.len() * 8);
+        for row in 0..batch.num_rows() {
+            for (at, column) in columns.iter().enumerate() {
+                if at > 0 {
+                    lines.push(self.delimiter);
+                }
+                let start = lines.len();
+                if !column.append(&mut lines, row) {
+                    lines.extend_from_slice(&self.null);
+                } else if !(column.is_plain() && self.are_numbers_plain) {
+                    self.quote_from(&mut lines, start, columns.len() == 1);
+                }
+            }
+            lines.push(b'\n');
+        }
+        lines
+    }
+
+    /// Quotes the text that begins at `start`, where it has to be.
+    fn quote_from(&self, lines: &mut Vec<u8>, start: usize, is_alone: bool) {
+        let text = &lines[start..];
+        let needs_quotes = text == self.null
+            || text.iter().any(|byte| self.means_something[usize::from(*byte)])
+            || (is_alone && text == END_OF_DATA);
+        if !needs_quotes {
+            return;
+        }
+        let text = lines.split_off(start);
+        lines.push(self.quote);
+        for byte in text {
+            if byte == self.quote || byte == self.escape {
+                lines.push(self.escape);
+            }
+            lines.push(byte);
+        }
+        lines.push(self.quote);
+    }
 }
 
 impl<W: Write> CsvWriter<W> {
     /// A writer that has written the header, if there is to be one.
-    pub(crate) fn new(out: W, options: &CopyOptions, names: &[&str]) -> std::io::Result<CsvWriter<W>> {
-        let quote = options.quote.unwrap_or(b'"');
-        let mut writer = CsvWriter {
-            out,
-            delimiter: options.delimiter.unwrap_or(b','),
-            quote: char::from(quote),
-            escape: char::from(options.escape.unwrap_or(quote)),
-            null: options.null.clone().unwrap_or_default(),
-            line: Vec::new(),
-        };
+    pub(crate) fn new(mut out: W, options: &CopyOptions, names: &[&str]) -> std::io::Result<CsvWriter<W>> {
+        let form = Form::new(options);
         if options.header != Header::None {
+            let mut line = Vec::new();
             for (at, name) in names.iter().enumerate() {
-                writer.put(at, Some(name), names.len() == 1);
+                line.extend((at > 0).then_some(form.delimiter));
+                let start = line.len();
+                line.extend_from_slice(name.as_bytes());
+                form.quote_from(&mut line, start, names.len() == 1);
             }
-            writer.end_line()?;
+            line.push(b'\n');
+            out.write_all(&line)?;
         }
-        Ok(writer)
+        Ok(CsvWriter { out, form })
     }
 
-    /// Writes a batch.
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
-        for row in 0..batch.num_rows() {
-            for (at, column) in batch.columns().iter().enumerate() {
-                self.put(at, text_value(column.as_ref() as &dyn Array, row).as_deref(), batch.num_columns() == 1);
-            }
-            self.end_line()?;
-        }
-        Ok(())
-    }
-
-    fn put(&mut self, at: usize, text: Option<&str>, is_alone: bool) {
-        if at > 0 {
-            self.line.push(self.delimiter);
-        }
-        let Some(text) = text else {
-            self.line.extend_from_slice(self.null.as_bytes());
-            return;
-        };
-        let means_something = |c: char| c == char::from(self.delimiter) || c == self.quote || c == '\n' || c == '\r';
-        let ends_data = is_alone && text.as_bytes() == END_OF_DATA;
-        let needs_quotes = text == self.null || text.contains(means_something) || ends_data;
-        if !needs_quotes {
-            self.line.extend_from_slice(text.as_bytes());
-            return;
-        }
-        let mut quoted = String::with_capacity(text.len() + 2);
-        quoted.push(self.quote);
-        for c in text.chars() {
-            if c == self.quote || c == self.escape {
-                quoted.push(self.escape);
-            }
-            quoted.push(c);
-        }
-        quoted.push(self.quote);
-        self.line.extend_from_slice(quoted.as_bytes());
-    }
-
-    fn end_line(&mut self) -> std::io::Result<()> {
-        self.line.push(b'\n');
-        self.out.write_all(&self.line)?;
-        self.line.clear();
-        Ok(())
+    /// Writes batches, each formatted by one of so many threads.
+    pub(crate) fn write(&mut self, batches: &[RecordBatch], threads: usize) -> std::io::Result<()> {
+        let form = &self.form;
+        let each = batches.len().div_ceil(threads.max(1)).max(1);
+        let of_part = |part: &[RecordBatch]| part.iter().map(|batch| form.lines(batch)).collect::<Vec<_>>();
+        let (first, rest) = batches.split_at(each.min(batches.len()));
+        let parts: Vec<Vec<Vec<u8>>> = thread::scope(|scope| {
+            let others: Vec<_> = rest.chunks(each).map(|part| scope.spawn(move || of_part(part))).collect();
+            let first = of_part(first);
+            let others =
+                others.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            std::iter::once(first).chain(others).collect()
+        });
+        parts.iter().flatten().try_for_each(|lines| self.out.write_all(lines))
     }
 
     /// Where the lines go.
@@ -99,7 +134,7 @@ impl<W: Write> CsvWriter<W> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, StringArray};
+    use arrow_array::{ArrayRef, Int32Array, StringArray};
 
     use super::*;
 
@@ -109,8 +144,24 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("t", Arc::new(texts) as ArrayRef)]).unwrap();
         let options = CopyOptions { header: Header::Present, ..CopyOptions::default() };
         let mut writer = CsvWriter::new(Vec::new(), &options, &["t"]).unwrap();
-        writer.write(&batch).unwrap();
+        writer.write(&[batch], 1).unwrap();
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
         assert_eq!(text, "t\na\n\n\"\"\n\"b,c\"\n\"\"\"x\"\"\n\"\n\"\\.\"\n");
+    }
+
+    #[test]
+    fn batches_come_in_their_order_however_many_threads_format_them() {
+        let batch = |number: i32| {
+            let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(number), None]));
+            RecordBatch::try_from_iter([("n", numbers.clone()), ("m", numbers)]).unwrap()
+        };
+        let batches: Vec<RecordBatch> = (0..7).map(batch).collect();
+        let expected: String = (0..7).map(|number| format!("{number}.{number}\n-.-\n")).collect();
+        let options = CopyOptions { delimiter: Some(b'.'), null: Some("-".to_owned()), ..CopyOptions::default() };
+        for threads in [1, 2, 3, 9] {
+            let mut writer = CsvWriter::new(Vec::new(), &options, &["n", "m"]).unwrap();
+            writer.write(&batches, threads).unwrap();
+            assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), expected);
+        }
     }
 }

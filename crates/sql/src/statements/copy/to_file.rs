@@ -24,6 +24,11 @@ use crate::state::outcome::Command;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 
+/// Threads that format rows at most; more than that wait for the file.
+const THREADS_MAX: usize = 16;
+/// Batches that a thread formats before they are written.
+const BATCHES: usize = 2;
+
 /// Runs a `COPY ... TO`.
 pub(crate) fn run(
     session: &mut Session,
@@ -79,11 +84,13 @@ fn write_csv(rows: Rows, file: &mut NewFile, copy: &CopyStatement, mut meter: Me
     let failed = |error: std::io::Error| SqlError::io("write", &path, &error);
     let out = Counter { out: BufWriter::with_capacity(1 << 18, file.file()?), bytes: 0 };
     let mut writer = CsvWriter::new(out, &copy.options, &names).map_err(failed)?;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let mut count = 0;
-    for batch in rows {
-        let batch = batch?;
-        writer.write(&batch).map_err(failed)?;
-        count += u64::try_from(batch.num_rows()).unwrap_or(0);
+    let mut rows = rows.peekable();
+    while rows.peek().is_some() {
+        let batches = rows.by_ref().take(threads * BATCHES).collect::<Result<Vec<_>>>()?;
+        writer.write(&batches, threads).map_err(failed)?;
+        count += batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
         meter.reach(writer.bytes());
     }
     writer.finish().map_err(failed)?;
