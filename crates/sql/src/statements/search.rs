@@ -37,6 +37,7 @@ impl Point {
     /// Runs it; `None` if it has to go the long way.
     pub(super) fn search(&self, session: &mut Session, bound: &Bound<'_>, search: &Search) -> Result<Option<Outcome>> {
         let (Some(tests), Some(cut)) = (bound.tests(&search.conditions), search.cut(bound)) else { return Ok(None) };
+        session.token.check()?;
         let options = ScanOptions { columns: search.reads.clone(), tests, ..ScanOptions::default() };
         let rows = match search.lock {
             None => {

@@ -20,6 +20,9 @@ pub(crate) fn without(array: &ArrayRef) -> ArrayRef {
     Arc::new(shorter.collect::<StringViewArray>())
 }
 
+/// Blanks that are put behind a text at once.
+const BLANKS: &str = "                                                                ";
+
 /// Texts with blanks up to so many characters.
 pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
     let (width, texts) = (chars as usize, array.as_string_view());
@@ -34,7 +37,12 @@ pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
         let count = if text.is_ascii() { text.len() } else { text.chars().count() };
         long.clear();
         long.push_str(text);
-        long.extend(std::iter::repeat_n(" ", width.saturating_sub(count)));
+        let mut missing = width.saturating_sub(count);
+        while missing > 0 {
+            let some = missing.min(BLANKS.len());
+            long.push_str(&BLANKS[..some]);
+            missing -= some;
+        }
         padded.append_value(&long);
     }
     Arc::new(padded.finish())

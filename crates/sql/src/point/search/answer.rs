@@ -1,5 +1,4 @@
 //! What a query gives of the rows that it has found: columns of them in an order, each combination once, or totals.
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -313,6 +312,9 @@ fn first_places(columns: &[ArrayRef]) -> Result<Vec<u32>> {
     let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
     let converter = RowConverter::new(fields).map_err(internal)?;
     let rows = converter.convert_columns(columns).map_err(internal)?;
-    let mut seen = HashSet::with_capacity(rows.num_rows());
-    Ok((0u32..).zip(rows.iter()).filter(|(_, row)| seen.insert(*row)).map(|(at, _)| at).collect())
+    let mut places: Vec<usize> = (0..rows.num_rows()).collect();
+    places.sort_unstable_by(|left, right| rows.row(*left).cmp(&rows.row(*right)).then(left.cmp(right)));
+    places.dedup_by(|next, first| rows.row(*next) == rows.row(*first));
+    places.sort_unstable();
+    Ok(places.into_iter().map(|at| at as u32).collect())
 }
