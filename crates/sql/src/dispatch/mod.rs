@@ -9,6 +9,7 @@
 //! fails with it; in between, the transaction stands where the watcher finds it.
 //!
 //! Imports all other rooms; no room imports it.
+pub(crate) mod composed;
 pub(crate) mod cursors;
 pub(crate) mod implicit;
 pub(crate) mod prepared;
@@ -206,7 +207,12 @@ impl Session {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
             ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
             ParsedStatement::Own(own) => statements::run_own(self, own, source, input),
-            ParsedStatement::Locking(query, clauses) => Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?)),
+            ParsedStatement::Locking(query, clauses) => {
+                Ok(Outcome::Rows(locking::run(self, &query, &clauses, source)?))
+            }
+            ParsedStatement::Composed(statement, clauses) => {
+                statements::composed::run(self, *statement, &clauses, source)
+            }
             ParsedStatement::Statement(statement) => match *statement {
                 Statement::Prepare { name, data_types, statement } => {
                     Ok(self.prepare_statement(&name, &data_types, *statement, source)?.into())

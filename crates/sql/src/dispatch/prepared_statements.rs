@@ -42,7 +42,8 @@ impl Session {
         if !may_be_prepared {
             return Err(SqlError::syntax("only queries, INSERT, UPDATE and DELETE can be prepared"));
         }
-        let prepared = self.prepare_parsed(source.text, ParsedStatement::Statement(Box::new(statement)), &types)?;
+        let prepared =
+            self.prepare_parsed(source.text, ParsedStatement::of(Box::new(statement), Vec::new()), &types)?;
         self.statements.add(&fold(name), prepared)?;
         Ok(Command::new("PREPARE"))
     }

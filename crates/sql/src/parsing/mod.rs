@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::error::Result;
+use crate::syntax::composed;
 use crate::syntax::source::Source;
 use alter_database::{AlterDatabase, parse_alter_database};
 use control::Control;
@@ -41,6 +42,9 @@ pub(crate) enum ParsedStatement {
     Own(OwnStatement),
     /// A query that locks rows.
     Locking(Box<Query>, Vec<LockClause>),
+    /// A statement with parts that write or lock rows before the rest is run: queries of `WITH`, subqueries. These know their
+    /// clauses by numbers.
+    Composed(Box<Statement>, Vec<LockClause>),
     /// Anything else.
     Statement(Box<Statement>),
 }
@@ -63,6 +67,14 @@ pub(crate) enum OwnStatement {
 }
 
 impl ParsedStatement {
+    /// A statement of the library's syntax, by what its parts do.
+    pub(crate) fn of(statement: Box<Statement>, clauses: Vec<LockClause>) -> ParsedStatement {
+        match clauses.is_empty() && !composed::has_parts(&statement) {
+            true => ParsedStatement::Statement(statement),
+            false => ParsedStatement::Composed(statement, clauses),
+        }
+    }
+
     /// The query of a statement that takes parameters and is none of the library's.
     pub(crate) fn query_mut(&mut self) -> Option<&mut Query> {
         match self {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
 use engine::Table;
 
@@ -19,6 +20,7 @@ use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::pg_catalog::system;
 use crate::pg_catalog::{self, CATALOG_SCHEMA};
 use crate::state::view::{PAST, RowTarget, TARGET, TARGET_SCHEMA, View};
+use crate::state::with_rows::{self, GIVEN_SCHEMA};
 
 /// The list of catalogs, the catalog and its schemas of one statement.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ enum Part {
     Present,
     /// The tables that have rows changed or locked.
     Target,
+    /// The rows that parts of the statement have given.
+    Given,
     /// PostgreSQL's description of tables.
     Catalog,
     /// The tables as they were after a commit.
@@ -62,6 +66,7 @@ impl Names {
         let missing = |error| if let engine::Error::NoSuchTable(_) = error { Ok(None) } else { Err(error) };
         match self.part {
             Part::Target => Ok(self.target(name).map(|(_, target)| target.table.clone())),
+            Part::Given => Ok(None),
             Part::Past(at) => match self.view.past.get(&at) {
                 Some(moment) => self.view.tables.find_past(moment, name).map(Some).or_else(missing),
                 None => Ok(None),
@@ -111,6 +116,7 @@ impl CatalogProvider for Names {
         match name {
             SCHEMA => Some(self.same(Part::Present)),
             CATALOG_SCHEMA => Some(self.same(Part::Catalog)),
+            GIVEN_SCHEMA => Some(self.same(Part::Given)),
             TARGET_SCHEMA if !self.view.targets.is_empty() => Some(self.same(Part::Target)),
             _ => {
                 let at = name.strip_prefix(PAST)?.parse().ok()?;
@@ -136,6 +142,11 @@ impl SchemaProvider for Names {
             let target = self.target(name);
             return Ok(target.map(|(at, target)| Arc::new(EngineTable::of_target(target.clone(), at, partitions)) as _));
         }
+        if self.part == Part::Given {
+            let Some(rows) = with_rows::given(&self.view.given, name) else { return Ok(None) };
+            let table = MemTable::try_new(rows.schema.clone(), vec![rows.batches.to_vec()])?;
+            return Ok(Some(Arc::new(table)));
+        }
         if self.part == Part::Catalog {
             return pg_catalog::relation(name, &self.view);
         }
@@ -159,6 +170,7 @@ impl SchemaProvider for Names {
             Part::Present => {
                 !matches!(self.find(name), Ok(None)) || system::is_view(name) || pg_catalog::is_relation(name)
             }
+            Part::Given => with_rows::given(&self.view.given, name).is_some(),
             _ => !matches!(self.find(name), Ok(None)),
         }
     }

@@ -64,7 +64,9 @@ pub(crate) fn count(parsed: &mut ParsedStatement, source: &Source) -> Result<usi
     }
     let mut count = Count { largest: 0, source };
     let visited = match parsed {
-        ParsedStatement::Statement(statement) => statement.walk_mut(&mut count),
+        ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
+            statement.walk_mut(&mut count)
+        }
         other => other.query_mut().map_or(ControlFlow::Continue(()), |query| query.walk_mut(&mut count)),
     };
     match visited {
@@ -87,8 +89,7 @@ pub(crate) fn types(
         for _ in 0..2 {
             finder.operators.take();
             let visited = match parsed {
-                ParsedStatement::Statement(statement) => {
-                    finder.statement(statement);
+                ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
                     statement.walk(&mut finder)
                 }
                 other => other.query().map_or(ControlFlow::Continue(()), |query| query.walk(&mut finder)),
@@ -379,6 +380,11 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 
 impl Visitor for Finder<'_> {
     type Break = SqlError;
+
+    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<SqlError> {
+        self.statement(statement);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<SqlError> {
         self.enter(factor);

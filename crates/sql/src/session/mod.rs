@@ -189,7 +189,23 @@ impl Session {
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
         let cursors = self.cursors.facts().into();
-        View { db, tables, moment, past, partitions, targets, taking, settings, cursors, locks, process, now, token }
+        let given = Arc::default();
+        View {
+            db,
+            tables,
+            moment,
+            past,
+            partitions,
+            targets,
+            given,
+            taking,
+            settings,
+            cursors,
+            locks,
+            process,
+            now,
+            token,
+        }
     }
 
     /// The sequences as a statement may use them.

@@ -1,4 +1,4 @@
-//! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`), what its
+//! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`, `with_rows`), what its
 //! operators run in (`context`), how it ends (`stop`, `activity`), and what was set (`settings` and its kin).
 //!
 //! Imports what statements are read into and below; tables in plans, functions and sessions import it.
@@ -16,3 +16,4 @@ pub(crate) mod stop;
 pub(crate) mod taken_numbers;
 pub(crate) mod target;
 pub(crate) mod view;
+pub(crate) mod with_rows;

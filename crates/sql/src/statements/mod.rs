@@ -11,6 +11,7 @@ pub(crate) mod change;
 pub(crate) mod changed_rows;
 pub(crate) mod checks;
 pub(crate) mod columns;
+pub(crate) mod composed;
 pub(crate) mod constants;
 pub(crate) mod copy;
 pub(crate) mod create_as;
