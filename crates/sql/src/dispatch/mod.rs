@@ -25,7 +25,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::cancel::Reason;
 use crate::names::tables::Tables;
-use crate::names::{self, headings};
+use crate::names::{self, headings, schemas};
 use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
@@ -85,7 +85,8 @@ impl Session {
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let answered = stack::with_room(text.len(), || self.answer(text, read, input));
-        let done = answered.map_err(|error| pointed(self.token.explain(error), text));
+        let done = answered.map_err(|error| pointed(self.token.explain(error), text).shown(schemas::shown));
+        let done = done.map(Outcome::shown);
         if let Err(error) = &done {
             self.fail(error);
         }
@@ -192,7 +193,7 @@ impl Session {
 
     pub(crate) fn dispatch(
         &mut self,
-        parsed: ParsedStatement,
+        mut parsed: ParsedStatement,
         source: &Source,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
@@ -203,6 +204,7 @@ impl Session {
             return Ok(Command::new("").into());
         }
         self.begin_statement()?;
+        self.qualify(&mut parsed, source)?;
         match parsed {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
             ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
@@ -229,7 +231,8 @@ impl Session {
     fn begin_statement(&mut self) -> Result<()> {
         self.check_block()?;
         let transaction = self.block.as_ref().and_then(Block::begun);
-        self.tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
+        let tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
+        self.tables = tables.with_path(self.path());
         Ok(())
     }
 

@@ -100,7 +100,16 @@ impl Session {
                 self.cursors.close_all();
                 self.settings.reset(&Reset::ALL)?;
                 self.activity.advisory.end();
+                self.drop_temporary()?;
                 Ok(Command::new("DISCARD ALL"))
+            }
+            DiscardObject::TEMP if self.block.is_some() => {
+                let error = SqlError::unsupported("DISCARD TEMP in a transaction block");
+                Err(error.hint("Drop the tables, or end the block."))
+            }
+            DiscardObject::TEMP => {
+                self.drop_temporary()?;
+                Ok(Command::new("DISCARD TEMP"))
             }
             other => Ok(Command::new(format!("DISCARD {other}"))),
         }

@@ -58,7 +58,10 @@ impl Session {
         }
         let mut known = types.to_vec();
         known.resize(count, None);
-        let (parameters, items) = infer::types(&parsed, &self.tables, known)?;
+        // The names are looked up again when it is run.
+        let mut qualified = parsed.clone();
+        self.qualify(&mut qualified, &source)?;
+        let (parameters, items) = infer::types(&qualified, &self.tables, known)?;
         Ok(PreparedStatement::new(text, parsed, (parameters, items), &self.tables))
     }
 
@@ -76,12 +79,15 @@ impl Session {
     fn describe_rows(&mut self, prepared: &PreparedStatement) -> Result<SchemaRef> {
         self.check_block()?;
         self.look_at_tables();
-        if let Some(schema) = prepared.point.as_ref().and_then(|point| point.schema(&self.tables)) {
+        if let Some(schema) = prepared.point.as_ref().and_then(|point| point.schema(&self.tables))
+            && self.tables.path().is_plain()
+        {
             return Ok(schema);
         }
         let unknown = vec![Value::Null; prepared.parameters.len()];
-        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown)?;
+        let mut parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown)?;
         let source = Source::new(&prepared.text);
+        self.qualify(&mut parsed, &source)?;
         let mut query = match parsed {
             ParsedStatement::Locking(query, _) => query,
             ParsedStatement::Composed(statement, _) => return self.describe_composed(*statement, &source),

@@ -81,9 +81,6 @@ impl CopyStatement {
                 return Err(SqlError::new("22023", message).hint("Add (FORMAT csv) or (FORMAT parquet)."));
             }
         };
-        if format == Format::Text && !self.is_from {
-            return Err(SqlError::unsupported("COPY TO in the text format").hint("Use csv or parquet."));
-        }
         match self.options.needs_csv {
             Some("DELIMITER" | "NULL" | "HEADER") if format == Format::Text => Ok(format),
             Some(option) if format != Format::Csv => {

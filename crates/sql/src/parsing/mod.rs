@@ -9,6 +9,7 @@ pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
 pub(crate) mod modes;
 pub(crate) mod parse;
+pub(crate) mod select_into;
 pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;
 pub(crate) mod table_options;

@@ -9,6 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
 use crate::parsing::lock_clauses::{self, Taken};
+use crate::parsing::select_into;
 use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::syntax::chains;
@@ -167,10 +168,8 @@ fn other_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStateme
     if let Some(own) = OwnStatement::parse(parser, source)? {
         return Ok(ParsedStatement::Own(own));
     }
-    parser
-        .parse_statement()
-        .map(|statement| ParsedStatement::Statement(Box::new(statement)))
-        .map_err(|e| source.parser_error(e))
+    let statement = parser.parse_statement().map_err(|error| source.parser_error(error))?;
+    Ok(ParsedStatement::Statement(Box::new(select_into::spelled_out(statement)?)))
 }
 
 /// Only queries can lock rows, on their own or within statements that change rows.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
-use engine::Table;
+use engine::{Table, name_in_schema};
 
 use crate::access::sequences;
 use crate::access::table::EngineTable;
@@ -36,6 +36,8 @@ enum Part {
     Present,
     /// The tables that have rows changed or locked.
     Target,
+    /// The tables of another schema.
+    Schema(String),
     /// The rows that parts of the statement have given.
     Given,
     /// PostgreSQL's description of tables.
@@ -53,7 +55,7 @@ impl Names {
     pub(crate) fn find_in(&self, schema: &str, name: &str) -> engine::Result<Option<Table>> {
         match schema.strip_prefix(PAST).and_then(|at| at.parse().ok()) {
             Some(at) => Names { view: self.view.clone(), part: Part::Past(at) }.find(name),
-            None => self.find(name),
+            None => Names { view: self.view.clone(), part: Part::Schema(schema.to_owned()) }.find(name),
         }
     }
 
@@ -64,6 +66,10 @@ impl Names {
     /// The table that a name means at the moment at which tables are read.
     fn find(&self, name: &str) -> engine::Result<Option<Table>> {
         let missing = |error| if let engine::Error::NoSuchTable(_) = error { Ok(None) } else { Err(error) };
+        let name = &match &self.part {
+            Part::Schema(schema) => name_in_schema(self.view.tables.path().spelled(schema), name),
+            _ => name.to_owned(),
+        };
         match self.part {
             Part::Target => Ok(self.target(name).map(|(_, target)| target.table.clone())),
             Part::Given => Ok(None),
@@ -118,10 +124,11 @@ impl CatalogProvider for Names {
             CATALOG_SCHEMA => Some(self.same(Part::Catalog)),
             GIVEN_SCHEMA => Some(self.same(Part::Given)),
             TARGET_SCHEMA if !self.view.targets.is_empty() => Some(self.same(Part::Target)),
-            _ => {
+            _ if name.starts_with('\0') => {
                 let at = name.strip_prefix(PAST)?.parse().ok()?;
                 self.view.past.contains_key(&at).then(|| self.same(Part::Past(at)) as _)
             }
+            other => Some(self.same(Part::Schema(other.to_owned()))),
         }
     }
 }

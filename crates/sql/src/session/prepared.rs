@@ -36,7 +36,9 @@ impl PreparedStatement {
     ) -> PreparedStatement {
         let oid_arrays = oid_arrays(text);
         let point = match &parsed {
-            ParsedStatement::Statement(statement) => Point::plan(statement, tables, &parameters),
+            ParsedStatement::Statement(statement) if tables.path().is_plain() => {
+                Point::plan(statement, tables, &parameters)
+            }
             _ => None,
         };
         PreparedStatement { text: text.to_owned(), parsed, parameters, items, oid_arrays, point }

@@ -340,7 +340,8 @@ impl Session {
         let durability = self.settings.durability();
         let committed = block.end().map_or(Ok(()), |mut transaction| {
             transaction.set_durability(durability);
-            transaction.commit().map(drop)
+            self.temporary.end_transaction(&mut transaction)?;
+            transaction.commit().map(drop).map_err(SqlError::from)
         });
         self.activity.end_block();
         self.cursors.end_transaction(!has_failed && committed.is_ok());
@@ -433,6 +434,7 @@ impl Session {
             self.token.interrupts(transaction.interrupter());
             let done = work(self, &mut Write::new(transaction, command, &self.token))?;
             transaction.end_statement()?;
+            self.temporary.end_transaction(transaction)?;
             Ok(done)
         });
         self.token.interrupts_nothing();

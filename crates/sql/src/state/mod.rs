@@ -1,5 +1,5 @@
-//! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`, `with_rows`), what its
-//! operators run in (`context`), how it ends (`stop`, `activity`), and what was set (`settings` and its kin).
+//! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`,
+//! `with_rows`), what its operators run in (`context`), how it ends (`stop`, `activity`), and what was set (`settings` and its kin).
 //!
 //! Imports what statements are read into and below; tables in plans, functions and sessions import it.
 pub(crate) mod activity;

@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::beside;
 use crate::names::{position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
@@ -68,7 +69,8 @@ fn not_there(alter: &AlterTable) -> SqlError {
 
 /// `ALTER TABLE ... RENAME TO`.
 fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &Source) -> Result<Command> {
-    let (name, new_name) = (table_name(&alter.name, source)?, table_name(to, source)?);
+    let name = table_name(&alter.name, source)?;
+    let new_name = beside(&name, &table_name(to, source)?);
     session.write("ALTER TABLE", |_, write| {
         if let Err(skipped) = altered(write.transaction, &name, alter, source)? {
             return Ok(skipped);

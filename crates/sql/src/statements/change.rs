@@ -21,6 +21,7 @@ use crate::access::default_expressions::expression_of;
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
+use crate::names::schemas::local;
 use crate::names::{column_name, find_column, fold, position, table_name};
 use crate::planning::planner::Plan;
 use crate::session::Session;
@@ -281,7 +282,7 @@ impl<'a> Found<'a> {
     ) -> Result<Option<Returning<'r>>> {
         let label = match self.alias {
             Some(alias) => fold(&alias.name),
-            None => table_name(self.name, source)?,
+            None => local(&table_name(self.name, source)?).to_owned(),
         };
         let returning = Returning::read(items, label, &session.planner, source)?;
         let others = || joined(self.others, &session.tables, with, source);
@@ -315,7 +316,7 @@ impl<'a> Found<'a> {
         let SetExpr::Select(select) = query.body.as_mut() else {
             return Err(SqlError::new("XX000", "the template is no SELECT"));
         };
-        let alias = self.alias.map_or_else(|| table.name().to_owned(), |alias| fold(&alias.name));
+        let alias = self.alias.map_or_else(|| local(table.name()).to_owned(), |alias| fold(&alias.name));
         let quoted = |name: &str| Ident::with_quote('"', name);
         let rid = Expr::CompoundIdentifier(vec![quoted(&alias), quoted(&rid_column(0))]);
         let items = std::iter::once(&rid).chain(exprs.iter().copied()).enumerate();

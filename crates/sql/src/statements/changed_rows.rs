@@ -11,6 +11,7 @@ use engine::{Changed, Table};
 
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
 use crate::state::target::batch;
@@ -48,7 +49,7 @@ fn named(factor: &TableFactor, tables: &Tables, with: &WithRows, source: &Source
     let name = table_name(name, source).ok()?;
     let table = tables.find(&name).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
     match alias {
-        None => Some(NamedTable { label: name, table }),
+        None => Some(NamedTable { label: local(&name).to_owned(), table }),
         Some(alias) if alias.columns.is_empty() => Some(NamedTable { label: fold(&alias.name), table }),
         Some(_) => None,
     }

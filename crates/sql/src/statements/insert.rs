@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::{column_name, fold, position, table_name};
 use crate::planning::planner::Planner;
 use crate::session::Session;
@@ -73,7 +74,7 @@ pub(crate) fn returning<'a>(
 fn label(insert: &Insert, name: &ObjectName, source: &Source) -> Result<String> {
     match &insert.table_alias {
         Some(alias) => Ok(fold(&alias.alias)),
-        None => table_name(name, source),
+        None => Ok(local(&table_name(name, source)?).to_owned()),
     }
 }
 

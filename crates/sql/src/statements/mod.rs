@@ -29,6 +29,7 @@ pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
 pub(crate) mod point;
 pub(crate) mod returning;
+pub(crate) mod schemas;
 pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;
@@ -43,7 +44,7 @@ pub(crate) mod view_users;
 pub(crate) mod views;
 pub(crate) mod wrong_kind;
 
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
 
 use crate::error::{Result, SqlError};
 use crate::parsing::OwnStatement;
@@ -88,6 +89,10 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateTable(create) => Ok(ddl::create_table(session, &create, source)?.into()),
         Statement::CreateIndex(create) => Ok(indexes::create(session, &create, source)?.into()),
         Statement::AlterTable(alter) => Ok(alter_table::run(session, &alter, source)?.into()),
+        Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
+        Statement::Drop { object_type: ObjectType::Schema, .. } => {
+            Ok(schemas::drop(session, &statement, source)?.into())
+        }
         Statement::Drop { .. } => Ok(ddl::drop(session, &statement, source)?.into()),
         Statement::Truncate(truncate) => Ok(ddl::truncate(session, &truncate, source)?.into()),
         other => Err(SqlError::unsupported(command_of(&other))),

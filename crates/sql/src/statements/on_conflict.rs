@@ -23,6 +23,7 @@ use engine::{Direction, Index, IndexPart, IndexRange, Isolation, ScanOptions, Ta
 
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::{find_column, fold};
 use crate::session::Session;
 use crate::session::transactions::Write;
@@ -116,7 +117,7 @@ impl Arbiter {
             }
             ConflictTarget::OnConstraint(name) => {
                 let name = last_part(name).unwrap_or_default();
-                keys.find(|key| key.constraint == name).ok_or_else(|| {
+                keys.find(|key| local(&key.constraint) == name).ok_or_else(|| {
                     let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name());
                     SqlError::new("42704", message)
                 })
