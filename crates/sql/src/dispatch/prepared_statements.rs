@@ -37,7 +37,11 @@ impl Session {
         let types: Vec<_> = types.collect::<Result<_>>()?;
         let may_be_prepared = matches!(
             statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+            Statement::Query(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_)
         );
         if !may_be_prepared {
             return Err(SqlError::syntax("only queries, INSERT, UPDATE and DELETE can be prepared"));

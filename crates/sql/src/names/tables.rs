@@ -107,6 +107,14 @@ impl Tables {
         })
     }
 
+    /// The texts that the database remembers.
+    pub(crate) fn remembered(&self) -> engine::Result<BTreeMap<String, String>> {
+        match &self.seen {
+            NameSnapshot::Bare(snapshot) => self.db.remembered_seen(*snapshot),
+            NameSnapshot::View(view) => self.db.remembered_seen(view),
+        }
+    }
+
     /// The names of the schemas that were made, sorted.
     pub(crate) fn made_schemas(&self) -> Vec<String> {
         let names = self.db.view_names_seen(self.snapshot()).into_iter().filter(|name| is_entry(name));

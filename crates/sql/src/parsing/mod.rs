@@ -12,6 +12,7 @@ pub(crate) mod parse;
 pub(crate) mod select_into;
 pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;
+pub(crate) mod set_schema;
 pub(crate) mod table_options;
 pub(crate) mod time_limit;
 pub(crate) mod updatable;
@@ -30,6 +31,7 @@ use cursor_statement::{CursorStatement, parse_cursor};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
 use sequence_statement::{SequenceStatement, parse_sequence};
+use set_schema::{SetSchema, parse_set_schema};
 use view_statement::{ViewStatement, parse_view};
 
 /// What a statement's text turned out to be.
@@ -63,6 +65,8 @@ pub(crate) enum OwnStatement {
     Sequence(SequenceStatement),
     /// What makes, changes or drops views.
     View(ViewStatement),
+    /// What puts a table, view or sequence into another schema.
+    SetSchema(SetSchema),
     /// What declares, reads or closes cursors.
     Cursor(CursorStatement),
 }
@@ -110,6 +114,9 @@ impl OwnStatement {
         if let Some(cursor) = parse_cursor(parser, source)? {
             return Ok(Some(OwnStatement::Cursor(cursor)));
         }
+        if let Some(set) = parse_set_schema(parser, source)? {
+            return Ok(Some(OwnStatement::SetSchema(set)));
+        }
         if let Some(view) = parse_view(parser, source)? {
             return Ok(Some(OwnStatement::View(view)));
         }
@@ -124,6 +131,7 @@ impl OwnStatement {
             | OwnStatement::Copy(_)
             | OwnStatement::Sequence(_)
             | OwnStatement::View(_)
+            | OwnStatement::SetSchema(_)
             | OwnStatement::Cursor(_) => false,
         }
     }

@@ -204,7 +204,11 @@ fn with_locks(parsed: ParsedStatement, Taken { mut outer, mut inner }: Taken) ->
             inner.append(&mut outer);
             Ok(ParsedStatement::Composed(Box::new(Statement::Insert(insert)), inner))
         }
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_)
             if outer.is_empty() =>
         {
             Ok(ParsedStatement::Composed(statement, inner))

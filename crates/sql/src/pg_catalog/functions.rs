@@ -38,6 +38,8 @@ enum Answer {
     Same,
     /// The text of the relation that the first argument names, or is the number of.
     OfRelation(BTreeMap<i64, String>, BTreeMap<String, i64>),
+    /// The comment on an object of this number, or on its column of the number that is the second argument.
+    Comment(BTreeMap<(i64, i64), String>, bool),
     /// Whether a relation is found without its schema.
     Visible(BTreeSet<i64>),
     /// The definition of the constraint of the number that is the first argument: plain, or pretty if the second says so.
@@ -79,7 +81,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 25] = [
+const ALWAYS: [(&str, Answer); 22] = [
     ("pg_type_is_visible", Answer::Truth(true)),
     ("pg_function_is_visible", Answer::Truth(true)),
     ("pg_get_userbyid", Answer::Text(OWNER)),
@@ -90,9 +92,6 @@ const ALWAYS: [(&str, Answer); 25] = [
     ("pg_get_functiondef", Answer::Null),
     ("pg_get_triggerdef", Answer::Null),
     ("pg_get_ruledef", Answer::Null),
-    ("obj_description", Answer::Null),
-    ("col_description", Answer::Null),
-    ("shobj_description", Answer::Null),
     ("pg_get_statisticsobjdef_columns", Answer::Null),
     ("pg_is_in_recovery", Answer::Truth(false)),
     ("pg_relation_is_publishable", Answer::Truth(false)),
@@ -110,6 +109,8 @@ const ALWAYS: [(&str, Answer); 25] = [
 /// All functions, with what they know of what the statement sees.
 pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let objects = Objects::of(&view.tables);
+    // What cannot be read is as good as none for a description.
+    let comments = objects.comments(&view.tables).unwrap_or_default();
     let (names, visible) = (objects.found(), objects.visible());
     let name =
         |(key, oid): (&str, i64)| (oid, if visible.contains(&oid) { quoted(local(key)) } else { with_its_schema(key) });
@@ -121,6 +122,9 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let views = objects.views.iter().map(|view| (view.oid, view.definition())).collect();
     let own = [
         ("pg_table_is_visible", Answer::Visible(visible)),
+        ("obj_description", Answer::Comment(comments.clone(), false)),
+        ("shobj_description", Answer::Comment(comments.clone(), false)),
+        ("col_description", Answer::Comment(comments, true)),
         ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
         ("pg_get_expr", Answer::Expression),
         ("pg_get_serial_sequence", Answer::Sequence(serial_sequences(&objects).into_iter().collect())),
@@ -214,6 +218,7 @@ impl Answer {
         Ok(match self {
             Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
             Answer::Truth(truth) => Arc::new(BooleanArray::from(vec![Some(*truth); rows])),
+            Answer::Comment(known, of_columns) => comments(arguments, known, *of_columns)?,
             Answer::Visible(visible) => Arc::new(are_visible(&arguments.numbers(0)?, visible)),
             Answer::Null => Arc::new(StringViewArray::new_null(rows)),
             Answer::Same => Arc::new(arguments.numbers(0)?),
@@ -277,6 +282,14 @@ impl Answer {
             Answer::Positions => positions(&arguments.arrays, rows),
         })
     }
+}
+
+/// The comments on objects, or on their columns.
+fn comments(arguments: &Arguments, known: &BTreeMap<(i64, i64), String>, of_columns: bool) -> Result<ArrayRef> {
+    let oids = arguments.numbers(0)?;
+    let columns = if of_columns { arguments.numbers(1)? } else { Int64Array::from(vec![0; oids.len()]) };
+    let comment = |(oid, column): (Option<i64>, Option<i64>)| known.get(&(oid?, column?)).map(String::as_str);
+    Ok(Arc::new(oids.iter().zip(&columns).map(comment).collect::<StringViewArray>()))
 }
 
 /// Whether relations of these numbers are found without their schemas.

@@ -11,11 +11,14 @@ use engine::{
     ViewDefinition,
 };
 
+use super::oids::{DATABASE_OID, schema_oid};
 use crate::access::index_expressions::text::{parsed, part_names};
 use crate::access::index_expressions::write::{Style, in_list, written};
+use crate::error::Result;
 use crate::names::origin::oid_of;
 use crate::names::schemas::{SearchPath, local, schema_of};
-use crate::names::tables::Tables;
+use crate::names::tables::{SCHEMA, Tables};
+use crate::state::comments::About;
 use crate::syntax::identifiers::quoted;
 
 /// How an expression is written.
@@ -164,6 +167,26 @@ impl Objects {
             found.extend(of_path);
         }
         found
+    }
+
+    /// The comments, by the numbers of their objects and of columns, from 1, or 0 for the whole.
+    pub(super) fn comments(&self, tables: &Tables) -> Result<BTreeMap<(i64, i64), String>> {
+        let mut remembered = tables.remembered()?;
+        let mut comments = BTreeMap::new();
+        let mut note = |oid: i64, column: i64, about: About<'_>| {
+            comments.extend(remembered.remove(&about.key()).map(|text| ((oid, column), text)));
+        };
+        self.names().for_each(|(key, oid)| note(oid, 0, About::Relation(key)));
+        let columns = self.tables.iter().map(|table| (&table.key, table.oid, &table.table));
+        for (key, oid, table) in columns.chain(self.views.iter().map(|view| (&view.key, view.oid, &view.table))) {
+            for (column, number) in table.schema().columns().iter().zip(1..) {
+                note(oid, number, About::Column(key, &column.name));
+            }
+        }
+        let made = self.schemas.iter().map(String::as_str).chain([SCHEMA]);
+        made.for_each(|schema| note(schema_oid(schema), 0, About::Schema(schema)));
+        note(DATABASE_OID, 0, About::Database);
+        Ok(comments)
     }
 
     /// Whether a relation is found by its name without a schema; `all` has the names of all.

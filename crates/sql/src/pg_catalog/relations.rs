@@ -22,7 +22,7 @@ use crate::access::computed;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{is_temporary, schema_of};
-use crate::names::tables::{CATALOG, SCHEMA};
+use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::view::{CursorFacts, View};
 use crate::values::pg_types::{self, TYPES};
@@ -44,6 +44,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
         Ok(match is_information {
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
+            false if known == "pg_description" => descriptions(&objects(), &tables)?,
             false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false => rows(known, objects, &settings),
         })
@@ -130,6 +131,23 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         _ => Vec::new(),
     }
 }
+
+/// The comments on relations, columns and schemas.
+fn descriptions(objects: &Objects, tables: &Tables) -> Result<Vec<Row>> {
+    let schemas: Vec<i64> = objects.schemas.iter().map(|schema| schema_oid(schema)).chain([PUBLIC_OID]).collect();
+    let row = |((oid, column), text): ((i64, i64), String)| -> Row {
+        let class = if schemas.contains(&oid) { NAMESPACE_CLASS } else { RELATION_CLASS };
+        let mut row = vec![("objoid", Number(oid)), ("classoid", Number(class)), ("objsubid", Number(column))];
+        row.push(("description", Cell::Text(text)));
+        row
+    };
+    let comments = objects.comments(tables)?.into_iter();
+    Ok(comments.filter(|((oid, _), _)| *oid != DATABASE_OID).map(row).collect())
+}
+
+/// The number of `pg_class`, of which relations are rows, and of `pg_namespace`.
+const RELATION_CLASS: i64 = 1259;
+const NAMESPACE_CLASS: i64 = 2615;
 
 fn cursor(cursor: &CursorFacts) -> Row {
     let is_holdable = ("is_holdable", Truth(cursor.is_holdable));

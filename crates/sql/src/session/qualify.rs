@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AlterTableOperation, ColumnOption, CreateTable, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Statement,
-    TableConstraint, TableFactor, VisitorMut,
+    AlterTableOperation, ColumnOption, CommentObject, CreateTable, Ident, ObjectName, ObjectNamePart, ObjectType,
+    Query, Statement, TableConstraint, TableFactor, VisitorMut,
 };
 use engine::{PUBLIC_SCHEMA, name_in_schema, schema_and_name};
 
@@ -82,6 +82,7 @@ impl Session {
             OwnStatement::Cursor(_) => {
                 // Their queries are planned as others are.
             }
+            OwnStatement::SetSchema(set) => names.placed(&mut set.name),
             OwnStatement::AlterDatabase(_) | OwnStatement::Maintenance(_) => {}
         }
         Ok(())
@@ -137,6 +138,17 @@ impl Names<'_> {
                 let is_index = *object_type == ObjectType::Index;
                 names.iter_mut().for_each(|name| if is_index { self.index(name) } else { self.relation(name) });
             }
+            Statement::Comment { object_type, object_name: name, .. } => match object_type {
+                CommentObject::Table | CommentObject::View | CommentObject::Sequence => self.relation(name),
+                CommentObject::Index => self.index(name),
+                CommentObject::Column => {
+                    if let Some(column) = name.0.pop() {
+                        self.relation(name);
+                        name.0.push(column);
+                    }
+                }
+                _ => {}
+            },
             Statement::CreateTable(create) => {
                 let options = create.columns.iter_mut().flat_map(|column| &mut column.options);
                 for option in options {

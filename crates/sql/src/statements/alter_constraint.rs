@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 use engine::Table;
 
 use crate::error::{Result, SqlError};
-use crate::names::schemas::local;
+use crate::names::schemas::{beside, local};
 use crate::names::{fold, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
@@ -235,7 +235,7 @@ fn drop_found(
             write.transaction.set_foreign_keys(name, settings.foreign_keys)?;
         }
         Found::Unique => {
-            let index = fold(constraint);
+            let index = beside(name, &fold(constraint));
             let dependents = foreign_keys::of_index(write.transaction, &index)?;
             let what = format!("constraint {index} on table {name}");
             let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;

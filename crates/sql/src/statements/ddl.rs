@@ -11,6 +11,7 @@ use crate::names::{fold, position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::session::temporary::AtCommit;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::checks::{AskedCheck, Names};
 use crate::statements::columns::{self, check_key};
@@ -85,6 +86,7 @@ impl NewTable {
         schemas::check_there(transaction, &self.name).map_err(|error| error.at(self.position))?;
         let created = transaction.create_table_with(&self.name, schema, settings);
         let created = created.map_err(|error| SqlError::from(error).at(self.position))?;
+        comments::forget(transaction, &self.name)?;
         if is_temporary(schema_of(&self.name)) {
             session.temporary.note(&self.name, self.at_commit);
         }

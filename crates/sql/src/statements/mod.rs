@@ -11,6 +11,7 @@ pub(crate) mod change;
 pub(crate) mod changed_rows;
 pub(crate) mod checks;
 pub(crate) mod columns;
+pub(crate) mod comment;
 pub(crate) mod composed;
 pub(crate) mod constants;
 pub(crate) mod copy;
@@ -34,6 +35,7 @@ pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;
 pub(crate) mod set_config;
+pub(crate) mod set_schema;
 pub(crate) mod table_rows;
 pub(crate) mod target_factor;
 pub(crate) mod vacuum;
@@ -68,6 +70,7 @@ pub(crate) fn run_own(
         }
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
         OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
+        OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
     }
 }
@@ -89,6 +92,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateTable(create) => Ok(ddl::create_table(session, &create, source)?.into()),
         Statement::CreateIndex(create) => Ok(indexes::create(session, &create, source)?.into()),
         Statement::AlterTable(alter) => Ok(alter_table::run(session, &alter, source)?.into()),
+        Statement::Comment { .. } => Ok(comment::run(session, &statement, source)?.into()),
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
         Statement::Drop { object_type: ObjectType::Schema, .. } => {
             Ok(schemas::drop(session, &statement, source)?.into())

@@ -7,6 +7,7 @@ use crate::names::schemas::beside;
 use crate::parsing::sequence_options::{AskedOptions, Owner};
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::session::Session;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::{schemas, view_users, wrong_kind};
@@ -23,6 +24,7 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             schemas::check_there(write.transaction, &sequence.name).map_err(|error| error.at(sequence.position))?;
             let created = write.transaction.create_sequence(&sequence.name, options.of_new()?);
             created.map_err(|error| sequence.error(error))?;
+            comments::forget(write.transaction, &sequence.name)?;
             own(write.transaction, &sequence.name, options)?;
             Ok(Command::new(tag))
         }
@@ -44,6 +46,7 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             let renamed = write.transaction.rename_table(&sequence.name, &new);
             renamed.map_err(|error| to.error(error))?;
             sequence_users::rename(write.transaction, &sequence.name, &new)?;
+            comments::rename(write.transaction, &sequence.name, &new)?;
             view_users::rename(write.transaction, &sequence.name, &new)?;
             Ok(Command::new(tag))
         }

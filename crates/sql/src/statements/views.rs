@@ -17,6 +17,7 @@ use crate::parsing::view_statement::{NewView, ViewStatement};
 use crate::pg_catalog::format_type;
 use crate::session::Session;
 use crate::session::transactions::Write;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::create_as::{column_of, rounding_columns};
 use crate::statements::view_users::{self, Dropped};
@@ -53,6 +54,7 @@ pub(crate) fn run(session: &mut Session, statement: &ViewStatement, source: &Sou
 fn rename(transaction: &mut Transaction, name: &str, to: &PlacedName) -> Result<()> {
     let new = beside(name, &to.name);
     transaction.rename_table(name, &new).map_err(|error| to.error(error))?;
+    comments::rename(transaction, name, &new)?;
     view_users::rename(transaction, name, &new)
 }
 
@@ -140,7 +142,10 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     schemas::check_there(transaction, name).map_err(|error| error.at(new.view.position))?;
     let before = transaction.table(name).ok().filter(|_| new.or_replace);
     let made = match before {
-        None => transaction.create_view(name, schema_of(columns)?, definition),
+        None => {
+            comments::forget(transaction, name)?;
+            transaction.create_view(name, schema_of(columns)?, definition)
+        }
         Some(before) => {
             check_replaces(&before, &columns, &definition)?;
             transaction.replace_view(name, schema_of(columns)?, definition)
@@ -233,5 +238,6 @@ pub(crate) fn rename_column(transaction: &mut Transaction, view: &Table, from: &
     columns[at].name = to.to_owned();
     let Some(definition) = view.view().cloned() else { return Ok(()) };
     transaction.replace_view(&name, schema_of(columns)?, definition)?;
+    comments::rename_column(transaction, &name, from, Some(to))?;
     view_users::rename_column(transaction, &name, &names)
 }

@@ -1,4 +1,5 @@
-//! Whether a statement has parts of their own: queries of its `WITH` that change rows, or a `WITH` before what changes rows.
+//! Whether a statement has parts of their own: queries of its `WITH` that change rows, a `WITH` before what changes rows, or the
+//! clauses of a `MERGE`.
 use datafusion::sql::sqlparser::ast::{Query, SelectItem, SetExpr, Statement};
 
 /// Whether the body of a query is an `INSERT`, `UPDATE` or `DELETE`.
@@ -25,7 +26,10 @@ pub(crate) fn writes(query: &Query) -> bool {
 
 /// Whether a statement has such parts.
 pub(crate) fn has_parts(statement: &Statement) -> bool {
-    matches!(statement, Statement::Query(query) if writes(query))
+    match statement {
+        Statement::Query(query) => writes(query),
+        statement => matches!(statement, Statement::Merge(_)),
+    }
 }
 
 /// Whether a statement of parts gives rows in the end.

@@ -12,6 +12,7 @@
 //! and of two that would change one row the first does. A plain query of `WITH` that such a part reads is worked out once
 //! for all of them; one that only the main query reads stays a part of it. A subquery that locks rows is worked out once, before
 //! the part around it, so it can't name columns of that.
+mod merge;
 mod names;
 
 use std::collections::HashSet;
@@ -61,6 +62,7 @@ fn word(statement: &Statement) -> &'static str {
         Statement::Insert(_) => "INSERT",
         Statement::Update(_) => "UPDATE",
         Statement::Delete(_) => "DELETE",
+        Statement::Merge(_) => "MERGE",
         _ => "SELECT",
     }
 }
@@ -81,10 +83,10 @@ impl<'a> Parts<'a> {
             Statement::Query(mut query) => {
                 let with = query.with.take();
                 match *query.body {
-                    SetExpr::Insert(changing) | SetExpr::Update(changing) | SetExpr::Delete(changing) => {
-                        (with, changing)
-                    }
-                    SetExpr::Merge(_) => return Err(SqlError::unsupported("MERGE")),
+                    SetExpr::Insert(changing)
+                    | SetExpr::Update(changing)
+                    | SetExpr::Delete(changing)
+                    | SetExpr::Merge(changing) => (with, changing),
                     _ => (with, Statement::Query(query)),
                 }
             }
@@ -145,6 +147,7 @@ impl<'a> Parts<'a> {
             Statement::Insert(statement) => insert::write_insert(session, write, statement, self.source),
             Statement::Update(statement) => change::write_update(session, write, statement, self.source),
             Statement::Delete(statement) => change::write_delete(session, write, statement, self.source),
+            Statement::Merge(statement) => merge::write_merge(session, write, statement, self.source),
             _ => Err(SqlError::unsupported("this statement in WITH")),
         }
     }

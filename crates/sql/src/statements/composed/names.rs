@@ -24,6 +24,9 @@ pub(super) fn check(with: Option<&With>, main: &Statement, source: &Source) -> R
             return Err(SqlError::new("42712", message).at(at));
         }
         let Some(statement) = changing(&cte.query.body) else { continue };
+        if matches!(statement, Statement::Merge(_)) {
+            return Err(SqlError::new("0A000", "MERGE not supported in WITH query").at(at));
+        }
         if with.is_some_and(|with| with.recursive) && Read::by(cte.query.as_ref()).has(&name) {
             let message = format!("recursive query \"{name}\" must not contain data-modifying statements");
             return Err(SqlError::new("42P19", message).at(at));
@@ -74,6 +77,10 @@ pub(super) fn written(statement: &Statement) -> Option<&ObjectName> {
             _ => None,
         },
         Statement::Update(update) => named(&update.table),
+        Statement::Merge(merge) => match &merge.table {
+            TableFactor::Table { name, .. } => Some(name),
+            _ => None,
+        },
         Statement::Delete(delete) => {
             let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
             from.first().and_then(named)
@@ -132,7 +139,10 @@ impl Visitor for Read {
     type Break = ();
 
     fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<()> {
-        self.changes |= matches!(statement, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
+        self.changes |= matches!(
+            statement,
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_)
+        );
         ControlFlow::Continue(())
     }
 
