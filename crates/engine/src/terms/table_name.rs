@@ -28,6 +28,14 @@ pub fn schema_and_name(name: &str) -> (&str, &str) {
     parts.unwrap_or((PUBLIC_SCHEMA, name))
 }
 
+/// The name by which people know what the catalog knows by this one: with its schema, unless that is [`PUBLIC_SCHEMA`].
+pub fn shown_name(name: &str) -> String {
+    match schema_and_name(name) {
+        (PUBLIC_SCHEMA, name) => name.to_owned(),
+        (schema, name) => format!("{schema}.{name}"),
+    }
+}
+
 /// Whether what has this name belongs to a session: no log, checkpoint or backup has it.
 pub(crate) fn is_temporary(name: &str) -> bool {
     schema_and_name(name).0.starts_with(TEMPORARY_SCHEMA)
@@ -106,6 +114,7 @@ mod tests {
         assert_eq!(schema_and_name(&name_in_schema("s", "t")), ("s", "t"));
         assert_eq!(name_in_schema("public", "t"), "t");
         assert_eq!(schema_and_name("t"), ("public", "t"));
+        assert_eq!((shown_name("t"), shown_name(&name_in_schema("s", "t"))), ("t".to_owned(), "s.t".to_owned()));
         assert_eq!(schema_and_name(REMEMBERED), ("public", REMEMBERED));
         assert!(is_temporary(&name_in_schema("pg_temp_7", "t")) && !is_temporary("pg_temp_7"));
     }

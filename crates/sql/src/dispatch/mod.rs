@@ -257,6 +257,7 @@ impl Session {
             Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
             Statement::ShowTables { .. } => {
                 let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
+                let names = names.iter().map(|name| engine::shown_name(name)).collect();
                 Ok(Outcome::Rows(texts(&["table_name"], vec![names])?))
             }
             other => statements::run(self, other, source),

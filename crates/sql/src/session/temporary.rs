@@ -90,7 +90,7 @@ impl Session {
         let Some(schema) = self.temporary.schema() else { return Ok(()) };
         self.temporary.at_commit.lock().clear();
         let own = |names: Vec<String>| names.into_iter().filter(|name| schema_and_name(name).0 == &*schema);
-        Ok(self.db.run(TransactionOptions::default(), |transaction| -> Result<()> {
+        self.db.run(TransactionOptions::default(), |transaction| -> Result<()> {
             for view in own(transaction.view_names()) {
                 transaction.drop_view(&view)?;
             }
@@ -106,6 +106,6 @@ impl Session {
                 transaction.drop_sequence(&sequence)?;
             }
             Ok(())
-        })?)
+        })
     }
 }

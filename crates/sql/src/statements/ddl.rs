@@ -253,11 +253,11 @@ pub(crate) fn drop_found(
             transaction.set_foreign_keys(table, Vec::new())?;
         }
     }
-    let what = view_users::Dropped { kind: "table", names: &tables, cascade: cascade };
+    let what = view_users::Dropped { kind: "table", names: &tables, cascade };
     command = view_users::release(transaction, &what, command)?;
     for (table, position) in found {
         let sequences = sequence_users::owned_by(transaction, &table)?;
-        let what = Dropped { kind: "table", name: &table, cascade: cascade };
+        let what = Dropped { kind: "table", name: &table, cascade };
         if !sequences.is_empty() {
             command = sequence_users::release(transaction, &what, &sequences, &tables, command)?;
         }
