@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_query_in_parentheses_knows_its_own_clauses() {
         let text = "UPDATE t SET a = 1 WHERE b IN (SELECT b FROM t FOR NO KEY UPDATE SKIP LOCKED LIMIT (1)) AND c IN \
-                    (SELECT c FROM u WHERE d = (SELECT 1 FOR SHARE OF v))";
+                    (SELECT c FROM u WHERE d = (SELECT d FROM v FOR SHARE OF v))";
         let Ok(ParsedStatement::Composed(_, clauses)) = parse(text) else { panic!("not composed") };
         let strengths: Vec<Strength> = clauses.iter().map(|clause| clause.strength).collect();
         assert_eq!(strengths, [Strength::NoKeyUpdate, Strength::Share]);
