@@ -100,6 +100,36 @@ class Types(unittest.TestCase):
             connection.execute("DISCARD ALL")
             connection.execute("DEALLOCATE ALL")
 
+    def test_copy_gives_rows(self):
+        with connect() as connection:
+            cursor = connection.cursor()
+            cursor.execute("CREATE TEMP TABLE given (n int, t text)")
+            rows = [(1, "a\tb\\"), (2, None), (3, ""), (4, "ü\n")]
+            cursor.executemany("INSERT INTO given VALUES (%s, %s)", rows)
+            with cursor.copy("COPY given TO STDOUT") as copy:
+                self.assertEqual([(int(n), t) for n, t in copy.rows()], rows)
+            with cursor.copy("COPY (SELECT n, t FROM given WHERE n < 3 ORDER BY n) TO STDOUT (FORMAT csv, HEADER)") as copy:
+                self.assertEqual(b"".join(copy), b"n,t\n1,a\tb\\\n2,\n")
+            with self.assertRaises(psycopg.errors.DivisionByZero):
+                with cursor.copy("COPY (SELECT 1 / (n - 3) FROM given) TO STDOUT") as copy:
+                    list(copy)
+            self.assertEqual(cursor.execute("SELECT count(*) FROM given").fetchone(), (4,))
+
+    def test_temporary_tables_and_schemas_are_of_one_session(self):
+        with connect() as one, connect() as other:
+            one.execute("CREATE SCHEMA app")
+            one.execute("SET search_path TO app, public")
+            one.execute("CREATE TABLE job (id serial PRIMARY KEY, state text DEFAULT 'new')")
+            one.execute("INSERT INTO job DEFAULT VALUES")
+            other.execute("CREATE TEMP TABLE job AS SELECT 'temporary' AS state")
+            for _ in range(7):  # often enough to be prepared
+                self.assertEqual(one.execute("SELECT state FROM job WHERE id = %s", (1,)).fetchone(), ("new",))
+                self.assertEqual(other.execute("SELECT state FROM job").fetchone(), ("temporary",))
+            other.execute("DROP TABLE job")
+            with self.assertRaises(psycopg.errors.UndefinedTable):
+                other.execute("SELECT state FROM job")
+            one.execute("DROP SCHEMA app CASCADE")
+
     def test_copy_takes_rows(self):
         with connect() as connection:
             connection.execute("DROP TABLE IF EXISTS copied")

@@ -29,7 +29,7 @@ pub fn candidates(db: &Database, line: &str, cursor: usize) -> (usize, Vec<Strin
         return (start + table.len() + 1, names);
     }
     let previous = before[..start].split_whitespace().next_back().unwrap_or("").to_lowercase();
-    let tables = db.table_names();
+    let tables = table_names(db);
     if BEFORE_TABLE.contains(&previous.as_str()) {
         return (start, tables.iter().filter(|name| starts_with(name, word)).map(|name| quoted(name)).collect());
     }
@@ -60,12 +60,17 @@ fn of_command(db: &Database, before: &str) -> Option<(usize, Vec<String>)> {
     };
     let start = before.rfind(' ').map_or(0, |at| at + 1);
     let choices = match name {
-        "\\d" => db.table_names().iter().map(|name| quoted(name)).collect(),
+        "\\d" => table_names(db).iter().map(|name| quoted(name)).collect(),
         "\\timing" => vec!["on".to_owned(), "off".to_owned()],
         "\\format" => ["table", "csv", "json", "markdown"].map(str::to_owned).to_vec(),
         _ => Vec::new(),
     };
     Some((start, choices.into_iter().filter(|choice| starts_with(choice, &before[start..])).collect()))
+}
+
+/// The names of the tables that need no schema.
+fn table_names(db: &Database) -> Vec<String> {
+    db.table_names().into_iter().filter(|name| engine::shown_name(name) == *name).collect()
 }
 
 fn columns_of(db: &Database, table: &str) -> Vec<String> {

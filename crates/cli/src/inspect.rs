@@ -153,7 +153,10 @@ fn write_json(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
         writeln!(out, "{}", json!({ "backup_of_log": log, "until": backup.until, "time": time(backup.micros) }))?;
     }
     for checkpoint in &inspection.checkpoints {
-        let table = |table: &engine::CheckpointedTable| json!({ "name": table.name, "ranges": table.ranges, "images": table.images });
+        let table = |table: &engine::CheckpointedTable| {
+            let name = engine::shown_name(&table.name);
+            json!({ "name": name, "ranges": table.ranges, "images": table.images })
+        };
         let tables: Vec<_> = checkpoint.tables.iter().map(table).collect();
         let (blobs, bytes) = checkpoint.live;
         let line = json!({ "checkpoint": checkpoint.number, "from": checkpoint.from, "blobs": blobs, "bytes": bytes, "tables": tables });
@@ -185,7 +188,7 @@ fn write_text(out: &mut dyn Write, inspection: &Inspection) -> io::Result<()> {
         let mut table = Table::new([("table", false), ("ranges", true), ("images of commits", false)]);
         for found in &checkpoint.tables {
             let images = found.images.map_or_else(String::new, |(from, to)| format!("{from} to {to}"));
-            table.push_texts([found.name.clone(), found.ranges.to_string(), images]);
+            table.push_texts([engine::shown_name(&found.name), found.ranges.to_string(), images]);
         }
         table.write(out, true, false, false)?;
         writeln!(out)?;

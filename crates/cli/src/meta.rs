@@ -73,13 +73,19 @@ impl Shell {
             // Another session may have dropped it since.
             let Ok(table) = self.db.table(&name) else { continue };
             let columns = table.schema().columns().len().to_string();
-            list.push_texts([name, columns, key_columns(&table), table.stats().records.to_string()]);
+            list.push_texts([
+                engine::shown_name(&name),
+                columns,
+                key_columns(&table),
+                table.stats().records.to_string(),
+            ]);
         }
         list.write(self.out(), true, true, false)
     }
 
     fn describe(&mut self, name: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
-        let table = match self.db.table(name) {
+        let within = name.split_once('.').map(|(schema, table)| engine::name_in_schema(schema, table));
+        let table = match self.db.table(within.as_deref().unwrap_or(name)) {
             Ok(table) => table,
             Err(error) => return Err(self.fail(&error.to_string(), place)),
         };

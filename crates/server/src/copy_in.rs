@@ -1,4 +1,4 @@
-//! The rows that a client sends for `COPY FROM STDIN`.
+//! The rows that a client sends for `COPY FROM STDIN`, and those that it gets of `COPY TO STDOUT`.
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -101,6 +101,20 @@ impl CopyInput for ClientInput<'_> {
             }
         }
         Ok(())
+    }
+
+    fn begin_giving(&mut self, columns: usize) -> io::Result<()> {
+        self.output.copy_out(columns);
+        Ok(())
+    }
+
+    fn give(&mut self, line: &[u8]) -> io::Result<()> {
+        self.output.message(b'd', |body| body.extend_from_slice(line));
+        self.output.flush_if_full()
+    }
+
+    fn end_giving(&mut self) {
+        self.output.bare(b'c');
     }
 }
 

@@ -82,6 +82,16 @@ impl SqlError {
         self
     }
 
+    /// The error with names as people know them.
+    pub(crate) fn shown(self, shown: impl Fn(&str) -> String) -> SqlError {
+        let about = self.about.map(|about| {
+            let constraint = about.constraint.as_deref().map(&shown);
+            Box::new(About { table: shown(&about.table), column: about.column, constraint })
+        });
+        let (detail, hint) = (self.detail.as_deref().map(&shown), self.hint.as_deref().map(&shown));
+        SqlError { message: shown(&self.message), detail, hint, about, ..self }
+    }
+
     /// Adds the names of what the error is about.
     pub(crate) fn about(mut self, about: About) -> SqlError {
         self.about = Some(Box::new(about));

@@ -39,7 +39,7 @@ use crate::terms::former::{Former, GivenUp, NameMeaning, NumberedTable};
 use crate::terms::outcomes::Transactions;
 use crate::terms::settings::TableSettings;
 use crate::terms::table_lock::Standing;
-use crate::terms::table_name::TableId;
+use crate::terms::table_name::{TableId, is_temporary};
 use crate::terms::wall_clock::WallClock;
 
 /// See the module.
@@ -72,6 +72,15 @@ pub(crate) struct Meanings {
 }
 
 impl Meanings {
+    /// Those of tables that outlive the program.
+    pub(crate) fn without_temporary(mut self) -> Meanings {
+        self.newest.retain(|_, named| !named.table.is_temporary);
+        self.former.retain(|(_, meaning)| !meaning.table.is_temporary);
+        self.given_up.names.retain(|name, _| !is_temporary(name));
+        debug_assert!(self.newest.keys().all(|name| !is_temporary(name)), "a name of a session would be kept");
+        self
+    }
+
     /// The tables that no name means any more, each with the last one that did.
     pub(crate) fn gone(&self) -> Vec<(String, NamedSince)> {
         let present: BTreeSet<TableId> = self.newest.values().map(|named| named.table.id).collect();

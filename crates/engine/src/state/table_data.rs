@@ -21,7 +21,7 @@ use crate::terms::row::{FittedRow, check_width};
 use crate::terms::settings::{Retention, TableSettings};
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
-use crate::terms::table_name::{TableId, TableName, is_hidden};
+use crate::terms::table_name::{TableId, TableName, is_hidden, is_temporary};
 use crate::terms::view_definition::ViewDefinition;
 
 /// The state that all handles of a table share.
@@ -51,6 +51,8 @@ pub(crate) struct TableData {
     /// Whether that is anything.
     is_ruled: AtomicBool,
     has_changed_keys: AtomicBool,
+    /// Whether it belongs to one session, and no log has it.
+    pub(crate) is_temporary: bool,
     /// Which transactions may write to it.
     pub(crate) lock: TableLock,
 }
@@ -115,6 +117,7 @@ impl TableData {
             settings: RwLock::new(settings),
             settings_changes: AtomicU64::new(0),
             has_changed_keys: AtomicBool::new(false),
+            is_temporary: is_temporary(name),
             lock: TableLock::default(),
         })
     }

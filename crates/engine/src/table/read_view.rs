@@ -68,6 +68,13 @@ impl ReadView {
         self
     }
 
+    /// The view, with no more of the transaction's own writes than an earlier one shows.
+    pub(crate) fn with_own_of(mut self, earlier: &ReadView) -> ReadView {
+        debug_assert!(earlier.snapshot.before <= self.snapshot.before, "invariant 4: the earlier view shows more");
+        self.snapshot.before = earlier.snapshot.before;
+        self
+    }
+
     /// The view for the sake of its moment: nothing is read through it any more, and what the transaction writes
     /// next need not be kept from it.
     pub fn closed(mut self) -> ReadView {

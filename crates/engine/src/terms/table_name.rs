@@ -6,6 +6,41 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
+/// Stands around the name of a schema in the name of a table that is in another than `public`. No text of SQL can say it.
+const MARK: char = '\0';
+
+/// The schema of what belongs to one session begins with this, and goes on with the number of the session.
+pub const TEMPORARY_SCHEMA: &str = "pg_temp_";
+
+/// The schema that the name of a table does not say.
+pub const PUBLIC_SCHEMA: &str = "public";
+
+/// The name by which the catalog knows a table, sequence, view or index of a schema. What is in [`PUBLIC_SCHEMA`] is known by its own
+/// name, any other by both: two schemas may have tables of one name.
+pub fn name_in_schema(schema: &str, name: &str) -> String {
+    debug_assert!(!schema.contains(MARK), "a schema would be taken for two");
+    if schema == PUBLIC_SCHEMA { name.to_owned() } else { format!("{MARK}{schema}{MARK}{name}") }
+}
+
+/// The schema, and the name within it, of what the catalog knows by this name.
+pub fn schema_and_name(name: &str) -> (&str, &str) {
+    let parts = name.strip_prefix(MARK).and_then(|rest| rest.split_once(MARK));
+    parts.unwrap_or((PUBLIC_SCHEMA, name))
+}
+
+/// The name by which people know what the catalog knows by this one: with its schema, unless that is [`PUBLIC_SCHEMA`].
+pub fn shown_name(name: &str) -> String {
+    match schema_and_name(name) {
+        (PUBLIC_SCHEMA, name) => name.to_owned(),
+        (schema, name) => format!("{schema}.{name}"),
+    }
+}
+
+/// Whether what has this name belongs to a session: no log, checkpoint or backup has it.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    schema_and_name(name).0.starts_with(TEMPORARY_SCHEMA)
+}
+
 /// The number of a table, never used again.
 pub(crate) type TableId = u32;
 
@@ -73,6 +108,16 @@ impl Drop for TableName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_tells_its_schema() {
+        assert_eq!(schema_and_name(&name_in_schema("s", "t")), ("s", "t"));
+        assert_eq!(name_in_schema("public", "t"), "t");
+        assert_eq!(schema_and_name("t"), ("public", "t"));
+        assert_eq!((shown_name("t"), shown_name(&name_in_schema("s", "t"))), ("t".to_owned(), "s.t".to_owned()));
+        assert_eq!(schema_and_name(REMEMBERED), ("public", REMEMBERED));
+        assert!(is_temporary(&name_in_schema("pg_temp_7", "t")) && !is_temporary("pg_temp_7"));
+    }
 
     #[test]
     fn the_newest_name_counts_and_older_ones_can_still_be_read() {

@@ -45,7 +45,7 @@ use crate::terms::column_default::ColumnDefault;
 use crate::terms::constraints::Check;
 use crate::terms::settings::{Retention, TableSettings};
 use crate::terms::table_lock::{Standing, TableLock};
-use crate::terms::table_name::is_hidden;
+use crate::terms::table_name::{is_hidden, is_temporary};
 
 /// The table that a name means now and in the transaction's snapshot.
 struct Meanings {
@@ -201,6 +201,7 @@ impl Transaction {
         self.change_catalog(|transaction| {
             let data = transaction.claim_table(name)?;
             transaction.claim_free(to)?;
+            debug_assert_eq!(data.is_temporary, is_temporary(to), "the log would have only a part of \"{name}\"");
             transaction.lock_whole(&data)?;
             if !data.is_sequence() {
                 transaction.rename_in_references(name, to)?;
@@ -208,7 +209,7 @@ impl Transaction {
             transaction.intend(name, Intent::Nothing);
             transaction.intend(to, Intent::Table(data.clone()));
             transaction.note_step(CatalogStep::Renamed(data.clone(), to.into()));
-            transaction.log_catalog(|redo| redo::put_rename(redo, data.id, to))
+            transaction.log_catalog(&data, |redo| redo::put_rename(redo, data.id, to))
         })
     }
 
@@ -249,7 +250,7 @@ impl Transaction {
                 settings.defaults.iter().all(|default| default.column < data.schema().columns().len()),
                 "a default of no column of \"{name}\""
             );
-            transaction.log_catalog(|redo| redo::put_settings(redo, data.id, &settings))?;
+            transaction.log_catalog(&data, |redo| redo::put_settings(redo, data.id, &settings))?;
             let rules = Arc::new(Rules::of(&settings));
             transaction.note_step(CatalogStep::Set(data, Box::new(settings), rules));
             Ok(())
@@ -265,6 +266,15 @@ impl Transaction {
             let data = transaction.claim_table(name)?;
             transaction.lock_whole(&data)
         })
+    }
+
+    /// Keeps all other transactions from claiming a name, or giving it to a table, until this one ends: what is made in a schema and
+    /// what drops the schema wait for each other so.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnlyTransaction`]; those of a wait.
+    pub fn claim_name(&mut self, name: &str) -> Result<()> {
+        self.change_catalog(|transaction| transaction.claim(name))
     }
 
     /// Does one statement, of which nothing stays if it fails.
@@ -369,7 +379,7 @@ impl Transaction {
             Standing::Locked(self.id()),
             "invariant 4: others could write to the table"
         );
-        self.log_catalog(|redo| redo::put_create(redo, data.id, name, data.schema(), &settings))?;
+        self.log_catalog(&data, |redo| redo::put_create(redo, data.id, name, data.schema(), &settings))?;
         Ok(data)
     }
 
@@ -379,7 +389,7 @@ impl Transaction {
             Standing::Locked(self.id()),
             "invariant 3: others could write to what goes"
         );
-        self.log_catalog(|redo| redo::put_drop(redo, data.id))?;
+        self.log_catalog(&data, |redo| redo::put_drop(redo, data.id))?;
         self.note_step(CatalogStep::Dropped(data));
         Ok(())
     }
@@ -390,8 +400,8 @@ impl Transaction {
         self.note_step(CatalogStep::Intended(name.into(), before));
     }
 
-    pub(super) fn log_catalog(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        if self.anchor.log.is_some() {
+    pub(super) fn log_catalog(&mut self, data: &TableData, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        if self.is_logged(data) {
             put(&mut self.redo);
             self.pass_redo_on()?;
         }

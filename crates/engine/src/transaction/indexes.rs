@@ -80,7 +80,7 @@ impl Transaction {
             let data = transaction.claim_table(&table)?;
             transaction.claim(name)?;
             let (_, index) = transaction.find_index(name)?;
-            transaction.log_catalog(|redo| redo::put_drop_index(redo, data.id, name))?;
+            transaction.log_catalog(&data, |redo| redo::put_drop_index(redo, data.id, name))?;
             transaction.note_step(CatalogStep::IndexDropped(data, index));
             Ok(())
         })
@@ -165,7 +165,7 @@ impl Transaction {
         self.note_step(CatalogStep::IndexMade(data.clone(), index.clone()));
         // From here on writers enter keys, and may change some.
         data.indexes.add(index.clone());
-        self.log_catalog(|redo| redo::put_create_index(redo, data.id, &kept))?;
+        self.log_catalog(data, |redo| redo::put_create_index(redo, data.id, &kept))?;
         Ok(index)
     }
 

@@ -291,6 +291,17 @@ impl Transaction {
         Ok(view.within(snapshot, open, self.reads.clone()))
     }
 
+    /// What a statement reads that looks again at what others have changed since `earlier`: a [`view`](Self::view) that sees no more
+    /// of what the transaction itself has written than `earlier` does.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn later_view(&self, earlier: &ReadView) -> Result<ReadView> {
+        let view = self.view()?;
+        debug_assert!(view.at() >= earlier.at(), "invariant 4: {:?} is no later than {:?}", view.at(), earlier.at());
+        Ok(view.with_own_of(earlier))
+    }
+
     /// What a change of a whole table reads that nobody else can write to, and what rules are held against: everything committed so
     /// far, whatever the isolation level, with what the transaction has written so far.
     ///

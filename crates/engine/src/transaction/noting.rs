@@ -44,7 +44,7 @@ impl Transaction {
     /// Adds the insertion of a row to the redo.
     #[inline]
     pub(super) fn log_insert(&mut self, data: &Arc<TableData>, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
-        if self.anchor.log.is_some() {
+        if self.is_logged(data) {
             redo::put_insert(&mut self.redo, data.id, rid, cells);
         }
         self.pass_redo_on()
@@ -70,11 +70,17 @@ impl Transaction {
         self.written.push(WrittenRecords::Versions { table, rid, appended });
         self.note_crowd(data, table, (rid, appended));
         match change {
-            _ if self.anchor.log.is_none() => {}
+            _ if !self.is_logged(data) => {}
             Change::Update(values) => redo::put_update(&mut self.redo, data.id, rid, values),
             Change::Delete => redo::put_delete(&mut self.redo, data.id, rid),
         }
         self.pass_redo_on()
+    }
+
+    /// Whether what happens to a table goes to the log.
+    #[inline]
+    pub(super) fn is_logged(&self, data: &TableData) -> bool {
+        self.anchor.log.is_some() && !data.is_temporary
     }
 
     /// Notes if the merge can't keep up with a range. The check costs a little, so it is done once for each block of

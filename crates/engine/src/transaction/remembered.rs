@@ -10,8 +10,11 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, RecordBatch, StringViewArray};
 use types::{Column, DataType, Schema, Value};
 
+use crate::database::handle::Database;
 use crate::error::{Error, Result};
-use crate::table::Table;
+use crate::state::table_data::ScanOptions;
+use crate::table::read_view::Sight;
+use crate::table::{Table, TableScan};
 use crate::terms::table_name::REMEMBERED;
 use crate::transaction::Transaction;
 
@@ -45,11 +48,7 @@ impl Transaction {
             Err(Error::NoSuchTable(_)) => return Ok(BTreeMap::new()),
             found => found?,
         };
-        let mut all = BTreeMap::new();
-        for batch in self.scan(&table, &COLUMNS)?.batches() {
-            all.extend(pairs(&batch?));
-        }
-        Ok(all)
+        all_of(self.scan(&table, &COLUMNS)?)
     }
 
     fn make_remembered(&mut self) -> Result<Table> {
@@ -60,6 +59,31 @@ impl Transaction {
             made => made,
         }
     }
+}
+
+impl Database {
+    /// The texts that the database remembers, as a snapshot sees them, which is held.
+    ///
+    /// # Errors
+    /// [`Error::Page`] if an evicted page cannot be read back.
+    pub fn remembered_seen<'v>(&self, view: impl Into<Sight<'v>> + Copy) -> Result<BTreeMap<String, String>> {
+        match self.table_seen(view, REMEMBERED) {
+            Err(Error::NoSuchTable(_) | Error::NameTooOld { .. }) => Ok(BTreeMap::new()),
+            found => {
+                let table = found?;
+                debug_assert_eq!(table.schema().columns().len(), COLUMNS.len(), "a name and a text");
+                all_of(table.scan(view, ScanOptions { columns: vec![0, 1], ..ScanOptions::default() })?)
+            }
+        }
+    }
+}
+
+fn all_of(scan: TableScan) -> Result<BTreeMap<String, String>> {
+    let mut all = BTreeMap::new();
+    for batch in scan.batches() {
+        all.extend(pairs(&batch?));
+    }
+    Ok(all)
 }
 
 fn pairs(batch: &RecordBatch) -> impl Iterator<Item = (String, String)> {

@@ -123,13 +123,19 @@ impl<E: Ord + Clone + Send + Sync + 'static> Gaps<E> {
     }
 
     /// Where a walk upward goes on that stands at this bound and reads the snapshot `at`: behind the gap that it stands in, if
-    /// there is one. `Err` if nothing comes behind it.
+    /// there is one.
+    ///
+    /// # Errors
+    /// [`EndOfIndex`] if nothing comes behind it.
     #[inline]
     pub fn above(&self, low: &Bound<E>, at: Timestamp) -> Result<Option<Bound<E>>, EndOfIndex> {
         self.over(at, |gap| is_below(&gap.range.0, low) && !ends_below(&gap.range.1, low), |gap| &gap.range.1)
     }
 
     /// Where a walk downward goes on; see [`Gaps::above`].
+    ///
+    /// # Errors
+    /// [`EndOfIndex`] if nothing comes before it.
     #[inline]
     pub fn below(&self, high: &Bound<E>, at: Timestamp) -> Result<Option<Bound<E>>, EndOfIndex> {
         self.over(at, |gap| is_above(&gap.range.1, high) && !starts_above(&gap.range.0, high), |gap| &gap.range.0)

@@ -169,6 +169,15 @@ impl<W: Write> Output<W> {
         });
     }
 
+    /// Says that the rows of `COPY TO STDOUT` follow, as text.
+    pub(crate) fn copy_out(&mut self, columns: usize) {
+        self.message(b'H', |body| {
+            body.push(0);
+            body.extend_from_slice(&short_of(columns).to_be_bytes());
+            (0..columns).for_each(|_| body.extend_from_slice(&0_u16.to_be_bytes()));
+        });
+    }
+
     /// An error; `position` counts the characters of the client's text from 1.
     pub(crate) fn error(&mut self, gravity: Gravity, error: &SqlError, position: Option<usize>) {
         let severity = if gravity == Gravity::Fatal { "FATAL" } else { "ERROR" };

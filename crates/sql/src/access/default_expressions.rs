@@ -13,7 +13,8 @@ use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::error::Result;
 use crate::names::name_in_text;
-use crate::syntax::identifiers::{last_part, quoted};
+use crate::names::schemas::spelled;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::walk::{WalkMut, walk_expressions};
 use crate::values::literals::{Literal, literal};
 use crate::values::long_name;
@@ -149,7 +150,7 @@ impl VisitorMut for WithSequences<'_> {
             let name = self.renamed.filter(|(from, _)| *from == name).map_or(name.as_str(), |(_, to)| to);
             *argument = Expr::Cast {
                 kind: CastKind::DoubleColon,
-                expr: Box::new(Expr::value(Value::SingleQuotedString(quoted(name)))),
+                expr: Box::new(Expr::value(Value::SingleQuotedString(spelled(name)))),
                 data_type: SqlType::Regclass,
                 array: false,
                 format: None,
@@ -161,7 +162,7 @@ impl VisitorMut for WithSequences<'_> {
 
 /// The expression that gives the next number of a sequence, as the catalog keeps it.
 pub(crate) fn next_of_text(sequence: &str) -> String {
-    let name = quoted(sequence).replace('\'', "''");
+    let name = spelled(sequence).replace('\'', "''");
     format!("nextval('{name}'::regclass)")
 }
 

@@ -274,7 +274,7 @@ impl DisplayAs for ScanExec {
         let columns: Vec<&str> =
             self.schema.fields().iter().map(|field| field.name().trim_start_matches('\0')).collect();
         let partitions = self.properties.partitioning.partition_count();
-        let name = self.table.name();
+        let name = engine::shown_name(self.table.name());
         match &self.source {
             ScanSource::All { .. } => {
                 write!(f, "ScanExec: table={name}, columns=[{}], partitions={partitions}", columns.join(", "))?;

@@ -9,6 +9,7 @@
 //! fails with it; in between, the transaction stands where the watcher finds it.
 //!
 //! Imports all other rooms; no room imports it.
+pub(crate) mod composed;
 pub(crate) mod cursors;
 pub(crate) mod implicit;
 pub(crate) mod prepared;
@@ -24,7 +25,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::cancel::Reason;
 use crate::names::tables::Tables;
-use crate::names::{self, headings};
+use crate::names::{self, headings, schemas};
 use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
@@ -84,7 +85,8 @@ impl Session {
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let answered = stack::with_room(text.len(), || self.answer(text, read, input));
-        let done = answered.map_err(|error| pointed(self.token.explain(error), text));
+        let done = answered.map_err(|error| pointed(self.token.explain(error), text).shown(schemas::shown));
+        let done = done.map(Outcome::shown);
         if let Err(error) = &done {
             self.fail(error);
         }
@@ -191,7 +193,7 @@ impl Session {
 
     pub(crate) fn dispatch(
         &mut self,
-        parsed: ParsedStatement,
+        mut parsed: ParsedStatement,
         source: &Source,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
@@ -202,6 +204,7 @@ impl Session {
             return Ok(Command::new("").into());
         }
         self.begin_statement()?;
+        self.qualify(&mut parsed, source)?;
         match parsed {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
             ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
@@ -212,7 +215,10 @@ impl Session {
                 {
                     return Ok(done);
                 }
-                Ok(Outcome::Rows(locking::run(self, query, &clauses, source)?))
+                Ok(Outcome::Rows(locking::run(self, &query, &clauses, source)?))
+            }
+            ParsedStatement::Composed(statement, clauses) => {
+                statements::composed::run(self, *statement, &clauses, source)
             }
             ParsedStatement::Statement(statement) => match *statement {
                 Statement::Prepare { name, data_types, statement } => {
@@ -230,7 +236,8 @@ impl Session {
     fn begin_statement(&mut self) -> Result<()> {
         self.check_block()?;
         let transaction = self.block.as_ref().and_then(Block::begun);
-        self.tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
+        let tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
+        self.tables = tables.with_path(self.path());
         Ok(())
     }
 
@@ -255,6 +262,7 @@ impl Session {
             Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
             Statement::ShowTables { .. } => {
                 let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
+                let names = names.iter().map(|name| engine::shown_name(name)).collect();
                 Ok(Outcome::Rows(texts(&["table_name"], vec![names])?))
             }
             other => statements::run(self, other, source),

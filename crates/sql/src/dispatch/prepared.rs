@@ -44,6 +44,7 @@ impl Session {
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
         if let Some(point) = &prepared.point
+            && self.tables.path().is_plain()
             && let Some(done) = point.run(self, values)?
         {
             return Ok(done);

@@ -37,12 +37,17 @@ impl Session {
         let types: Vec<_> = types.collect::<Result<_>>()?;
         let may_be_prepared = matches!(
             statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+            Statement::Query(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_)
         );
         if !may_be_prepared {
             return Err(SqlError::syntax("only queries, INSERT, UPDATE and DELETE can be prepared"));
         }
-        let prepared = self.prepare_parsed(source.text, ParsedStatement::Statement(Box::new(statement)), &types)?;
+        let prepared =
+            self.prepare_parsed(source.text, ParsedStatement::of(Box::new(statement), Vec::new()), &types)?;
         self.statements.add(&fold(name), prepared)?;
         Ok(Command::new("PREPARE"))
     }
@@ -99,7 +104,16 @@ impl Session {
                 self.cursors.close_all();
                 self.settings.reset(&Reset::ALL)?;
                 self.activity.advisory.end();
+                self.drop_temporary()?;
                 Ok(Command::new("DISCARD ALL"))
+            }
+            DiscardObject::TEMP if self.block.is_some() => {
+                let error = SqlError::unsupported("DISCARD TEMP in a transaction block");
+                Err(error.hint("Drop the tables, or end the block."))
+            }
+            DiscardObject::TEMP => {
+                self.drop_temporary()?;
+                Ok(Command::new("DISCARD TEMP"))
             }
             other => Ok(Command::new(format!("DISCARD {other}"))),
         }

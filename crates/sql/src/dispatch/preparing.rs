@@ -25,6 +25,7 @@ use crate::session::Session;
 use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
 use crate::state::view::View;
+use crate::state::with_rows::WithRows;
 use crate::statements::{change, insert, set_config};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
@@ -57,7 +58,10 @@ impl Session {
         }
         let mut known = types.to_vec();
         known.resize(count, None);
-        let (parameters, items) = infer::types(&parsed, &self.tables, known)?;
+        // The names are looked up again when it is run.
+        let mut qualified = parsed.clone();
+        self.qualify(&mut qualified, &source)?;
+        let (parameters, items) = infer::types(&qualified, &self.tables, known)?;
         Ok(PreparedStatement::new(text, parsed, (parameters, items), &self.tables))
     }
 
@@ -75,14 +79,18 @@ impl Session {
     fn describe_rows(&mut self, prepared: &PreparedStatement) -> Result<SchemaRef> {
         self.check_block()?;
         self.look_at_tables();
-        if let Some(schema) = prepared.point.as_ref().and_then(|point| point.schema(&self.tables)) {
+        if let Some(schema) = prepared.point.as_ref().and_then(|point| point.schema(&self.tables))
+            && self.tables.path().is_plain()
+        {
             return Ok(schema);
         }
         let unknown = vec![Value::Null; prepared.parameters.len()];
-        let parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown)?;
+        let mut parsed = substitute::parameters(prepared.parsed.clone(), prepared.types(), &unknown)?;
         let source = Source::new(&prepared.text);
+        self.qualify(&mut parsed, &source)?;
         let mut query = match parsed {
             ParsedStatement::Locking(query, _) => query,
+            ParsedStatement::Composed(statement, _) => return self.describe_composed(*statement, &source),
             ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Fetch { name, .. })) => {
                 return self.cursors.schema(&name);
             }
@@ -95,7 +103,7 @@ impl Session {
                 }
                 Statement::ShowTables { .. } => return Ok(text_column("table_name")),
                 Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                    return self.describe_changed(&statement, &source);
+                    return self.describe_changed(&statement, &WithRows::default(), &source);
                 }
                 _ => return Ok(text_column("QUERY PLAN")),
             },
@@ -115,16 +123,21 @@ impl Session {
 
 impl Session {
     /// The columns of the rows that a statement gives back of those that it changes.
-    fn describe_changed(&mut self, statement: &Statement, source: &Source) -> Result<SchemaRef> {
+    pub(super) fn describe_changed(
+        &self,
+        statement: &Statement,
+        with: &WithRows,
+        source: &Source,
+    ) -> Result<SchemaRef> {
         let (name, returning) = match statement {
             Statement::Insert(insert) => insert::returning(insert, &self.planner, source)?,
-            Statement::Update(update) => change::returning_of_update(update, self, source)?,
-            Statement::Delete(delete) => change::returning_of_delete(delete, self, source)?,
+            Statement::Update(update) => change::returning_of_update(update, self, with, source)?,
+            Statement::Delete(delete) => change::returning_of_delete(delete, self, with, source)?,
             _ => return Err(SqlError::new("XX000", "a statement that changes nothing is described")),
         };
         let returning = returning.ok_or_else(|| SqlError::new("XX000", "a statement without rows is described"))?;
         let table = find_table(&self.tables, name, source)?;
-        returning.schema(self, &table, Moment::now(&self.db)?, source)
+        returning.schema(self, &table, with, source)
     }
 }
 

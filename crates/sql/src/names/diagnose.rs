@@ -293,6 +293,8 @@ fn unknown_table(name: &str, source: &Source) -> SqlError {
     match parts[..] {
         [_, schema, table] if schema != crate::names::tables::SCHEMA => {
             let message = format!("relation \"{schema}.{table}\" does not exist");
+            let is_spelled = !crate::names::schemas::is_temporary(schema);
+            let message = if is_spelled { message } else { format!("relation \"{table}\" does not exist") };
             SqlError::new("42P01", message).at(source.find_word(schema).or_else(|| source.find_word(table)))
         }
         _ => {

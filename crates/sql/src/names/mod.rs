@@ -6,11 +6,12 @@ pub(crate) mod diagnose;
 pub(crate) mod headings;
 pub(crate) mod moment;
 pub(crate) mod origin;
+pub(crate) mod schemas;
 pub(crate) mod tables;
 
 use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::parser::Parser;
-use engine::{Schema, Table};
+use engine::{Schema, Table, name_in_schema};
 
 use crate::error::{Result, SqlError};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
@@ -18,7 +19,7 @@ use crate::syntax::dialect::SqlDialect;
 pub(crate) use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 
-/// The table name that `name` means: `t`, `public.t` or `lstore.public.t`.
+/// The name by which the catalog knows what `name` means: `t`, `public.t` and `lstore.public.t` alike, or `s.t`.
 pub(crate) fn table_name(name: &ObjectName, source: &Source) -> Result<String> {
     let position = position(name, source);
     let mut parts = Vec::with_capacity(name.0.len());
@@ -31,9 +32,11 @@ pub(crate) fn table_name(name: &ObjectName, source: &Source) -> Result<String> {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts[..] {
         [table] | [SCHEMA, table] | [CATALOG, SCHEMA, table] => Ok(table.to_owned()),
-        [schema, _] | [CATALOG, schema, _] => {
+        [schema @ ("pg_catalog" | "information_schema"), _]
+        | [CATALOG, schema @ ("pg_catalog" | "information_schema"), _] => {
             Err(SqlError::new("3F000", format!("schema \"{schema}\" does not exist")).at(position))
         }
+        [schema, table] | [CATALOG, schema, table] => Ok(name_in_schema(schema, table)),
         [catalog, _, _] => {
             let message = format!("cross-database references are not implemented: \"{catalog}\"");
             Err(SqlError::new("0A000", message).at(position))
@@ -48,6 +51,11 @@ pub(crate) fn column_name(name: &ObjectName, source: &Source) -> Result<String> 
         [ObjectNamePart::Identifier(ident)] => Ok(fold(ident)),
         _ => Err(SqlError::syntax(format!("\"{name}\" is not the name of a column")).at(position(name, source))),
     }
+}
+
+/// The name by which the catalog knows the table or sequence that a text names, by the path of a session.
+pub(crate) fn found_by_text(tables: &Tables, text: &str) -> Result<String> {
+    Ok(tables.resolved(name_in_text(text)?))
 }
 
 /// The name of a table or sequence that a text holds, in SQL's spelling.

@@ -2,9 +2,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::{Database, Index, ReadView, Sequence, Snapshot, Table, Timestamp, Transaction};
+use engine::{
+    Database, Index, PUBLIC_SCHEMA, ReadView, Sequence, Snapshot, Table, Timestamp, Transaction, name_in_schema,
+    schema_and_name,
+};
 
 use crate::names::moment::Moment;
+use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_entry};
 
 /// The name of the one catalog.
 pub(crate) const CATALOG: &str = "lstore";
@@ -17,6 +21,7 @@ pub(crate) struct Tables {
     db: Database,
     seen: NameSnapshot,
     own: Option<Own>,
+    path: SearchPath,
 }
 
 /// By which snapshot names are looked up.
@@ -38,13 +43,18 @@ struct Own {
 impl Tables {
     /// Those of everybody, as of now.
     pub(crate) fn published(db: &Database) -> Tables {
-        Tables { db: db.clone(), seen: NameSnapshot::Bare(Snapshot::at(Timestamp::MAX)), own: None }
+        Tables {
+            db: db.clone(),
+            seen: NameSnapshot::Bare(Snapshot::at(Timestamp::MAX)),
+            own: None,
+            path: SearchPath::default(),
+        }
     }
 
     /// Those that a transaction sees.
     pub(crate) fn of(db: &Database, transaction: &Transaction) -> Tables {
         let seen = NameSnapshot::Bare(transaction.catalog_snapshot());
-        let tables = Tables { db: db.clone(), seen, own: None };
+        let tables = Tables { db: db.clone(), seen, own: None, path: SearchPath::default() };
         let own = || {
             let indexes = tables.all().into_iter().map(|(_, table)| (table.id(), transaction.indexes(&table)));
             Own { indexes: Arc::new(indexes.collect()) }
@@ -56,7 +66,8 @@ impl Tables {
     /// Those that are seen together with the rows of a moment.
     pub(crate) fn at(&self, moment: &Moment) -> Tables {
         let own = self.own.clone().filter(|_| !moment.is_past());
-        Tables { db: self.db.clone(), seen: NameSnapshot::View(moment.view().clone().closed()), own }
+        let (db, path) = (self.db.clone(), self.path.clone());
+        Tables { db, seen: NameSnapshot::View(moment.view().clone().closed()), own, path }
     }
 
     /// Those of now, whatever the statement reads: numbers of sequences are of no snapshot.
@@ -65,6 +76,49 @@ impl Tables {
         // The statement itself may have made some, as where a column is added that is filled from a new one.
         let newest = self.snapshot().own.map_or(newest, |own| Snapshot::of_transaction(newest.at, own));
         Tables { seen: NameSnapshot::Bare(newest), ..self.clone() }
+    }
+
+    /// Those of a session that looks names up by this path.
+    pub(crate) fn with_path(self, path: SearchPath) -> Tables {
+        Tables { path, ..self }
+    }
+
+    /// The path by which names without a schema are looked up.
+    pub(crate) fn path(&self) -> &SearchPath {
+        &self.path
+    }
+
+    /// The name by which the catalog knows what a name means that may be without a schema.
+    pub(crate) fn resolved(&self, name: String) -> String {
+        match schema_and_name(&name) {
+            (PUBLIC_SCHEMA, local) if !self.path.is_plain() => self.path.find(self, local).unwrap_or(name),
+            (schema, local) if schema == OWN_TEMPORARY => name_in_schema(self.path.spelled(schema), local),
+            _ => name,
+        }
+    }
+
+    /// Whether an index has this name.
+    pub(crate) fn has_index(&self, name: &str) -> bool {
+        let schema = schema_and_name(name).0;
+        let tables = self.names().into_iter().filter(|table| schema_and_name(table).0 == schema);
+        self.of_names(tables.collect()).any(|(table_name, table)| {
+            (format!("{table_name}_pkey") == name && table.primary_index().is_some())
+                || self.indexes_of(&table).iter().any(|index| index.definition().name == name)
+        })
+    }
+
+    /// The texts that the database remembers.
+    pub(crate) fn remembered(&self) -> engine::Result<BTreeMap<String, String>> {
+        match &self.seen {
+            NameSnapshot::Bare(snapshot) => self.db.remembered_seen(*snapshot),
+            NameSnapshot::View(view) => self.db.remembered_seen(view),
+        }
+    }
+
+    /// The names of the schemas that were made, sorted.
+    pub(crate) fn made_schemas(&self) -> Vec<String> {
+        let names = self.db.view_names_seen(self.snapshot()).into_iter().filter(|name| is_entry(name));
+        names.map(|name| schema_and_name(&name).0.to_owned()).collect()
     }
 
     /// The table or sequence of this name.
@@ -104,7 +158,8 @@ impl Tables {
 
     /// All views by name, sorted.
     pub(crate) fn views(&self) -> Vec<(String, Table)> {
-        self.of_names(self.db.view_names_seen(self.snapshot())).collect()
+        let names = self.db.view_names_seen(self.snapshot()).into_iter().filter(|name| !is_entry(name));
+        self.of_names(names.collect()).collect()
     }
 
     /// The sequence that a table is, if it is one.

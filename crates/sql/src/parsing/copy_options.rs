@@ -81,9 +81,6 @@ impl CopyStatement {
                 return Err(SqlError::new("22023", message).hint("Add (FORMAT csv) or (FORMAT parquet)."));
             }
         };
-        if format == Format::Text && !self.is_from {
-            return Err(SqlError::unsupported("COPY TO in the text format").hint("Use csv or parquet."));
-        }
         match self.options.needs_csv {
             Some("DELIMITER" | "NULL" | "HEADER") if format == Format::Text => Ok(format),
             Some(option) if format != Format::Csv => {
@@ -369,7 +366,7 @@ mod tests {
         let state = |text: &str| copy(text).and_then(|copy| copy.format()).err().map(|error| error.sqlstate);
         assert_eq!(state("COPY t FROM 'x'"), Some("22023"));
         assert_eq!(state("COPY t FROM 'x' (FORMAT binary)"), Some("0A000"));
-        assert_eq!(state("COPY t TO 'x' (FORMAT text)"), Some("0A000"));
+        assert_eq!(state("COPY t TO 'x' (FORMAT text)"), None);
         assert_eq!(state("COPY t FROM 'x' (FORMAT xml)"), Some("22023"));
         assert_eq!(state("COPY t FROM 'x' (FORMAT parquet, DELIMITER ',')"), Some("0A000"));
         assert_eq!(state("COPY t FROM 'x.csv' (COLOUR 'red')"), Some("42601"));

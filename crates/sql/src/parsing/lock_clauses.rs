@@ -4,15 +4,23 @@
 //! ```text
 //! FOR { UPDATE | NO KEY UPDATE | SHARE | KEY SHARE } [OF table [, ...]] [NOWAIT | SKIP LOCKED]
 //! ```
+//!
+//! Of a query in parentheses the parser is given a clause in its place that it knows, with the number of the one that was
+//! written as the name of a table:
+//!
+//! ```text
+//! (SELECT id FROM job FOR NO KEY UPDATE SKIP LOCKED LIMIT 1)  ->  (SELECT id FROM job LIMIT 1 FOR UPDATE OF "\0lock 0")
+//! ```
 use std::fmt;
 
-use datafusion::sql::sqlparser::ast::Ident;
+use datafusion::sql::sqlparser::ast::{self, Ident, LockType, ObjectName, Query};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use engine::{LockStrength, LockWait};
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
 /// One such clause.
@@ -65,29 +73,82 @@ const STRENGTHS: [(&[Keyword], Strength); 4] = [
     (&[Keyword::KEY, Keyword::SHARE], Strength::KeyShare),
 ];
 
-/// Takes the clauses that stand outside of all parentheses.
-pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<Vec<LockClause>> {
-    let mut clauses = Vec::new();
-    let (mut at, mut depth) = (0, 0usize);
+/// The clauses of a statement.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// Those that stand outside of all parentheses.
+    pub(crate) outer: Vec<LockClause>,
+    /// Those of queries in parentheses, which know them by their numbers.
+    pub(crate) inner: Vec<LockClause>,
+}
+
+/// Takes the clauses out of a statement.
+pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<Taken> {
+    let mut taken = Taken::default();
+    // Only a `FOR` is looked at closely: long statements have many thousand tokens.
+    if !tokens.iter().any(|token| is_for(&token.token)) {
+        return Ok(taken);
+    }
+    let mut left = Vec::with_capacity(tokens.len());
+    // The numbers of the clauses of each query in parentheses around.
+    let mut around: Vec<Vec<usize>> = Vec::new();
+    let mut at = 0;
     while at < tokens.len() {
-        match tokens[at].token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            // Only a `FOR` is looked at closely: long statements have many thousand tokens.
-            Token::Word(ref word) if depth == 0 && word.keyword == Keyword::FOR => {
+        let token = &tokens[at];
+        match token.token {
+            Token::LParen => around.push(Vec::new()),
+            Token::RParen => around.pop().into_iter().flatten().for_each(|number| left.extend(marker(number, token))),
+            _ if is_for(&token.token) => {
                 let mut reader = Reader { tokens, at, source };
                 if let Some(clause) = reader.clause()? {
-                    let end = reader.at;
-                    tokens.drain(at..end);
-                    clauses.push(clause);
+                    at = reader.at;
+                    match around.last_mut() {
+                        None => taken.outer.push(clause),
+                        Some(of_query) => {
+                            of_query.push(taken.inner.len());
+                            taken.inner.push(clause);
+                        }
+                    }
                     continue;
                 }
             }
             _ => {}
         }
+        left.push(token.clone());
         at += 1;
     }
-    Ok(clauses)
+    *tokens = left;
+    Ok(taken)
+}
+
+fn is_for(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == Keyword::FOR && word.quote_style.is_none())
+}
+
+/// The clause that the parser sees instead of the one with this number, before the token at which its query ends.
+fn marker(number: usize, end: &TokenWithSpan) -> [TokenWithSpan; 4] {
+    let word = |text: &str, quote| TokenWithSpan { token: Token::make_word(text, quote), span: end.span };
+    [word("FOR", None), word("UPDATE", None), word("OF", None), word(&format!("{MARKER}{number}"), Some('"'))]
+}
+
+/// No statement can spell this.
+const MARKER: &str = "\0lock ";
+
+/// Has a query know clauses by their numbers.
+pub(crate) fn mark(query: &mut Query, numbers: impl Iterator<Item = usize>) {
+    query.locks.extend(numbers.map(|number| ast::LockClause {
+        lock_type: LockType::Update,
+        of: Some(ObjectName::from(vec![Ident::with_quote('"', format!("{MARKER}{number}"))])),
+        nonblock: None,
+    }));
+}
+
+/// The clauses of a query, which then has none.
+pub(crate) fn take_marked(query: &mut Query, all: &[LockClause]) -> Vec<LockClause> {
+    let number =
+        |lock: &ast::LockClause| -> Option<usize> { last_part(lock.of.as_ref()?)?.strip_prefix(MARKER)?.parse().ok() };
+    let clause = |lock: ast::LockClause| all.get(number(&lock)?).cloned();
+    query.locks.drain(..).filter_map(clause).collect()
 }
 
 struct Reader<'a> {
@@ -186,6 +247,17 @@ mod tests {
             Ok(_) => Vec::new(),
             Err(error) => panic!("{text}: {error:?}"),
         }
+    }
+
+    #[test]
+    fn a_query_in_parentheses_knows_its_own_clauses() {
+        let text = "UPDATE t SET a = 1 WHERE b IN (SELECT b FROM t FOR NO KEY UPDATE SKIP LOCKED LIMIT (1)) AND c IN \
+                    (SELECT c FROM u WHERE d = (SELECT d FROM v FOR SHARE OF v))";
+        let Ok(ParsedStatement::Composed(_, clauses)) = parse(text) else { panic!("not composed") };
+        let strengths: Vec<Strength> = clauses.iter().map(|clause| clause.strength).collect();
+        assert_eq!(strengths, [Strength::NoKeyUpdate, Strength::Share]);
+        assert_eq!(clauses[0].wait, LockWait::SkipLocked);
+        assert!(matches!(parse("SELECT (SELECT 1)"), Ok(ParsedStatement::Statement(_))));
     }
 
     #[test]

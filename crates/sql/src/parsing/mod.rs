@@ -9,8 +9,10 @@ pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
 pub(crate) mod modes;
 pub(crate) mod parse;
+pub(crate) mod select_into;
 pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;
+pub(crate) mod set_schema;
 pub(crate) mod table_options;
 pub(crate) mod time_limit;
 pub(crate) mod updatable;
@@ -20,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::error::Result;
+use crate::syntax::composed;
 use crate::syntax::source::Source;
 use alter_database::{AlterDatabase, parse_alter_database};
 use control::Control;
@@ -28,6 +31,7 @@ use cursor_statement::{CursorStatement, parse_cursor};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
 use sequence_statement::{SequenceStatement, parse_sequence};
+use set_schema::{SetSchema, parse_set_schema};
 use view_statement::{ViewStatement, parse_view};
 
 /// What a statement's text turned out to be.
@@ -41,6 +45,9 @@ pub(crate) enum ParsedStatement {
     Own(OwnStatement),
     /// A query that locks rows.
     Locking(Box<Query>, Vec<LockClause>),
+    /// A statement with parts that write or lock rows before the rest is run: queries of `WITH`, subqueries. These know their
+    /// clauses by numbers.
+    Composed(Box<Statement>, Vec<LockClause>),
     /// Anything else.
     Statement(Box<Statement>),
 }
@@ -58,11 +65,21 @@ pub(crate) enum OwnStatement {
     Sequence(SequenceStatement),
     /// What makes, changes or drops views.
     View(ViewStatement),
+    /// What puts a table, view or sequence into another schema.
+    SetSchema(SetSchema),
     /// What declares, reads or closes cursors.
     Cursor(CursorStatement),
 }
 
 impl ParsedStatement {
+    /// A statement of the library's syntax, by what its parts do.
+    pub(crate) fn of(statement: Box<Statement>, clauses: Vec<LockClause>) -> ParsedStatement {
+        match clauses.is_empty() && !composed::has_parts(&statement) {
+            true => ParsedStatement::Statement(statement),
+            false => ParsedStatement::Composed(statement, clauses),
+        }
+    }
+
     /// The query of a statement that takes parameters and is none of the library's.
     pub(crate) fn query_mut(&mut self) -> Option<&mut Query> {
         match self {
@@ -97,6 +114,9 @@ impl OwnStatement {
         if let Some(cursor) = parse_cursor(parser, source)? {
             return Ok(Some(OwnStatement::Cursor(cursor)));
         }
+        if let Some(set) = parse_set_schema(parser, source)? {
+            return Ok(Some(OwnStatement::SetSchema(set)));
+        }
         if let Some(view) = parse_view(parser, source)? {
             return Ok(Some(OwnStatement::View(view)));
         }
@@ -111,6 +131,7 @@ impl OwnStatement {
             | OwnStatement::Copy(_)
             | OwnStatement::Sequence(_)
             | OwnStatement::View(_)
+            | OwnStatement::SetSchema(_)
             | OwnStatement::Cursor(_) => false,
         }
     }

@@ -8,10 +8,12 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
-use crate::parsing::lock_clauses::{self, LockClause};
+use crate::parsing::lock_clauses::{self, Taken};
+use crate::parsing::select_into;
 use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::syntax::chains;
+use crate::syntax::composed;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identity_tokens;
 use crate::syntax::limits;
@@ -104,7 +106,9 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     let mut parsed = with_locks(parsed?, locks)?;
     interrupt::walking(|| {
         match &mut parsed {
-            ParsedStatement::Statement(statement) => plain(statement.as_mut()),
+            ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
+                plain(statement.as_mut())
+            }
             ParsedStatement::Own(OwnStatement::View(ViewStatement::Create(new))) => plain(new.query.as_mut()),
             other => {
                 if let Some(query) = other.query_mut() {
@@ -164,24 +168,52 @@ fn other_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStateme
     if let Some(own) = OwnStatement::parse(parser, source)? {
         return Ok(ParsedStatement::Own(own));
     }
-    parser
-        .parse_statement()
-        .map(|statement| ParsedStatement::Statement(Box::new(statement)))
-        .map_err(|e| source.parser_error(e))
+    let statement = parser.parse_statement().map_err(|error| source.parser_error(error))?;
+    Ok(ParsedStatement::Statement(Box::new(select_into::spelled_out(statement)?)))
 }
 
-/// Only a query can lock rows.
-fn with_locks(parsed: ParsedStatement, locks: Vec<LockClause>) -> Result<ParsedStatement> {
-    let Some(first) = locks.first() else { return Ok(parsed) };
-    match parsed {
-        ParsedStatement::Statement(statement) => match *statement {
-            Statement::Query(query) => Ok(ParsedStatement::Locking(query, locks)),
-            _ => Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position)),
-        },
-        ParsedStatement::Own(OwnStatement::Cursor(_)) => {
-            Err(SqlError::unsupported(format!("{} of a cursor", first.strength)).at(first.position))
+/// Only queries can lock rows, on their own or within statements that change rows.
+fn with_locks(parsed: ParsedStatement, Taken { mut outer, mut inner }: Taken) -> Result<ParsedStatement> {
+    let first = outer.first().or(inner.first());
+    let (statement, first) = match (parsed, first) {
+        (ParsedStatement::Statement(statement), Some(first)) => (statement, first),
+        (ParsedStatement::Statement(statement), None) => return Ok(ParsedStatement::of(statement, inner)),
+        (parsed, None) => return Ok(parsed),
+        (ParsedStatement::Own(OwnStatement::Cursor(_)), Some(first)) => {
+            return Err(SqlError::unsupported(format!("{} of a cursor", first.strength)).at(first.position));
         }
-        _ => Err(SqlError::syntax("syntax error at or near \"for\"").at(first.position)),
+        (ParsedStatement::Own(OwnStatement::View(_) | OwnStatement::Copy(_)), Some(first)) => {
+            return Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position));
+        }
+        (_, Some(first)) => {
+            return Err(SqlError::syntax("syntax error at or near \"for\"").at(first.position));
+        }
+    };
+    let numbers = inner.len()..inner.len() + outer.len();
+    match *statement {
+        Statement::Query(query) if inner.is_empty() && !composed::writes(&query) => {
+            Ok(ParsedStatement::Locking(query, outer))
+        }
+        Statement::Query(mut query) if !composed::changes_rows(&query.body) => {
+            lock_clauses::mark(&mut query, numbers);
+            inner.append(&mut outer);
+            Ok(ParsedStatement::Composed(Box::new(Statement::Query(query)), inner))
+        }
+        Statement::Insert(mut insert) if insert.source.is_some() => {
+            insert.source.iter_mut().for_each(|query| lock_clauses::mark(query, numbers.clone()));
+            inner.append(&mut outer);
+            Ok(ParsedStatement::Composed(Box::new(Statement::Insert(insert)), inner))
+        }
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_)
+            if outer.is_empty() =>
+        {
+            Ok(ParsedStatement::Composed(statement, inner))
+        }
+        _ => Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position)),
     }
 }
 

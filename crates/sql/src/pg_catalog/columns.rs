@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 21] = [
+pub(super) const RELATIONS: [(&str, &str); 22] = [
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_am", "oid n amname t amhandler t amtype t"),
@@ -49,6 +49,7 @@ pub(super) const RELATIONS: [(&str, &str); 21] = [
          indisexclusion b indimmediate b indisclustered b indisvalid b indcheckxmin b indisready b indislive b \
          indisreplident b indkey v indcollation v indclass v indoption v indexprs t indpred t",
     ),
+    ("pg_description", "objoid n classoid n objsubid n description t"),
     ("pg_indexes", "schemaname t tablename t indexname t tablespace t indexdef t"),
     ("pg_namespace", "oid n nspname t nspowner n nspacl l"),
     (
@@ -87,7 +88,7 @@ pub(super) const RELATIONS: [(&str, &str); 21] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 41] = [
+pub(super) const EMPTY: [(&str, &str); 40] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -102,7 +103,6 @@ pub(super) const EMPTY: [(&str, &str); 41] = [
         "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
     ),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
-    ("pg_description", "objoid n classoid n objsubid n description t"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_event_trigger", "oid n evtname t evtevent t evtowner n evtfoid n evtenabled t evttags l"),
     ("pg_extension", "oid n extname t extowner n extnamespace n extrelocatable b extversion t"),

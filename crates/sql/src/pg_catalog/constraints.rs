@@ -3,10 +3,11 @@ use engine::{IndexPart, Referential};
 
 use super::cells::{Cell, Row, text};
 use super::objects::{CheckObject, ForeignKeyObject, IndexObject, Objects, TableObject};
-use super::oids::PUBLIC_OID;
+use super::oids::schema_oid;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
-use crate::names::tables::{CATALOG, SCHEMA};
+use crate::names::schemas::{schema_of, spelled};
+use crate::names::tables::CATALOG;
 use crate::syntax::identifiers::quoted;
 use Cell::{Number, Numbers, Truth};
 
@@ -33,7 +34,7 @@ pub(super) fn numbers(index: &IndexObject) -> Cell {
 /// What is the same for constraints of every kind; what stands before it in a row holds.
 fn common(oid: i64, name: &str, kind: &str, table: &TableObject) -> Row {
     let mut row = vec![("oid", Number(oid)), ("conname", text(name)), ("contype", text(kind))];
-    row.extend([("connamespace", Number(PUBLIC_OID)), ("conrelid", Number(table.oid))]);
+    row.extend([("connamespace", Number(schema_oid(schema_of(&table.key)))), ("conrelid", Number(table.oid))]);
     row.extend(["contypid", "conindid", "conparentid", "confrelid", "coninhcount"].map(|name| (name, Number(0))));
     row.extend(["condeferrable", "condeferred", "connoinherit"].map(|name| (name, Truth(false))));
     row.extend(["convalidated", "conislocal"].map(|name| (name, Truth(true))));
@@ -105,7 +106,7 @@ fn foreign_key(table: &TableObject, foreign: &ForeignKeyObject, objects: &Object
     };
     let referenced = objects.table(&key.table).map(|referenced| list(referenced, &key.referenced));
     let (own, referenced) = (list(table, &key.columns), referenced.unwrap_or_default());
-    let mut text = format!("FOREIGN KEY ({own}) REFERENCES {}({referenced})", quoted(&key.table));
+    let mut text = format!("FOREIGN KEY ({own}) REFERENCES {}({referenced})", spelled(&key.table));
     if key.is_full {
         text.push_str(" MATCH FULL");
     }
@@ -122,20 +123,27 @@ fn foreign_key(table: &TableObject, foreign: &ForeignKeyObject, objects: &Object
 
 /// The rows of `information_schema.referential_constraints`.
 pub(super) fn referential_constraints(objects: &Objects) -> Vec<Row> {
-    let row = |foreign: &ForeignKeyObject| -> Row {
+    let row = |schema: &str, foreign: &ForeignKeyObject| -> Row {
         let key = &foreign.key;
-        let mut row = named(&key.name);
+        let mut row = named(schema, &key.name);
         let unique = objects.table(&key.table).and_then(|table| table.key_over(&key.referenced));
         // A unique index that is no constraint has no name here.
         if let Some(unique) = unique.filter(|unique| unique.is_constraint) {
-            row.extend([("unique_constraint_catalog", text(CATALOG)), ("unique_constraint_schema", text(SCHEMA))]);
+            row.extend([
+                ("unique_constraint_catalog", text(CATALOG)),
+                ("unique_constraint_schema", text(schema_of(&key.table))),
+            ]);
             row.push(("unique_constraint_name", text(&unique.name)));
         }
         row.push(("match_option", text(if key.is_full { "FULL" } else { "NONE" })));
         row.extend([("update_rule", text(words(key.on_update))), ("delete_rule", text(words(key.on_delete)))]);
         row
     };
-    objects.tables.iter().flat_map(|table| table.foreign_keys.iter().map(row)).collect()
+    let of_table = |table: &TableObject| {
+        let schema = schema_of(&table.key);
+        table.foreign_keys.iter().map(|key| row(schema, key)).collect::<Vec<_>>()
+    };
+    objects.tables.iter().flat_map(of_table).collect()
 }
 
 /// The condition of a constraint.
@@ -166,7 +174,7 @@ fn definition(table: &TableObject, check: &CheckObject, style: Style) -> String 
 /// The rows of `information_schema.check_constraints`.
 pub(super) fn check_constraints(objects: &Objects) -> Vec<Row> {
     let row = |table: &TableObject, check: &CheckObject| -> Row {
-        let mut row = named(&check.check.name);
+        let mut row = named(schema_of(&table.key), &check.check.name);
         row.push(("check_clause", Cell::Text(format!("({})", condition(table, check, Style::Plain)))));
         row
     };
@@ -175,7 +183,7 @@ pub(super) fn check_constraints(objects: &Objects) -> Vec<Row> {
 }
 
 /// The columns of `information_schema` that name a constraint.
-pub(super) fn named(name: &str) -> Row {
-    let names = [("constraint_catalog", CATALOG), ("constraint_schema", SCHEMA), ("constraint_name", name)];
+pub(super) fn named(schema: &str, name: &str) -> Row {
+    let names = [("constraint_catalog", CATALOG), ("constraint_schema", schema), ("constraint_name", name)];
     names.map(|(column, name)| (column, text(name))).into()
 }

@@ -5,7 +5,7 @@ use super::objects::{Objects, SequenceObject, TableObject};
 use super::relations::{Cell, Row, count, text};
 use crate::access::default_expressions::shown;
 use crate::access::index_expressions::write::Style;
-use crate::names::tables::SCHEMA;
+use crate::names::schemas::schema_of;
 use crate::syntax::identifiers::quoted;
 use Cell::{Number, Truth};
 
@@ -58,7 +58,7 @@ fn owned(objects: &Objects) -> impl Iterator<Item = (&SequenceObject, &TableObje
         table.defaults().iter().position(|default| default.sequences.iter().any(|owned| owned == name))
     };
     objects.sequences.iter().filter_map(move |sequence| {
-        let found = |table| of_table(table, &sequence.name).map(|at| (sequence, table, &table.defaults()[at]));
+        let found = |table| of_table(table, &sequence.key).map(|at| (sequence, table, &table.defaults()[at]));
         objects.tables.iter().find_map(found)
     })
 }
@@ -84,7 +84,8 @@ pub(super) fn dependencies(objects: &Objects) -> Vec<Row> {
 pub(super) fn serial_sequences(objects: &Objects) -> Vec<((String, String), String)> {
     let named = |(sequence, table, default): (&SequenceObject, &TableObject, &ColumnDefault)| {
         let column = table.table.schema().columns()[default.column].name.clone();
-        ((table.name.clone(), column), format!("{SCHEMA}.{}", quoted(&sequence.name)))
+        let schema = quoted(schema_of(&sequence.key));
+        ((table.key.clone(), column), format!("{schema}.{}", quoted(&sequence.name)))
     };
     owned(objects).map(named).collect()
 }
@@ -107,7 +108,7 @@ pub(super) fn information(table: &TableObject, column: usize, objects: &Objects)
     let how = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
     let mut row = vec![("is_identity", yes(true)), ("identity_generation", text(how))];
     let sequence = default.and_then(|default| default.sequences.first());
-    let sequence = objects.sequences.iter().find(|known| sequence == Some(&known.name));
+    let sequence = objects.sequences.iter().find(|known| sequence == Some(&known.key));
     if let Some(SequenceOptions { start, increment, max, min, cycle, .. }) =
         sequence.map(|sequence| *sequence.sequence.options())
     {

@@ -1,6 +1,6 @@
 //! The functions of the catalog: texts by the number of what they are about, sizes, settings, and answers that are the same for
 //! everything.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder, StructBuilder};
@@ -23,6 +23,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::error::SqlError;
 use crate::names::name_in_text;
+use crate::names::schemas::{local, schema_of};
 use crate::state::view::View;
 use crate::syntax::identifiers::quoted;
 use crate::values::types::type_name_of_field;
@@ -37,6 +38,10 @@ enum Answer {
     Same,
     /// The text of the relation that the first argument names, or is the number of.
     OfRelation(BTreeMap<i64, String>, BTreeMap<String, i64>),
+    /// The comment on an object of this number, or on its column of the number that is the second argument.
+    Comment(BTreeMap<(i64, i64), String>, bool),
+    /// Whether a relation is found without its schema.
+    Visible(BTreeSet<i64>),
     /// The definition of the constraint of the number that is the first argument: plain, or pretty if the second says so.
     Definition(BTreeMap<i64, [String; 2]>),
     /// The definition of an index, or of its column of the number that is the second argument: plain, or pretty if the third
@@ -76,8 +81,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 26] = [
-    ("pg_table_is_visible", Answer::Truth(true)),
+const ALWAYS: [(&str, Answer); 22] = [
     ("pg_type_is_visible", Answer::Truth(true)),
     ("pg_function_is_visible", Answer::Truth(true)),
     ("pg_get_userbyid", Answer::Text(OWNER)),
@@ -88,9 +92,6 @@ const ALWAYS: [(&str, Answer); 26] = [
     ("pg_get_functiondef", Answer::Null),
     ("pg_get_triggerdef", Answer::Null),
     ("pg_get_ruledef", Answer::Null),
-    ("obj_description", Answer::Null),
-    ("col_description", Answer::Null),
-    ("shobj_description", Answer::Null),
     ("pg_get_statisticsobjdef_columns", Answer::Null),
     ("pg_is_in_recovery", Answer::Truth(false)),
     ("pg_relation_is_publishable", Answer::Truth(false)),
@@ -108,14 +109,22 @@ const ALWAYS: [(&str, Answer); 26] = [
 /// All functions, with what they know of what the statement sees.
 pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let objects = Objects::of(&view.tables);
-    let names: BTreeMap<String, i64> = objects.names().map(|(name, oid)| (name.to_owned(), oid)).collect();
-    let shown = objects.names().map(|(name, oid)| (oid, quoted(name))).collect();
+    // What cannot be read is as good as none for a description.
+    let comments = objects.comments(&view.tables).unwrap_or_default();
+    let (names, visible) = (objects.found(), objects.visible());
+    let name =
+        |(key, oid): (&str, i64)| (oid, if visible.contains(&oid) { quoted(local(key)) } else { with_its_schema(key) });
+    let shown = objects.names().map(name).collect();
     let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {
         let of = |style| [vec![table.definition(index, style)], table.parts(index, style)].concat();
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
     let views = objects.views.iter().map(|view| (view.oid, view.definition())).collect();
     let own = [
+        ("pg_table_is_visible", Answer::Visible(visible)),
+        ("obj_description", Answer::Comment(comments.clone(), false)),
+        ("shobj_description", Answer::Comment(comments.clone(), false)),
+        ("col_description", Answer::Comment(comments, true)),
         ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
         ("pg_get_expr", Answer::Expression),
         ("pg_get_serial_sequence", Answer::Sequence(serial_sequences(&objects).into_iter().collect())),
@@ -141,6 +150,14 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let function = |(name, answer)| ScalarUDF::from(Function { name, answer, signature: signature() });
     ALWAYS.into_iter().chain(own).map(function).collect()
 }
+
+/// The name of a relation with its schema.
+fn with_its_schema(key: &str) -> String {
+    format!("{}.{}", quoted(schema_of(key)), quoted(local(key)))
+}
+
+/// Numbers from here on are of relations that are not the catalog's own.
+const FIRST_OWN_OID: i64 = 16_384;
 
 /// The bytes that relations take: of tables their rows, their indexes or both, of others all.
 fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i64, i64> {
@@ -188,7 +205,7 @@ impl Arguments {
 impl Answer {
     fn data_type(&self) -> DataType {
         match self {
-            Answer::Truth(_) => DataType::Boolean,
+            Answer::Truth(_) | Answer::Visible(_) => DataType::Boolean,
             Answer::Same | Answer::Relation(_) | Answer::Type | Answer::Size(_) | Answer::Total(_) => DataType::Int64,
             Answer::Expanded => DataType::new_list(DataType::Struct(expanded_fields()), true),
             Answer::Positions => DataType::new_list(DataType::Int64, true),
@@ -201,6 +218,8 @@ impl Answer {
         Ok(match self {
             Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
             Answer::Truth(truth) => Arc::new(BooleanArray::from(vec![Some(*truth); rows])),
+            Answer::Comment(known, of_columns) => comments(arguments, known, *of_columns)?,
+            Answer::Visible(visible) => Arc::new(are_visible(&arguments.numbers(0)?, visible)),
             Answer::Null => Arc::new(StringViewArray::new_null(rows)),
             Answer::Same => Arc::new(arguments.numbers(0)?),
             Answer::OfRelation(texts, names) => of_relations(arguments, texts, names)?,
@@ -263,6 +282,20 @@ impl Answer {
             Answer::Positions => positions(&arguments.arrays, rows),
         })
     }
+}
+
+/// The comments on objects, or on their columns.
+fn comments(arguments: &Arguments, known: &BTreeMap<(i64, i64), String>, of_columns: bool) -> Result<ArrayRef> {
+    let oids = arguments.numbers(0)?;
+    let columns = if of_columns { arguments.numbers(1)? } else { Int64Array::from(vec![0; oids.len()]) };
+    let comment = |(oid, column): (Option<i64>, Option<i64>)| known.get(&(oid?, column?)).map(String::as_str);
+    Ok(Arc::new(oids.iter().zip(&columns).map(comment).collect::<StringViewArray>()))
+}
+
+/// Whether relations of these numbers are found without their schemas.
+fn are_visible(oids: &Int64Array, visible: &BTreeSet<i64>) -> BooleanArray {
+    let is_visible = |oid: Option<i64>| oid.map(|oid| visible.contains(&oid) || oid < FIRST_OWN_OID);
+    oids.iter().map(is_visible).collect()
 }
 
 /// The texts of relations, which are told by their numbers or their names.

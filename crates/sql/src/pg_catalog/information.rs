@@ -1,11 +1,12 @@
 //! The rows of `information_schema`.
-use engine::{DataType, IndexPart, SequenceOptions};
+use engine::{DataType, IndexPart, SequenceOptions, schema_and_name};
 
 use super::constraints;
 use super::defaults;
 use super::objects::{ForeignKeyObject, IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
+use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::values::pg_types::{Measure, measure_of, numbered, of_column};
 use Cell::Number;
@@ -32,7 +33,10 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
             indexes.chain(objects.tables.iter().flat_map(|table| referring_columns(table, objects))).collect()
         }
         "referential_constraints" => constraints::referential_constraints(objects),
-        "schemata" => [CATALOG_SCHEMA, "information_schema", SCHEMA].map(schema).into(),
+        "schemata" => {
+            let made = objects.schemas.iter().map(String::as_str);
+            [CATALOG_SCHEMA, "information_schema", SCHEMA].into_iter().chain(made).map(schema).collect()
+        }
         "sequences" => {
             let own = objects.sequences.iter().filter(|sequence| !defaults::is_of_identity(sequence, objects));
             own.map(sequence).collect()
@@ -53,22 +57,23 @@ fn yes(is_so: bool) -> Cell {
 
 /// The names that most rows begin with.
 fn of_table(table: &TableObject) -> Row {
-    of_relation(&table.name)
+    of_relation(&table.key)
 }
 
-fn of_relation(name: &str) -> Row {
-    let names = [("table_catalog", CATALOG), ("table_schema", SCHEMA), ("table_name", name)];
+fn of_relation(key: &str) -> Row {
+    let (schema, name) = schema_and_name(key);
+    let names = [("table_catalog", CATALOG), ("table_schema", schema), ("table_name", name)];
     names.map(|(column, name)| (column, text(name))).into()
 }
 
 fn view_as_table(view: &ViewObject) -> Row {
-    let mut row = of_relation(&view.name);
+    let mut row = of_relation(&view.key);
     row.extend([("table_type", text("VIEW")), ("is_insertable_into", yes(false)), ("is_typed", yes(false))]);
     row
 }
 
 fn view(view: &ViewObject) -> Row {
-    let mut row = of_relation(&view.name);
+    let mut row = of_relation(&view.key);
     row.extend([("view_definition", Cell::Text(view.definition())), ("check_option", text("NONE"))]);
     let no = ["is_updatable", "is_insertable_into", "is_trigger_updatable", "is_trigger_deletable"];
     row.extend(no.into_iter().chain(["is_trigger_insertable_into"]).map(|name| (name, yes(false))));
@@ -77,7 +82,7 @@ fn view(view: &ViewObject) -> Row {
 
 fn view_columns(view: &ViewObject) -> Vec<Row> {
     let column = |(at, column): (usize, &engine::Column)| {
-        let mut row = of_relation(&view.name);
+        let mut row = of_relation(&view.key);
         let other = view.other_type(at);
         row.extend(of_column_type(at, column, other.map(i64::from)));
         row.extend([("is_nullable", yes(true)), ("is_identity", yes(false)), ("identity_cycle", yes(false))]);
@@ -89,7 +94,11 @@ fn view_columns(view: &ViewObject) -> Vec<Row> {
 
 fn table(table: &TableObject) -> Row {
     let mut row = of_table(table);
-    row.extend([("table_type", text("BASE TABLE")), ("is_insertable_into", yes(true)), ("is_typed", yes(false))]);
+    row.extend([
+        ("table_type", text(if is_temporary(schema_of(&table.key)) { "LOCAL TEMPORARY" } else { "BASE TABLE" })),
+        ("is_insertable_into", yes(true)),
+        ("is_typed", yes(false)),
+    ]);
     row
 }
 
@@ -172,9 +181,10 @@ fn other_constraints(table: &TableObject) -> Vec<Row> {
 
 /// The rows of `constraint_column_usage` for the constraints of a table that are no indexes.
 fn used_columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
+    let schema = schema_of(&table.key);
     let rows = |name: &str, table: &TableObject, columns: &[usize]| -> Vec<Row> {
         let column = |column: &usize| {
-            let mut row = constraints::named(name);
+            let mut row = constraints::named(schema, name);
             row.extend(of_table(table));
             row.push(("column_name", text(&table.table.schema().columns()[*column].name)));
             row
@@ -199,7 +209,7 @@ fn referring_columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
             parts.iter().position(|part| *part == IndexPart::Column(*column))
         };
         let column = |(number, (column, referenced)): (usize, (&usize, &usize))| {
-            let mut row = constraints::named(&key.name);
+            let mut row = constraints::named(schema_of(&table.key), &key.name);
             row.extend(of_table(table));
             row.push(("column_name", text(&table.table.schema().columns()[*column].name)));
             row.push(("ordinal_position", count(number + 1)));
@@ -212,7 +222,7 @@ fn referring_columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
 }
 
 fn table_constraint(table: &TableObject, name: &str, kind: &str) -> Row {
-    let mut row = constraints::named(name);
+    let mut row = constraints::named(schema_of(&table.key), name);
     row.extend(of_table(table));
     row.extend([("constraint_type", text(kind)), ("enforced", yes(true))]);
     row.extend(["is_deferrable", "initially_deferred"].map(|name| (name, yes(false))));
@@ -222,7 +232,7 @@ fn table_constraint(table: &TableObject, name: &str, kind: &str) -> Row {
 fn key_columns(table: &TableObject, index: &IndexObject, is_numbered: bool) -> Vec<Row> {
     // A constraint is of columns alone.
     let column = |(number, name): (usize, &String)| {
-        let mut row = constraints::named(&index.name);
+        let mut row = constraints::named(schema_of(&table.key), &index.name);
         row.extend(of_table(table));
         row.push(("column_name", text(name)));
         if is_numbered {
@@ -239,7 +249,11 @@ fn schema(name: &str) -> Row {
 
 fn sequence(sequence: &SequenceObject) -> Row {
     let SequenceOptions { data_type, start, increment, min, max, cycle } = *sequence.sequence.options();
-    let names = [("sequence_catalog", CATALOG), ("sequence_schema", SCHEMA), ("sequence_name", &sequence.name)];
+    let names = [
+        ("sequence_catalog", CATALOG),
+        ("sequence_schema", schema_of(&sequence.key)),
+        ("sequence_name", &sequence.name),
+    ];
     let mut row: Row = names.map(|(column, name)| (column, text(name))).into();
     row.push(("data_type", Cell::Text(data_type.to_string())));
     row.extend(measures(data_type));

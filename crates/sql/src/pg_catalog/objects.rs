@@ -3,7 +3,7 @@
 //!
 //! Tables and sequences have their own numbers, which never change. An index has none: its number comes from its name, which no
 //! other relation has, so that it is the same in one query as in the next.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
@@ -11,10 +11,14 @@ use engine::{
     ViewDefinition,
 };
 
+use super::oids::{DATABASE_OID, schema_oid};
 use crate::access::index_expressions::text::{parsed, part_names};
 use crate::access::index_expressions::write::{Style, in_list, written};
+use crate::error::Result;
 use crate::names::origin::oid_of;
+use crate::names::schemas::{SearchPath, local, schema_of};
 use crate::names::tables::{SCHEMA, Tables};
+use crate::state::comments::About;
 use crate::syntax::identifiers::quoted;
 
 /// How an expression is written.
@@ -31,6 +35,9 @@ pub(super) struct Objects {
     pub(super) tables: Vec<TableObject>,
     pub(super) sequences: Vec<SequenceObject>,
     pub(super) views: Vec<ViewObject>,
+    /// The names of the schemas that were made, and of those of temporary tables.
+    pub(super) schemas: Vec<String>,
+    path: SearchPath,
 }
 
 /// A table with its indexes, that of its key first.
@@ -38,6 +45,8 @@ pub(super) struct TableObject {
     pub(super) oid: i64,
     /// As the statement sees it; the table itself tells its newest name.
     pub(super) name: String,
+    /// The name by which the catalog of the engine knows it.
+    pub(super) key: String,
     pub(super) table: Table,
     pub(super) indexes: Vec<IndexObject>,
     /// What fills its columns.
@@ -54,6 +63,7 @@ pub(super) struct TableObject {
 pub(super) struct IndexObject {
     pub(super) oid: i64,
     pub(super) name: String,
+    pub(super) key: String,
     pub(super) definition: IndexDefinition,
     /// The names of its columns.
     pub(super) names: Vec<String>,
@@ -82,6 +92,7 @@ pub(super) struct ForeignKeyObject {
 pub(super) struct SequenceObject {
     pub(super) oid: i64,
     pub(super) name: String,
+    pub(super) key: String,
     pub(super) table: Table,
     pub(super) sequence: Sequence,
 }
@@ -90,6 +101,7 @@ pub(super) struct SequenceObject {
 pub(super) struct ViewObject {
     pub(super) oid: i64,
     pub(super) name: String,
+    pub(super) key: String,
     pub(super) table: Table,
     /// Its query.
     pub(super) query: String,
@@ -97,9 +109,10 @@ pub(super) struct ViewObject {
 }
 
 impl ViewObject {
-    fn of((name, table): (String, Table)) -> Option<ViewObject> {
+    fn of((key, table): (String, Table)) -> Option<ViewObject> {
         let ViewDefinition { query, other_types } = table.view()?.clone();
-        Some(ViewObject { oid: oid_of(&table), name, query, other_types, table })
+        let name = local(&key).to_owned();
+        Some(ViewObject { oid: oid_of(&table), name, key, query, other_types, table })
     }
 
     /// The query as `pg_get_viewdef` shows it.
@@ -114,7 +127,7 @@ impl ViewObject {
 }
 
 /// The number that a name leads to (FNV-1a), of 30 bits.
-fn number_of(name: &str) -> i64 {
+pub(super) fn number_of(name: &str) -> i64 {
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -129,20 +142,67 @@ impl Objects {
     /// Those that a statement sees.
     pub(super) fn of(tables: &Tables) -> Objects {
         let mut taken = BTreeSet::new();
-        let sequences = tables.sequences().into_iter().filter_map(|(name, table)| {
-            let sequence = tables.sequence_of(&table)?;
-            Some(SequenceObject { oid: oid_of(&table), name, table, sequence })
+        let sequences = tables.sequences().into_iter().filter_map(|(key, table)| {
+            let (sequence, name) = (tables.sequence_of(&table)?, local(&key).to_owned());
+            Some(SequenceObject { oid: oid_of(&table), name, key, table, sequence })
         });
         let sequences = sequences.collect();
         let views = tables.views().into_iter().filter_map(ViewObject::of).collect();
         let plain = tables.plain().into_iter();
+        let (path, mut schemas) = (tables.path().clone(), tables.made_schemas());
+        schemas.extend(path.temporary().map(str::to_owned));
         let tables = plain.map(|(name, table)| TableObject::new(name, table, tables, &mut taken)).collect();
-        Objects { tables, sequences, views }
+        Objects { tables, sequences, views, schemas, path }
     }
 
-    /// The table of this name.
-    pub(super) fn table(&self, name: &str) -> Option<&TableObject> {
-        self.tables.iter().find(|table| table.name == name)
+    /// All relations by the names by which the engine knows them, and by those that find them without a schema.
+    pub(super) fn found(&self) -> BTreeMap<String, i64> {
+        let mut found: BTreeMap<String, i64> = self.names().map(|(key, oid)| (key.to_owned(), oid)).collect();
+        if !self.path.is_plain() {
+            let of_path: Vec<(String, i64)> = self
+                .names()
+                .filter(|(key, _)| self.is_visible(&found, key))
+                .map(|(key, oid)| (local(key).to_owned(), oid))
+                .collect();
+            found.extend(of_path);
+        }
+        found
+    }
+
+    /// The comments, by the numbers of their objects and of columns, from 1, or 0 for the whole.
+    pub(super) fn comments(&self, tables: &Tables) -> Result<BTreeMap<(i64, i64), String>> {
+        let mut remembered = tables.remembered()?;
+        let mut comments = BTreeMap::new();
+        let mut note = |oid: i64, column: i64, about: About<'_>| {
+            comments.extend(remembered.remove(&about.key()).map(|text| ((oid, column), text)));
+        };
+        self.names().for_each(|(key, oid)| note(oid, 0, About::Relation(key)));
+        let columns = self.tables.iter().map(|table| (&table.key, table.oid, &table.table));
+        for (key, oid, table) in columns.chain(self.views.iter().map(|view| (&view.key, view.oid, &view.table))) {
+            for (column, number) in table.schema().columns().iter().zip(1..) {
+                note(oid, number, About::Column(key, &column.name));
+            }
+        }
+        let made = self.schemas.iter().map(String::as_str).chain([SCHEMA]);
+        made.for_each(|schema| note(schema_oid(schema), 0, About::Schema(schema)));
+        note(DATABASE_OID, 0, About::Database);
+        Ok(comments)
+    }
+
+    /// Whether a relation is found by its name without a schema; `all` has the names of all.
+    fn is_visible(&self, all: &BTreeMap<String, i64>, key: &str) -> bool {
+        self.path.names(local(key)).find(|name| all.contains_key(name)).is_some_and(|first| first == key)
+    }
+
+    /// The numbers of the relations that are found by their names without a schema.
+    pub(super) fn visible(&self) -> BTreeSet<i64> {
+        let all: BTreeMap<String, i64> = self.names().map(|(key, oid)| (key.to_owned(), oid)).collect();
+        self.names().filter(|(key, _)| self.is_visible(&all, key)).map(|(_, oid)| oid).collect()
+    }
+
+    /// The table that the engine knows by this name.
+    pub(super) fn table(&self, key: &str) -> Option<&TableObject> {
+        self.tables.iter().find(|table| table.key == key)
     }
 
     /// All indexes, each with its table.
@@ -152,16 +212,16 @@ impl Objects {
 
     /// The names of all relations with their numbers.
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, i64)> {
-        let tables = self.tables.iter().map(|table| (table.name.as_str(), table.oid));
-        let sequences = self.sequences.iter().map(|sequence| (sequence.name.as_str(), sequence.oid));
-        let indexes = self.indexes().map(|(_, index)| (index.name.as_str(), index.oid));
-        let views = self.views.iter().map(|view| (view.name.as_str(), view.oid));
+        let tables = self.tables.iter().map(|table| (table.key.as_str(), table.oid));
+        let sequences = self.sequences.iter().map(|sequence| (sequence.key.as_str(), sequence.oid));
+        let indexes = self.indexes().map(|(_, index)| (index.key.as_str(), index.oid));
+        let views = self.views.iter().map(|view| (view.key.as_str(), view.oid));
         tables.chain(sequences).chain(indexes).chain(views)
     }
 }
 
 impl TableObject {
-    fn new(name: String, table: Table, tables: &Tables, taken: &mut BTreeSet<i64>) -> TableObject {
+    fn new(key: String, table: Table, tables: &Tables, taken: &mut BTreeSet<i64>) -> TableObject {
         let mut free_oid = |first: i64, name: &str| {
             let mut oid = first + number_of(name);
             while !taken.insert(oid) {
@@ -169,11 +229,12 @@ impl TableObject {
             }
             oid
         };
-        let mut object = |index: &Index, name: String, is_primary: bool| {
+        let mut object = |index: &Index, key: String, is_primary: bool| {
             let definition = index.definition().clone();
             IndexObject {
-                oid: free_oid(FIRST_INDEX_OID, &name),
-                name,
+                oid: free_oid(FIRST_INDEX_OID, &key),
+                name: local(&key).to_owned(),
+                key,
                 names: part_names(&definition, table.schema()),
                 columns: index.key_columns().to_vec(),
                 is_unique: definition.unique || is_primary,
@@ -184,14 +245,14 @@ impl TableObject {
             }
         };
         let mut indexes = Vec::new();
-        if let Some(key) = table.primary_index() {
-            indexes.push(object(&key, format!("{name}_pkey"), true));
+        if let Some(primary) = table.primary_index() {
+            indexes.push(object(&primary, format!("{key}_pkey"), true));
         }
         for index in tables.indexes_of(&table) {
             indexes.push(object(&index, index.definition().name.clone(), false));
         }
         let settings = table.settings();
-        let mut constraint_oid = |constraint: &str| free_oid(FIRST_CONSTRAINT_OID, &format!("{name}.{constraint}"));
+        let mut constraint_oid = |constraint: &str| free_oid(FIRST_CONSTRAINT_OID, &format!("{key}.{constraint}"));
         let checks = settings.checks.into_iter().map(|check| CheckObject { oid: constraint_oid(&check.name), check });
         let checks = checks.collect();
         let foreign_keys = settings.foreign_keys.into_iter();
@@ -200,7 +261,8 @@ impl TableObject {
         let bytes = size(memory.insert_bytes + memory.base_bytes + memory.tail_bytes + memory.history_bytes);
         TableObject {
             oid: oid_of(&table),
-            name,
+            name: local(&key).to_owned(),
+            key,
             indexes,
             defaults: settings.defaults,
             checks,
@@ -254,7 +316,7 @@ impl TableObject {
         let unique = if index.is_unique { "UNIQUE " } else { "" };
         let (name, table) = (quoted(&index.name), quoted(&self.name));
         // As in PostgreSQL the schema is left out where it need not be said.
-        let table = if style == Style::Pretty { table } else { format!("{SCHEMA}.{table}") };
+        let table = if style == Style::Pretty { table } else { format!("{}.{table}", quoted(schema_of(&self.key))) };
         let parts = self.parts(index, style).join(", ");
         let predicate = index.definition.predicate.as_ref();
         let predicate =

@@ -1,11 +1,11 @@
 //! The numbers of the catalog, and names that are known by a number: relations, types, schemas.
 use engine::DataType;
 
-use super::objects::Objects;
+use super::objects::{Objects, number_of};
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
 use crate::names::origin::modifier_of;
-use crate::names::tables::Tables;
+use crate::names::tables::{SCHEMA, Tables};
 use crate::values::pg_types::{self, TYPES};
 
 /// The schema of the catalog.
@@ -38,9 +38,20 @@ const CATALOG_OIDS: [(&str, i64); 15] = [
     ("pg_type", 1247),
 ];
 
+/// Numbers of schemas that were made start here, above those of tables.
+const FIRST_SCHEMA_OID: i64 = 1 << 29;
+
+/// The number of a schema.
+pub(super) fn schema_oid(schema: &str) -> i64 {
+    match schema {
+        SCHEMA => PUBLIC_OID,
+        made => FIRST_SCHEMA_OID + (number_of(made) & (FIRST_SCHEMA_OID - 1)),
+    }
+}
+
 /// The number of the relation that a text names.
 pub(super) fn relation_oid(tables: &Tables, text: &str) -> Result<i64> {
-    let name = name_in_text(text.strip_prefix("pg_catalog.").unwrap_or(text))?;
+    let name = tables.resolved(name_in_text(text.strip_prefix("pg_catalog.").unwrap_or(text))?);
     if let Some((_, oid)) = CATALOG_OIDS.iter().find(|known| known.0 == name) {
         return Ok(*oid);
     }

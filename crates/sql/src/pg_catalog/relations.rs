@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::{Column, Database, IndexMethod};
+use engine::{Column, Database, IndexMethod, schema_and_name};
 
 pub(super) use super::cells::{Cell, Row, count, text};
 use super::columns::{self, INFORMATION_PREFIX};
@@ -15,11 +15,14 @@ use super::constraints::{self, numbers};
 use super::defaults;
 use super::information;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
-use super::oids::{CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, type_of};
+use super::oids::{
+    CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, schema_oid, type_of,
+};
 use crate::access::computed;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
-use crate::names::tables::{CATALOG, SCHEMA};
+use crate::names::schemas::{is_temporary, schema_of};
+use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::view::{CursorFacts, View};
 use crate::values::pg_types::{self, TYPES};
@@ -41,6 +44,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
         Ok(match is_information {
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
+            false if known == "pg_description" => descriptions(&objects(), &tables)?,
             false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false => rows(known, objects, &settings),
         })
@@ -109,7 +113,9 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
             let names = [(CATALOG_OID, CATALOG_SCHEMA), (INFORMATION_OID, "information_schema"), (PUBLIC_OID, SCHEMA)];
             let row =
                 |(oid, name)| vec![("oid", Number(oid)), ("nspname", text(name)), ("nspowner", Number(OWNER_OID))];
-            names.into_iter().map(row).collect()
+            let objects = objects();
+            let made = objects.schemas.iter().map(|name| (schema_oid(name), name.as_str()));
+            names.into_iter().chain(made).map(row).collect()
         }
         "pg_roles" => vec![role()],
         "pg_sequence" => objects().sequences.iter().map(sequence).collect(),
@@ -126,6 +132,23 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
     }
 }
 
+/// The comments on relations, columns and schemas.
+fn descriptions(objects: &Objects, tables: &Tables) -> Result<Vec<Row>> {
+    let schemas: Vec<i64> = objects.schemas.iter().map(|schema| schema_oid(schema)).chain([PUBLIC_OID]).collect();
+    let row = |((oid, column), text): ((i64, i64), String)| -> Row {
+        let class = if schemas.contains(&oid) { NAMESPACE_CLASS } else { RELATION_CLASS };
+        let mut row = vec![("objoid", Number(oid)), ("classoid", Number(class)), ("objsubid", Number(column))];
+        row.push(("description", Cell::Text(text)));
+        row
+    };
+    let comments = objects.comments(tables)?.into_iter();
+    Ok(comments.filter(|((oid, _), _)| *oid != DATABASE_OID).map(row).collect())
+}
+
+/// The number of `pg_class`, of which relations are rows, and of `pg_namespace`.
+const RELATION_CLASS: i64 = 1259;
+const NAMESPACE_CLASS: i64 = 2615;
+
 fn cursor(cursor: &CursorFacts) -> Row {
     let is_holdable = ("is_holdable", Truth(cursor.is_holdable));
     let mut row = vec![("name", text(&cursor.name)), ("statement", text(&cursor.statement)), is_holdable];
@@ -134,7 +157,8 @@ fn cursor(cursor: &CursorFacts) -> Row {
 }
 
 fn view_row(view: &ViewObject) -> Row {
-    let names = [("schemaname", text(SCHEMA)), ("viewname", text(&view.name)), ("viewowner", text(OWNER))];
+    let names =
+        [("schemaname", text(schema_of(&view.key))), ("viewname", text(&view.name)), ("viewowner", text(OWNER))];
     names.into_iter().chain([("definition", Cell::Text(view.definition()))]).collect()
 }
 
@@ -147,7 +171,7 @@ fn access_methods() -> Vec<Row> {
 }
 
 fn table_view(table: &TableObject) -> Row {
-    let mut row = vec![("schemaname", text(SCHEMA)), ("tablename", text(&table.name))];
+    let mut row = vec![("schemaname", text(schema_of(&table.key))), ("tablename", text(&table.name))];
     row.extend([("tableowner", text(OWNER)), ("hasindexes", Truth(!table.indexes.is_empty()))]);
     row.extend(["hasrules", "hastriggers", "rowsecurity"].map(|name| (name, Truth(false))));
     row
@@ -156,7 +180,7 @@ fn table_view(table: &TableObject) -> Row {
 fn index_view(table: &TableObject, index: &IndexObject) -> Row {
     let definition = Cell::Text(table.definition(index, Style::Plain));
     vec![
-        ("schemaname", text(SCHEMA)),
+        ("schemaname", text(schema_of(&table.key))),
         ("tablename", text(&table.name)),
         ("indexname", text(&index.name)),
         ("indexdef", definition),
@@ -171,26 +195,26 @@ fn classes(objects: &Objects) -> Vec<Row> {
         // PostgreSQL looks at foreign keys by triggers, and psql goes by that.
         let has_triggers = table.is_referenced || !table.foreign_keys.is_empty();
         let mut row = vec![("relchecks", count(table.checks.len())), ("relhastriggers", Truth(has_triggers))];
-        row.extend(class(table.oid, &table.name, "r", HEAP, width));
+        row.extend(class(table.oid, &table.key, "r", HEAP, width));
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(!table.indexes.is_empty()))]);
         row
     };
     let index = |(table, index): (&TableObject, &IndexObject)| {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
         let mut row =
-            class(index.oid, &index.name, "i", i64::from(index.definition.method.number()), index.columns.len());
+            class(index.oid, &index.key, "i", i64::from(index.definition.method.number()), index.columns.len());
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(false))]);
         row
     };
     let sequence = |sequence: &SequenceObject| {
         let width = sequence.table.schema().columns().len();
-        let mut row = class(sequence.oid, &sequence.name, "S", 0, width);
+        let mut row = class(sequence.oid, &sequence.key, "S", 0, width);
         row.extend([("reltuples", Number(1)), ("relhasindex", Truth(false))]);
         row
     };
     let view = |view: &ViewObject| {
         let mut row = vec![("relfilenode", Number(0)), ("relhasrules", Truth(true))];
-        row.extend(class(view.oid, &view.name, "v", 0, view.table.schema().columns().len()));
+        row.extend(class(view.oid, &view.key, "v", 0, view.table.schema().columns().len()));
         row.extend([("reltuples", Number(-1)), ("relhasindex", Truth(false))]);
         row
     };
@@ -200,10 +224,16 @@ fn classes(objects: &Objects) -> Vec<Row> {
 }
 
 /// The columns of `pg_class` that all relations have.
-fn class(oid: i64, name: &str, kind: &str, method: i64, width: usize) -> Row {
+fn class(oid: i64, key: &str, kind: &str, method: i64, width: usize) -> Row {
+    let (schema, name) = schema_and_name(key);
+    let persistence = if is_temporary(schema) { "t" } else { "p" };
     let mut row = vec![("oid", Number(oid)), ("relname", text(name)), ("relkind", text(kind))];
-    row.extend([("relnamespace", Number(PUBLIC_OID)), ("relowner", Number(OWNER_OID)), ("relam", Number(method))]);
-    row.extend([("relfilenode", Number(oid)), ("relnatts", count(width)), ("relpersistence", text("p"))]);
+    row.extend([
+        ("relnamespace", Number(schema_oid(schema))),
+        ("relowner", Number(OWNER_OID)),
+        ("relam", Number(method)),
+    ]);
+    row.extend([("relfilenode", Number(oid)), ("relnatts", count(width)), ("relpersistence", text(persistence))]);
     row.extend([("relispopulated", Truth(true)), ("relreplident", text(if kind == "r" { "d" } else { "n" }))]);
     let zeros = ["reltype", "reloftype", "reltablespace", "relpages", "relallvisible", "reltoastrelid", "relchecks"];
     row.extend(zeros.into_iter().chain(["relrewrite", "relfrozenxid", "relminmxid"]).map(|name| (name, Number(0))));
@@ -301,7 +331,7 @@ fn sequence(sequence: &SequenceObject) -> Row {
 
 fn sequence_view(sequence: &SequenceObject) -> Row {
     let options = sequence.sequence.options();
-    let mut row = vec![("schemaname", text(SCHEMA)), ("sequencename", text(&sequence.name))];
+    let mut row = vec![("schemaname", text(schema_of(&sequence.key))), ("sequencename", text(&sequence.name))];
     row.extend([("sequenceowner", text(OWNER)), ("data_type", Cell::Text(options.data_type.to_string()))]);
     row.extend([("start_value", Number(options.start)), ("min_value", Number(options.min))]);
     row.extend([("max_value", Number(options.max)), ("increment_by", Number(options.increment))]);

@@ -10,11 +10,12 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
-use super::oids::{CATALOG_SCHEMA, OWNER, PUBLIC_OID, relation_oid, type_oid};
+use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
 use crate::error::{Result, SqlError};
 use crate::functions::arrays::lists;
 use crate::functions::is_set_returning;
-use crate::names::tables::{CATALOG, SCHEMA, Tables};
+use crate::names::schemas;
+use crate::names::tables::{CATALOG, Tables};
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
@@ -187,12 +188,18 @@ impl Rewrite<'_> {
         let answer = match name.as_str() {
             "version" => Some(text(concat!("PostgreSQL 16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"))),
             "current_database" | "current_catalog" => Some(text(CATALOG)),
-            "current_schema" => Some(text(SCHEMA)),
+            "current_schema" => {
+                let first = self.tables.path().schemas(self.tables).into_iter().next();
+                Some(first.map_or_else(|| Expr::value(Value::Null), |schema| text(&schema)))
+            }
             "current_user" | "session_user" | "user" | "current_role" => Some(text(OWNER)),
             "current_schemas" => {
                 let with_catalog = arguments(function).first().is_some_and(|arg| arg.to_string() == "true");
-                let names = if with_catalog { vec![CATALOG_SCHEMA, SCHEMA] } else { vec![SCHEMA] };
-                Some(call("make_array", names.into_iter().map(text).collect())?)
+                let path = self.tables.path();
+                let implied = path.temporary().into_iter().chain([CATALOG_SCHEMA]).map(str::to_owned);
+                let implied = implied.filter(|_| with_catalog);
+                let names: Vec<Expr> = implied.chain(path.schemas(self.tables)).map(|name| text(&name)).collect();
+                Some(call("make_array", names)?)
             }
             "_pg_expandarray" | "generate_subscripts" => {
                 let arg = arguments(function).into_iter().next().map(take);
@@ -236,7 +243,13 @@ impl Rewrite<'_> {
                 let missing = || SqlError::new("42704", format!("type \"{text}\" does not exist"));
                 Some(type_oid(text).ok_or_else(|| missing().at(self.source.start(value.span)))?)
             }
-            "regnamespace" => (text == SCHEMA).then_some(PUBLIC_OID),
+            "regnamespace" => {
+                if !schemas::exists(self.tables, text) {
+                    let error = SqlError::new("3F000", format!("schema \"{text}\" does not exist"));
+                    return Err(error.at(self.source.start(value.span)));
+                }
+                Some(schema_oid(text))
+            }
             _ => None,
         };
         Ok(oid.map(|oid| Expr::value(Value::Number(oid.to_string(), false))))

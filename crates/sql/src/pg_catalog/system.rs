@@ -7,7 +7,7 @@ use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
-use engine::{Database, RowWait, RunningState, RunningTransaction};
+use engine::{Database, RowWait, RunningState, RunningTransaction, shown_name};
 
 use crate::access::computed;
 use crate::error::{Result, SqlError};
@@ -52,7 +52,7 @@ fn tables(seen: &Tables) -> Result<RecordBatch> {
     let settings: Vec<engine::TableSettings> = tables.iter().map(engine::Table::settings).collect();
     let stats: Vec<engine::TableStats> = tables.iter().map(engine::Table::stats).collect();
     let columns: Vec<ArrayRef> = vec![
-        texts(names.into_iter()),
+        texts(names.iter().map(|name| shown_name(name))),
         texts(settings.iter().map(|settings| show_layout(settings.layout).to_owned())),
         texts(settings.iter().map(|settings| show_retention(settings.retention))),
         numbers(settings.iter().map(|settings| settings.update_range_records.map(|records| records as u64))),
@@ -84,7 +84,7 @@ fn sequences(db: &Database) -> Result<RecordBatch> {
     let number = |of: fn(&engine::SequenceOptions) -> i64| Arc::new(options().map(of).collect::<Int64Array>());
     let last = stands.iter().map(|stands| stands.filter(|stands| stands.is_called).map(|stands| stands.last_value));
     let columns: Vec<ArrayRef> = vec![
-        texts(found.iter().map(|found| found.name().to_owned())),
+        texts(found.iter().map(|found| shown_name(found.name()))),
         texts(options().map(|options| options.data_type.to_string())),
         number(|options| options.start),
         number(|options| options.min),
@@ -112,7 +112,7 @@ fn memory(db: &Database) -> Result<RecordBatch> {
             // Not in memory: what its pages take that are away.
             ("evicted", used.evicted_bytes),
         ];
-        kinds.map(|(kind, bytes)| (used.table.clone(), kind, bytes))
+        kinds.map(|(kind, bytes)| (shown_name(&used.table), kind, bytes))
     };
     let rows: Vec<(String, &str, u64)> = db.memory().into_iter().flat_map(kinds).collect();
     let columns = vec![
@@ -154,8 +154,8 @@ fn transactions(db: &Database) -> Result<RecordBatch> {
     };
     let waits = || running.iter().map(|running| running.waits.as_ref());
     let row = |wait: &RowWait| {
-        let table = wait.table.as_deref().unwrap_or("a table that is gone");
-        if wait.is_table { table.to_owned() } else { format!("{table}, row {}", wait.rid.word()) }
+        let table = wait.table.as_deref().map_or_else(|| "a table that is gone".to_owned(), shown_name);
+        if wait.is_table { table } else { format!("{table}, row {}", wait.rid.word()) }
     };
     let columns: Vec<ArrayRef> = vec![
         numbers(running.iter().map(|running| Some(running.id.number()))),

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
-use engine::Table;
+use engine::{Table, name_in_schema};
 
 use crate::access::sequences;
 use crate::access::table::EngineTable;
@@ -19,6 +20,7 @@ use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::pg_catalog::system;
 use crate::pg_catalog::{self, CATALOG_SCHEMA};
 use crate::state::view::{PAST, RowTarget, TARGET, TARGET_SCHEMA, View};
+use crate::state::with_rows::{self, GIVEN_SCHEMA};
 
 /// The list of catalogs, the catalog and its schemas of one statement.
 #[derive(Debug)]
@@ -34,6 +36,10 @@ enum Part {
     Present,
     /// The tables that have rows changed or locked.
     Target,
+    /// The tables of another schema.
+    Schema(String),
+    /// The rows that parts of the statement have given.
+    Given,
     /// PostgreSQL's description of tables.
     Catalog,
     /// The tables as they were after a commit.
@@ -49,7 +55,7 @@ impl Names {
     pub(crate) fn find_in(&self, schema: &str, name: &str) -> engine::Result<Option<Table>> {
         match schema.strip_prefix(PAST).and_then(|at| at.parse().ok()) {
             Some(at) => Names { view: self.view.clone(), part: Part::Past(at) }.find(name),
-            None => self.find(name),
+            None => Names { view: self.view.clone(), part: Part::Schema(schema.to_owned()) }.find(name),
         }
     }
 
@@ -60,8 +66,13 @@ impl Names {
     /// The table that a name means at the moment at which tables are read.
     fn find(&self, name: &str) -> engine::Result<Option<Table>> {
         let missing = |error| if let engine::Error::NoSuchTable(_) = error { Ok(None) } else { Err(error) };
+        let name = &match &self.part {
+            Part::Schema(schema) => name_in_schema(self.view.tables.path().spelled(schema), name),
+            _ => name.to_owned(),
+        };
         match self.part {
             Part::Target => Ok(self.target(name).map(|(_, target)| target.table.clone())),
+            Part::Given => Ok(None),
             Part::Past(at) => match self.view.past.get(&at) {
                 Some(moment) => self.view.tables.find_past(moment, name).map(Some).or_else(missing),
                 None => Ok(None),
@@ -111,11 +122,13 @@ impl CatalogProvider for Names {
         match name {
             SCHEMA => Some(self.same(Part::Present)),
             CATALOG_SCHEMA => Some(self.same(Part::Catalog)),
+            GIVEN_SCHEMA => Some(self.same(Part::Given)),
             TARGET_SCHEMA if !self.view.targets.is_empty() => Some(self.same(Part::Target)),
-            _ => {
+            _ if name.starts_with('\0') => {
                 let at = name.strip_prefix(PAST)?.parse().ok()?;
                 self.view.past.contains_key(&at).then(|| self.same(Part::Past(at)) as _)
             }
+            other => Some(self.same(Part::Schema(other.to_owned()))),
         }
     }
 }
@@ -135,6 +148,11 @@ impl SchemaProvider for Names {
         if self.part == Part::Target {
             let target = self.target(name);
             return Ok(target.map(|(at, target)| Arc::new(EngineTable::of_target(target.clone(), at, partitions)) as _));
+        }
+        if self.part == Part::Given {
+            let Some(rows) = with_rows::given(&self.view.given, name) else { return Ok(None) };
+            let table = MemTable::try_new(rows.schema.clone(), vec![rows.batches.to_vec()])?;
+            return Ok(Some(Arc::new(table)));
         }
         if self.part == Part::Catalog {
             return pg_catalog::relation(name, &self.view);
@@ -159,6 +177,7 @@ impl SchemaProvider for Names {
             Part::Present => {
                 !matches!(self.find(name), Ok(None)) || system::is_view(name) || pg_catalog::is_relation(name)
             }
+            Part::Given => with_rows::given(&self.view.given, name).is_some(),
             _ => !matches!(self.find(name), Ok(None)),
         }
     }

@@ -12,9 +12,10 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Ident, ObjectName, ObjectNamePart, Query, Statement, TableAlias, TableAliasColumnDef, TableFactor, VisitorMut,
 };
-use engine::Table;
+use engine::{Table, name_in_schema};
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::names::{fold, position};
 use crate::parsing::parse::{Places, parse_query};
@@ -124,7 +125,7 @@ impl<'a> Expand<'a> {
         } else if self.around.is_some() {
             alias.get_or_insert_with(|| TableAlias {
                 explicit: true,
-                name: quoted(&table),
+                name: quoted(local(&table)),
                 columns: Vec::new(),
                 at: None,
             });
@@ -139,9 +140,10 @@ impl<'a> Expand<'a> {
         (schema, name): (&str, &str),
         alias: Option<TableAlias>,
     ) -> Result<TableFactor> {
+        let known = if schema.starts_with(PAST) { name.to_owned() } else { name_in_schema(schema, name) };
         let text = view.view().map(|definition| definition.query.as_str()).unwrap_or_default();
         let depth = self.around.map_or(1, |around| around.depth + 1);
-        if self.around.is_some_and(|around| around.has(name)) {
+        if self.around.is_some_and(|around| around.has(&known)) {
             let message = format!("infinite recursion detected in rules for relation \"{name}\"");
             return Err(SqlError::new("42P17", message));
         }
@@ -153,11 +155,13 @@ impl<'a> Expand<'a> {
         if self.counts.views > READ_MAX {
             return Err(limits::too_deep(format!("It reads views more than {READ_MAX} times.")));
         }
-        let around = Around { name, depth, around: self.around };
+        let around = Around { name: &known, depth, around: self.around };
         let mut query = parse_query(text, Places::Unknown)?;
         let (names, counts) = (self.names, &mut *self.counts);
+        // A view names the schema of what is not in the one that all know.
+        let schema = if schema.starts_with(PAST) { schema } else { SCHEMA };
         Expand { names, source: None, around: Some(&around), schema, counts }.through(query.as_mut())?;
-        let alias = alias_of(view, name, alias)?;
+        let alias = alias_of(view, local(name), alias)?;
         Ok(TableFactor::Derived { lateral: false, subquery: query, alias: Some(alias), sample: None })
     }
 }
@@ -171,6 +175,8 @@ fn parts(name: &ObjectName, schema: &str) -> Option<(String, String)> {
             Some((schema.to_owned(), table.clone()))
         }
         [past, table] if past.starts_with(PAST) => Some((past.clone(), table.clone())),
+        [own, table] if schema.starts_with(PAST) => Some((schema.to_owned(), name_in_schema(own, table))),
+        [own, table] if !own.starts_with('\0') => Some((own.clone(), table.clone())),
         _ => None,
     }
 }

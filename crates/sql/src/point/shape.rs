@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::term::Scope;
+use crate::names::schemas::local;
 use crate::names::{column_name, fold, table_name};
 use crate::syntax::source::Source;
 
@@ -182,7 +183,7 @@ fn insert(insert: &Insert) -> Option<Shape<'_>> {
     let columns = columns.collect::<Option<Vec<_>>>()?;
     let rows = values.rows.iter().map(|row| &row.content[..]).collect();
     let table = table_of(name)?;
-    let label = table.clone();
+    let label = local(&table).to_owned();
     let returning = insert.returning.as_deref();
     is_plain.then(|| Shape {
         table,
@@ -214,7 +215,7 @@ fn named(from: &TableWithJoins) -> Option<(String, String)> {
     }
     let table = table_of(name)?;
     match alias {
-        None => Some((table.clone(), table)),
+        None => Some((table.clone(), local(&table).to_owned())),
         Some(alias) if alias.columns.is_empty() && alias.at.is_none() => Some((table, fold(&alias.name))),
         Some(_) => None,
     }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Insert, LimitClause, ObjectName, ObjectNamePart, OnConflict, OnConflictAction, OnInsert,
-    Query, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, UnaryOperator, Value as SqlValue,
-    ValueWithSpan, Visitor, VisitorMut,
+    FunctionArguments, Ident, Insert, LimitClause, Merge, MergeAction, MergeInsertExpr, MergeInsertKind, ObjectName,
+    ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement, TableFactor, TableObject,
+    TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
 };
 use engine::{DataType, Schema};
 
@@ -64,7 +64,9 @@ pub(crate) fn count(parsed: &mut ParsedStatement, source: &Source) -> Result<usi
     }
     let mut count = Count { largest: 0, source };
     let visited = match parsed {
-        ParsedStatement::Statement(statement) => statement.walk_mut(&mut count),
+        ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
+            statement.walk_mut(&mut count)
+        }
         other => other.query_mut().map_or(ControlFlow::Continue(()), |query| query.walk_mut(&mut count)),
     };
     match visited {
@@ -87,8 +89,7 @@ pub(crate) fn types(
         for _ in 0..2 {
             finder.operators.take();
             let visited = match parsed {
-                ParsedStatement::Statement(statement) => {
-                    finder.statement(statement);
+                ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
                     statement.walk(&mut finder)
                 }
                 other => other.query().map_or(ControlFlow::Continue(()), |query| query.walk(&mut finder)),
@@ -282,6 +283,7 @@ impl<'a> Finder<'a> {
                 self.enter(&update.table.relation);
                 self.assignments(&update.assignments);
             }
+            Statement::Merge(merge) => self.merge(merge),
             Statement::Delete(delete) => {
                 let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
                 self.enter_all(from);
@@ -302,6 +304,25 @@ impl<'a> Finder<'a> {
         }
     }
 
+    fn merge(&mut self, merge: &Merge) {
+        self.enter(&merge.table);
+        self.enter(&merge.source);
+        let TableFactor::Table { name, .. } = &merge.table else { return };
+        let Some(schema) = self.schema(name) else { return };
+        for clause in &merge.clauses {
+            match &clause.action {
+                MergeAction::Update(update) => self.assignments(&update.assignments),
+                MergeAction::Insert(MergeInsertExpr { columns, kind: MergeInsertKind::Values(values), .. }) => {
+                    let columns = columns_of(&schema, columns);
+                    for row in &values.rows {
+                        row.content.iter().zip(&columns).for_each(|(cell, data_type)| self.set(cell, *data_type));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn insert(&mut self, insert: &Insert) {
         let TableObject::TableName(name) = &insert.table else { return };
         let Some(schema) = self.schema(name) else { return };
@@ -315,14 +336,7 @@ impl<'a> Finder<'a> {
             self.assignments(&update.assignments);
         }
         let Some(query) = &insert.source else { return };
-        let named = insert.columns.iter().map(|name| {
-            let column = name.0.last().and_then(ObjectNamePart::as_ident)?;
-            schema.position(&fold(column)).map(|at| schema.columns()[at].data_type)
-        });
-        let columns: Vec<Option<DataType>> = match insert.columns.is_empty() {
-            true => schema.columns().iter().map(|column| Some(column.data_type)).collect(),
-            false => named.collect(),
-        };
+        let columns = columns_of(&schema, &insert.columns);
         match query.body.as_ref() {
             SetExpr::Values(values) => {
                 for row in &values.rows {
@@ -338,6 +352,18 @@ impl<'a> Finder<'a> {
             }
             _ => {}
         }
+    }
+}
+
+/// The types of the columns that an `INSERT` names, or of all.
+fn columns_of(schema: &Schema, names: &[ObjectName]) -> Vec<Option<DataType>> {
+    let named = names.iter().map(|name| {
+        let column = name.0.last().and_then(ObjectNamePart::as_ident)?;
+        schema.position(&fold(column)).map(|at| schema.columns()[at].data_type)
+    });
+    match names.is_empty() {
+        true => schema.columns().iter().map(|column| Some(column.data_type)).collect(),
+        false => named.collect(),
     }
 }
 
@@ -379,6 +405,11 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 
 impl Visitor for Finder<'_> {
     type Break = SqlError;
+
+    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<SqlError> {
+        self.statement(statement);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<SqlError> {
         self.enter(factor);

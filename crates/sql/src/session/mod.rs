@@ -12,8 +12,10 @@ pub(crate) mod kept_statements;
 pub(crate) mod opening;
 pub(crate) mod prepared;
 pub(crate) mod progress;
+pub(crate) mod qualify;
 pub(crate) mod set_constraints;
 pub(crate) mod substitute;
+pub(crate) mod temporary;
 pub(crate) mod transactions;
 
 use std::sync::Arc;
@@ -25,11 +27,13 @@ use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
+use crate::names::schemas::SearchPath;
 use crate::names::tables::Tables;
 use crate::planning::planner::{Plan, Planner};
 use crate::session::block::Block;
 use crate::session::cursors::Cursors;
 use crate::session::kept_statements::Statements;
+use crate::session::temporary::Temporary;
 use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
 use crate::state::advisory::Locks;
@@ -94,6 +98,7 @@ pub struct Session {
     pub(crate) cursors: Cursors,
     /// What `pg_backend_pid()` is.
     process: i32,
+    pub(crate) temporary: Temporary,
 }
 
 impl Session {
@@ -115,6 +120,7 @@ impl Session {
             statements: Statements::default(),
             cursors: Cursors::default(),
             process: std::process::id().cast_signed(),
+            temporary: Temporary::default(),
         }
     }
 
@@ -161,6 +167,12 @@ impl Session {
             None if self.block.is_some() => self.activity.tables(&self.db),
             None => Tables::published(&self.db),
         };
+        self.tables = self.tables.clone().with_path(self.path());
+    }
+
+    /// By which schemas names without one are looked up.
+    pub(crate) fn path(&self) -> SearchPath {
+        SearchPath::new(self.settings.search_path(), self.temporary.schema())
     }
 
     /// What a query of this session reads now.
@@ -189,7 +201,23 @@ impl Session {
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
         let cursors = self.cursors.facts().into();
-        View { db, tables, moment, past, partitions, targets, taking, settings, cursors, locks, process, now, token }
+        let given = Arc::default();
+        View {
+            db,
+            tables,
+            moment,
+            past,
+            partitions,
+            targets,
+            given,
+            taking,
+            settings,
+            cursors,
+            locks,
+            process,
+            now,
+            token,
+        }
     }
 
     /// The sequences as a statement may use them.
@@ -216,6 +244,8 @@ impl Drop for Session {
     /// A block is rolled back, even while rows of it are still held.
     fn drop(&mut self) {
         self.leave_block();
+        // What cannot be dropped now is of no use to anybody, and gone when the database is closed.
+        drop(self.drop_temporary());
         activity::leave(&self.activity);
     }
 }

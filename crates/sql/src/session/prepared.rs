@@ -1,7 +1,7 @@
 //! A statement that is ready to be run with values for its parameters.
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{SelectItem, Statement};
+use datafusion::sql::sqlparser::ast::Statement;
 use engine::DataType;
 
 use super::substitute;
@@ -9,6 +9,7 @@ use crate::names::tables::Tables;
 use crate::parsing::cursor_statement::CursorStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::point::Point;
+use crate::syntax::composed::{self, returning};
 use crate::syntax::stack;
 
 /// A statement that is ready to be run with values for its parameters.
@@ -35,8 +36,12 @@ impl PreparedStatement {
     ) -> PreparedStatement {
         let oid_arrays = oid_arrays(text);
         let point = match &parsed {
-            ParsedStatement::Statement(statement) => Point::plan(statement, tables, &parameters),
-            ParsedStatement::Locking(query, clauses) => Point::plan_locking(query, clauses, tables, &parameters),
+            ParsedStatement::Statement(statement) if tables.path().is_plain() => {
+                Point::plan(statement, tables, &parameters)
+            }
+            ParsedStatement::Locking(query, clauses) if tables.path().is_plain() => {
+                Point::plan_locking(query, clauses, tables, &parameters)
+            }
             _ => None,
         };
         PreparedStatement { text: text.to_owned(), parsed, parameters, items, oid_arrays, point }
@@ -94,12 +99,17 @@ impl PreparedStatement {
 
     /// Whether it changes rows and gives them back.
     pub fn changes_rows(&self) -> bool {
-        matches!(&self.parsed, ParsedStatement::Statement(statement) if returning(statement).is_some())
+        match &self.parsed {
+            ParsedStatement::Statement(statement) => returning(statement).is_some(),
+            ParsedStatement::Composed(statement, _) => composed::gives_rows(statement),
+            _ => false,
+        }
     }
 
     /// Whether it gives rows, which can be given out bit by bit.
     pub fn gives_rows(&self) -> bool {
         match &self.parsed {
+            ParsedStatement::Composed(..) => self.changes_rows(),
             ParsedStatement::Locking(..)
             | ParsedStatement::Own(OwnStatement::Cursor(CursorStatement::Fetch { .. })) => true,
             ParsedStatement::Statement(statement) => {
@@ -114,16 +124,6 @@ impl PreparedStatement {
             }
             _ => false,
         }
-    }
-}
-
-/// What a statement that changes rows gives back of them, if it does.
-fn returning(statement: &Statement) -> Option<&Vec<SelectItem>> {
-    match statement {
-        Statement::Insert(insert) => insert.returning.as_ref(),
-        Statement::Update(update) => update.returning.as_ref(),
-        Statement::Delete(delete) => delete.returning.as_ref(),
-        _ => None,
     }
 }
 

@@ -32,8 +32,7 @@ pub(crate) fn parameters(mut parsed: ParsedStatement, types: Types<'_>, values: 
     }
     let mut substitute = Substitute { types, values };
     let visited = match &mut parsed {
-        ParsedStatement::Statement(statement) => {
-            substitute.cells(statement);
+        ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
             statement.walk_mut(&mut substitute)
         }
         other => other.query_mut().map_or(ControlFlow::Continue(()), |query| query.walk_mut(&mut substitute)),
@@ -96,6 +95,11 @@ impl Substitute<'_> {
 
 impl VisitorMut for Substitute<'_> {
     type Break = SqlError;
+
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<SqlError> {
+        self.cells(statement);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         limit_and_offset(query.limit_clause.as_mut()).into_iter().flatten().for_each(|count| self.count(count));

@@ -1,4 +1,5 @@
 //! `BEGIN` to `ROLLBACK TO`, and the transaction of a single statement.
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use datafusion::sql::sqlparser::ast::ObjectName;
@@ -17,6 +18,8 @@ use crate::state::database_settings::with_memory_limit;
 use crate::state::outcome::{Command, Notice};
 use crate::state::past::wall_time;
 use crate::state::settings::Limit;
+use crate::state::view::{RowTarget, View};
+use crate::state::with_rows::WithRows;
 use crate::syntax::source::Source;
 
 /// How often a wait looks whether the statement is to stop.
@@ -29,9 +32,25 @@ pub(crate) struct Write<'a> {
     command: &'a str,
     token: &'a Token,
     moment: Option<Moment>,
+    /// Of a statement of several parts: what its parts share.
+    parts: Option<Parts>,
+    /// The rows that the parts before have given.
+    pub(crate) with: WithRows,
+}
+
+/// What the parts of one statement share.
+struct Parts {
+    /// What all of them see: none sees what another writes.
+    moment: Moment,
+    /// The rows that they have changed, by the ids of their tables. None is changed twice.
+    changed: HashSet<(u32, u64)>,
 }
 
 impl<'a> Write<'a> {
+    fn new(transaction: &'a mut Transaction, command: &'a str, token: &'a Token) -> Write<'a> {
+        Write { transaction, command, token, moment: None, parts: None, with: WithRows::default() }
+    }
+
     /// The table of this name, which the statement is about to write to: nobody drops or replaces it from here on.
     pub(crate) fn table(&mut self, name: &ObjectName, source: &Source) -> Result<Table> {
         let found = self.transaction.table_to_write(&table_name(name, source)?);
@@ -80,10 +99,45 @@ impl<'a> Write<'a> {
     /// The moment that the statement's queries read: taken once, so that none of them sees what the statement
     /// writes itself.
     pub(crate) fn moment(&mut self) -> Result<Moment> {
-        match &self.moment {
-            Some(moment) => Ok(moment.clone()),
-            None => self.next_moment(),
+        match (&self.moment, &self.parts) {
+            (Some(moment), _) => Ok(moment.clone()),
+            (None, Some(parts)) => Ok(parts.moment.clone()),
+            (None, None) => self.next_moment(),
         }
+    }
+
+    /// Begins a statement of several parts: they see the same moment.
+    pub(crate) fn begin_parts(&mut self) -> Result<()> {
+        let moment = Moment::of(self.transaction.view()?);
+        self.parts = Some(Parts { moment, changed: HashSet::new() });
+        Ok(())
+    }
+
+    /// Begins the next part, which is this as a word.
+    pub(crate) fn begin_part(&mut self, command: &'a str) {
+        (self.command, self.moment) = (command, None);
+    }
+
+    /// Whether another part of the statement has changed a row, which is then left alone, as by PostgreSQL.
+    pub(crate) fn has_changed(&self, table: &Table, rid: u64) -> bool {
+        self.parts.as_ref().is_some_and(|parts| parts.changed.contains(&(table.id(), rid)))
+    }
+
+    /// Whether a row may have been changed by another part.
+    pub(crate) fn has_changed_rows(&self) -> bool {
+        self.parts.as_ref().is_some_and(|parts| !parts.changed.is_empty())
+    }
+
+    /// Notes rows that a part has changed.
+    pub(crate) fn note_changed(&mut self, table: &Table, rids: &[u64]) {
+        if let Some(parts) = &mut self.parts {
+            parts.changed.extend(rids.iter().map(|rid| (table.id(), *rid)));
+        }
+    }
+
+    /// What a query of the session sees at a moment, with what the parts before have given.
+    pub(crate) fn view(&self, session: &Session, moment: Moment, targets: Vec<RowTarget>) -> View {
+        View { given: self.with.given(), ..session.view(moment, targets) }
     }
 
     /// The moment once everything is read that was to be read at it; what is written next need not be kept from it.
@@ -105,7 +159,17 @@ impl<'a> Write<'a> {
         Ok(moment)
     }
 
-    /// Takes the statement's moment again, for rows that others have changed meanwhile.
+    /// Takes the statement's moment again, for rows that others have changed meanwhile. What the parts of a statement have written
+    /// stays hidden from it, and it is what they see from then on: such rows are locked now, and would be taken as they are.
+    pub(crate) fn later_moment(&mut self) -> Result<Moment> {
+        let Some(parts) = &mut self.parts else { return self.next_moment() };
+        let moment = Moment::of(self.transaction.later_view(parts.moment.view())?);
+        parts.moment = moment.clone();
+        self.moment = Some(moment.clone());
+        Ok(moment)
+    }
+
+    /// Takes the statement's moment again, with all that its transaction has written.
     pub(crate) fn next_moment(&mut self) -> Result<Moment> {
         let moment = Moment::of(self.transaction.view()?);
         self.moment = Some(moment.clone());
@@ -276,7 +340,8 @@ impl Session {
         let durability = self.settings.durability();
         let committed = block.end().map_or(Ok(()), |mut transaction| {
             transaction.set_durability(durability);
-            transaction.commit().map(drop)
+            self.temporary.end_transaction(&mut transaction)?;
+            transaction.commit().map(drop).map_err(SqlError::from)
         });
         self.activity.end_block();
         self.cursors.end_transaction(!has_failed && committed.is_ok());
@@ -348,7 +413,7 @@ impl Session {
         let Some(mut block) = self.block.take() else { return self.write_alone(command, work) };
         let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
-            let done = work(self, &mut Write { transaction, command, token: &self.token, moment: None })?;
+            let done = work(self, &mut Write::new(transaction, command, &self.token))?;
             transaction.end_statement()?;
             Ok(done)
         });
@@ -367,8 +432,9 @@ impl Session {
             self.token.check()?;
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
             self.token.interrupts(transaction.interrupter());
-            let done = work(self, &mut Write { transaction, command, token: &self.token, moment: None })?;
+            let done = work(self, &mut Write::new(transaction, command, &self.token))?;
             transaction.end_statement()?;
+            self.temporary.end_transaction(transaction)?;
             Ok(done)
         });
         self.token.interrupts_nothing();

@@ -1,9 +1,10 @@
-//! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`), what its
-//! operators run in (`context`), how it ends (`stop`, `activity`), and what was set (`settings` and its kin).
+//! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`,
+//! `with_rows`), what its operators run in (`context`), how it ends (`stop`, `activity`), and what was set (`settings` and its kin).
 //!
 //! Imports what statements are read into and below; tables in plans, functions and sessions import it.
 pub(crate) mod activity;
 pub(crate) mod advisory;
+pub(crate) mod comments;
 pub(crate) mod context;
 pub(crate) mod custom_settings;
 pub(crate) mod database_settings;
@@ -16,3 +17,4 @@ pub(crate) mod stop;
 pub(crate) mod taken_numbers;
 pub(crate) mod target;
 pub(crate) mod view;
+pub(crate) mod with_rows;

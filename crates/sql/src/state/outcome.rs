@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 
 use crate::SqlError;
 use crate::interrupt::cancel::Token;
+use crate::names::schemas::shown;
 use crate::state::activity::RunningStatement;
 use crate::state::stop::StopFlag;
 use crate::values::blanks;
@@ -70,6 +71,19 @@ impl Notice {
 impl From<String> for Notice {
     fn from(message: String) -> Notice {
         Notice { severity: Severity::Notice, sqlstate: "00000", message }
+    }
+}
+
+impl Outcome {
+    /// The outcome with names in its notices as people know them.
+    pub(crate) fn shown(self) -> Outcome {
+        let notice = |notice: Notice| Notice { message: shown(&notice.message), ..notice };
+        match self {
+            Outcome::Done(Command { tag, notices }) => {
+                Outcome::Done(Command { tag, notices: notices.into_iter().map(notice).collect() })
+            }
+            rows => rows,
+        }
     }
 }
 

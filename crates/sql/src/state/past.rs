@@ -20,6 +20,7 @@ use engine::{DataType, Database, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
+use crate::names::schemas::local;
 use crate::names::{position, table_name};
 use crate::state::view::{View, past_schema};
 use crate::syntax::source::Source;
@@ -72,7 +73,7 @@ impl Resolve<'_> {
         self.view.past.insert(at.0, moment);
         let quoted = |name: &str| Ident::with_quote('"', name);
         *name = ObjectName::from(vec![quoted(&past_schema(at.0)), quoted(&table)]);
-        let plain = || TableAlias { explicit: true, name: quoted(&table), columns: Vec::new(), at: None };
+        let plain = || TableAlias { explicit: true, name: quoted(local(&table)), columns: Vec::new(), at: None };
         alias.get_or_insert_with(plain);
         *version = None;
         Ok(())

@@ -1,9 +1,12 @@
 //! Reading the values of settings: truths, times, words, and the texts that a `SET` has them in.
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{Expr, Value};
-use engine::Durability;
+use engine::{Durability, PUBLIC_SCHEMA};
 
 use crate::error::{Result, SqlError};
 use crate::parsing::time_limit::{self, Wrong};
+use crate::syntax::identifiers::{fold, quoted};
 
 /// The error about a value that a setting does not take.
 pub(crate) fn invalid(name: &str, value: &str) -> SqlError {
@@ -69,5 +72,80 @@ pub(crate) fn literal(value: &Expr) -> Result<String> {
         Expr::Identifier(ident) => Ok(ident.value.clone()),
         Expr::UnaryOp { .. } | Expr::Interval(_) => Ok(value.to_string()),
         other => Err(SqlError::syntax(format!("invalid value {other}"))),
+    }
+}
+
+/// An item of the value that a `SET` gives `search_path`: each is one name, whatever is in it.
+pub(crate) fn schema(value: &Expr) -> Result<String> {
+    match value {
+        Expr::Identifier(ident) if ident.value.eq_ignore_ascii_case("default") => Ok(ident.value.clone()),
+        Expr::Identifier(ident) => Ok(quoted(&fold(ident))),
+        other => literal(other).map(|name| quoted(&name)),
+    }
+}
+
+/// The value of `search_path`.
+#[derive(Clone)]
+pub(crate) struct PathValue {
+    /// as `SHOW` gives it
+    pub(crate) text: String,
+    /// the schemas in which names are looked for, in this order
+    pub(crate) schemas: Arc<[String]>,
+}
+
+impl Default for PathValue {
+    fn default() -> PathValue {
+        PathValue { text: PUBLIC_SCHEMA.to_owned(), schemas: [PUBLIC_SCHEMA.to_owned()].into() }
+    }
+}
+
+impl PathValue {
+    /// Reads a list of schemas. That of the user's name, of the catalog and of temporary tables are searched anyway, or are none.
+    pub(crate) fn read(text: &str) -> Result<PathValue> {
+        let wrong = || {
+            SqlError::new("22023", format!("invalid value for parameter \"search_path\": \"{text}\""))
+                .detail("List syntax is invalid.")
+        };
+        let mut names = Vec::new();
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let (name, after) = match rest.strip_prefix('"') {
+                Some(quoted) => {
+                    let (name, after) = quoted.split_once('"').ok_or_else(wrong)?;
+                    (name.to_owned(), after.trim_start())
+                }
+                None => {
+                    let end = rest.find(',').unwrap_or(rest.len());
+                    (rest[..end].trim().to_lowercase(), &rest[end..])
+                }
+            };
+            names.push(name);
+            rest = match after.strip_prefix(',') {
+                Some(next) if next.trim().is_empty() => return Err(wrong()),
+                Some(next) => next.trim_start(),
+                None if after.is_empty() => after,
+                None => return Err(wrong()),
+            };
+        }
+        let is_searched = |name: &&String| !["$user", "pg_catalog", "pg_temp", ""].contains(&name.as_str());
+        let schemas = names.iter().filter(is_searched).cloned().collect();
+        let text: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        Ok(PathValue { text: if names.is_empty() { quoted("") } else { text.join(", ") }, schemas })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_list_of_names() {
+        let read = |text| {
+            PathValue::read(text).map(|path| (path.text, path.schemas.join("|"))).map_err(|error| error.sqlstate)
+        };
+        assert_eq!(read("\"$user\", public"), Ok(("\"$user\", public".into(), "public".into())));
+        assert_eq!(read("A, \"B c\""), Ok(("a, \"B c\"".into(), "a|B c".into())));
+        assert_eq!(read(""), Ok(("\"\"".into(), String::new())));
+        assert_eq!((read("a,"), read("\"a")), (Err("22023"), Err("22023")));
     }
 }

@@ -6,6 +6,7 @@
 //! for the rest of the block. The end of a block puts the session's values in use again; a rollback brings back both as
 //! they were at the block's begin, or at the savepoint.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
@@ -20,7 +21,7 @@ use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
 use crate::state::memory_limit;
 use crate::state::past;
-use crate::state::setting_values::{boolean, durability, invalid, is_utf8, literal, milliseconds};
+use crate::state::setting_values::{PathValue, boolean, durability, invalid, is_utf8, literal, milliseconds, schema};
 
 /// The values that a setting may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,13 +47,19 @@ enum AllowedValues {
     Durability,
     /// How texts are sent: in one way, that has many names.
     Encoding,
+    /// The schemas in which names are looked for.
+    Path,
 }
 
 impl AllowedValues {
     /// Whether a session may begin with another value than others.
     fn is_of_sessions(self) -> bool {
         match self {
-            AllowedValues::Any | AllowedValues::Only(_) | AllowedValues::Time(_) | AllowedValues::Durability => true,
+            AllowedValues::Any
+            | AllowedValues::Only(_)
+            | AllowedValues::Time(_)
+            | AllowedValues::Durability
+            | AllowedValues::Path => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
@@ -108,7 +115,7 @@ const KNOWN: [(&str, &str, AllowedValues); 36] = [
     ("max_identifier_length", "63", AllowedValues::Fixed),
     ("max_index_keys", "32", AllowedValues::Fixed),
     ("memory_limit", "none", AllowedValues::Memory),
-    ("search_path", "public", AllowedValues::Only(&["public", "\"$user\", public", "$user, public"])),
+    ("search_path", "public", AllowedValues::Path),
     ("server_encoding", "UTF8", AllowedValues::Fixed),
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), AllowedValues::Fixed),
     ("server_version_num", "160000", AllowedValues::Fixed),
@@ -133,6 +140,7 @@ struct Values {
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
+    path: PathValue,
 }
 
 /// The values of a session at a moment.
@@ -169,6 +177,7 @@ enum AssignedValue {
     Limit(Limit, u32),
     Durability(Durability),
     Custom(String, String),
+    Path(PathValue),
 }
 
 impl SavedSettings {
@@ -189,6 +198,7 @@ impl Settings {
             durability: Durability::Sync,
             limits: [0; 4],
             custom: CustomSettings::default(),
+            path: PathValue::default(),
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
@@ -266,6 +276,11 @@ impl Settings {
         self.values.in_use.as_of
     }
 
+    /// The schemas in which names are looked for.
+    pub(crate) fn search_path(&self) -> Arc<[String]> {
+        self.values.in_use.path.schemas.clone()
+    }
+
     /// The modes of a transaction that begins now.
     pub(crate) fn modes(&self) -> Modes {
         self.values.in_use.modes
@@ -320,6 +335,7 @@ impl Settings {
         let modes = |whose: Whose| if whose == Whose::Current { current } else { values.modes };
         match allowed {
             AllowedValues::Any => values.application_name.clone(),
+            AllowedValues::Path => values.path.text.clone(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
             AllowedValues::Isolation(whose) => modes(whose).isolation.to_string(),
@@ -413,6 +429,7 @@ impl Settings {
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
+                AssignedValue::Path(path) => values.path.clone_from(path),
             }
         }
     }
@@ -424,6 +441,7 @@ impl Settings {
         let modes = |asked: AskedModes| Ok(AssignedValue::Modes(asked));
         match allowed {
             AllowedValues::Any => Ok(AssignedValue::ApplicationName(value.to_owned())),
+            AllowedValues::Path => PathValue::read(value).map(AssignedValue::Path),
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)
@@ -463,8 +481,10 @@ fn asked(set: &Set) -> Result<(String, String)> {
     match set {
         Set::SingleAssignment { scope: Some(ContextModifier::Global), .. } => Err(SqlError::unsupported("SET GLOBAL")),
         Set::SingleAssignment { variable, values, hivevar: false, .. } => {
-            let texts: Result<Vec<String>> = values.iter().map(literal).collect();
-            Ok((variable.to_string().to_lowercase(), texts?.join(", ")))
+            let name = variable.to_string().to_lowercase();
+            let read = if name == "search_path" { schema } else { literal };
+            let texts: Result<Vec<String>> = values.iter().map(read).collect();
+            Ok((name, texts?.join(", ")))
         }
         Set::SetTimeZone { value, .. } => Ok(("timezone".to_owned(), literal(value)?)),
         Set::SetNames { charset_name, collation_name: None } => {

@@ -10,6 +10,7 @@ use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
 use crate::state::advisory::Locks;
 use crate::state::taken_numbers::StatementSequences;
+use crate::state::with_rows::GivenRows;
 
 /// The schema in which a plan finds the tables that have rows changed or locked, with the hidden row ids. No
 /// statement can spell this name, as statements with a zero byte are refused.
@@ -40,6 +41,8 @@ pub(crate) struct View {
     pub(crate) partitions: usize,
     /// The tables that have rows changed, locked or given back by the statement.
     pub(crate) targets: Vec<RowTarget>,
+    /// The rows that parts of the statement have given.
+    pub(crate) given: Arc<[GivenRows]>,
     /// The sequences as the statement may use them.
     pub(crate) taking: StatementSequences,
     /// The values of the session's settings.

@@ -21,6 +21,7 @@ use crate::names::{find_column, fold, table_name};
 use crate::planning::default_define::define;
 use crate::session::Session;
 use crate::session::transactions::Write;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::alter_column::{self, Change as Filled};
 use crate::statements::altered::{altered, locked_table};
@@ -211,6 +212,8 @@ impl<'a> NewTable<'a> {
         let from = self.kept[at].from;
         let command = view_columns::release(write.transaction, &self.old, from, cascade, command)?;
         let command = kept_constraints::release(write.transaction, &self.old, from, cascade, command)?;
+        let column = &self.old.schema().columns()[from].name;
+        comments::rename_column(write.transaction, self.old.name(), column, None)?;
         let defaults = write.transaction.settings(&self.old).defaults;
         let owned = defaults.into_iter().filter(|default| default.column == from).flat_map(|default| default.sequences);
         let owned: Vec<String> = owned.collect();
@@ -410,6 +413,7 @@ pub(crate) fn rename(
         new.kept[at].column.name = fold(to);
         new.settings = write.transaction.settings(&table);
         new.make(write)?;
+        comments::rename_column(write.transaction, &name, &fold(from), Some(&fold(to)))?;
         let names: Vec<String> = table.schema().columns().iter().map(|column| column.name.clone()).collect();
         crate::statements::view_users::rename_column(write.transaction, &name, &names)?;
         Ok(command)

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 use engine::Table;
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::{beside, local};
 use crate::names::{fold, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
@@ -234,7 +235,7 @@ fn drop_found(
             write.transaction.set_foreign_keys(name, settings.foreign_keys)?;
         }
         Found::Unique => {
-            let index = fold(constraint);
+            let index = beside(name, &fold(constraint));
             let dependents = foreign_keys::of_index(write.transaction, &index)?;
             let what = format!("constraint {index} on table {name}");
             let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
@@ -266,10 +267,11 @@ fn found(write: &Write<'_>, (table, name): (&Table, &str), constraint: &Ident, s
         return Ok(found);
     }
     let indexes = write.transaction.indexes(table);
-    let is_meant = |index: &engine::Index| index.definition().is_constraint && index.definition().name == wanted;
+    let is_meant =
+        |index: &engine::Index| index.definition().is_constraint && local(&index.definition().name) == wanted;
     match () {
         () if indexes.iter().any(is_meant) => Ok(Found::Unique),
-        () if table.primary_index().is_some() && wanted == format!("{name}_pkey") => Ok(Found::Key),
+        () if table.primary_index().is_some() && wanted == format!("{}_pkey", local(name)) => Ok(Found::Key),
         () => {
             let message = format!("constraint \"{wanted}\" of relation \"{name}\" does not exist");
             Err(SqlError::new("42704", message).at(source.start(constraint.span)))

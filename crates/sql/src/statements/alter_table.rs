@@ -5,9 +5,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::beside;
 use crate::names::{position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::altered::altered;
 use crate::statements::{add_key, alter_column, alter_columns, alter_constraint, sequence_users, view_users};
@@ -68,7 +70,8 @@ fn not_there(alter: &AlterTable) -> SqlError {
 
 /// `ALTER TABLE ... RENAME TO`.
 fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &Source) -> Result<Command> {
-    let (name, new_name) = (table_name(&alter.name, source)?, table_name(to, source)?);
+    let name = table_name(&alter.name, source)?;
+    let new_name = beside(&name, &table_name(to, source)?);
     session.write("ALTER TABLE", |_, write| {
         if let Err(skipped) = altered(write.transaction, &name, alter, source)? {
             return Ok(skipped);
@@ -76,6 +79,7 @@ fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &S
         let renamed = write.transaction.rename_table(&name, &new_name);
         renamed.map_err(|error| SqlError::from(error).at(position(to, source)))?;
         view_users::rename(write.transaction, &name, &new_name)?;
+        comments::rename(write.transaction, &name, &new_name)?;
         // It may be a sequence.
         sequence_users::rename(write.transaction, &name, &new_name)?;
         Ok(Command::new("ALTER TABLE"))

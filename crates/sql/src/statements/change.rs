@@ -12,8 +12,8 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Select, SelectItem, SetExpr, Spanned,
-    Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem, SetExpr,
+    Spanned, Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 use engine::{Changed, ColumnDefault, Table};
 
@@ -21,6 +21,7 @@ use crate::access::default_expressions::expression_of;
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
+use crate::names::schemas::local;
 use crate::names::{column_name, find_column, fold, position, table_name};
 use crate::planning::planner::Plan;
 use crate::session::Session;
@@ -28,6 +29,7 @@ use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Outcome, Rows};
 use crate::state::target::{batch, nullable};
 use crate::state::view::RowTarget;
+use crate::state::with_rows::WithRows;
 use crate::statements::changed_rows::{NamedTable, columns_of, joined, rows_changed};
 use crate::statements::returning::Returning;
 use crate::statements::target_factor::target_factor;
@@ -39,50 +41,67 @@ use crate::values::literals::{is_default, is_untyped};
 
 /// Runs an `UPDATE`.
 pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Outcome> {
+    session.write("UPDATE", |session, write| write_update(session, write, update, source))
+}
+
+/// Changes the rows of an `UPDATE`.
+pub(crate) fn write_update(
+    session: &Session,
+    write: &mut Write<'_>,
+    update: &Update,
+    source: &Source,
+) -> Result<Outcome> {
     let found = Found::of_update(update, source)?;
-    let returning = found.returning(update.returning.as_ref(), session, source)?;
-    let (updated, rows) = session.write("UPDATE", |session, write| {
-        let table = write.table(found.name, source)?;
-        let defaults = write.transaction.settings(&table).defaults;
-        let sets = read_assignments(&table, &defaults, &update.assignments, source)?;
-        let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
-        let (updated, kept) = change(write, |write, rids| {
-            let target = RowTarget::new(table.clone(), write.moment()?, rids);
-            let tables = returning.as_ref().map(|returning| returning.tables(&table));
-            let columns = tables.as_deref().map(columns_of).unwrap_or_default();
-            let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).chain(&columns).collect();
-            let rows = found.rows(session, target, &exprs, source)?;
-            update_rows(write, &table, &sets, &rows, tables.as_deref())
-        })?;
-        if updated == 0 {
-            let columns = table.schema().columns();
-            let assigned = sets.iter().map(|set| (&set.expr, &columns[set.column], set.texts));
-            constants::check(session, write, assigned, source)?;
-        }
-        given_back(session, write, returning.as_ref(), (&table, kept, moment), source).map(|rows| (updated, rows))
+    let returning = found.returning(update.returning.as_ref(), session, &write.with, source)?;
+    let table = write.table(found.name, source)?;
+    let defaults = write.transaction.settings(&table).defaults;
+    let sets = read_assignments(&table, &defaults, &update.assignments, source)?;
+    let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
+    let (updated, kept) = change(write, |write, rids| {
+        let target = RowTarget::new(table.clone(), write.moment()?, rids);
+        let tables = returning.as_ref().map(|returning| returning.tables(&table));
+        let columns = tables.as_deref().map(columns_of).unwrap_or_default();
+        let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).chain(&columns).collect();
+        let rows = found.rows(session, write, target, &exprs, source)?;
+        update_rows(write, &table, &sets, &rows, tables.as_deref())
     })?;
+    if updated == 0 {
+        let columns = table.schema().columns();
+        let assigned = sets.iter().map(|set| (&set.expr, &columns[set.column], set.texts));
+        constants::check(session, write, assigned, source)?;
+    }
+    let rows = given_back(session, write, returning.as_ref(), (&table, kept, moment), source)?;
     Ok(outcome(format!("UPDATE {updated}"), rows))
 }
 
 /// Runs a `DELETE`.
 pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) -> Result<Outcome> {
+    session.write("DELETE", |session, write| write_delete(session, write, delete, source))
+}
+
+/// Deletes the rows of a `DELETE`.
+pub(crate) fn write_delete(
+    session: &Session,
+    write: &mut Write<'_>,
+    delete: &Delete,
+    source: &Source,
+) -> Result<Outcome> {
     let found = Found::of_delete(delete, source)?;
-    let returning = found.returning(delete.returning.as_ref(), session, source)?;
-    let (deleted, rows) = session.write("DELETE", |session, write| {
-        let table = write.table(found.name, source)?;
-        let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
-        let (deleted, kept) = change(write, |write, rids| {
-            let target = RowTarget::new(table.clone(), write.moment()?, rids);
-            let tables = returning.as_ref().map(|returning| returning.tables(&table));
-            let columns = tables.as_deref().map(columns_of).unwrap_or_default();
-            let rows = found.rows(session, target, &columns.iter().collect::<Vec<_>>(), source)?;
-            let (view, rids) = (write.moment_read()?, self::rids(&rows)?);
-            let changed = write.transaction.delete_batch(&table, &rids, &view)?;
-            let kept = tables.map(|tables| rows_changed(&tables, &rows, &[], (&rids, &changed), 1)).transpose()?;
-            Ok((changed, kept))
-        })?;
-        given_back(session, write, returning.as_ref(), (&table, kept, moment), source).map(|rows| (deleted, rows))
+    let returning = found.returning(delete.returning.as_ref(), session, &write.with, source)?;
+    let table = write.table(found.name, source)?;
+    let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
+    let (deleted, kept) = change(write, |write, rids| {
+        let target = RowTarget::new(table.clone(), write.moment()?, rids);
+        let tables = returning.as_ref().map(|returning| returning.tables(&table));
+        let columns = tables.as_deref().map(columns_of).unwrap_or_default();
+        let rows = found.rows(session, write, target, &columns.iter().collect::<Vec<_>>(), source)?;
+        let (view, rids) = (write.moment_read()?, self::rids(&rows)?);
+        let changed = write.transaction.delete_batch(&table, &rids, &view)?;
+        write.note_changed(&table, &rids_changed(&rids, &changed));
+        let kept = tables.map(|tables| rows_changed(&tables, &rows, &[], (&rids, &changed), 1)).transpose()?;
+        Ok((changed, kept))
     })?;
+    let rows = given_back(session, write, returning.as_ref(), (&table, kept, moment), source)?;
     Ok(outcome(format!("DELETE {deleted}"), rows))
 }
 
@@ -90,20 +109,22 @@ pub(crate) fn delete(session: &mut Session, delete: &Delete, source: &Source) ->
 pub(crate) fn returning_of_update<'a>(
     update: &'a Update,
     session: &Session,
+    with: &WithRows,
     source: &Source,
 ) -> Result<(&'a ObjectName, Option<Returning<'a>>)> {
     let found = Found::of_update(update, source)?;
-    Ok((found.name, found.returning(update.returning.as_ref(), session, source)?))
+    Ok((found.name, found.returning(update.returning.as_ref(), session, with, source)?))
 }
 
 /// The table of a `DELETE`, and what is given back of its rows.
 pub(crate) fn returning_of_delete<'a>(
     delete: &'a Delete,
     session: &Session,
+    with: &WithRows,
     source: &Source,
 ) -> Result<(&'a ObjectName, Option<Returning<'a>>)> {
     let found = Found::of_delete(delete, source)?;
-    Ok((found.name, found.returning(delete.returning.as_ref(), session, source)?))
+    Ok((found.name, found.returning(delete.returning.as_ref(), session, with, source)?))
 }
 
 /// The outcome of a statement that has changed rows, and gives some back where it was asked to.
@@ -124,7 +145,7 @@ pub(crate) fn given_back(
 ) -> Result<Option<Rows>> {
     let Some(returning) = returning else { return Ok(None) };
     let moment = moment.map_or_else(|| write.moment(), Ok)?;
-    returning.rows(session, table, changed, moment, source).map(Some)
+    returning.rows(session, table, (changed, &write.with), moment, source).map(Some)
 }
 
 /// What a pass has changed, and the rows of all tables that it has, if they are wanted.
@@ -138,7 +159,7 @@ fn change(
     let (mut changed, kept) = pass(write, None)?;
     let (mut rows, mut kept) = (changed.rows, Vec::from_iter(kept));
     while !changed.stale.is_empty() {
-        write.next_moment()?;
+        write.later_moment()?;
         let (newly, more) = pass(write, Some(changed.stale.into()))?;
         rows += newly.rows;
         kept.extend(more);
@@ -256,33 +277,46 @@ impl<'a> Found<'a> {
         &self,
         items: Option<&'r Vec<SelectItem>>,
         session: &Session,
+        with: &WithRows,
         source: &Source,
     ) -> Result<Option<Returning<'r>>> {
         let label = match self.alias {
             Some(alias) => fold(&alias.name),
-            None => table_name(self.name, source)?,
+            None => local(&table_name(self.name, source)?).to_owned(),
         };
         let returning = Returning::read(items, label, &session.planner, source)?;
-        let others = || joined(self.others, &session.tables, source);
+        let others = || joined(self.others, &session.tables, with, source);
         returning.map(|returning| returning.beside(others())).transpose()
     }
 
     /// Finds the rows: one batch of their ids and the values of `exprs`.
-    fn rows(&self, session: &Session, target: RowTarget, exprs: &[&Expr], source: &Source) -> Result<RecordBatch> {
-        let statement = self.select(&target.table, exprs)?;
-        let view = session.view(target.moment.clone(), vec![target]);
-        let plan = session.planner.plan(statement, view, source)?;
+    fn rows(
+        &self,
+        session: &Session,
+        write: &Write<'_>,
+        target: RowTarget,
+        exprs: &[&Expr],
+        source: &Source,
+    ) -> Result<RecordBatch> {
+        let table = target.table.clone();
+        let mut query = self.select(&table, exprs)?;
+        write.with.surround(&mut query)?;
+        let view = write.view(session, target.moment.clone(), vec![target]);
+        let plan = session.planner.plan(Statement::Query(query), view, source)?;
         let rows = rows_of(plan)?;
-        if self.others.is_empty() { Ok(rows) } else { each_once(&rows) }
+        match self.others.is_empty() && !write.has_changed_rows() {
+            true => Ok(rows),
+            false => each_once(&rows, |rid| write.has_changed(&table, rid)),
+        }
     }
 
     /// `SELECT rid, exprs... FROM target AS alias, others... WHERE selection`.
-    fn select(&self, table: &Table, exprs: &[&Expr]) -> Result<Statement> {
+    fn select(&self, table: &Table, exprs: &[&Expr]) -> Result<Box<Query>> {
         let mut query = template("SELECT 1")?;
         let SetExpr::Select(select) = query.body.as_mut() else {
             return Err(SqlError::new("XX000", "the template is no SELECT"));
         };
-        let alias = self.alias.map_or_else(|| table.name().to_owned(), |alias| fold(&alias.name));
+        let alias = self.alias.map_or_else(|| local(table.name()).to_owned(), |alias| fold(&alias.name));
         let quoted = |name: &str| Ident::with_quote('"', name);
         let rid = Expr::CompoundIdentifier(vec![quoted(&alias), quoted(&rid_column(0))]);
         let items = std::iter::once(&rid).chain(exprs.iter().copied()).enumerate();
@@ -294,7 +328,7 @@ impl<'a> Found<'a> {
         *projection = items.map(item).collect();
         *from = std::iter::once(target_factor(&alias, 0)?).chain(self.others.iter().cloned()).collect();
         *selection = self.selection.cloned();
-        Ok(Statement::Query(query))
+        Ok(query)
     }
 }
 
@@ -305,10 +339,12 @@ pub(crate) fn rows_of(plan: Plan) -> Result<RecordBatch> {
     rows.map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
-/// The first of the rows that a join gave for each id; which one is first is not defined, as in PostgreSQL.
-fn each_once(rows: &RecordBatch) -> Result<RecordBatch> {
+/// The first of the rows that a join gave for each id; which one is first is not defined, as in PostgreSQL. Those with ids that are
+/// left out are not among them.
+fn each_once(rows: &RecordBatch, is_left_out: impl Fn(u64) -> bool) -> Result<RecordBatch> {
     let mut seen = HashSet::new();
-    let is_first: BooleanArray = rids(rows)?.values().iter().map(|rid| Some(seen.insert(*rid))).collect();
+    let mut is_wanted = |rid: u64| seen.insert(rid) && !is_left_out(rid);
+    let is_first: BooleanArray = rids(rows)?.values().iter().map(|rid| Some(is_wanted(*rid))).collect();
     filter_record_batch(rows, &is_first).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
@@ -326,6 +362,13 @@ pub(crate) fn rids_of(column: &ArrayRef) -> Result<UInt64Array> {
         .ok_or_else(|| SqlError::new("XX000", "a query for rows gave no row ids"))
 }
 
+/// The rows that were changed among those that were to be.
+fn rids_changed(rids: &UInt64Array, changed: &Changed) -> Vec<u64> {
+    let left_out: HashSet<u64> = changed.stale.iter().chain(&changed.gone).copied().collect();
+    rids.values().iter().copied().filter(|rid| !left_out.contains(rid)).collect()
+}
+
+/// Sets columns of the rows that a query has found, with their ids and the new values.
 pub(crate) fn update_rows(
     write: &mut Write<'_>,
     table: &Table,
@@ -344,6 +387,7 @@ pub(crate) fn update_rows(
     let values = batch(nullable(positions.iter().map(|at| &columns[*at])), arrays, rows.num_rows())?;
     let (view, rids) = (write.moment_read()?, rids(rows)?);
     let changed = write.transaction.update_batch(table, &rids, &positions, &values, &view)?;
+    write.note_changed(table, &rids_changed(&rids, &changed));
     let Some(tables) = tables else { return Ok((changed, None)) };
     let new: Vec<(usize, ArrayRef)> = positions.into_iter().zip(values.columns().iter().cloned()).collect();
     let kept = rows_changed(tables, rows, &new, (&rids, &changed), sets.len() + 1)?;

@@ -11,9 +11,12 @@ use engine::{Changed, Table};
 
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
 use crate::state::target::batch;
+use crate::state::with_rows::WithRows;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::values::assign::{Texts, assign};
 use crate::values::types::arrow_schema;
@@ -26,19 +29,27 @@ pub(crate) struct NamedTable {
 }
 
 /// The tables in the FROM of an `UPDATE`, or the USING of a `DELETE`; `None` for what is no table there.
-pub(crate) fn joined(others: &[TableWithJoins], tables: &Tables, source: &Source) -> Vec<Option<NamedTable>> {
+pub(crate) fn joined(
+    others: &[TableWithJoins],
+    tables: &Tables,
+    with: &WithRows,
+    source: &Source,
+) -> Vec<Option<NamedTable>> {
     let factors = others
         .iter()
         .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
-    factors.map(|factor| named(factor, tables, source)).collect()
+    factors.map(|factor| named(factor, tables, with, source)).collect()
 }
 
-fn named(factor: &TableFactor, tables: &Tables, source: &Source) -> Option<NamedTable> {
+fn named(factor: &TableFactor, tables: &Tables, with: &WithRows, source: &Source) -> Option<NamedTable> {
     let TableFactor::Table { name, alias, args: None, version: None, .. } = factor else { return None };
+    if name.0.len() == 1 && last_part(name).is_some_and(|name| with.has(&name)) {
+        return None;
+    }
     let name = table_name(name, source).ok()?;
     let table = tables.find(&name).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
     match alias {
-        None => Some(NamedTable { label: name, table }),
+        None => Some(NamedTable { label: local(&name).to_owned(), table }),
         Some(alias) if alias.columns.is_empty() => Some(NamedTable { label: fold(&alias.name), table }),
         Some(_) => None,
     }

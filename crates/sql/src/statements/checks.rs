@@ -8,6 +8,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::error::{About, Result, SqlError};
 use crate::names::fold;
 use crate::names::moment::Moment;
+use crate::names::schemas::local;
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define_over;
 use crate::session::Session;
@@ -57,7 +58,7 @@ impl<'a> AskedCheck<'a> {
                     [column] => format!("_{}", columns[*column].name),
                     _ => String::new(),
                 };
-                names.find(&format!("{table}{column}_check"))
+                names.find(&format!("{}{column}_check", local(table)))
             }
         };
         Ok(Check { name, condition: condition.text, columns: condition.columns, validated: true })
@@ -124,12 +125,12 @@ fn all_names(transaction: &Transaction, without: Option<&str>) -> Result<Vec<Str
 /// The names of the constraints of a table.
 fn names_of(transaction: &Transaction, table: &Table, name: &str) -> Vec<String> {
     let settings = transaction.settings(table);
-    let key = table.primary_index().map(|_| format!("{name}_pkey"));
+    let key = table.primary_index().map(|_| format!("{}_pkey", local(name)));
     let indexes = transaction.indexes(table);
     let uniques = indexes.iter().map(engine::Index::definition).filter(|definition| definition.is_constraint);
     let checks = settings.checks.into_iter().map(|check| check.name);
     let foreign = settings.foreign_keys.into_iter().map(|key| key.name);
-    checks.chain(foreign).chain(key).chain(uniques.map(|definition| definition.name.clone())).collect()
+    checks.chain(foreign).chain(key).chain(uniques.map(|definition| local(&definition.name).to_owned())).collect()
 }
 
 /// An error if a row that is there breaks a constraint. The caller has the table for itself.

@@ -38,7 +38,7 @@ pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Sourc
             .map(|(at, field)| column_of(field, rounds.as_ref().is_none_or(|rounds| rounds[at])))
             .collect();
         let schema = Schema::new(columns?, &[]).map_err(|error| SqlError::from(engine::Error::from(error)))?;
-        let target = Target::new(new.create(write.transaction, schema, Vec::new(), Vec::new())?, &[])?;
+        let target = Target::new(new.create(session, write.transaction, schema, Vec::new(), Vec::new())?, &[])?;
         let rows = fill(write, &target, plan.start()?)?;
         Ok(Command::new(format!("SELECT {rows}")))
     })

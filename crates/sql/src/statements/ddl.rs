@@ -1,21 +1,24 @@
 //! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE`.
 use datafusion::sql::sqlparser::ast::{
-    CascadeOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, Statement, TableConstraint, Truncate,
-    TruncateIdentityOption,
+    CascadeOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, OnCommit, Statement, TableConstraint,
+    Truncate, TruncateIdentityOption,
 };
 use engine::{Check, ColumnDefault, Retention, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::{fold, position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
+use crate::session::temporary::AtCommit;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::checks::{AskedCheck, Names};
 use crate::statements::columns::{self, check_key};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::sequence_users::{self, Dropped};
-use crate::statements::{view_users, wrong_kind};
+use crate::statements::{schemas, view_users, wrong_kind};
 use crate::syntax::source::Source;
 
 /// The table that a `CREATE TABLE` asks for.
@@ -24,6 +27,8 @@ pub(crate) struct NewTable {
     pub(crate) settings: TableSettings,
     pub(crate) if_not_exists: bool,
     pub(crate) position: Option<usize>,
+    /// What becomes of it at the end of its transaction, where it is temporary.
+    at_commit: Option<AtCommit>,
 }
 
 impl NewTable {
@@ -31,7 +36,10 @@ impl NewTable {
     pub(crate) fn read(create: &CreateTable, source: &Source) -> Result<NewTable> {
         let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
         match create {
-            _ if create.temporary || create.global.is_some() => refuse("a temporary table", "temp")?,
+            _ if create.on_commit.is_some() && !create.temporary => {
+                let message = "ON COMMIT can only be used on temporary tables";
+                return Err(SqlError::new("42P16", message).at(source.find_word("commit")));
+            }
             _ if create.or_replace => refuse("CREATE OR REPLACE TABLE", "replace")?,
             _ if create.external || create.file_format.is_some() || create.location.is_some() => {
                 refuse("an external table", "external")?;
@@ -41,13 +49,22 @@ impl NewTable {
             _ if create.partition_of.is_some() || create.partition_by.is_some() => {
                 refuse("a partitioned table", "partition")?;
             }
-            _ if create.on_commit.is_some() => refuse("ON COMMIT", "commit")?,
             _ if create.without_rowid || create.strict => refuse("a table option", "table")?,
             _ => {}
         }
-        let settings = table_options::read(&create.table_options, source)?;
+        let mut settings = table_options::read(&create.table_options, source)?;
+        if create.temporary {
+            // Nobody reads the past of what one session has.
+            settings.retention = Retention::None;
+        }
+        let at_commit = match create.on_commit {
+            Some(OnCommit::DeleteRows) => Some(AtCommit::DeleteRows),
+            Some(OnCommit::Drop) => Some(AtCommit::Drop),
+            Some(OnCommit::PreserveRows) | None => None,
+        };
         let name = table_name(&create.name, source)?;
-        Ok(NewTable { name, settings, if_not_exists: create.if_not_exists, position: position(&create.name, source) })
+        let (if_not_exists, position) = (create.if_not_exists, position(&create.name, source));
+        Ok(NewTable { name, settings, if_not_exists, position, at_commit })
     }
 
     /// The answer where the table is there already, if it is.
@@ -59,14 +76,21 @@ impl NewTable {
 
     pub(crate) fn create(
         &self,
+        session: &Session,
         transaction: &mut Transaction,
         schema: Schema,
         defaults: Vec<ColumnDefault>,
         checks: Vec<Check>,
     ) -> Result<engine::Table> {
         let settings = TableSettings { defaults, checks, ..self.settings.clone() };
+        schemas::check_there(transaction, &self.name).map_err(|error| error.at(self.position))?;
         let created = transaction.create_table_with(&self.name, schema, settings);
-        created.map_err(|error| SqlError::from(error).at(self.position))
+        let created = created.map_err(|error| SqlError::from(error).at(self.position))?;
+        comments::forget(transaction, &self.name)?;
+        if is_temporary(schema_of(&self.name)) {
+            session.temporary.note(&self.name, self.at_commit);
+        }
+        Ok(created)
     }
 }
 
@@ -112,7 +136,7 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
                 }
                 write.end_reading();
                 let checks = define_checks(write.transaction, (&new.name, &schema), &checks, source)?;
-                let table = new.create(write.transaction, schema.clone(), defaults, checks)?;
+                let table = new.create(session, write.transaction, schema.clone(), defaults, checks)?;
                 uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
                 add_foreign_keys(write.transaction, &table, &foreign_keys, source)?;
                 Ok(None)
@@ -201,38 +225,48 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
             }
         }
         found.dedup();
-        let tables: Vec<String> = found.iter().map(|(table, _)| table.clone()).collect();
-        let what = match &tables[..] {
-            [table] => format!("table {table}"),
-            _ => foreign_keys::SEVERAL.to_owned(),
-        };
-        let mut dependents = Vec::new();
-        for table in &tables {
-            dependents.extend(foreign_keys::of_table(write.transaction, table, &tables)?);
-        }
-        let notice = foreign_keys::release(write.transaction, &dependents, &what, *cascade)?;
-        command = notice.into_iter().fold(command, Command::with_notice);
-        // Those that go together may refer to each other.
-        for table in &tables {
-            if !write.transaction.settings(&write.transaction.table(table)?).foreign_keys.is_empty() {
-                write.transaction.set_foreign_keys(table, Vec::new())?;
-            }
-        }
-        let what = view_users::Dropped { kind: "table", names: &tables, cascade: *cascade };
-        command = view_users::release(write.transaction, &what, command)?;
-        for (table, position) in found {
-            let sequences = sequence_users::owned_by(write.transaction, &table)?;
-            let what = Dropped { kind: "table", name: &table, cascade: *cascade };
-            if !sequences.is_empty() {
-                command = sequence_users::release(write.transaction, &what, &sequences, &tables, command)?;
-            }
-            let purged = if *purge { write.transaction.set_retention(&table, Retention::None) } else { Ok(()) };
-            let dropped = purged.and_then(|()| write.transaction.drop_table(&table));
-            dropped.map_err(|error| SqlError::from(error).at(position))?;
-            sequences.iter().try_for_each(|sequence| write.transaction.drop_sequence(sequence))?;
-        }
-        Ok(command)
+        drop_found(write.transaction, found, (*cascade, *purge), command)
     })
+}
+
+/// Drops tables that are there, each with where it is named, and what depends on them or belongs to them.
+pub(crate) fn drop_found(
+    transaction: &mut Transaction,
+    found: Vec<(String, Option<usize>)>,
+    (cascade, purge): (bool, bool),
+    mut command: Command,
+) -> Result<Command> {
+    let tables: Vec<String> = found.iter().map(|(table, _)| table.clone()).collect();
+    let what = match &tables[..] {
+        [table] => format!("table {table}"),
+        _ => foreign_keys::SEVERAL.to_owned(),
+    };
+    let mut dependents = Vec::new();
+    for table in &tables {
+        dependents.extend(foreign_keys::of_table(transaction, table, &tables)?);
+    }
+    let notice = foreign_keys::release(transaction, &dependents, &what, cascade)?;
+    command = notice.into_iter().fold(command, Command::with_notice);
+    // Those that go together may refer to each other.
+    for table in &tables {
+        if !transaction.settings(&transaction.table(table)?).foreign_keys.is_empty() {
+            transaction.set_foreign_keys(table, Vec::new())?;
+        }
+    }
+    let what = view_users::Dropped { kind: "table", names: &tables, cascade };
+    command = view_users::release(transaction, &what, command)?;
+    for (table, position) in found {
+        let sequences = sequence_users::owned_by(transaction, &table)?;
+        let what = Dropped { kind: "table", name: &table, cascade };
+        if !sequences.is_empty() {
+            command = sequence_users::release(transaction, &what, &sequences, &tables, command)?;
+        }
+        let purged = if purge { transaction.set_retention(&table, Retention::None) } else { Ok(()) };
+        let dropped = purged.and_then(|()| transaction.drop_table(&table));
+        dropped.map_err(|error| SqlError::from(error).at(position))?;
+        sequences.iter().try_for_each(|sequence| transaction.drop_sequence(sequence))?;
+    }
+    Ok(command)
 }
 
 /// Has the sequences that belong to a table begin again.

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use engine::{DataType, ForeignKey, IndexPart, Referential, Referrer, Table, Transaction};
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::{is_temporary, local, schema_of};
 use crate::names::{fold, position, table_name};
 use crate::statements::checks::Names;
 use crate::syntax::source::Source;
@@ -88,6 +89,7 @@ impl<'a> AskedKey<'a> {
             let message = format!("referenced relation \"{referenced_name}\" is not a table");
             return Err(SqlError::new("42809", message).at(at));
         }
+        check_both_stay(name, &referenced_name).map_err(|error| error.at(at))?;
         let columns = positions(table, &self.columns)?;
         let referred = self.constraint.referred_columns.iter().map(fold).collect::<Vec<_>>();
         let positions = match &referred[..] {
@@ -115,7 +117,7 @@ impl<'a> AskedKey<'a> {
         }
         let chosen = match self.name {
             Some(name) => names.take(fold(name)).map_err(|error| error.at(source.start(name.span)))?,
-            None => names.find(&format!("{name}_{}_fkey", self.columns.join("_"))),
+            None => names.find(&format!("{}_{}_fkey", local(name), self.columns.join("_"))),
         };
         check_types(&chosen, (table, &columns), (&referenced, &positions)).map_err(|error| error.at(at))?;
         Ok(ForeignKey {
@@ -294,4 +296,15 @@ pub(crate) fn emptied_with(
         next += 1;
     }
     Ok((all, notices))
+}
+
+/// Refuses a table that stays with one that goes with its session.
+fn check_both_stay(name: &str, referenced: &str) -> Result<()> {
+    let kind = match (is_temporary(schema_of(name)), is_temporary(schema_of(referenced))) {
+        (true, false) => "temporary",
+        (false, true) => "permanent",
+        _ => return Ok(()),
+    };
+    let message = format!("constraints on {kind} tables may reference only {kind} tables");
+    Err(SqlError::new("42P16", message))
 }

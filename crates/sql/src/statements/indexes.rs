@@ -3,11 +3,12 @@ use datafusion::sql::sqlparser::ast::{
     CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned,
     UniqueConstraint,
 };
-use engine::{IndexDefinition, IndexMethod, IndexPart, Table, Transaction};
+use engine::{IndexDefinition, IndexMethod, IndexPart, Table, Transaction, name_in_schema, schema_and_name};
 
 use crate::access::index_expressions::text::part_names;
 use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
@@ -32,6 +33,8 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
     let method = method(create, source)?;
     let table = table_name(&create.table_name, source)?;
     let name = create.name.as_ref().map(|name| table_name(name, source)).transpose()?;
+    // An index is in the schema of its table.
+    let name = name.map(|name| name_in_schema(schema_and_name(&table).0, local(&name)));
     let at = create.name.as_ref().and_then(|name| position(name, source));
     session.write("CREATE INDEX", |_, write| {
         let mut command = Command::new("CREATE INDEX");
@@ -211,7 +214,8 @@ impl Unique {
             table.schema().position(name).ok_or_else(missing)
         };
         let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
-        let name = self.name.clone().unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
+        let named = self.name.as_ref().map(|name| name_in_schema(schema_and_name(table.name()).0, name));
+        let name = named.unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
         let mut definition = IndexDefinition::new(name, &columns).unique();
         definition.is_constraint = true;
         transaction.create_index(table.name(), definition)?;

@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::{column_name, fold, position, table_name};
 use crate::planning::planner::Planner;
 use crate::session::Session;
@@ -25,29 +26,36 @@ use crate::values::literals::is_untyped_literal;
 
 /// Runs an `INSERT`.
 pub(crate) fn run(session: &mut Session, insert: &Insert, source: &Source) -> Result<Outcome> {
+    session.write("INSERT", |session, write| write_insert(session, write, insert, source))
+}
+
+/// Puts in the rows of an `INSERT`.
+pub(crate) fn write_insert(
+    session: &Session,
+    write: &mut Write<'_>,
+    insert: &Insert,
+    source: &Source,
+) -> Result<Outcome> {
     let (name, returning) = returning(insert, &session.planner, source)?;
-    let (count, rows) = session.write("INSERT", |session, write| {
-        let table = write.table(name, source)?;
-        let named: Result<Vec<_>> =
-            insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
-        let (named, overriding) = Overriding::taken_from(named?);
-        let target = Target::new(table.clone(), &named)?;
-        let label = label(insert, name, source)?;
-        let conflicts = OnConflict::read(insert.on.as_ref(), &label, (write, &table), source)?;
-        let inserted = Inserted::none(session, returning.is_some(), conflicts);
-        let into = Into { target, is_named: !named.is_empty(), overriding, inserted };
-        let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
-        let inserted = match &insert.source {
-            None => insert_defaults(session, write, into)?,
-            Some(query) => match plain_values(query) {
-                Some(values) => values_list::insert(session, write, into, values, source)?,
-                None => insert_query(session, write, into, query, source)?,
-            },
-        };
-        let count = inserted.count;
-        let rows = given_back(session, write, returning.as_ref(), (&table, inserted.into_rows(), moment), source)?;
-        Ok((count, rows))
-    })?;
+    let table = write.table(name, source)?;
+    let named: Result<Vec<_>> =
+        insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
+    let (named, overriding) = Overriding::taken_from(named?);
+    let target = Target::new(table.clone(), &named)?;
+    let label = label(insert, name, source)?;
+    let conflicts = OnConflict::read(insert.on.as_ref(), &label, (write, &table), source)?;
+    let inserted = Inserted::none(session, returning.is_some(), conflicts);
+    let into = Into { target, is_named: !named.is_empty(), overriding, inserted };
+    let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
+    let inserted = match &insert.source {
+        None => insert_defaults(session, write, into)?,
+        Some(query) => match plain_values(query) {
+            Some(values) => values_list::insert(session, write, into, values, source)?,
+            None => insert_query(session, write, into, query, source)?,
+        },
+    };
+    let count = inserted.count;
+    let rows = given_back(session, write, returning.as_ref(), (&table, inserted.into_rows(), moment), source)?;
     Ok(outcome(format!("INSERT 0 {count}"), rows))
 }
 
@@ -66,7 +74,7 @@ pub(crate) fn returning<'a>(
 fn label(insert: &Insert, name: &ObjectName, source: &Source) -> Result<String> {
     match &insert.table_alias {
         Some(alias) => Ok(fold(&alias.alias)),
-        None => table_name(name, source),
+        None => Ok(local(&table_name(name, source)?).to_owned()),
     }
 }
 
@@ -142,8 +150,11 @@ fn insert_query<'a>(
     query: &Query,
     source: &Source,
 ) -> Result<Inserted<'a>> {
-    let view = session.view(write.moment()?, Vec::new());
-    let plan = session.planner.plan(Statement::Query(Box::new(query.clone())), view, source)?;
+    let moment = write.moment()?;
+    let view = write.view(session, moment, Vec::new());
+    let mut asked = Box::new(query.clone());
+    write.with.surround(&mut asked)?;
+    let plan = session.planner.plan(Statement::Query(asked), view, source)?;
     let schema = plan.schema();
     let at = source.start(query.span());
     check_width(schema.fields().len(), &target, is_named, at)?;

@@ -11,6 +11,8 @@ pub(crate) mod change;
 pub(crate) mod changed_rows;
 pub(crate) mod checks;
 pub(crate) mod columns;
+pub(crate) mod comment;
+pub(crate) mod composed;
 pub(crate) mod constants;
 pub(crate) mod copy;
 pub(crate) mod create_as;
@@ -28,12 +30,14 @@ pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
 pub(crate) mod point;
 pub(crate) mod returning;
+pub(crate) mod schemas;
 pub(crate) mod search;
 pub(crate) mod search_changes;
 pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;
 pub(crate) mod set_config;
+pub(crate) mod set_schema;
 pub(crate) mod table_rows;
 pub(crate) mod target_factor;
 pub(crate) mod vacuum;
@@ -44,7 +48,7 @@ pub(crate) mod view_users;
 pub(crate) mod views;
 pub(crate) mod wrong_kind;
 
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
 
 use crate::error::{Result, SqlError};
 use crate::parsing::OwnStatement;
@@ -68,6 +72,7 @@ pub(crate) fn run_own(
         }
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
         OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
+        OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
     }
 }
@@ -89,6 +94,11 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateTable(create) => Ok(ddl::create_table(session, &create, source)?.into()),
         Statement::CreateIndex(create) => Ok(indexes::create(session, &create, source)?.into()),
         Statement::AlterTable(alter) => Ok(alter_table::run(session, &alter, source)?.into()),
+        Statement::Comment { .. } => Ok(comment::run(session, &statement, source)?.into()),
+        Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
+        Statement::Drop { object_type: ObjectType::Schema, .. } => {
+            Ok(schemas::drop(session, &statement, source)?.into())
+        }
         Statement::Drop { .. } => Ok(ddl::drop(session, &statement, source)?.into()),
         Statement::Truncate(truncate) => Ok(ddl::truncate(session, &truncate, source)?.into()),
         other => Err(SqlError::unsupported(command_of(&other))),

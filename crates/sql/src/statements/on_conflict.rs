@@ -17,12 +17,13 @@ use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem, SetExpr, Statement,
+    BinaryOperator, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, Query, SelectItem, SetExpr, Statement,
 };
 use engine::{Direction, Index, IndexPart, IndexRange, Isolation, ScanOptions, Table, Value};
 
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::{find_column, fold};
 use crate::session::Session;
 use crate::session::transactions::Write;
@@ -116,7 +117,7 @@ impl Arbiter {
             }
             ConflictTarget::OnConstraint(name) => {
                 let name = last_part(name).unwrap_or_default();
-                keys.find(|key| key.constraint == name).ok_or_else(|| {
+                keys.find(|key| local(&key.constraint) == name).ok_or_else(|| {
                     let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name());
                     SqlError::new("42704", message)
                 })
@@ -226,7 +227,7 @@ impl<'a> OnConflict<'a> {
             }
             match key.map_or(Ok(None), |key| arbiter.find(write, table, key))? {
                 Some(rid) => {
-                    self.check_once(|| self.changed.contains(&rid))?;
+                    self.check_once(|| self.changed.contains(&rid) || write.has_changed(table, rid))?;
                     found.taken.push((*row, rid));
                 }
                 None => found.missing.push(*row),
@@ -262,7 +263,8 @@ impl<'a> OnConflict<'a> {
         let (now, later): (Vec<_>, Vec<_>) = found.iter().partition(|(_, rid)| seen.insert(*rid));
         let label = self.label.clone();
         let tables = keeps.then(|| vec![NamedTable { label, table: table.clone() }]);
-        let query = self.query(update, tables.as_deref().map(columns_of).unwrap_or_default())?;
+        let mut query = self.query(update, tables.as_deref().map(columns_of).unwrap_or_default())?;
+        write.with.surround(&mut query)?;
         let moment = write.moment()?;
         let of_rows: UInt64Array = now.iter().map(|(_, rid)| *rid).collect();
         let excluded = taken(rows, now.iter().map(|(row, _)| *row))?;
@@ -272,7 +274,8 @@ impl<'a> OnConflict<'a> {
             RowTarget::new(table.clone(), moment.clone(), Some(of_rows.values().to_vec().into())),
             RowTarget::of_rows(table.clone(), moment.clone(), excluded),
         ];
-        let plan = session.planner.plan(query, session.view(moment, targets), self.source)?;
+        let view = write.view(session, moment, targets);
+        let plan = session.planner.plan(Statement::Query(query), view, self.source)?;
         let qualified = rows_of(plan)?;
         let (changed, kept) = update_rows(write, table, &update.sets, &qualified, tables.as_deref())?;
         let again: HashSet<u64> = changed.stale.iter().chain(&changed.gone).copied().collect();
@@ -284,7 +287,7 @@ impl<'a> OnConflict<'a> {
     }
 
     /// `SELECT rid, sets..., columns... FROM target AS label, excluded WHERE they belong together AND selection`
-    fn query(&self, update: &Update<'_>, columns: Vec<Expr>) -> Result<Statement> {
+    fn query(&self, update: &Update<'_>, columns: Vec<Expr>) -> Result<Box<Query>> {
         let mut query = template("SELECT 1")?;
         let quoted = |name: &str| Ident::with_quote('"', name);
         let rid = |label: &str, at| Expr::CompoundIdentifier(vec![quoted(label), quoted(&rid_column(at))]);
@@ -305,7 +308,7 @@ impl<'a> OnConflict<'a> {
                 None => together,
             });
         }
-        Ok(Statement::Query(query))
+        Ok(query)
     }
 
     /// Puts rows in; gives back those that have to be looked at again, as their key was taken meanwhile.

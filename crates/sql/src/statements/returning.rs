@@ -20,7 +20,8 @@ use crate::planning::planner::Planner;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
-use crate::state::view::RowTarget;
+use crate::state::view::{RowTarget, View};
+use crate::state::with_rows::WithRows;
 use crate::statements::changed_rows::{NamedTable, as_read, numbered};
 use crate::statements::on_conflict::OnConflict;
 use crate::statements::target_factor::target_factor;
@@ -86,13 +87,14 @@ impl<'a> Returning<'a> {
         &self,
         session: &Session,
         table: &Table,
-        changed: Vec<Vec<RecordBatch>>,
+        (changed, with): (Vec<Vec<RecordBatch>>, &WithRows),
         moment: Moment,
         source: &Source,
     ) -> Result<Rows> {
         let tables = self.tables(table);
-        let query = self.query(&tables)?;
+        let mut query = self.query(&tables)?;
         let names = headings::of(&query);
+        with.surround(&mut query)?;
         let mut targets = Vec::with_capacity(tables.len());
         for (at, NamedTable { table, .. }) in tables.iter().enumerate() {
             let mut rows: Vec<RecordBatch> = changed.iter().map(|tables| tables[at].clone()).collect();
@@ -102,7 +104,11 @@ impl<'a> Returning<'a> {
             }
             targets.push(RowTarget::of_rows(table.clone(), moment.clone(), rows));
         }
-        let plan = session.planner.plan(Statement::Query(query), session.view(moment, targets), source)?;
+        let plan = session.planner.plan(
+            Statement::Query(query),
+            View { given: with.given(), ..session.view(moment, targets) },
+            source,
+        )?;
         let schema = plan.schema();
         let shown = headings::apply(&schema, &names);
         let asked: Vec<usize> =
@@ -119,10 +125,11 @@ impl<'a> Returning<'a> {
         &self,
         session: &Session,
         table: &Table,
-        moment: Moment,
+        with: &WithRows,
         source: &Source,
     ) -> Result<SchemaRef> {
-        self.rows(session, table, Vec::new(), moment, source).map(|rows| rows.schema())
+        let moment = Moment::now(&session.db)?;
+        self.rows(session, table, (Vec::new(), with), moment, source).map(|rows| rows.schema())
     }
 
     /// `SELECT items FROM target AS label, ...`, where rows that stood side by side have one number.

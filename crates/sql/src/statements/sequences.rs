@@ -3,12 +3,14 @@ use engine::{Sequence, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::find_column;
+use crate::names::schemas::beside;
 use crate::parsing::sequence_options::{AskedOptions, Owner};
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::session::Session;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::sequence_users::{self, Dropped};
-use crate::statements::{view_users, wrong_kind};
+use crate::statements::{schemas, view_users, wrong_kind};
 
 /// Runs one of the statements.
 pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Result<Command> {
@@ -19,8 +21,10 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
                 let notice = format!("relation \"{}\" already exists, skipping", sequence.name);
                 return Ok(Command::new(tag).with_notice(notice));
             }
+            schemas::check_there(write.transaction, &sequence.name).map_err(|error| error.at(sequence.position))?;
             let created = write.transaction.create_sequence(&sequence.name, options.of_new()?);
             created.map_err(|error| sequence.error(error))?;
+            comments::forget(write.transaction, &sequence.name)?;
             own(write.transaction, &sequence.name, options)?;
             Ok(Command::new(tag))
         }
@@ -38,10 +42,12 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
             if find(write.transaction, sequence, *if_exists)?.is_none() {
                 return Ok(skipped(sequence, tag));
             }
-            let renamed = write.transaction.rename_table(&sequence.name, &to.name);
+            let new = beside(&sequence.name, &to.name);
+            let renamed = write.transaction.rename_table(&sequence.name, &new);
             renamed.map_err(|error| to.error(error))?;
-            sequence_users::rename(write.transaction, &sequence.name, &to.name)?;
-            view_users::rename(write.transaction, &sequence.name, &to.name)?;
+            sequence_users::rename(write.transaction, &sequence.name, &new)?;
+            comments::rename(write.transaction, &sequence.name, &new)?;
+            view_users::rename(write.transaction, &sequence.name, &new)?;
             Ok(Command::new(tag))
         }
         SequenceStatement::Drop { sequences, if_exists, cascade } => {

@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, SelectItem, SetExpr, Statemen
 use engine::{Column, ScanOptions, Table, TableScan};
 
 use crate::error::{About, Result, SqlError};
-use crate::names::tables::SCHEMA;
+use crate::names::schemas::with_schema;
 use crate::planning::planner::Plan;
 use crate::session::Session;
 use crate::session::transactions::Write;
@@ -60,7 +60,7 @@ impl Rows {
             let scan = old.scan(moment.view(), ScanOptions { columns, ..ScanOptions::default() })?;
             return Ok(Rows { names, texts, read: Read::Scan(scan) });
         }
-        let mut query = template(&format!("SELECT 1 FROM {SCHEMA}.{}", quoted_always(old.name())))?;
+        let mut query = template(&format!("SELECT 1 FROM {}", with_schema(old.name())))?;
         if let SetExpr::Select(select) = query.body.as_mut() {
             let item = |(at, kept): (usize, &KeptColumn<'_>)| {
                 let name = &old.schema().columns()[kept.from].name;
@@ -102,13 +102,6 @@ impl Rows {
             Read::Scan(scan) => scan.batches().try_for_each(|batch| put(write, batch?)),
             Read::Query(plan) => plan.start()?.into_iter().try_for_each(|batch| put(write, batch?)),
         }
-    }
-}
-
-fn quoted_always(name: &str) -> String {
-    match quoted(name) {
-        plain if plain == name => format!("\"{name}\""),
-        quoted => quoted,
     }
 }
 

@@ -105,8 +105,11 @@ fn compute(
 ) -> Result<Vec<(ArrayRef, Field)>> {
     let mut computed = Vec::with_capacity(exprs.len());
     for exprs in exprs.chunks(EXPRESSIONS_AT_ONCE) {
-        let statement = Statement::Query(select_of(exprs)?);
-        let plan = session.planner.plan(statement, session.view(write.moment()?, Vec::new()), source)?;
+        let mut query = select_of(exprs)?;
+        write.with.surround(&mut query)?;
+        let moment = write.moment()?;
+        let view = write.view(session, moment, Vec::new());
+        let plan = session.planner.plan(Statement::Query(query), view, source)?;
         let schema = plan.schema();
         let batches = plan.collect()?;
         let row: Option<&RecordBatch> = batches.iter().find(|batch| batch.num_rows() == 1);

@@ -18,7 +18,10 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use engine::{name_in_schema, schema_and_name};
+
 use crate::error::Result;
+use crate::names::schemas::local;
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::parse::{Places, parse_query};
 use crate::semantics::naming::columns::{Output, Scope, label};
@@ -34,6 +37,16 @@ type Edit = (Range<usize>, String);
 pub(crate) fn fixed(query: &Query, start: usize, source: &Source, tables: &Tables) -> String {
     let mut stars = Stars { source, scope: Scope::new(tables), edits: Vec::new() };
     let _ = query.walk(&mut stars);
+    let _ = each_table(query, |_, factor| {
+        // The search path has told its schema, which stands nowhere in the text.
+        if let TableFactor::Table { name, .. } = factor
+            && let [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(own)] = &name.0[..]
+            && schema.span == Span::empty()
+            && let Some(place) = place(own.span, source)
+        {
+            stars.edits.push((place.start..place.start, format!("{}.", written(&schema.value))));
+        }
+    });
     let text = source.text[start..].trim_end();
     let end = start + text.trim_end_matches(|c: char| c == ';' || c.is_whitespace()).len();
     edited(source.text, start..end, stars.edits)
@@ -205,17 +218,25 @@ fn own_name(name: &ObjectName) -> Option<String> {
         [table] => Some(table.clone()),
         [schema, table] if schema == SCHEMA => Some(table.clone()),
         [catalog, schema, table] if catalog == CATALOG && schema == SCHEMA => Some(table.clone()),
+        [schema, table] if !is_of_system(schema) => Some(name_in_schema(schema, table)),
         _ => None,
     }
+}
+
+fn is_of_system(schema: &str) -> bool {
+    schema == "pg_catalog" || schema == "information_schema"
 }
 
 /// The text of a view's query that goes on reading a table which gets another name.
 pub(crate) fn with_table_renamed(text: &str, from: &str, to: &str) -> Result<String> {
     edited_tables(text, from, |name, alias, source| {
-        let last = name.0.last().and_then(ObjectNamePart::as_ident)?;
-        let place = place(last.span, source)?;
-        let alias = if alias.is_none() { format!(" AS {}", written(from)) } else { String::new() };
-        Some((place, format!("{}{alias}", written(to))))
+        let place = place(name.span(), source)?;
+        let alias = if alias.is_none() { format!(" AS {}", written(local(from))) } else { String::new() };
+        let to = match schema_and_name(to) {
+            (SCHEMA, to) => written(to),
+            (schema, to) => format!("{}.{}", written(schema), written(to)),
+        };
+        Some((place, format!("{to}{alias}")))
     })
 }
 
@@ -226,7 +247,7 @@ pub(crate) fn with_columns_named(text: &str, table: &str, names: &[String]) -> R
         match alias {
             None => {
                 let end = place(name.span(), source)?.end;
-                Some((end..end, format!(" AS {}({list})", written(table))))
+                Some((end..end, format!(" AS {}({list})", written(local(table)))))
             }
             Some(alias) if alias.columns.is_empty() => {
                 let end = place(alias.name.span, source)?.end;

@@ -10,16 +10,18 @@ use engine::{Column, DataType, Schema, Table, Transaction, ViewDefinition};
 
 use crate::error::{Result, SqlError};
 use crate::names::origin::modifier_of;
+use crate::names::schemas::{beside, is_temporary, schema_of as schema_of_name};
 use crate::names::{fold, headings};
 use crate::parsing::sequence_statement::PlacedName;
 use crate::parsing::view_statement::{NewView, ViewStatement};
 use crate::pg_catalog::format_type;
 use crate::session::Session;
 use crate::session::transactions::Write;
+use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::create_as::{column_of, rounding_columns};
 use crate::statements::view_users::{self, Dropped};
-use crate::statements::{view_text, wrong_kind};
+use crate::statements::{schemas, view_text, wrong_kind};
 use crate::syntax::source::Source;
 use crate::syntax::walk::walk_expressions;
 use crate::values::pg_types;
@@ -50,8 +52,10 @@ pub(crate) fn run(session: &mut Session, statement: &ViewStatement, source: &Sou
 
 /// Gives a view another name.
 fn rename(transaction: &mut Transaction, name: &str, to: &PlacedName) -> Result<()> {
-    transaction.rename_table(name, &to.name).map_err(|error| to.error(error))?;
-    view_users::rename(transaction, name, &to.name)
+    let new = beside(name, &to.name);
+    transaction.rename_table(name, &new).map_err(|error| to.error(error))?;
+    comments::rename(transaction, name, &new)?;
+    view_users::rename(transaction, name, &new)
 }
 
 /// The view of a name; none where it is missing and may be.
@@ -121,7 +125,11 @@ fn check(query: &Query, source: &Source) -> Result<()> {
 
 fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Source) -> Result<()> {
     check(&new.query, source)?;
-    write.transaction.hold_names(&view_text::reads(&new.query))?;
+    let reads = view_text::reads(&new.query);
+    if reads.iter().any(|name| is_temporary(schema_of_name(name))) && !is_temporary(schema_of_name(&new.view.name)) {
+        return Err(SqlError::unsupported("a view of a temporary table"));
+    }
+    write.transaction.hold_names(&reads)?;
     let view = session.view(write.moment()?, Vec::new());
     let tables = view.tables.clone();
     let text = view_text::fixed(&new.query, new.start, source, &tables);
@@ -131,9 +139,13 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     write.end_reading();
     let definition = ViewDefinition { query: text, other_types };
     let (transaction, name) = (&mut *write.transaction, &new.view.name);
+    schemas::check_there(transaction, name).map_err(|error| error.at(new.view.position))?;
     let before = transaction.table(name).ok().filter(|_| new.or_replace);
     let made = match before {
-        None => transaction.create_view(name, schema_of(columns)?, definition),
+        None => {
+            comments::forget(transaction, name)?;
+            transaction.create_view(name, schema_of(columns)?, definition)
+        }
         Some(before) => {
             check_replaces(&before, &columns, &definition)?;
             transaction.replace_view(name, schema_of(columns)?, definition)
@@ -226,5 +238,6 @@ pub(crate) fn rename_column(transaction: &mut Transaction, view: &Table, from: &
     columns[at].name = to.to_owned();
     let Some(definition) = view.view().cloned() else { return Ok(()) };
     transaction.replace_view(&name, schema_of(columns)?, definition)?;
+    comments::rename_column(transaction, &name, from, Some(to))?;
     view_users::rename_column(transaction, &name, &names)
 }

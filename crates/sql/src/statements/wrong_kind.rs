@@ -20,6 +20,14 @@ pub(crate) fn check_dropped(transaction: &Transaction, name: &str, wanted: &str)
     }
 }
 
+/// Refuses what is no `wanted` thing.
+pub(crate) fn check_is(table: &Table, wanted: &str) -> Result<()> {
+    match kind(table) == wanted {
+        true => Ok(()),
+        false => Err(SqlError::new("42809", format!("\"{}\" is not a {wanted}", table.name()))),
+    }
+}
+
 /// Refuses what `ALTER TABLE` does with tables alone.
 pub(crate) fn check_is_altered(table: &Table, action: &str) -> Result<()> {
     match kind(table) {

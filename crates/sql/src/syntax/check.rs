@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor, Visitor};
 
 use crate::error::{Result, SqlError};
+use crate::syntax::composed::changes_rows;
 use crate::syntax::source::Source;
 use crate::syntax::walk::Walk;
 
@@ -83,6 +84,12 @@ impl Visitor for Check<'_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        let with = query.with.iter().flat_map(|with| &with.cte_tables);
+        if let Some(cte) = with.into_iter().find(|cte| changes_rows(&cte.query.body)) {
+            let message = "WITH clause containing a data-modifying statement must be at the top level";
+            let at = self.source.start(cte.alias.name.span);
+            return ControlFlow::Break(Box::new(SqlError::new("0A000", message).at(at)));
+        }
         if !query.locks.is_empty() {
             return self.refuse("locking rows in a subquery", "for");
         }

@@ -3,6 +3,7 @@
 //! Imports `interrupt` alone; every room above it reads or writes statements with it.
 pub(crate) mod chains;
 pub(crate) mod check;
+pub(crate) mod composed;
 pub(crate) mod dialect;
 pub(crate) mod identifiers;
 pub(crate) mod identity_tokens;

@@ -14,8 +14,40 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 
+/// The name that stands for `DO NOTHING` in a `MERGE`.
+pub(crate) const NOTHING: &str = "\0nothing";
+
+/// `THEN DO NOTHING` of a `MERGE`, as an update or an insertion that no statement can spell.
+fn nothings(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        if keyword(&tokens[at]) == Keyword::THEN
+            && let [act, nothing] = following(tokens, at).take(2).collect::<Vec<_>>()[..]
+            && keyword(&tokens[act]) == Keyword::DO
+            && keyword(&tokens[nothing]) == Keyword::NOTHING
+        {
+            let before = tokens[..at].iter().rev().filter(|token| is_sign(token));
+            let mut before = before.skip_while(|token| keyword(token) != Keyword::MATCHED).skip(1);
+            let is_matched = before.next().is_none_or(|token| keyword(token) != Keyword::NOT);
+            let span = tokens[act].span;
+            let word = |text: &str| Token::make_word(text, None);
+            let (name, zero) = (Token::make_word(NOTHING, Some('"')), Token::Number("0".to_owned(), false));
+            let instead = match is_matched {
+                true => vec![word("UPDATE"), word("SET"), name, Token::Eq, zero],
+                false => vec![word("INSERT"), word("VALUES"), Token::LParen, name, Token::RParen],
+            };
+            let instead = instead.into_iter().map(|token| TokenWithSpan { token, span });
+            tokens.splice(act..=nothing, instead);
+        }
+        at += 1;
+    }
+}
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
+    if tokens.iter().any(|token| keyword(token) == Keyword::MERGE) {
+        nothings(tokens);
+    }
     let has = |wanted: Keyword| tokens.iter().any(|token| keyword(token) == wanted);
     if has(Keyword::PRECEDING) || has(Keyword::FOLLOWING) {
         intervals(tokens);

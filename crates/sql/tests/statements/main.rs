@@ -13,3 +13,4 @@ mod pushdown;
 mod reference_histories;
 mod session;
 mod sums;
+mod temporary;

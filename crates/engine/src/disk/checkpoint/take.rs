@@ -113,7 +113,7 @@ impl CheckpointParts {
     fn write(&self, at: Timestamp) -> Result<(PublishedCheckpoint, CheckpointImages)> {
         let core = &*self.core;
         await_published(&core.transactions.0, at);
-        let meanings = core.catalog.meanings_at(at);
+        let meanings = core.catalog.meanings_at(at).without_temporary();
         let [present, gone] =
             [meanings.newest.clone().into_iter().collect(), meanings.gone()].map(|tables| seen(tables, at));
         let clock = core.clock.marks();

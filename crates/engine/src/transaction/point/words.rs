@@ -278,7 +278,7 @@ impl Transaction {
             return Ok(false);
         }
         self.saw_version(data, rid, types::Timestamp::MAX);
-        if self.anchor.log.is_some() {
+        if self.is_logged(data) {
             redo::put_words(&mut self.redo, data.id, rid, access.columns(), words);
         }
         // It has been noted as one that the transaction writes to.

@@ -180,7 +180,7 @@ impl ExecutionPlan for TotalsExec {
 impl DisplayAs for TotalsExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> = self.parts.iter().map(|part| self.show(part)).collect();
-        write!(f, "TotalsExec: table={}, of=[{}]", self.table.name(), parts.join(", "))?;
+        write!(f, "TotalsExec: table={}, of=[{}]", engine::shown_name(self.table.name()), parts.join(", "))?;
         conditions::write(f, &self.tests, self.table.schema())?;
         self.moment.write_past(f)
     }

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 use engine::Sequence;
 
 use crate::error::{Result, SqlError};
-use crate::names::name_in_text;
+use crate::names::found_by_text;
 use crate::names::tables::Tables;
 use crate::state::taken_numbers::StatementSequences;
 use crate::state::view::View;
@@ -100,7 +100,7 @@ impl SequenceFunction {
 
     /// Numbers for all rows from one sequence, which are taken together.
     fn next_of_one(&self, name: &str, rows: usize) -> Result<Int64Array> {
-        let sequence = self.tables.sequence(&name_in_text(name)?)?;
+        let sequence = self.tables.sequence(&found_by_text(&self.tables, name)?)?;
         Ok(self.taking.next(&sequence, rows)?.into())
     }
 
@@ -109,7 +109,7 @@ impl SequenceFunction {
         let other = known.take().filter(|(same, _)| same == name);
         let found = match other {
             Some(same) => same,
-            None => (name.to_owned(), self.tables.sequence(&name_in_text(name)?)?),
+            None => (name.to_owned(), self.tables.sequence(&found_by_text(&self.tables, name)?)?),
         };
         Ok(known.insert(found).1.clone())
     }

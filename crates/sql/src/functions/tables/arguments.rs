@@ -18,7 +18,7 @@ pub(crate) fn literals(function: &str, args: &[Expr]) -> Result<Vec<ScalarValue>
 
 /// The table that an argument names, in SQL's spelling, and its name.
 pub(crate) fn find(function: &str, view: &View, arg: Option<&ScalarValue>) -> Result<(String, Table)> {
-    let name = name(function, arg)?;
+    let name = view.tables.resolved(name(function, arg)?);
     let table = view.tables.find(&name)?;
     match table.view() {
         Some(_) => Err(SqlError::new("42809", format!("\"{name}\" is not a table"))),

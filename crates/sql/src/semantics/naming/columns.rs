@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use engine::DataType;
+use engine::name_in_schema;
 
 use crate::functions::has_columns;
 use crate::names::headings::heading;
@@ -88,6 +89,7 @@ impl<'a> Scope<'a> {
             [table] => table.clone(),
             [schema, table] if schema == SCHEMA => table.clone(),
             [catalog, schema, table] if catalog == CATALOG && schema == SCHEMA => table.clone(),
+            [schema, table] if !schema.starts_with('\0') => name_in_schema(schema, table),
             _ => return None,
         };
         self.tables.find(&table).ok()

@@ -33,7 +33,8 @@ pub(crate) fn run(
     progress: Option<Arc<dyn Progress>>,
 ) -> Result<(u64, Vec<String>)> {
     let (file, size) = open(path)?;
-    let meter = Meter::start(progress, &format!("COPY {} from {path}", into.0.table.name()), Some(size));
+    let meter =
+        Meter::start(progress, &format!("COPY {} from {path}", engine::shown_name(into.0.table.name())), Some(size));
     load(write, into, file, format, options, Origin { path: Some(path), place: format!("File \"{path}\""), meter })
 }
 

@@ -33,7 +33,8 @@ pub(crate) fn run(
     let total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0).max(1);
     let order = match_columns(builder.schema(), target, path)?;
     let reader = builder.with_batch_size(ROWS_AT_ONCE).build().map_err(|error| unreadable(&error))?;
-    let mut meter = Meter::start(progress, &format!("COPY {} from {path}", target.table.name()), Some(size));
+    let mut meter =
+        Meter::start(progress, &format!("COPY {} from {path}", engine::shown_name(target.table.name())), Some(size));
     let mut loaded = 0u64;
     for batch in reader {
         write.check()?;

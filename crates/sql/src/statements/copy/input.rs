@@ -1,4 +1,5 @@
-//! The source of the rows of `COPY FROM STDIN`: the caller of the session supplies it with the statement.
+//! The source of the rows of `COPY FROM STDIN`, and where those of `COPY TO STDOUT` go: the caller of the session supplies it with
+//! the statement.
 use std::io::{self, Read};
 
 use crate::interrupt::cancel::Token;
@@ -21,6 +22,30 @@ pub trait CopyInput: Read {
     fn end(&mut self) -> io::Result<()> {
         Ok(())
     }
+
+    /// Rows of so many columns are given from here on.
+    ///
+    /// # Errors
+    /// If there is no client that takes them. The text of the error is told to the user.
+    fn begin_giving(&mut self, columns: usize) -> io::Result<()> {
+        let _ = columns;
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "COPY TO STDOUT is not supported without a client that takes rows",
+        ))
+    }
+
+    /// Gives a row, as a line with its end.
+    ///
+    /// # Errors
+    /// If the client can't be reached.
+    fn give(&mut self, line: &[u8]) -> io::Result<()> {
+        let _ = line;
+        Ok(())
+    }
+
+    /// All rows were given.
+    fn end_giving(&mut self) {}
 }
 
 /// An input that waits no longer than the statement runs.

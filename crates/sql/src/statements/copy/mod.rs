@@ -6,6 +6,8 @@ mod from_parquet;
 pub(crate) mod input;
 mod meter;
 mod text_reader;
+mod text_writer;
+mod to_client;
 mod to_file;
 
 use std::cell::RefCell;
@@ -32,7 +34,7 @@ pub(crate) fn run(
     let Some(path) = &copy.path else {
         return match copy.is_from {
             true => from_input(session, &copy, source, input),
-            false => Err(SqlError::unsupported("COPY TO STDOUT").at(copy.path_position)),
+            false => Ok(to_client::run(session, &copy, source, input)?.into()),
         };
     };
     if session.files == FileAccess::Denied {

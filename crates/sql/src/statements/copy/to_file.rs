@@ -13,9 +13,11 @@ use parquet::file::properties::WriterProperties;
 
 use super::csv_writer::CsvWriter;
 use super::meter::Meter;
+use super::text_writer::TextWriter;
 use crate::Rows;
 use crate::error::{Result, SqlError};
 use crate::names::headings;
+use crate::names::schemas::with_schema;
 use crate::names::tables::Tables;
 use crate::names::{find_column, find_table, fold, table_name};
 use crate::parsing::copy_options::{CopyStatement, Format, Subject};
@@ -37,22 +39,27 @@ pub(crate) fn run(
     format: Format,
     source: &Source,
 ) -> Result<Command> {
+    let rows = rows_of(session, copy, source)?;
+    let mut file = NewFile::create(path)?;
+    let meter = Meter::start(session.progress.clone(), &format!("COPY to {path}"), None);
+    let count = match format {
+        Format::Csv => write_csv(rows, &mut file, copy, meter)?,
+        Format::Parquet => write_parquet(rows, &mut file, meter)?,
+        Format::Text => write_text(rows, &mut file, copy, meter)?,
+    };
+    file.keep()?;
+    Ok(Command::new(format!("COPY {count}")))
+}
+
+/// Starts the query whose rows are written.
+pub(super) fn rows_of(session: &mut Session, copy: &CopyStatement, source: &Source) -> Result<Rows> {
     let moment = session.moment()?;
     let query = query_of(&session.tables.at(&moment), &copy.subject, source)?;
     let names = headings::of(&query);
     let view = session.view(moment, Vec::new());
     let plan = session.planner.plan(Statement::Query(query), view, source)?;
     let schema = headings::apply(&plan.schema(), &names);
-    let rows = plan.start()?.renamed(schema);
-    let mut file = NewFile::create(path)?;
-    let meter = Meter::start(session.progress.clone(), &format!("COPY to {path}"), None);
-    let count = match format {
-        Format::Csv => write_csv(rows, &mut file, copy, meter)?,
-        Format::Parquet => write_parquet(rows, &mut file, meter)?,
-        Format::Text => return Err(SqlError::unsupported("COPY TO in the text format")),
-    };
-    file.keep()?;
-    Ok(Command::new(format!("COPY {count}")))
+    Ok(plan.start()?.renamed(schema))
 }
 
 /// The query for the rows that are written; of a table all its rows.
@@ -74,7 +81,7 @@ fn query_of(tables: &Tables, subject: &Subject, source: &Source) -> Result<Box<Q
         true => table.schema().columns().iter().map(|column| quoted(&column.name)).collect(),
         false => columns.iter().map(|column| quoted(&fold(column))).collect(),
     };
-    template(&format!("SELECT {} FROM public.{}", columns.join(", "), quoted(&table_name(name, source)?)))
+    template(&format!("SELECT {} FROM {}", columns.join(", "), with_schema(&table_name(name, source)?)))
 }
 
 fn write_csv(rows: Rows, file: &mut NewFile, copy: &CopyStatement, mut meter: Meter) -> Result<u64> {
@@ -94,6 +101,24 @@ fn write_csv(rows: Rows, file: &mut NewFile, copy: &CopyStatement, mut meter: Me
         meter.reach(writer.bytes());
     }
     writer.finish().map_err(failed)?;
+    Ok(count)
+}
+
+fn write_text(rows: Rows, file: &mut NewFile, copy: &CopyStatement, mut meter: Meter) -> Result<u64> {
+    let schema = rows.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let path = file.path.clone();
+    let failed = |error: std::io::Error| SqlError::io("write", &path, &error);
+    let mut out = Counter { out: BufWriter::with_capacity(1 << 18, file.file()?), bytes: 0 };
+    let mut writer = TextWriter::new(&mut out, &copy.options, &names).map_err(failed)?;
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        writer.write(&batch).map_err(failed)?;
+        count += u64::try_from(batch.num_rows()).unwrap_or(0);
+    }
+    out.flush().map_err(failed)?;
+    meter.reach(out.bytes);
     Ok(count)
 }
 

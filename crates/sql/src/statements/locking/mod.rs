@@ -36,26 +36,37 @@ use crate::planning::planner::Plan;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
-use crate::state::view::RowTarget;
+use crate::state::view::{RowTarget, View};
+use crate::state::with_rows::GivenRows;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 
 /// Runs a query that locks its rows.
-pub(crate) fn run(session: &mut Session, query: Box<Query>, clauses: &[LockClause], source: &Source) -> Result<Rows> {
+pub(crate) fn run(session: &mut Session, query: &Query, clauses: &[LockClause], source: &Source) -> Result<Rows> {
+    let Some(first) = clauses.first() else { return Err(SqlError::new("XX000", "nothing to lock")) };
+    let command = format!("SELECT {}", first.strength);
+    session.write(&command, |session, write| locked(session, write, query.clone(), clauses, source))
+}
+
+/// The rows of a query that locks them.
+pub(crate) fn locked(
+    session: &Session,
+    write: &mut Write<'_>,
+    mut query: Query,
+    clauses: &[LockClause],
+    source: &Source,
+) -> Result<Rows> {
     let Some(first) = clauses.first() else { return Err(SqlError::new("XX000", "nothing to lock")) };
     check::select(&query, first, &session.planner)?;
     let headings = headings::of(&query);
-    let mut query = query;
     let bounds = (query.limit_clause.take(), query.fetch.take());
-    let rows = session.write(&format!("SELECT {}", first.strength), |session, write| {
-        let mut query = query.clone();
-        let tables = tables::prepare(session, write, &mut query, clauses, source)?;
-        let locking = Locking { query, tables, source };
-        let (limit, fetch) = &bounds;
-        let limit = limit_of(limit.as_ref(), fetch.as_ref());
-        let (offset, limit) = locking.bounds(session, write, limit)?;
-        without_ids(&locking.rows(session, write, offset, limit)?, locking.tables.len())
-    })?;
+    write.with.surround(&mut query)?;
+    let tables = tables::prepare(session, write, &mut query, clauses, source)?;
+    let locking = Locking { query: Box::new(query), tables, given: write.with.given(), source };
+    let (limit, fetch) = &bounds;
+    let limit = limit_of(limit.as_ref(), fetch.as_ref());
+    let (offset, limit) = locking.bounds(session, write, limit)?;
+    let rows = without_ids(&locking.rows(session, write, offset, limit)?, locking.tables.len())?;
     let schema = headings::apply(&rows.schema(), &headings);
     Ok(Rows::ready(rows).renamed(schema))
 }
@@ -78,6 +89,8 @@ fn limit_of<'a>(clause: Option<&'a LimitClause>, fetch: Option<&datafusion::sql:
 struct Locking<'a> {
     query: Box<Query>,
     tables: Vec<LockedTable>,
+    /// What the query may name of parts of its statement.
+    given: Arc<[GivenRows]>,
     source: &'a Source<'a>,
 }
 
@@ -96,7 +109,8 @@ impl Locking<'_> {
         };
         let targets = self.tables.iter().enumerate().map(target).collect();
         let statement = Statement::Query(self.query.clone());
-        session.planner.plan(statement, session.view(moment.clone(), targets), self.source)
+        let view = View { given: self.given.clone(), ..session.view(moment.clone(), targets) };
+        session.planner.plan(statement, view, self.source)
     }
 
     /// How many rows to leave out at first, and how many to give then.
@@ -188,7 +202,7 @@ impl Locking<'_> {
         ids: Vec<Vec<u64>>,
         seen: &mut HashMap<Vec<Vec<u64>>, usize>,
     ) -> Result<Option<RecordBatch>> {
-        let plan = self.plan(session, &write.next_moment()?, Some(&ids))?;
+        let plan = self.plan(session, &write.later_moment()?, Some(&ids))?;
         let rows = concatenated(&plan.schema(), &plan.collect()?)?;
         let at = seen.entry(ids).or_default();
         *at += 1;

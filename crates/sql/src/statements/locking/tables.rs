@@ -7,6 +7,7 @@ use engine::{LockStrength, LockWait, Table};
 use super::check::refuse;
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::names::{find_table, fold, table_name};
 use crate::parsing::lock_clauses::LockClause;
 use crate::pg_catalog::system;
@@ -191,7 +192,7 @@ fn rename(factor: &mut TableFactor, table: &Table, at: usize) -> Result<Ident> {
         return Err(SqlError::unsupported("locking rows of a table whose columns are renamed"));
     }
     *name = ObjectName::from(vec![quoted(TARGET_SCHEMA), quoted(&target_table(at))]);
-    let plain = || TableAlias { explicit: true, name: quoted(table.name()), columns: Vec::new(), at: None };
+    let plain = || TableAlias { explicit: true, name: quoted(local(table.name())), columns: Vec::new(), at: None };
     Ok(alias.get_or_insert_with(plain).name.clone())
 }
 

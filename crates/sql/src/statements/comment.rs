@@ -1,0 +1,96 @@
+//! `COMMENT ON`.
+use datafusion::sql::sqlparser::ast::{CommentObject, Ident, ObjectName, ObjectNamePart, Statement};
+use engine::Transaction;
+
+use crate::error::{Result, SqlError};
+use crate::names::schemas::{entry, is_temporary, schema_of};
+use crate::names::tables::{CATALOG, SCHEMA};
+use crate::names::{find_column, position, table_name};
+use crate::session::Session;
+use crate::state::comments::About;
+use crate::state::outcome::Command;
+use crate::statements::wrong_kind;
+use crate::syntax::identifiers::{fold, last_part};
+use crate::syntax::source::Source;
+
+/// Runs it.
+pub(crate) fn run(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
+    let Statement::Comment { object_type, object_name: name, comment, if_exists: false } = statement else {
+        return Err(SqlError::unsupported("this form of COMMENT"));
+    };
+    let text = comment.as_deref().filter(|text| !text.is_empty());
+    session.write("COMMENT", |_, write| {
+        let transaction = &mut *write.transaction;
+        let at = position(name, source);
+        match object_type {
+            CommentObject::Table => relation(transaction, name, "table", text, source)?,
+            CommentObject::View => relation(transaction, name, "view", text, source)?,
+            CommentObject::Sequence => relation(transaction, name, "sequence", text, source)?,
+            CommentObject::Index => {
+                let name = table_name(name, source)?;
+                if !is_of_key(transaction, &name) {
+                    transaction.index(&name).map_err(|error| SqlError::from(error).at(at))?;
+                }
+                remember(transaction, About::Relation(&name), text)?;
+            }
+            CommentObject::Column => column(transaction, name, text, source)?,
+            CommentObject::Schema => {
+                let schema = last_part(name).unwrap_or_default();
+                if schema != SCHEMA && transaction.table(&entry(&schema)).is_err() {
+                    return Err(SqlError::new("3F000", format!("schema \"{schema}\" does not exist")).at(at));
+                }
+                transaction.remember(&About::Schema(&schema).key(), text)?;
+            }
+            CommentObject::Database => {
+                let database = last_part(name).unwrap_or_default();
+                if database != CATALOG && database != "postgres" {
+                    return Err(SqlError::new("3D000", format!("database \"{database}\" does not exist")).at(at));
+                }
+                transaction.remember(&About::Database.key(), text)?;
+            }
+            other => return Err(SqlError::unsupported(format!("COMMENT ON {other}")).at(at)),
+        }
+        Ok(Command::new("COMMENT"))
+    })
+}
+
+/// Whether an index is that of a primary key.
+fn is_of_key(transaction: &Transaction, name: &str) -> bool {
+    let table = name.strip_suffix("_pkey").and_then(|table| transaction.table(table).ok());
+    table.is_some_and(|table| table.primary_index().is_some())
+}
+
+fn remember(transaction: &mut Transaction, about: About<'_>, text: Option<&str>) -> Result<()> {
+    if let About::Relation(name) | About::Column(name, _) = about
+        && is_temporary(schema_of(name))
+    {
+        return Err(SqlError::unsupported("a comment on something temporary"));
+    }
+    Ok(transaction.remember(&about.key(), text)?)
+}
+
+fn relation(
+    transaction: &mut Transaction,
+    name: &ObjectName,
+    kind: &str,
+    text: Option<&str>,
+    source: &Source,
+) -> Result<()> {
+    let (known, at) = (table_name(name, source)?, position(name, source));
+    let table = transaction.table(&known).map_err(|error| SqlError::from(error).at(at))?;
+    wrong_kind::check_is(&table, kind).map_err(|error| error.at(at))?;
+    remember(transaction, About::Relation(&known), text)
+}
+
+fn column(transaction: &mut Transaction, name: &ObjectName, text: Option<&str>, source: &Source) -> Result<()> {
+    let Some((ObjectNamePart::Identifier(column), table)) = name.0.split_last().filter(|(_, table)| !table.is_empty())
+    else {
+        return Err(SqlError::syntax("column name must be qualified").at(position(name, source)));
+    };
+    let table = ObjectName(table.to_vec());
+    let (known, at) = (table_name(&table, source)?, position(&table, source));
+    let found = transaction.table(&known).map_err(|error| SqlError::from(error).at(at))?;
+    let column: &Ident = column;
+    find_column(&found, &fold(column), source.start(column.span))?;
+    remember(transaction, About::Column(&known, &fold(column)), text)
+}

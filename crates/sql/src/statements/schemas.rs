@@ -1,0 +1,173 @@
+//! `CREATE SCHEMA` and `DROP SCHEMA`, and the schemas that tables are made in.
+use datafusion::sql::sqlparser::ast::{ObjectName, SchemaName, Statement};
+use engine::{Column, DataType, PUBLIC_SCHEMA, Schema, Transaction, ViewDefinition, schema_and_name};
+
+use crate::error::{Result, SqlError};
+use crate::names::position;
+use crate::names::schemas::{entry, is_entry, is_temporary, schema_of, spelled};
+use crate::session::Session;
+use crate::state::outcome::Command;
+use crate::statements::{ddl, sequence_users, view_users};
+use crate::syntax::identifiers::{last_part, quoted};
+use crate::syntax::source::Source;
+
+/// Makes sure that the schema is there of something that is about to be made, and stays until the transaction ends.
+pub(crate) fn check_there(transaction: &mut Transaction, name: &str) -> Result<()> {
+    let schema = schema_and_name(name).0;
+    if schema == PUBLIC_SCHEMA || is_temporary(schema) {
+        return Ok(());
+    }
+    transaction.claim_name(&entry(schema))?;
+    match transaction.table(&entry(schema)) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(SqlError::new("3F000", format!("schema \"{schema}\" does not exist"))),
+    }
+}
+
+/// `CREATE SCHEMA`.
+pub(crate) fn create(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
+    let Statement::CreateSchema { schema_name, if_not_exists, with, options, default_collate_spec, clone } = statement
+    else {
+        return Err(SqlError::new("XX000", "not a CREATE SCHEMA"));
+    };
+    if with.is_some() || options.is_some() || default_collate_spec.is_some() || clone.is_some() {
+        return Err(SqlError::unsupported("an option of a schema").at(source.find_word("schema")));
+    }
+    let name = match schema_name {
+        SchemaName::Simple(name) | SchemaName::NamedAuthorization(name, _) => name,
+        SchemaName::UnnamedAuthorization(_) => {
+            return Err(SqlError::unsupported("CREATE SCHEMA without a name").at(source.find_word("authorization")));
+        }
+    };
+    let at = position(name, source);
+    let schema = last_part(name).unwrap_or_default();
+    if schema.starts_with("pg_") {
+        let error = SqlError::new("42939", format!("unacceptable schema name \"{schema}\"")).at(at);
+        return Err(error.detail("The prefix \"pg_\" is reserved for system schemas."));
+    }
+    session.write("CREATE SCHEMA", |_, write| {
+        let (transaction, command) = (&mut *write.transaction, Command::new("CREATE SCHEMA"));
+        transaction.claim_name(&entry(&schema))?;
+        if schema == PUBLIC_SCHEMA || schema == "information_schema" || transaction.table(&entry(&schema)).is_ok() {
+            let message = format!("schema \"{schema}\" already exists");
+            return match if_not_exists {
+                true => Ok(command.with_notice(format!("{message}, skipping"))),
+                false => Err(SqlError::new("42P06", message).at(at)),
+            };
+        }
+        // The engine keeps it as a view, which is of no columns for anybody.
+        let columns = Schema::new(vec![Column::new("schema", DataType::TEXT)], &[]);
+        let columns = columns.map_err(|error| SqlError::from(engine::Error::from(error)))?;
+        transaction.create_view(&entry(&schema), columns, ViewDefinition::default())?;
+        Ok(command)
+    })
+}
+
+/// What a schema has.
+struct Contents {
+    tables: Vec<String>,
+    views: Vec<String>,
+    sequences: Vec<String>,
+}
+
+impl Contents {
+    fn of(transaction: &Transaction, schema: &str) -> Contents {
+        let own = |names: Vec<String>| -> Vec<String> {
+            names.into_iter().filter(|name| schema_of(name) == schema && !is_entry(name)).collect()
+        };
+        let tables = own(transaction.table_names());
+        let owned = |name: &String| {
+            let settings = tables.iter().filter_map(|table| transaction.table(table).ok());
+            let mut defaults = settings.flat_map(|table| transaction.settings(&table).defaults);
+            defaults.any(|default| default.sequences.contains(name))
+        };
+        let sequences = own(transaction.sequence_names()).into_iter().filter(|name| !owned(name)).collect();
+        Contents { views: own(transaction.view_names()), sequences, tables }
+    }
+
+    fn shown(&self) -> Vec<String> {
+        let kinds = [("table", &self.tables), ("view", &self.views), ("sequence", &self.sequences)];
+        kinds
+            .into_iter()
+            .flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind} {}", spelled(name))))
+            .collect()
+    }
+}
+
+/// `DROP SCHEMA`.
+pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
+    let Statement::Drop { names, if_exists, cascade, .. } = statement else {
+        return Err(SqlError::new("XX000", "not a DROP SCHEMA"));
+    };
+    session.write("DROP SCHEMA", |_, write| {
+        let mut command = Command::new("DROP SCHEMA");
+        for name in names {
+            command = drop_one(write.transaction, name, (*if_exists, *cascade), command, source)?;
+        }
+        Ok(command)
+    })
+}
+
+fn drop_one(
+    transaction: &mut Transaction,
+    name: &ObjectName,
+    (if_exists, cascade): (bool, bool),
+    command: Command,
+    source: &Source,
+) -> Result<Command> {
+    let (schema, at) = (last_part(name).unwrap_or_default(), position(name, source));
+    if schema == PUBLIC_SCHEMA {
+        return Err(SqlError::unsupported("dropping schema \"public\"").at(at));
+    }
+    transaction.claim_name(&entry(&schema))?;
+    if transaction.table(&entry(&schema)).is_err() {
+        let message = format!("schema \"{schema}\" does not exist");
+        return match if_exists {
+            true => Ok(command.with_notice(format!("{message}, skipping"))),
+            false => Err(SqlError::new("3F000", message).at(at)),
+        };
+    }
+    let contents = Contents::of(transaction, &schema);
+    let shown = contents.shown();
+    if !cascade && !shown.is_empty() {
+        let message = format!("cannot drop schema {} because other objects depend on it", quoted(&schema));
+        let lines = shown.iter().map(|what| format!("{what} depends on schema {}", quoted(&schema)));
+        let error = SqlError::new("2BP01", message).detail(lines.collect::<Vec<_>>().join("\n"));
+        return Err(error.hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    let command = match &shown[..] {
+        [] => command,
+        [only] => command.with_notice(format!("drop cascades to {only}")),
+        many => command.with_notice(format!("drop cascades to {} other objects", many.len())),
+    };
+    let tables = contents.tables.into_iter().map(|table| (table, None)).collect();
+    // What depends on these elsewhere goes, too; that was said already of what is in the schema.
+    let quiet = ddl::drop_found(transaction, tables, (true, false), Command::new(""))?;
+    drop_rest(transaction, &contents.views, &contents.sequences, quiet)?;
+    transaction.drop_view(&entry(&schema))?;
+    Ok(command)
+}
+
+/// Drops the views and sequences of a schema that did not go with its tables.
+fn drop_rest(transaction: &mut Transaction, views: &[String], sequences: &[String], command: Command) -> Result<()> {
+    let is_there = |transaction: &Transaction, name: &String| transaction.table(name).is_ok();
+    let mut command = command;
+    for (kind, names) in [("view", views), ("sequence", sequences)] {
+        for name in names {
+            if !is_there(transaction, name) {
+                continue;
+            }
+            let own = [name.clone()];
+            let what = view_users::Dropped { kind, names: &own, cascade: true };
+            command = view_users::release(transaction, &what, command)?;
+            if kind == "view" {
+                transaction.drop_view(name)?;
+            } else {
+                let what = sequence_users::Dropped { kind, name, cascade: true };
+                command = sequence_users::release(transaction, &what, &own, &[], command)?;
+                transaction.drop_sequence(name)?;
+            }
+        }
+    }
+    Ok(())
+}
