@@ -19,7 +19,10 @@ pub mod machine;
 mod memory;
 mod native;
 mod random;
+pub mod sections;
 mod simulation;
+pub mod structures;
+pub mod workloads;
 
 pub use machine::{Aborted, Address, Counters, MachineConfig, Pinning};
 pub use memory::Memory;

@@ -63,6 +63,17 @@ impl Simulation {
         self.shared.machine.borrow_mut().allocate(words)
     }
 
+    /// Brings all memory into the L3 of the sockets of these cores, as far as it fits.
+    pub fn preload(&self, cores: &[Core]) {
+        self.shared.machine.borrow_mut().preload(cores);
+    }
+
+    /// What gives out new memory, also while threads run.
+    pub fn allocator(&self) -> impl Fn(u64) -> Address + 'static {
+        let shared = Rc::downgrade(&self.shared);
+        move |words| shared.upgrade().map_or(0, |shared| shared.machine.borrow_mut().allocate(words))
+    }
+
     /// The memory, to prepare it.
     pub fn unclocked(&self) -> Unclocked<'_> {
         Unclocked { simulation: self }

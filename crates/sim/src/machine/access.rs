@@ -50,6 +50,23 @@ impl Machine {
         self.access_outside(thread, line, is_write, Level::Outside)
     }
 
+    /// Brings all memory into the L3 of the sockets of these cores, as far as it fits.
+    pub(crate) fn preload(&mut self, cores: &[Core]) {
+        let sockets: Vec<usize> = cores.iter().map(|core| core / self.config.cores_per_socket).collect();
+        let is_used = |socket: &usize| sockets.contains(socket);
+        for socket in (0..self.config.sockets).filter(is_used) {
+            for line in 0..self.lines.len() as LineNumber {
+                if self.sockets[socket].contains(line) {
+                    continue;
+                }
+                if let Some(dropped) = self.sockets[socket].insert(line) {
+                    self.drop_from_socket(socket, dropped);
+                }
+                self.lines[line as usize].sockets |= 1 << socket;
+            }
+        }
+    }
+
     /// An access that other caches or the directory hear of.
     fn access_outside(&mut self, thread: usize, line: LineNumber, is_write: bool, level: Level) -> u64 {
         let (core, socket, clock) = {

@@ -1,0 +1,7 @@
+//! Threads that work on structures for a time, and what came of it.
+
+mod outcome;
+mod sets;
+
+pub use outcome::Outcome;
+pub use sets::{Group, Operations, SetWorkload, Throttling};
