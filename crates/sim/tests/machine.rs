@@ -20,6 +20,8 @@ fn small() -> MachineConfig {
     config.latencies.memory = 10_000;
     config.latencies.atomic = 0;
     config.transactions.interrupt_period = 0;
+    config.transactions.replacement_noise_ppm = 0;
+    config.slack = 0;
     config
 }
 

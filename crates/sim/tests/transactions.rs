@@ -9,6 +9,8 @@ use std::cell::RefCell;
 fn machine() -> MachineConfig {
     let mut config = MachineConfig::free(2, 2, 2);
     config.transactions.interrupt_period = 0;
+    config.transactions.replacement_noise_ppm = 0;
+    config.slack = 0;
     config.transactions.read_eviction_aborts_ppm = 0;
     config
 }

@@ -168,7 +168,12 @@ impl Machine {
     }
 
     fn fill_l1(&mut self, core: Core, line: LineNumber) {
-        let Some(dropped) = self.cores[core].l1.insert(line) else { return };
+        let l1 = &mut self.cores[core].l1;
+        let mut rank = l1.ways() - 1;
+        if self.random.chance_ppm(self.config.transactions.replacement_noise_ppm) {
+            rank = self.random.below(l1.ways() as u64) as usize;
+        }
+        let Some(dropped) = l1.insert_over(line, rank) else { return };
         self.note_eviction(core, dropped);
         if !self.cores[core].l2.touch(dropped) {
             self.fill_l2(core, dropped);

@@ -57,13 +57,26 @@ impl Cache {
     /// Brings a line in that is not here; the line that had to leave.
     #[inline]
     pub fn insert(&mut self, line: LineNumber) -> Option<LineNumber> {
+        self.insert_over(line, self.ways - 1)
+    }
+
+    /// Brings a line in that is not here, in the place of the one at `rank` in the order of use, 0 being the newest. A free place is
+    /// taken before.
+    #[inline]
+    pub fn insert_over(&mut self, line: LineNumber, rank: usize) -> Option<LineNumber> {
         let set = self.set(line);
         debug_assert!(!set.contains(&line), "a line is in a cache once");
         let last = set.len() - 1;
-        let oldest = set[last];
-        set.copy_within(0..last, 1);
+        let rank = if set[last] == EMPTY { last } else { rank };
+        let dropped = set[rank];
+        set.copy_within(0..rank, 1);
         set[0] = line;
-        (oldest != EMPTY).then_some(oldest)
+        (dropped != EMPTY).then_some(dropped)
+    }
+
+    /// Lines of a set.
+    pub fn ways(&self) -> usize {
+        self.ways
     }
 
     /// Drops a line; whether it was here. Its place is the next that is filled.

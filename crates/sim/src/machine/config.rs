@@ -58,6 +58,9 @@ pub struct Transactions {
     /// Of a million lines that were only read and leave L1, so many abort the transaction: the secondary structure that tracks
     /// them is not exact. The others are tracked on.
     pub read_eviction_aborts_ppm: u32,
+    /// Of a million lines that come into L1, so many take the place of any line of their set, not of the oldest: the caches of
+    /// processors only come near the order of use. So a small transaction may overflow, and succeed when it is tried again.
+    pub replacement_noise_ppm: u32,
     /// Cycles between two interrupts of a hardware thread, in the mean; 0: none.
     pub interrupt_period: u64,
     /// What an interrupt costs.
@@ -91,7 +94,8 @@ pub struct MachineConfig {
     pub shared_core_percent: u64,
     /// Transactions.
     pub transactions: Transactions,
-    /// How many cycles a thread may run ahead of the others. 0 keeps all accesses in the order of time; more is faster.
+    /// How many cycles a thread may run ahead of the others. 0 keeps all accesses in the order of time; more is faster. That of the
+    /// presets is less than a line needs from L3.
     pub slack: u64,
 }
 
@@ -103,6 +107,7 @@ const TRANSACTIONS: Transactions = Transactions {
     commit: 15,
     abort: 150,
     read_eviction_aborts_ppm: 150_000,
+    replacement_noise_ppm: 300_000,
     interrupt_period: 3_000_000,
     interrupt: 3_000,
 };
@@ -122,7 +127,7 @@ impl MachineConfig {
         latencies: Latencies { issue: 3, l1: 4, l2: 12, l3: 36, transfer: 60, hop: 0, memory: 200, atomic: 16 },
         shared_core_percent: 140,
         transactions: TRANSACTIONS,
-        slack: 0,
+        slack: 28,
     };
 
     /// Two Intel Xeon E5-2680: 2 sockets, 8 cores each with 2 threads. They have no transactions; the model gives them some.
