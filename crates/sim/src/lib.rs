@@ -15,6 +15,8 @@
 //! time; on [`NativeMemory`] the system's threads run them.
 #![forbid(unsafe_code)]
 
+pub mod figures;
+pub mod instructions;
 pub mod machine;
 mod memory;
 mod native;

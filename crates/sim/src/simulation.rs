@@ -9,7 +9,7 @@
 //! while it is polled, so that a thread alone never goes through the heap. The order of all steps follows from the seed and the
 //! machine: a run can be repeated.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::pin::{Pin, pin};
@@ -28,7 +28,9 @@ pub struct Simulation {
 struct Shared {
     machine: RefCell<Machine>,
     /// Up to which moment the polled thread may go.
-    horizon: std::cell::Cell<u64>,
+    horizon: Cell<u64>,
+    /// Whether the polled thread may go on whatever the others' clocks are.
+    runs_ahead: Cell<bool>,
 }
 
 /// One simulated thread, as its program sees it.
@@ -50,7 +52,7 @@ impl Simulation {
     /// A machine with empty caches.
     pub fn new(config: MachineConfig, seed: u64) -> Self {
         let machine = RefCell::new(Machine::new(config, seed));
-        Simulation { shared: Rc::new(Shared { machine, horizon: std::cell::Cell::new(0) }) }
+        Simulation { shared: Rc::new(Shared { machine, horizon: Cell::new(0), runs_ahead: Cell::new(false) }) }
     }
 
     /// The machine.
@@ -63,7 +65,7 @@ impl Simulation {
         self.shared.machine.borrow_mut().allocate(words)
     }
 
-    /// Brings all memory into the L3 of the sockets of these cores, as far as it fits.
+    /// Brings all memory into L3, as far as it fits: each line into that of one of these cores' sockets, by chance.
     pub fn preload(&self, cores: &[Core]) {
         self.shared.machine.borrow_mut().preload(cores);
     }
@@ -72,6 +74,16 @@ impl Simulation {
     pub fn allocator(&self) -> impl Fn(u64) -> Address + 'static {
         let shared = Rc::downgrade(&self.shared);
         move |words| shared.upgrade().map_or(0, |shared| shared.machine.borrow_mut().allocate(words))
+    }
+
+    /// What memory contains, for another machine to begin with.
+    pub fn image(&self) -> Vec<u64> {
+        self.machine().image()
+    }
+
+    /// Gives a machine without memory that of another.
+    pub fn load_image(&self, image: &[u64]) {
+        self.shared.machine.borrow_mut().load_image(image);
     }
 
     /// The memory, to prepare it.
@@ -175,7 +187,7 @@ impl Future for Stepping<'_> {
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         let SimulatedThread { shared, thread } = self.thread;
         let mut machine = shared.machine.borrow_mut();
-        if machine.clock(*thread) > shared.horizon.get() {
+        if machine.clock(*thread) > shared.horizon.get() && !shared.runs_ahead.get() {
             return Poll::Pending;
         }
         let answer = machine.step(*thread, self.step);
@@ -201,6 +213,15 @@ impl SimulatedThread {
     /// The number of the thread.
     pub fn number(&self) -> usize {
         self.thread
+    }
+
+    /// Runs a part of a program at one moment, as if the others stood still, while its steps cost what they cost. It must not
+    /// sleep. So runs code without any synchronization that would break what it works on.
+    pub async fn at_one_moment<T>(&self, part: impl Future<Output = T>) -> T {
+        self.shared.runs_ahead.set(true);
+        let answer = part.await;
+        self.shared.runs_ahead.set(false);
+        answer
     }
 
     /// What the thread's steps have met so far.

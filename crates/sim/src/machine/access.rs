@@ -50,20 +50,18 @@ impl Machine {
         self.access_outside(thread, line, is_write, Level::Outside)
     }
 
-    /// Brings all memory into the L3 of the sockets of these cores, as far as it fits.
+    /// Brings all memory into L3, as far as it fits: each line into that of one of these cores' sockets, by chance.
     pub(crate) fn preload(&mut self, cores: &[Core]) {
-        let sockets: Vec<usize> = cores.iter().map(|core| core / self.config.cores_per_socket).collect();
-        let is_used = |socket: &usize| sockets.contains(socket);
-        for socket in (0..self.config.sockets).filter(is_used) {
-            for line in 0..self.lines.len() as LineNumber {
-                if self.sockets[socket].contains(line) {
-                    continue;
-                }
-                if let Some(dropped) = self.sockets[socket].insert(line) {
-                    self.drop_from_socket(socket, dropped);
-                }
-                self.lines[line as usize].sockets |= 1 << socket;
+        for line in 0..self.lines.len() as LineNumber {
+            let core = cores[self.random.below(cores.len() as u64) as usize];
+            let socket = core / self.config.cores_per_socket;
+            if self.lines[line as usize].sockets != 0 {
+                continue;
             }
+            if let Some(dropped) = self.sockets[socket].insert(line) {
+                self.drop_from_socket(socket, dropped);
+            }
+            self.lines[line as usize].sockets |= 1 << socket;
         }
     }
 
@@ -191,8 +189,7 @@ impl Machine {
         }
     }
 
-    /// A line leaves L1: a transaction that wrote it can't go on; one that read it is tracked on, mostly
-    /// (tsx-index, section 3.2).
+    /// A line leaves L1: a transaction that wrote it can't go on; one that read it may be tracked on (tsx-index, section 3.2).
     fn note_eviction(&mut self, core: Core, line: LineNumber) {
         let here = self.cores[core].threads;
         let entry = self.lines[line as usize];

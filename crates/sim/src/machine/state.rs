@@ -198,6 +198,17 @@ impl Machine {
         first
     }
 
+    /// What memory contains.
+    pub fn image(&self) -> Vec<u64> {
+        self.words.clone()
+    }
+
+    /// Makes memory that contains this.
+    pub fn load_image(&mut self, image: &[u64]) {
+        self.words = image.to_vec();
+        self.lines.resize(self.words.len() / LINE_WORDS as usize, UNTOUCHED);
+    }
+
     /// The content of a word, without an access.
     #[inline]
     pub fn word(&self, at: Address) -> u64 {

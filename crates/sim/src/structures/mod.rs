@@ -5,13 +5,16 @@
 //! | [`AvlTree`] | a line | up the path, as far as heights change, by rotations |
 //! | [`LeafTree`] | a line | the leaf and its parent |
 //! | [`SkipList`] | three lines | a few towers |
+//! | [`IndexTree`] | 8 or 6 lines | a leaf, and the nodes above where they are full |
 
 mod avl;
+mod index_tree;
 mod leaf_tree;
 mod pool;
 mod skip_list;
 
 pub use avl::AvlTree;
+pub use index_tree::{IndexKind, IndexTree};
 pub use leaf_tree::LeafTree;
 pub use pool::Pool;
 pub use skip_list::SkipList;

@@ -1,7 +1,7 @@
 //! Threads that look up, insert and remove keys at random in one or more sets, each behind one latch
 //! (tle-multisocket, section 3).
 //!
-//! A set begins with half of its keys. Lines of its nodes are in the L3 of each socket that has threads. Threads work through a
+//! A set begins with half of its keys. Each line is in the L3 of a socket that has threads. Threads work through a
 //! warm-up, then what ends is counted. With throttling, profiling is part of the warm-up, as it lasts a hundredth of the
 //! paper's trials.
 
