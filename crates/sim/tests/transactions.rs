@@ -106,6 +106,22 @@ fn a_write_set_that_does_not_fit_into_a_set_of_l1_aborts_and_a_read_set_does_not
 }
 
 #[test]
+fn a_line_that_was_read_and_written_aborts_its_transaction_once_when_it_leaves_l1() {
+    let mut config = machine();
+    config.l1 = CacheShape { sets: 1, ways: 2 };
+    config.transactions.read_eviction_aborts_ppm = 1_000_000;
+    let simulation = Simulation::new(config, 3);
+    let first = simulation.allocate(64);
+    simulation.run(&[0], |thread| async move {
+        let ended = transaction(&thread, &[first], &[first, first + 8, first + 16], 0).await;
+        assert_eq!(ended, Err(Aborted { cause: AbortCause::Overflow, may_retry: false }));
+        Ok(())
+    });
+    let counters = simulation.counters();
+    assert_eq!((counters.begins, counters.commits, counters.aborts_in_all()), (1, 0, 1));
+}
+
+#[test]
 fn the_other_thread_of_a_core_takes_room_from_a_transaction() {
     let mut config = machine();
     config.l1 = CacheShape { sets: 2, ways: 4 };

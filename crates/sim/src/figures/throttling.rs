@@ -68,16 +68,13 @@ fn all_algorithms(scale: &Scale, structure: Structure, workloads: &[(u64, u64)])
     let mut series = Vec::new();
     for &(range, percent) in workloads {
         let line = |algorithm| {
-            let name = format!("{}, {}", workload_name((range, percent)), algorithm_name(algorithm));
+            let name = format!("{}, {}", workload_name((range, percent)), algorithm.name());
             (name, Line { structure, algorithm, ..Line::avl(range, percent) })
         };
-        series.extend(speedups(scale, threads, &Algorithm::ALL.map(line)));
+        let lines: Vec<(String, Line)> = Algorithm::some(scale).iter().map(|&algorithm| line(algorithm)).collect();
+        series.extend(speedups(scale, threads, &lines));
     }
     series
-}
-
-fn algorithm_name(algorithm: Algorithm) -> &'static str {
-    algorithm.name()
 }
 
 /// What a line has at 36 and at 72 threads.
@@ -107,7 +104,8 @@ fn avl_trees(scale: &Scale) -> Figure {
     let workloads: &[(u64, u64)] = if scale.is_small { &[(2_048, 0), (2_048, 100)] } else { &WORKLOADS };
     let series = all_algorithms(scale, Structure::Avl, workloads);
     let mut claims = contention_claims(&series);
-    let reads: Vec<(f64, f64)> = Algorithm::ALL.iter().map(|&algorithm| ends(&series, (2_048, 0), algorithm)).collect();
+    let reads: Vec<(f64, f64)> =
+        Algorithm::some(scale).iter().map(|&algorithm| ends(&series, (2_048, 0), algorithm)).collect();
     let slowest = reads.iter().map(|ends| ends.1 / ends.0).fold(f64::INFINITY, f64::min);
     claims.push(Claim::new(
         "lookups alone scale under all algorithms",

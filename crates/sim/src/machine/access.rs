@@ -192,11 +192,12 @@ impl Machine {
     /// A line leaves L1: a transaction that wrote it can't go on; one that read it may be tracked on (tsx-index, section 3.2).
     fn note_eviction(&mut self, core: Core, line: LineNumber) {
         let here = self.cores[core].threads;
-        let entry = self.lines[line as usize];
-        if entry.writer != NOBODY && here >> entry.writer & 1 == 1 {
-            self.abort(usize::from(entry.writer), AbortCause::Overflow);
+        let writer = self.lines[line as usize].writer;
+        if writer != NOBODY && here >> writer & 1 == 1 {
+            self.abort(usize::from(writer), AbortCause::Overflow);
         }
-        let mut readers = entry.readers & here;
+        // The writer may have been a reader as well, and is none any more.
+        let mut readers = self.lines[line as usize].readers & here;
         while readers != 0 {
             if self.random.chance_ppm(self.config.transactions.read_eviction_aborts_ppm) {
                 self.abort(readers.trailing_zeros() as usize, AbortCause::Overflow);
