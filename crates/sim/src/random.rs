@@ -19,7 +19,7 @@ impl Random {
 
     /// The next 64 bits.
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.state;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,7 +30,7 @@ impl Random {
     /// A number below `end`, which is not 0.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+        ((u128::from(self.word()) * u128::from(end)) >> 64) as u64
     }
 
     /// Whether something happens that happens `ppm` times in a million.
@@ -41,7 +41,7 @@ impl Random {
 
     /// A time until something that happens every `mean` cycles, by chance.
     pub fn interval(&mut self, mean: u64) -> u64 {
-        let uniform = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
+        let uniform = (self.word() >> 11) as f64 / (1u64 << 53) as f64;
         (-(1.0 - uniform).ln() * mean as f64) as u64 + 1
     }
 
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_numbers_again_and_users_of_it_different_ones() {
-        let numbers = |mut random: Random| (0..4).map(|_| random.next()).collect::<Vec<_>>();
+        let numbers = |mut random: Random| (0..4).map(|_| random.word()).collect::<Vec<_>>();
         assert_eq!(numbers(Random::new(7)), numbers(Random::new(7)));
         assert_ne!(numbers(Random::of(7, 0)), numbers(Random::of(7, 1)));
     }

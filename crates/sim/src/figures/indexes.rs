@@ -2,9 +2,8 @@
 
 use latches::elision::{AbortCause, RetryPolicy};
 
-use super::Entry;
 use super::figure::{Claim, Figure, Series};
-use super::plan::Scale;
+use super::plan::{Entry, Scale};
 use crate::machine::{Core, MachineConfig, Pinning};
 use crate::random::Random;
 use crate::sections::{Elision, Way};
@@ -27,7 +26,7 @@ const TSX_R: Way = Way::Elided(Elision::with(RetryPolicy::attempts_of(4)));
 const TSX_H: Way = Way::Elided(Elision::HLE);
 
 fn filled(kind: IndexKind, scale: &Scale) -> FilledIndex {
-    FilledIndex::new(kind, if scale.is_small { 30_000 } else { 400_000 }, scale.seed)
+    FilledIndex::new(kind, if scale.is_small { 100_000 } else { 400_000 }, scale.seed)
 }
 
 /// A run with so many threads; on the machine with transactions every core gets one before any gets two.
@@ -347,9 +346,9 @@ fn tuned(scale: &Scale) -> Figure {
             fall_backs < 0.2 * fall_backs_before,
         ),
         Claim::new(
-            "capacity aborts under the shared L1 are gone",
+            "capacity aborts under the shared L1 are gone: less than 10% overflow instead of about 60%",
             format!("{lost:.1}% of the transactions with lookups, instead of {lost_before:.1}%"),
-            lost < 0.25 * lost_before,
+            lost < 10.0 && 3.0 * lost < lost_before,
         ),
         Claim::new(
             "it is better with lookups alone too",

@@ -1,8 +1,7 @@
 //! Figures 3 to 8 of the thread-migration paper: the code of transactions in L1-I, and threads that migrate to it.
 
-use super::Entry;
 use super::figure::{Claim, Figure, Series};
-use super::plan::Scale;
+use super::plan::{Entry, Scale};
 use crate::instructions::{Migration, MissClasses, Mix, Policy, Replay, ReplayOutcome, Trace, classify, traces};
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -28,12 +27,8 @@ fn classes(scale: &Scale, is_data: bool) -> Vec<Series> {
         let traces = recorded(mix, scale);
         let by_size: Vec<(f64, MissClasses)> =
             sizes.iter().map(|&kib| (f64::from(kib), classify(&traces, kib, 8, is_data))).collect();
-        let parts: [(&str, fn(&MissClasses) -> f64); 3] = [
-            ("compulsory", |classes| classes.compulsory),
-            ("capacity", |classes| classes.capacity),
-            ("conflict", |classes| classes.conflict),
-        ];
-        for (part, of) in parts {
+        for (at, part) in ["compulsory", "capacity", "conflict"].iter().enumerate() {
+            let of = |classes: &MissClasses| [classes.compulsory, classes.capacity, classes.conflict][at];
             let points = by_size.iter().map(|(kib, classes)| (*kib, of(classes))).collect();
             series.push(Series::of(format!("{name}, {part}"), points));
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! figure      series of points, claims, text
-//! plan        sizes of runs; speedups of workloads by thread count
+//! plan        what a figure is made from: its entry, sizes of runs, speedups of workloads by thread count
 //! sockets     tle-multisocket, figures 1 to 8
 //! throttling  tle-multisocket, figures 10 to 13, 16 and 17
 //! indexes     tsx-index, table 1 and figures 3 to 7, 9 and 10
@@ -19,17 +19,7 @@ mod sockets;
 mod throttling;
 
 pub use figure::{Claim, Figure, Series};
-pub use plan::Scale;
-
-/// A figure that can be made.
-pub struct Entry {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// A line about it.
-    pub about: &'static str,
-    /// Makes it.
-    pub make: fn(&Scale) -> Figure,
-}
+pub use plan::{Entry, Scale};
 
 /// All figures, in the order of the papers.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {

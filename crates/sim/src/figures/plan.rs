@@ -2,7 +2,7 @@
 
 use latches::throttle::Strategy;
 
-use super::figure::Series;
+use super::figure::{Figure, Series};
 use crate::machine::{MachineConfig, Pinning};
 use crate::sections::{Elision, Way};
 use crate::structures::{AvlTree, LeafTree, SkipList};
@@ -33,6 +33,16 @@ impl Scale {
     pub(super) fn threads(&self) -> &'static [usize] {
         if self.is_small { &[1, 18, 36, 37, 72] } else { &[1, 4, 8, 12, 18, 24, 36, 37, 42, 54, 72] }
     }
+}
+
+/// A figure that can be made.
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// A line about it.
+    pub about: &'static str,
+    /// Makes it.
+    pub make: fn(&Scale) -> Figure,
 }
 
 /// How sections are synchronized in the second half of tle-multisocket.

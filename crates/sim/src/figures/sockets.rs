@@ -2,9 +2,8 @@
 
 use latches::elision::{AbortCause, RetryPolicy};
 
-use super::Entry;
 use super::figure::{Claim, Figure, Series};
-use super::plan::{Algorithm, Line, Scale, Structure, run, speedups};
+use super::plan::{Algorithm, Entry, Line, Scale, Structure, run, speedups};
 use crate::machine::MachineConfig;
 use crate::sections::{Elision, Way};
 use crate::structures::AvlTree;

@@ -1,9 +1,8 @@
 //! Figures 10 to 13, 16 and 17 of tle-multisocket: throttling by socket, for all structures, placements and mixtures.
 //! Figure 9 is its code, which `latches::throttle` has.
 
-use super::Entry;
 use super::figure::{Claim, Figure, Series};
-use super::plan::{Algorithm, Line, Scale, Structure, prepare, run, speedups};
+use super::plan::{Algorithm, Entry, Line, Scale, Structure, prepare, run, speedups};
 use crate::machine::{Core, MachineConfig, Pinning};
 use crate::structures::AvlTree;
 use crate::workloads::{Group, Operations, Outcome, SetWorkload, Throttling};
@@ -67,7 +66,7 @@ fn all_algorithms(scale: &Scale, structure: Structure, workloads: &[(u64, u64)])
     let threads: &[usize] = if scale.is_small { &[36, 72] } else { &[1, 8, 18, 36, 37, 54, 72] };
     let mut series = Vec::new();
     for &(range, percent) in workloads {
-        let line = |algorithm| {
+        let line = |algorithm: Algorithm| {
             let name = format!("{}, {}", workload_name((range, percent)), algorithm.name());
             (name, Line { structure, algorithm, ..Line::avl(range, percent) })
         };

@@ -68,7 +68,7 @@ impl Program {
             1 => vec![function(random)],
             _ => vec![function(random), function(random), function(random)],
         };
-        let mut operation = |random: &mut Random| (0..per_operation).map(|_| place(random)).collect();
+        let mut operation = |random: &mut Random| (0..per_operation).map(|_| place(random)).collect::<Vec<_>>();
         let operations: Vec<Vec<Vec<Function>>> = (0..operations).map(|_| operation(random)).collect();
         let script = |random: &mut Random| {
             let length = 5 + random.below(4);

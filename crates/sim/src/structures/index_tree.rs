@@ -115,7 +115,7 @@ impl IndexTree {
         if !self.is_packed() {
             return memory.store(node + 1 + at, value).await;
         }
-        let (word, shift) = (node + (at + 1) / 2, (at + 1) % 2 * 32);
+        let (word, shift) = (node + at.div_ceil(2), (at + 1) % 2 * 32);
         let others = memory.load(word).await? & !(0xffff_ffff << shift);
         memory.store(word, others | value << shift).await
     }

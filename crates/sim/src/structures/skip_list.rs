@@ -24,7 +24,7 @@ pub struct SkipList {
 
 /// How many levels the node of a key has: each has half of the nodes of the one below.
 fn height_of(key: u64) -> u64 {
-    u64::from(Random::new(key).next().trailing_ones() + 1).min(LEVELS as u64)
+    u64::from(Random::new(key).word().trailing_ones() + 1).min(LEVELS as u64)
 }
 
 impl SkipList {
