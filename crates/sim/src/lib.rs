@@ -4,7 +4,7 @@
 //! ```text
 //! figures        the figures of three papers, and what each claims
 //! workloads      threads that work on a structure for a time
-//! structures  latches  delegation        programs over `Memory`
+//! structures  sections  delegation       programs over `Memory`
 //! memory         loads, stores, atomic instructions, transactions: each a point of time
 //! simulation     the scheduler of simulated threads          native   the computer's own memory
 //! machine        caches, directory, transactions, clocks
@@ -15,6 +15,7 @@
 //! time; on [`NativeMemory`] the system's threads run them.
 #![forbid(unsafe_code)]
 
+pub mod delegation;
 pub mod figures;
 pub mod instructions;
 pub mod machine;

@@ -20,7 +20,11 @@ fn agrees(figure: &Figure) {
 
 #[test]
 fn a_second_socket_makes_a_small_tree_under_updates_collapse_and_a_small_machine_does_not() {
-    agrees(&made_in("tle-1", 200));
+    let figure = made_in("tle-1", 120);
+    let (large, small) = (figure.line("X5-2"), figure.line("i7-4770"));
+    assert!(large.at(36.0) > 3.0 && large.at(37.0) < 0.88 * large.at(36.0), "{figure}");
+    assert!(large.at(72.0) < 0.35 * large.at(36.0), "{figure}");
+    assert!(small.at(8.0) > small.at(4.0) && small.at(4.0) > small.at(2.0), "{figure}");
 }
 
 #[test]

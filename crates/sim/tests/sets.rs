@@ -2,6 +2,7 @@
 
 use latches::elision::{AbortCause, RetryPolicy};
 use proptest::prelude::*;
+use sim::delegation::Mailboxes;
 use sim::sections::{Elision, Latch, SectionCounts, Way};
 use sim::structures::{AvlTree, LeafTree, Pool, Set, SkipList};
 use sim::{MachineConfig, Memory, NativeMemory, Random, Simulation, complete};
@@ -208,4 +209,31 @@ fn the_auxiliary_latch_spares_the_latch_where_all_sections_conflict() {
         run(Elision { has_auxiliary: true, ..Elision::with(RetryPolicy::TLE_5) }),
     );
     assert!(ordered * 2 <= plain, "{ordered} and {plain}");
+}
+
+#[test]
+fn servers_answer_each_request_of_each_client_once() {
+    let (servers, clients) = (2, 5);
+    let simulation = Simulation::new(MachineConfig::free(2, 4, 1), 3);
+    let boxes = Mailboxes::at(simulation.allocate(Mailboxes::words(servers, clients)), clients);
+    let sums = simulation.allocate(16);
+    simulation.run(&[0, 4, 1, 2, 5, 6, 7], |thread| async move {
+        let number = thread.number() as u64;
+        if number < servers {
+            let sum = sums + 8 * number;
+            let add = async |request| {
+                let before = thread.load(sum).await?;
+                thread.store(sum, before + request).await?;
+                Ok(request * 2)
+            };
+            return boxes.serve(&thread, number, add).await;
+        }
+        for request in 1..=100 {
+            let answer = boxes.ask(&thread, request % servers, number - servers, request).await?;
+            assert_eq!(answer, request * 2);
+        }
+        boxes.end(&thread, servers).await
+    });
+    let sum = |server: u64| simulation.machine().word(sums + 8 * server);
+    assert_eq!((sum(0), sum(1)), (5 * 2_550, 5 * 2_500));
 }

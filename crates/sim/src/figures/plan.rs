@@ -132,16 +132,20 @@ impl Line {
 }
 
 /// Gives a workload its times, and the throttling of an algorithm: the paper's 30 and 100 milliseconds are in proportion to
-/// trials of ten seconds, ours to the time of a point.
+/// trials of ten seconds, ours to the time of a point. Few threads need longer to bring lines back from the other socket.
 pub(super) fn prepare(workload: &mut SetWorkload, scale: &Scale, algorithm: Algorithm) {
+    let threads: usize = workload.groups.iter().map(|group| group.cores.len()).sum();
+    let longer = (16 / threads.max(1)).max(1) as u64;
     workload.way = algorithm.way();
     workload.seed = scale.seed;
-    workload.measured_us = scale.measured_us;
-    workload.warm_up_us = (scale.measured_us / 5).max(20);
+    // A whole quantum is measured.
+    let measured_us = if algorithm.strategy().is_some() { scale.measured_us.max(150) } else { scale.measured_us };
+    workload.measured_us = measured_us * longer;
+    workload.warm_up_us = (scale.measured_us / 5).max(20) * longer;
     workload.throttling = algorithm.strategy().map(|strategy| Throttling {
         strategy,
-        mode_us: (scale.measured_us / 3).max(60),
-        quantum_us: scale.measured_us.max(150),
+        mode_us: (scale.measured_us / 3).max(60) * longer,
+        quantum_us: measured_us * longer,
     });
 }
 

@@ -51,8 +51,8 @@ const OWN_BLOCKS: u64 = 40;
 impl Program {
     fn new(mix: Mix, random: &mut Random) -> Self {
         let (types, operations, per_operation, skipped_percent) = match mix {
-            Mix::TpcC => (5, 5, 13, 12),
-            Mix::TpcE => (10, 6, 12, 20),
+            Mix::TpcC => (5, 6, 13, 12),
+            Mix::TpcE => (10, 8, 11, 20),
         };
         let mut next: LineNumber = 1_000;
         let mut function = |random: &mut Random| {
