@@ -1,4 +1,4 @@
-//! Critical sections over [`Memory`](crate::Memory): under no latch, a spin latch, a reader-writer latch, or elided.
+//! Critical sections over [`Memory`]: under no latch, a spin latch, a reader-writer latch, or elided.
 //!
 //! ```text
 //! latch     words of a latch: spinning, reading and writing, the auxiliary one

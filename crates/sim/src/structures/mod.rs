@@ -1,4 +1,4 @@
-//! Data structures over [`Memory`](crate::Memory), written for one thread at a time: a section around them keeps others away.
+//! Data structures over [`Memory`], written for one thread at a time: a section around them keeps others away.
 //!
 //! | structure | node | changes |
 //! |---|---|---|
