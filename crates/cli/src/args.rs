@@ -7,6 +7,7 @@ use lab::commit::CommitArgs;
 use lab::heap::HeapArgs;
 use lab::index::IndexArgs;
 use lab::micro::MicroArgs;
+use lab::sim::SimArgs;
 use lab::snapshots::SnapshotArgs;
 use lab::tpch::TpchArgs;
 
@@ -117,6 +118,8 @@ pub enum Bench {
     Index(IndexArgs),
     /// Snapshots of arrays in memory, by mechanism and workload, and which one to choose: the figures of their paper
     Snapshots(SnapshotArgs),
+    /// Hardware transactions, sockets and instruction caches on a model of the machine: the figures of three papers
+    Sim(SimArgs),
     /// The operators for graphics processors beside the roofs of the device, and the figures of their papers
     Gpu(GpuArgs),
 }

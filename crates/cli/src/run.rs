@@ -44,6 +44,9 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Snapshots(args))) => {
             end_of_bench(lab::snapshots::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }
+        Some(Task::Bench(Bench::Sim(args))) => {
+            end_of_bench(lab::sim::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+        }
         Some(Task::Bench(Bench::Gpu(args))) => end_of_bench(gpu::bench(&args)),
         Some(Task::Serve(args)) => told(serve::serve(&args).map(|()| true)),
         Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),

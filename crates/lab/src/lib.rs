@@ -11,6 +11,7 @@
 //! - [`heap`]: the workloads and figures of the durable heap, `lstore bench heap`.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
 //! - [`snapshots`]: the benchmark of snapshots of memory, `lstore bench snapshots`.
+//! - [`sim`](mod@sim): the figures of machines that are not here, by the model of crate `sim`, `lstore bench sim`.
 //! - [`baselines`]: unpublished structures that the papers measured against.
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod peers;
 mod progress;
 mod scratch;
 mod seconds;
+pub mod sim;
 pub mod snapshots;
 pub mod tpch;
 mod workload;

@@ -30,7 +30,7 @@ mod rtm;
 
 pub use backend::{AbortCause, Backend, Begin};
 pub use injected::InjectedBackend;
-pub use policy::{Adaptivity, RetryPolicy};
+pub use policy::{Adaptivity, Attempts, RetryPolicy};
 pub use rtm::{Rtm, RtmPermission};
 
 use sync::Counters;

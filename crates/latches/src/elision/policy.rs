@@ -34,7 +34,8 @@ impl RetryPolicy {
         self
     }
 
-    pub(super) fn attempts(&self) -> Attempts<'_> {
+    /// The attempts of one section, none of them made.
+    pub fn attempts(&self) -> Attempts<'_> {
         Attempts { policy: self, aborts: 0, aborts_by: [0; AbortCause::COUNT] }
     }
 }
@@ -47,7 +48,7 @@ impl Default for RetryPolicy {
 }
 
 /// The attempts of one section.
-pub(super) struct Attempts<'a> {
+pub struct Attempts<'a> {
     policy: &'a RetryPolicy,
     aborts: u32,
     aborts_by: [u32; AbortCause::COUNT],

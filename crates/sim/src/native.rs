@@ -1,0 +1,105 @@
+//! Memory of this computer behind the same trait: programs run on it by the threads of the system. Simulated runs are checked by
+//! it: what a structure holds in the end must be the same.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::machine::{Aborted, Address};
+use crate::memory::Memory;
+use crate::random::Random;
+use latches::elision::AbortCause;
+
+/// Words that threads share.
+pub struct NativeMemory {
+    words: Box<[AtomicU64]>,
+    begun: Instant,
+}
+
+impl NativeMemory {
+    /// So many words, all 0.
+    pub fn new(words: usize) -> Self {
+        NativeMemory { words: (0..words).map(|_| AtomicU64::new(0)).collect(), begun: Instant::now() }
+    }
+
+    /// The memory for one thread.
+    pub fn thread(&self, number: usize, seed: u64) -> NativeThread<'_> {
+        NativeThread { memory: self, number, random: RefCell::new(Random::of(seed, number as u64)) }
+    }
+}
+
+/// The memory as one thread sees it.
+pub struct NativeThread<'a> {
+    memory: &'a NativeMemory,
+    number: usize,
+    random: RefCell<Random>,
+}
+
+impl NativeThread<'_> {
+    fn word(&self, at: Address) -> &AtomicU64 {
+        &self.memory.words[at as usize]
+    }
+}
+
+impl Memory for NativeThread<'_> {
+    async fn load(&self, at: Address) -> Result<u64, Aborted> {
+        Ok(self.word(at).load(Ordering::Acquire))
+    }
+
+    async fn store(&self, at: Address, value: u64) -> Result<(), Aborted> {
+        self.word(at).store(value, Ordering::Release);
+        Ok(())
+    }
+
+    async fn compare_and_swap(&self, at: Address, expected: u64, new: u64) -> Result<u64, Aborted> {
+        let swapped = self.word(at).compare_exchange(expected, new, Ordering::AcqRel, Ordering::Acquire);
+        Ok(swapped.unwrap_or_else(|found| found))
+    }
+
+    async fn fetch_add(&self, at: Address, value: u64) -> Result<u64, Aborted> {
+        Ok(self.word(at).fetch_add(value, Ordering::AcqRel))
+    }
+
+    async fn compute(&self, _: u64) -> Result<(), Aborted> {
+        std::hint::spin_loop();
+        Ok(())
+    }
+
+    async fn wait_while(&self, at: Address, value: u64) -> Result<u64, Aborted> {
+        loop {
+            let found = self.word(at).load(Ordering::Acquire);
+            if found != value {
+                return Ok(found);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    async fn begin(&self) -> Result<(), Aborted> {
+        Err(Aborted::by(AbortCause::Other))
+    }
+
+    async fn commit(&self) -> Result<(), Aborted> {
+        Err(Aborted::by(AbortCause::Other))
+    }
+
+    async fn abort(&self, cause: AbortCause) -> Result<(), Aborted> {
+        Err(Aborted::by(cause))
+    }
+
+    fn now(&self) -> u64 {
+        self.memory.begun.elapsed().as_nanos() as u64
+    }
+
+    fn core(&self) -> usize {
+        self.number
+    }
+
+    fn socket(&self) -> usize {
+        0
+    }
+
+    fn below(&self, end: u64) -> u64 {
+        self.random.borrow_mut().below(end)
+    }
+}
