@@ -18,6 +18,8 @@ pub(crate) mod transactions;
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::Statement;
 use engine::Database;
 
@@ -33,6 +35,7 @@ use crate::session::kept_statements::Statements;
 use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
 use crate::state::advisory::Locks;
+use crate::state::registered::Registered;
 use crate::state::settings::{Limit, Settings};
 use crate::state::taken_numbers::{StatementSequences, TakenNumbers};
 use crate::state::view::{RowTarget, View};
@@ -92,6 +95,7 @@ pub struct Session {
     /// Prepared statements by name.
     pub(crate) statements: Statements,
     pub(crate) cursors: Cursors,
+    registered: Registered,
     /// What `pg_backend_pid()` is.
     process: i32,
 }
@@ -114,6 +118,7 @@ impl Session {
             token: Arc::default(),
             statements: Statements::default(),
             cursors: Cursors::default(),
+            registered: Registered::default(),
             process: std::process::id().cast_signed(),
         }
     }
@@ -131,6 +136,19 @@ impl Session {
     /// Gives the session the number under which its client knows it: what `pg_backend_pid()` is.
     pub fn set_process(&mut self, process: u32) {
         self.process = process.cast_signed();
+    }
+
+    /// Lets queries of this session read rows that the program has in memory, under a name; a table of the database hides them.
+    ///
+    /// # Errors
+    /// 42804 if the batches are not of this schema, or a column does not become one of SQL.
+    pub fn register(&mut self, name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
+        self.registered.add(name, schema, batches)
+    }
+
+    /// Takes back what [`register`](Self::register) gave; whether there was something of this name.
+    pub fn unregister(&mut self, name: &str) -> bool {
+        self.registered.remove(name)
     }
 
     /// What other threads stop this session's statements with.
@@ -189,7 +207,23 @@ impl Session {
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
         let cursors = self.cursors.facts().into();
-        View { db, tables, moment, past, partitions, targets, taking, settings, cursors, locks, process, now, token }
+        let registered = self.registered.clone();
+        View {
+            db,
+            tables,
+            moment,
+            past,
+            partitions,
+            targets,
+            taking,
+            settings,
+            cursors,
+            registered,
+            locks,
+            process,
+            now,
+            token,
+        }
     }
 
     /// The sequences as a statement may use them.
