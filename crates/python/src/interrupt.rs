@@ -35,7 +35,9 @@ struct Chained {
 }
 
 impl Chained {
-    const NONE: Chained = Chained { address: AtomicUsize::new(0), is_informed: AtomicBool::new(false) };
+    const fn none() -> Chained {
+        Chained { address: AtomicUsize::new(0), is_informed: AtomicBool::new(false) }
+    }
 
     fn set(&self, action: &libc::sigaction) {
         self.is_informed.store(action.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
@@ -63,8 +65,8 @@ impl Chained {
 type InformedHandler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 /// The handler that ours stands before, and the first of them.
-static NEXT: Chained = Chained::NONE;
-static FIRST: Chained = Chained::NONE;
+static NEXT: Chained = Chained::none();
+static FIRST: Chained = Chained::none();
 
 /// How many calls of ours have not returned: a handler that was set after ours calls ours again where ours stands before it.
 static DEPTH: AtomicU32 = AtomicU32::new(0);

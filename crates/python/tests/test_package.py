@@ -26,10 +26,9 @@ def test_the_examples_in_the_documentation_are_true(name):
 def test_the_types_are_those_that_are_declared():
     pytest.importorskip("mypy")
     root = pathlib.Path(__file__).parents[3]
-    package = pathlib.Path(lstore.__file__).parent
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", root / "pyproject.toml", "-p", "lstore"],
-        cwd=package.parent,
+        cwd=root / "crates" / "python",
         capture_output=True,
         text=True,
         check=False,

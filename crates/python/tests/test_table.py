@@ -79,9 +79,9 @@ def test_many_rows_are_read_and_changed_at_once(con, orders):
 def test_the_past_is_read_by_commits_and_times(con, orders):
     orders.insert(id=1)
     first = con.newest_commit()
-    time.sleep(0.01)
+    while con.execute("SELECT valid_from_time FROM lstore_history('orders', 1)").fetchone() == (None,):
+        time.sleep(0.005)
     between = datetime.datetime.now(datetime.timezone.utc)
-    time.sleep(0.01)
     orders.update(1, {"state": "paid"})
     for moment in (first, between):
         with con.at(moment) as past:
