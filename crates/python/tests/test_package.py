@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-MODULES = ["", ".connection", ".cursor", ".errors", ".relation", ".results", ".table", ".types"]
+MODULES = ["", ".connection", ".cursor", ".errors", ".relation", ".results", ".sqlalchemy", ".table", ".types"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -61,7 +61,8 @@ def test_ctrl_c_ends_reading_as_arrow(con):
     pytest.importorskip("pyarrow")
     cursor = con.execute("SELECT x, y FROM generate_series(1, 100000000) AS a(x), generate_series(1, 9) AS b(y) WHERE x % 1000003 = 7")
     thread = interrupt_soon()
-    with pytest.raises(KeyboardInterrupt):
+    # The interpreter may run the handler in a callback of its own before the error arrives; then only that is left.
+    with pytest.raises((KeyboardInterrupt, lstore.QueryCanceled)):
         cursor.to_arrow_table()
     thread.join()
 
