@@ -47,6 +47,18 @@ def test_rows_that_were_fetched_do_not_come_again(con):
     assert cursor.fetchall() == []
 
 
+def test_rows_that_are_left_keep_their_nulls(con):
+    query = """SELECT CASE WHEN a % 3 = 0 THEN NULL ELSE a END AS n, CASE WHEN a % 5 > 1 THEN 'text ' || a END AS t,
+                      CASE WHEN a % 2 = 0 THEN a % 4 = 0 END AS b FROM generate_series(1, 99) AS t(a) ORDER BY a"""
+    rows = con.execute(query).fetchall()
+    for fetched in (1, 5, 8, 67):
+        cursor = con.execute(query)
+        assert cursor.fetchmany(fetched) == rows[:fetched]
+        table = cursor.arrow()
+        table.validate(full=True)
+        assert [tuple(row.values()) for row in table.to_pylist()] == rows[fetched:]
+
+
 def test_frames_of_pandas_and_polars_have_the_rows(con):
     frame = con.execute(QUERY).df()
     assert list(frame["middle"]) == list(range(1, 5001)) and frame["text"][9] == "text 10"
