@@ -173,13 +173,13 @@ def results(systems: Systems) -> list[Case]:
     """All rows as Arrow, as a frame of pandas, and as tuples."""
     query = "SELECT id, a, b FROM t"
     cases: list[Case] = []
-    for name, way in (("all rows to Arrow", "arrow"), ("all rows to pandas", "df"), ("all rows to tuples", "fetchall")):
+    for name, way in (("all rows to Arrow", "to_arrow_table"), ("all rows to pandas", "df"), ("all rows to tuples", "fetchall")):
         if way == "df" and optional("pandas") is None:
             continue
 
         def of(con: Any, way: str = way) -> Callable[[], float]:
             def work() -> None:
-                found = getattr(con.execute(query), way)()
+                found = getattr(con.sql(query) if hasattr(con, "sql") else con.execute(query), way)()
                 assert len(found.read_all() if hasattr(found, "read_all") else found) == systems.rows
 
             return lambda: milliseconds(work)

@@ -3,6 +3,7 @@
 import doctest
 import gc
 import importlib
+import json
 import pathlib
 import subprocess
 import sys
@@ -49,6 +50,15 @@ def test_the_shell_runs_statements(tmp_path):
     script = tmp_path / "script.sql"
     script.write_text("SELECT count(*) AS rows FROM t;")
     assert "rows" in shell(str(tmp_path / "db"), "-f", str(script)).stdout
+
+
+def test_the_benchmarks_run_and_check_their_answers():
+    small = ["--json", "--rows", "2000", "--points", "20", "--runs", "1"]
+    done = subprocess.run([sys.executable, "-m", "lstore.bench", *small], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {"python points", "python loads", "python results", "python aggregates"} == {line["bench"] for line in figures}
+    assert all(line["value"] > 0 and line["ratio"] > 0 for line in figures)
 
 
 CALLS = {
