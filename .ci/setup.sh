@@ -121,6 +121,36 @@ setup_clients() {
     fi
 }
 
+# An interpreter with what the Python package is built with and reads (`python`), in a folder of the build; more packages by name.
+setup_python() {
+    local -a missing=() packages=(maturin pyarrow numpy pandas polars "$@")
+    local package
+    command -v python3 >/dev/null 2>&1 || missing+=(python3)
+    python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || missing+=(python3-venv)
+    if [ "${#missing[@]}" -gt 0 ]; then
+        install_packages "${missing[@]}"
+    fi
+    python="${CARGO_TARGET_DIR:-target}/python/bin/python"
+    if [ ! -x "$python" ]; then
+        python3 -m venv "${CARGO_TARGET_DIR:-target}/python"
+    fi
+    for package in "${packages[@]}"; do
+        if ! "$python" -c "import $package" >/dev/null 2>&1; then
+            headline "install ${packages[*]}"
+            "$python" -m pip install --quiet "${packages[@]}"
+            return
+        fi
+    done
+}
+
+# build_wheel PROFILE: builds the Python package with a profile of cargo and installs it for `python`.
+build_wheel() {
+    local wheels="${CARGO_TARGET_DIR:-target}/wheels/$1"
+    rm -rf "$wheels"
+    "$python" -m maturin build --quiet --locked --profile "$1" --compression-method stored --out "$wheels" || return 1
+    "$python" -m pip install --quiet --no-deps --no-index --force-reinstall "$wheels"/*.whl
+}
+
 # The C++ compiler that builds the emulated device, which the tests run the kernels on.
 setup_emulator() {
     if ! command -v g++ >/dev/null 2>&1; then

@@ -54,7 +54,7 @@ pub use state::database_settings::remembered_memory_limit;
 pub use state::memory_limit::parse as parse_memory_limit;
 pub use state::outcome::{Command, Notice, Outcome, Rows, Severity};
 pub use state::past::parse_time;
-pub use statements::copy::input::{CopyInput, NoInput};
+pub use statements::copy::input::{BatchInput, CopyInput, NoInput};
 pub use syntax::split::{Piece, split};
 pub use values::pg_types;
 pub use values::read_value;

@@ -163,10 +163,15 @@ impl SchemaProvider for Names {
                 sequences::in_from(sequence, &table).map(Some)
             }
             (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
-            _ if self.part == Part::Present => match system::view(name, &self.view)? {
-                Some(view) => Ok(Some(view)),
-                None => pg_catalog::relation(name, &self.view),
-            },
+            _ if self.part == Part::Present => {
+                if let Some(registered) = self.view.registered.get(name) {
+                    return Ok(Some(registered));
+                }
+                match system::view(name, &self.view)? {
+                    Some(view) => Ok(Some(view)),
+                    None => pg_catalog::relation(name, &self.view),
+                }
+            }
             _ => Ok(None),
         }
     }
@@ -175,7 +180,10 @@ impl SchemaProvider for Names {
         match self.part {
             Part::Catalog => pg_catalog::is_relation(name),
             Part::Present => {
-                !matches!(self.find(name), Ok(None)) || system::is_view(name) || pg_catalog::is_relation(name)
+                !matches!(self.find(name), Ok(None))
+                    || self.view.registered.has(name)
+                    || system::is_view(name)
+                    || pg_catalog::is_relation(name)
             }
             Part::Given => with_rows::given(&self.view.given, name).is_some(),
             _ => !matches!(self.find(name), Ok(None)),

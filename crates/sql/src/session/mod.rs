@@ -20,6 +20,8 @@ pub(crate) mod transactions;
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::Statement;
 use engine::Database;
 
@@ -37,6 +39,7 @@ use crate::session::temporary::Temporary;
 use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
 use crate::state::advisory::Locks;
+use crate::state::registered::Registered;
 use crate::state::settings::{Limit, Settings};
 use crate::state::taken_numbers::{StatementSequences, TakenNumbers};
 use crate::state::view::{RowTarget, View};
@@ -96,6 +99,7 @@ pub struct Session {
     /// Prepared statements by name.
     pub(crate) statements: Statements,
     pub(crate) cursors: Cursors,
+    registered: Registered,
     /// What `pg_backend_pid()` is.
     process: i32,
     pub(crate) temporary: Temporary,
@@ -119,6 +123,7 @@ impl Session {
             token: Arc::default(),
             statements: Statements::default(),
             cursors: Cursors::default(),
+            registered: Registered::default(),
             process: std::process::id().cast_signed(),
             temporary: Temporary::default(),
         }
@@ -137,6 +142,19 @@ impl Session {
     /// Gives the session the number under which its client knows it: what `pg_backend_pid()` is.
     pub fn set_process(&mut self, process: u32) {
         self.process = process.cast_signed();
+    }
+
+    /// Lets queries of this session read rows that the program has in memory, under a name; a table of the database hides them.
+    ///
+    /// # Errors
+    /// 42804 if the batches are not of this schema, or a column does not become one of SQL.
+    pub fn register(&mut self, name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
+        self.registered.add(name, schema, batches)
+    }
+
+    /// Takes back what [`register`](Self::register) gave; whether there was something of this name.
+    pub fn unregister(&mut self, name: &str) -> bool {
+        self.registered.remove(name)
     }
 
     /// What other threads stop this session's statements with.
@@ -202,6 +220,7 @@ impl Session {
         let (now, process) = (self.now, self.process);
         let cursors = self.cursors.facts().into();
         let given = Arc::default();
+        let registered = self.registered.clone();
         View {
             db,
             tables,
@@ -213,6 +232,7 @@ impl Session {
             taking,
             settings,
             cursors,
+            registered,
             locks,
             process,
             now,

@@ -11,6 +11,7 @@ pub(crate) mod database_settings;
 pub(crate) mod memory_limit;
 pub(crate) mod outcome;
 pub(crate) mod past;
+pub(crate) mod registered;
 pub(crate) mod setting_values;
 pub(crate) mod settings;
 pub(crate) mod stop;

@@ -9,6 +9,7 @@ use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
 use crate::state::advisory::Locks;
+use crate::state::registered::Registered;
 use crate::state::taken_numbers::StatementSequences;
 use crate::state::with_rows::GivenRows;
 
@@ -49,6 +50,8 @@ pub(crate) struct View {
     pub(crate) settings: Arc<BTreeMap<String, String>>,
     /// The session's cursors.
     pub(crate) cursors: Arc<[CursorFacts]>,
+    /// The tables that the session was given by its program.
+    pub(crate) registered: Registered,
     /// The session's advisory locks.
     pub(crate) locks: Locks,
     /// The value of `pg_backend_pid()`.

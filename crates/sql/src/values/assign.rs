@@ -35,6 +35,23 @@ pub(crate) fn assign(array: &ArrayRef, from: &Field, name: &str, to: DataType, t
     convert(array, from, to, texts).map_err(|(row, misfit)| misplaced(array, row, misfit, name, to))
 }
 
+/// As [`assign`], for values of rows that are counted from `first`; errors name the row.
+pub(crate) fn assign_counted(
+    array: &ArrayRef,
+    from: &Field,
+    name: &str,
+    to: DataType,
+    texts: Texts,
+    first: u64,
+) -> Result<ArrayRef> {
+    convert(array, from, to, texts).map_err(|(row, misfit)| {
+        let error = misplaced(array, row, misfit, name, to);
+        let Some(row) = row.and_then(|row| u64::try_from(row).ok()) else { return error };
+        let place = error.detail.clone().unwrap_or_default().replacen("Column", "column", 1);
+        error.detail(format!("Row {}, {place}", first + row))
+    })
+}
+
 fn misplaced(array: &ArrayRef, row: Option<usize>, misfit: Misfit, name: &str, to: DataType) -> SqlError {
     let value = row.and_then(|row| text_value(array, row)).unwrap_or_default();
     misfit.error(name, to, &value, &type_name(array.data_type()))

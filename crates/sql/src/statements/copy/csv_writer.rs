@@ -43,24 +43,26 @@ impl Form {
 
     /// The lines of a batch.
     fn lines(&self, batch: &RecordBatch) -> Vec<u8> {
-        let columns: Vec<TextColumn<'_>> =
-            batch.columns().iter().map(|column| TextColumn::new(column.as_ref())).collect();
+        let columns = columns(batch);
         let mut lines = Vec::with_capacity(batch.num_rows() * columns.len() * 8);
-        for row in 0..batch.num_rows() {
-            for (at, column) in columns.iter().enumerate() {
-                if at > 0 {
-                    lines.push(self.delimiter);
-                }
-                let start = lines.len();
-                if !column.append(&mut lines, row) {
-                    lines.extend_from_slice(&self.null);
-                } else if !(column.is_plain() && self.are_numbers_plain) {
-                    self.quote_from(&mut lines, start, columns.len() == 1);
-                }
-            }
-            lines.push(b'\n');
-        }
+        (0..batch.num_rows()).for_each(|row| self.put_line(&mut lines, &columns, row));
         lines
+    }
+
+    /// Appends the line of a row.
+    fn put_line(&self, lines: &mut Vec<u8>, columns: &[TextColumn<'_>], row: usize) {
+        for (at, column) in columns.iter().enumerate() {
+            if at > 0 {
+                lines.push(self.delimiter);
+            }
+            let start = lines.len();
+            if !column.append(lines, row) {
+                lines.extend_from_slice(&self.null);
+            } else if !(column.is_plain() && self.are_numbers_plain) {
+                self.quote_from(lines, start, columns.len() == 1);
+            }
+        }
+        lines.push(b'\n');
     }
 
     /// Quotes the text that begins at `start`, where it has to be.
@@ -82,6 +84,10 @@ impl Form {
         }
         lines.push(self.quote);
     }
+}
+
+fn columns(batch: &RecordBatch) -> Vec<TextColumn<'_>> {
+    batch.columns().iter().map(|column| TextColumn::new(column.as_ref())).collect()
 }
 
 impl<W: Write> CsvWriter<W> {
@@ -116,6 +122,17 @@ impl<W: Write> CsvWriter<W> {
             std::iter::once(first).chain(others).collect()
         });
         parts.iter().flatten().try_for_each(|lines| self.out.write_all(lines))
+    }
+
+    /// Writes a batch, each line by itself.
+    pub(crate) fn write_by_line(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
+        let (columns, mut line) = (columns(batch), Vec::new());
+        for row in 0..batch.num_rows() {
+            line.clear();
+            self.form.put_line(&mut line, &columns, row);
+            self.out.write_all(&line)?;
+        }
+        Ok(())
     }
 
     /// Where the lines go.

@@ -31,7 +31,7 @@ pub(crate) fn run(
     };
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(&error))?;
     let total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0).max(1);
-    let order = match_columns(builder.schema(), target, path)?;
+    let order = match_columns(builder.schema(), target, &format!("file \"{path}\""))?;
     let reader = builder.with_batch_size(ROWS_AT_ONCE).build().map_err(|error| unreadable(&error))?;
     let mut meter =
         Meter::start(progress, &format!("COPY {} from {path}", engine::shown_name(target.table.name())), Some(size));
@@ -54,7 +54,7 @@ pub(crate) fn run(
 }
 
 /// Texts become what travels as text; all else needs the right type in the file.
-fn texts(column: &Column) -> Texts {
+pub(super) fn texts(column: &Column) -> Texts {
     if column.data_type.travels_as_text() { Texts::AreRead } else { Texts::Stay }
 }
 
@@ -66,25 +66,26 @@ fn assign_columns(batch: &RecordBatch, order: &[usize], target: &Target) -> Resu
     order.iter().zip(target.columns()).map(assign).collect()
 }
 
-/// For each column to fill, its position in the file; one error tells everything that differs.
-fn match_columns(file: &SchemaRef, target: &Target, path: &str) -> Result<Vec<usize>> {
+/// For each column to fill, its position in the file, or what else `named` says; one error tells everything that differs.
+pub(super) fn match_columns(file: &SchemaRef, target: &Target, named: &str) -> Result<Vec<usize>> {
+    let kind = named.split(' ').next().unwrap_or(named);
     let mut order = Vec::new();
     let (mut shape, mut kinds) = (Vec::new(), Vec::new());
     for column in target.columns() {
         match find(file, &column.name) {
-            None => shape.push(format!("column \"{}\" is not in the file", column.name)),
+            None => shape.push(format!("column \"{}\" is not in the {kind}", column.name)),
             Some(at) => {
                 let field = file.field(at);
                 if !is_assignable(field, column.data_type, texts(column)) {
                     let (has, needs) = (type_name(field.data_type()), long_name(column.data_type));
-                    kinds.push(format!("column \"{}\" is {has} in the file and {needs} in the table", column.name));
+                    kinds.push(format!("column \"{}\" is {has} in the {kind} and {needs} in the table", column.name));
                 }
                 order.push(at);
             }
         }
     }
     let extra = |(at, field): (usize, &Arc<Field>)| {
-        (!order.contains(&at)).then(|| format!("column \"{}\" of the file is not in the table", field.name()))
+        (!order.contains(&at)).then(|| format!("column \"{}\" of the {kind} is not in the table", field.name()))
     };
     shape.extend(file.fields().iter().enumerate().filter_map(extra));
     let sqlstate = match (shape.is_empty(), kinds.is_empty()) {
@@ -93,7 +94,7 @@ fn match_columns(file: &SchemaRef, target: &Target, path: &str) -> Result<Vec<us
         (true, false) => "42804",
     };
     shape.append(&mut kinds);
-    let message = format!("file \"{path}\" does not fit table \"{}\"", target.table.name());
+    let message = format!("{named} does not fit table \"{}\"", target.table.name());
     Err(SqlError::new(sqlstate, message).detail(format!("{}.", shape.join("; "))))
 }
 

@@ -2,6 +2,10 @@
 //! the statement.
 use std::io::{self, Read};
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::error::SqlError;
 use crate::interrupt::cancel::Token;
 
 /// The standard input of a session. Reading blocks until there is more, and ends where the rows do.
@@ -46,6 +50,20 @@ pub trait CopyInput: Read {
 
     /// All rows were given.
     fn end_giving(&mut self) {}
+
+    /// The rows as Arrow batches, of an input that has no bytes: it is not asked to begin or to end.
+    fn batches(&mut self) -> Option<&mut dyn BatchInput> {
+        None
+    }
+}
+
+/// Rows that come as Arrow batches; their columns are matched by name.
+pub trait BatchInput {
+    /// The columns of all batches.
+    fn schema(&self) -> SchemaRef;
+
+    /// The next batch. An error ends the statement.
+    fn next_batch(&mut self) -> Option<Result<RecordBatch, SqlError>>;
 }
 
 /// An input that waits no longer than the statement runs.

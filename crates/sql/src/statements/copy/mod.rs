@@ -1,6 +1,7 @@
 //! `COPY` between a table or query and a file, or from what a client sends.
 pub(crate) mod csv_reader;
 mod csv_writer;
+mod from_batches;
 mod from_csv;
 mod from_parquet;
 pub(crate) mod input;
@@ -86,6 +87,9 @@ fn from_input(
             return Err(SqlError::new("40001", message).hint("Send the rows again."));
         };
         let filling = Filling::of(session, write, &target)?;
+        if let Some(batches) = input.batches() {
+            return from_batches::run(write, (&target, &filling), batches);
+        }
         from_csv::run_input(write, (&target, &filling), input, format, &copy.options)
     })?;
     Ok(copied(rows, notices).into())

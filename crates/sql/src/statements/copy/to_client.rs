@@ -32,7 +32,7 @@ pub(crate) fn run(
             let mut writer = CsvWriter::new(&mut lines, &copy.options, &names).map_err(unreachable)?;
             for batch in rows {
                 let batch = batch?;
-                writer.write(&batch).map_err(unreachable)?;
+                writer.write_by_line(&batch).map_err(unreachable)?;
                 count += batch.num_rows();
             }
         }

@@ -1,0 +1,54 @@
+//! The native half of the Python package `lstore`: sessions, rows and values, and Arrow data across the border without copies.
+//!
+//! The package's other half is Python (`crates/python/lstore`): it has the interfaces that people use, and calls this one.
+//!
+//! ```text
+//! lstore.Connection ── Python ──▶ NativeSession ── sql::Session ──▶ rows ──▶ NativeRows ──▶ tuples, or Arrow by C structures
+//!          parameters ──▶ Parameter ──▶ Value      (no interpreter lock from here on)
+//! ```
+//!
+//! | module | subject |
+//! |---|---|
+//! | `c_data` | Arrow's C data interface: schemas, arrays and streams in both directions; all pointers are here |
+//! | `errors` | errors of SQL and the engine as Python's exceptions |
+//! | `process` | which process a database belongs to: a fork has none of its threads |
+//! | `interrupt` | Ctrl-C ends the statement of the main thread |
+//! | `parameter`, `placeholders` | parameters from Python's values, and where they stand in a statement |
+//! | `objects` | values of Arrow arrays as Python's objects |
+//! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
+mod append;
+mod c_data;
+mod capsule;
+mod database;
+mod errors;
+mod interrupt;
+mod objects;
+mod parameter;
+mod placeholders;
+mod process;
+mod rows;
+mod session;
+mod statements;
+
+use pyo3::prelude::*;
+
+/// The native half of the package `lstore`.
+#[pymodule]
+mod _lstore {
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+    #[pymodule_export]
+    use crate::database::NativeDatabase;
+    #[pymodule_export]
+    use crate::placeholders::numbered;
+    #[pymodule_export]
+    use crate::process::forked;
+    #[pymodule_export]
+    use crate::rows::NativeRows;
+    #[pymodule_export]
+    use crate::session::NativeSession;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,230 @@
+//! The rows of a query as Python holds them: they stream from the session, as tuples or as Arrow.
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList};
+use sql::{CancelHandle, Rows, SqlError};
+
+use crate::c_data::export::{schema_of_rows, stream_of};
+use crate::errors::{FORKED, Fault, interface};
+use crate::interrupt::Interruptible;
+use crate::process::{self, OfProcess};
+use crate::{capsule, objects};
+
+/// What is left of the rows.
+struct Left {
+    /// What the session still gives.
+    rows: OfProcess<Option<Rows>>,
+    /// Batches that have been read from it.
+    read: VecDeque<RecordBatch>,
+    /// How many rows of the first of them have been given out.
+    given: usize,
+    /// Why a reader of Arrow, to which an error is a text, got no further.
+    failed: Option<SqlError>,
+}
+
+impl Left {
+    /// Reads one more batch; whether there was one.
+    fn read_on(&mut self) -> Result<bool, Fault> {
+        if process::is_child() {
+            return Err(FORKED);
+        }
+        let next = self.rows.as_mut().and_then(Iterator::next);
+        match next {
+            Some(Ok(batch)) => {
+                self.read.push_back(batch);
+                Ok(true)
+            }
+            Some(Err(error)) => {
+                *self.rows = None;
+                Err(error.into())
+            }
+            None => {
+                *self.rows = None;
+                Ok(false)
+            }
+        }
+    }
+
+    /// The next batch of rows that are not given out.
+    fn next_batch(&mut self) -> Option<Result<RecordBatch, Fault>> {
+        loop {
+            if let Some(batch) = self.read.pop_front() {
+                let given = std::mem::take(&mut self.given);
+                if given < batch.num_rows() {
+                    return Some(Ok(batch.slice(given, batch.num_rows() - given)));
+                }
+            } else {
+                match self.read_on() {
+                    Ok(true) => {}
+                    Ok(false) => return None,
+                    Err(fault) => return Some(Err(fault)),
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        *self.rows = None;
+        self.read.clear();
+        self.given = 0;
+    }
+}
+
+/// The rows of a query.
+#[pyclass(frozen, weakref, module = "lstore._lstore")]
+pub(crate) struct NativeRows {
+    schema: SchemaRef,
+    tag: Option<String>,
+    left: Arc<Mutex<Left>>,
+    cancel: CancelHandle,
+}
+
+const IN_USE: &str = "another thread is reading these rows: give each thread a cursor of its own";
+
+impl NativeRows {
+    pub(crate) fn new(rows: Rows, cancel: CancelHandle) -> NativeRows {
+        let (schema, tag) = (rows.schema(), rows.tag().map(str::to_owned));
+        let left = Left { rows: OfProcess::new(Some(rows)), read: VecDeque::new(), given: 0, failed: None };
+        NativeRows { schema, tag, left: Arc::new(Mutex::new(left)), cancel }
+    }
+
+    /// Does something with the rows that are left.
+    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Left) -> PyResult<T>) -> PyResult<T> {
+        let Some(mut left) = self.left.try_lock() else { return Err(interface(py, IN_USE)) };
+        work(&mut left)
+    }
+
+    /// Has a batch of rows that are not given out at the front, while there is one.
+    fn fill(&self, py: Python<'_>, left: &mut Left) -> PyResult<bool> {
+        loop {
+            match left.read.front() {
+                Some(batch) if left.given < batch.num_rows() => return Ok(true),
+                Some(_) => {
+                    left.read.pop_front();
+                    left.given = 0;
+                }
+                None => {
+                    let entered = Interruptible::enter(py, &self.cancel)?;
+                    let read = py.detach(|| left.read_on());
+                    drop(entered);
+                    if !read.map_err(|fault| fault.raised(py))? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first row.
+    pub(crate) fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let rows = self.fetch(py, Some(1))?;
+        rows.iter().next().map_or(Ok(None), |row| Ok(Some(row)))
+    }
+}
+
+#[pymethods]
+impl NativeRows {
+    /// Up to so many rows as tuples, or all that are left.
+    fn fetch<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Bound<'py, PyList>> {
+        let fetched = PyList::empty(py);
+        self.with(py, |left| {
+            let mut wanted = count.unwrap_or(usize::MAX);
+            while wanted > 0 && self.fill(py, left)? {
+                let Some(batch) = left.read.front() else { break };
+                let taken = wanted.min(batch.num_rows() - left.given);
+                objects::append_rows(&fetched, batch, (left.given, left.given + taken))?;
+                left.given += taken;
+                wanted -= taken;
+            }
+            Ok(())
+        })?;
+        Ok(fetched)
+    }
+
+    /// Reads all that is left into memory, so that the session may go on.
+    fn read_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |left| {
+            let entered = Interruptible::enter(py, &self.cancel)?;
+            let read = py.detach(|| {
+                while left.read_on()? {}
+                Ok(())
+            });
+            drop(entered);
+            read.map_err(|fault: Fault| fault.raised(py))
+        })
+    }
+
+    /// Raises the error by which a reader of Arrow got no further, if there is one, as the exception that it is elsewhere.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |left| left.failed.take().map_or(Ok(()), |error| Err(Fault::Sql(error).raised(py))))
+    }
+
+    /// Gives up what is left.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |left| {
+            if !process::is_child() {
+                py.detach(|| left.end());
+            }
+            Ok(())
+        })
+    }
+
+    /// The columns: name, SQL's name of the type, digits and decimals of an exact number.
+    fn columns(&self) -> Vec<(String, String, Option<u8>, Option<i8>)> {
+        self.schema.fields().iter().map(|field| objects::described(field)).collect()
+    }
+
+    /// The tag of a statement that has changed rows.
+    fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// What is left, as a stream of Arrow batches.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A reader that wants other types casts what it gets, as the interface allows.
+        drop(requested_schema);
+        let (left, cancel) = (self.left.clone(), self.cancel.clone());
+        let next = move || {
+            let mut left = left.try_lock()?;
+            let entered = Interruptible::without_interpreter(&cancel);
+            let batch = left.next_batch();
+            drop(entered);
+            if let Some(Err(Fault::Sql(error))) = &batch {
+                left.failed = Some(error.clone());
+            }
+            batch.map(|batch| batch.map_err(|fault| fault.text()))
+        };
+        let schema = objects::plain_schema(&self.schema);
+        capsule::of_stream(py, stream_of(schema, Box::new(next)))
+    }
+
+    /// The columns as an Arrow schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = schema_of_rows(&self.schema).map_err(PyNotImplementedError::new_err)?;
+        capsule::of_schema(py, schema)
+    }
+
+    /// The next batch alone, as an object with Arrow data; `None` at the end.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<NativeRows>> {
+        self.with(py, |left| {
+            if !self.fill(py, left)? {
+                return Ok(None);
+            }
+            let Some(Ok(batch)) = left.next_batch() else { return Ok(None) };
+            let left = Left { rows: OfProcess::new(None), read: VecDeque::from([batch]), given: 0, failed: None };
+            let left = Arc::new(Mutex::new(left));
+            Ok(Some(NativeRows { schema: self.schema.clone(), tag: None, left, cancel: self.cancel.clone() }))
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! A session as Python holds it: statements run while the interpreter is free, and Ctrl-C ends those of the main thread.
+use std::sync::Arc;
+
+use engine::Database;
+use parking_lot::Mutex;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use sql::{CancelHandle, Command, NoInput, Outcome, Session, SqlError, TransactionStatus};
+
+use crate::append::Batches;
+use crate::capsule;
+use crate::errors::{CLOSED, FORKED, Fault};
+use crate::interrupt::Interruptible;
+use crate::parameter::Parameter;
+use crate::process::{self, OfProcess};
+use crate::rows::NativeRows;
+use crate::statements::Statements;
+
+/// A session with the statements that it keeps.
+pub(crate) struct Open {
+    session: Session,
+    statements: Statements,
+    /// Dropped last: what closes a database waits for its sessions.
+    _database: Arc<OfProcess<Database>>,
+}
+
+/// How many rows of parameters are read before they are run.
+const ROWS_AT_ONCE: usize = 10_000;
+
+impl Open {
+    /// Runs a statement, in a transaction that begins with it if `begins` says so and there is none.
+    fn run(&mut self, text: &str, parameters: &[Parameter], begins: bool) -> Result<Outcome, SqlError> {
+        let done = self.run_bound(text, parameters, begins);
+        match &done {
+            Ok(Outcome::Done(command)) => self.statements.note_done(&command.tag),
+            Ok(Outcome::Rows(_)) => {}
+            Err(error) => self.statements.note_failed(error),
+        }
+        done
+    }
+
+    fn run_bound(&mut self, text: &str, parameters: &[Parameter], begins: bool) -> Result<Outcome, SqlError> {
+        let (prepared, values) = self.statements.bound(&mut self.session, text, parameters)?;
+        if begins && !prepared.is_control() {
+            self.begin()?;
+        }
+        self.session.execute_prepared(&prepared, &values, &mut NoInput)
+    }
+
+    /// Begins a transaction, if there is none.
+    fn begin(&mut self) -> Result<(), SqlError> {
+        if self.session.transaction_status() == TransactionStatus::Idle {
+            self.session.execute("BEGIN")?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of rows that a command's tag names: of `INSERT 0 3` and `UPDATE 3` 3.
+fn rows_of_tag(tag: &str) -> Option<u64> {
+    tag.rsplit(' ').next()?.parse().ok()
+}
+
+/// A session.
+#[pyclass(frozen, module = "lstore._lstore")]
+pub(crate) struct NativeSession {
+    open: Mutex<OfProcess<Option<Open>>>,
+    cancel: CancelHandle,
+}
+
+impl NativeSession {
+    pub(crate) fn new(database: Arc<OfProcess<Database>>, session: Session) -> NativeSession {
+        let cancel = session.cancel_handle();
+        let open = Open { session, statements: Statements::default(), _database: database };
+        NativeSession { open: Mutex::new(OfProcess::new(Some(open))), cancel }
+    }
+
+    /// Does something with the session while the interpreter is free. Another thread's statement is waited for.
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Open) -> Result<T, Fault> + Send) -> PyResult<T> {
+        if process::is_child() {
+            return Err(FORKED.raised(py));
+        }
+        let entered = Interruptible::enter(py, &self.cancel)?;
+        let done = py.detach(|| {
+            let mut open = self.open.lock();
+            let Some(open) = open.as_mut() else { return Err(CLOSED) };
+            open.session.set_asked(true);
+            let done = work(open);
+            open.session.set_asked(false);
+            done
+        });
+        drop(entered);
+        done.map_err(|fault| fault.raised(py))
+    }
+
+    fn answer<'py>(&self, py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyAny>> {
+        match outcome {
+            Outcome::Rows(rows) => NativeRows::new(rows, self.cancel.clone()).into_bound_py_any(py),
+            Outcome::Done(Command { tag, notices }) => {
+                let notices =
+                    notices.into_iter().map(|notice| (notice.severity.to_string(), notice.sqlstate, notice.message));
+                (tag, notices.collect::<Vec<_>>()).into_bound_py_any(py)
+            }
+        }
+    }
+}
+
+fn parameters_of(parameters: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
+    if let Ok(parameters) = parameters.cast::<PyTuple>() {
+        return parameters.iter_borrowed().map(|value| Parameter::of(&value)).collect();
+    }
+    if let Ok(parameters) = parameters.cast::<PyList>() {
+        return parameters.iter().map(|value| Parameter::of(&value)).collect();
+    }
+    parameters.try_iter()?.map(|value| Parameter::of(&value?)).collect()
+}
+
+#[pymethods]
+impl NativeSession {
+    /// Runs a statement with `$1`, `$2`, ...; gives rows, or the tag of a command and its notices.
+    fn execute<'py>(
+        &self,
+        py: Python<'py>,
+        statement: &str,
+        parameters: Option<&Bound<'py, PyAny>>,
+        begins: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let parameters = parameters.map(parameters_of).transpose()?.unwrap_or_default();
+        let outcome = self.with(py, |open| Ok(open.run(statement, &parameters, begins)?))?;
+        self.answer(py, outcome)
+    }
+
+    /// Runs a statement once for each row of parameters, and gives the number of rows that it has changed; -1 if it changes none.
+    fn execute_many(&self, py: Python<'_>, statement: &str, rows: &Bound<'_, PyAny>, begins: bool) -> PyResult<i64> {
+        let mut rows = rows.try_iter()?;
+        let mut changed = None;
+        loop {
+            let chunk =
+                rows.by_ref().take(ROWS_AT_ONCE).map(|row| parameters_of(&row?)).collect::<PyResult<Vec<_>>>()?;
+            if chunk.is_empty() {
+                return Ok(changed.unwrap_or(-1));
+            }
+            self.with(py, |open| {
+                for parameters in &chunk {
+                    let tag = match open.run(statement, parameters, begins)? {
+                        Outcome::Done(command) => Some(command.tag),
+                        Outcome::Rows(rows) => rows.tag().map(str::to_owned),
+                    };
+                    if let Some(rows) = tag.as_deref().and_then(rows_of_tag) {
+                        *changed.get_or_insert(0) += i64::try_from(rows).unwrap_or(i64::MAX);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+    }
+
+    /// The first row of a query, as a tuple; `None` if it has none.
+    fn row<'py>(
+        &self,
+        py: Python<'py>,
+        statement: &str,
+        parameters: &Bound<'py, PyAny>,
+        begins: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let parameters = parameters_of(parameters)?;
+        match self.with(py, |open| Ok(open.run(statement, &parameters, begins)?))? {
+            Outcome::Rows(rows) => NativeRows::new(rows, self.cancel.clone()).first(py),
+            Outcome::Done(_) => Ok(None),
+        }
+    }
+
+    /// Appends rows of an object that gives Arrow data to a table, by the names of its columns; gives their number.
+    fn append(&self, py: Python<'_>, table: &str, data: &Bound<'_, PyAny>, begins: bool) -> PyResult<u64> {
+        let (schema, batches) = capsule::rows_of(data)?;
+        let names: Vec<String> = schema.fields().iter().map(|field| quoted(field.name())).collect();
+        let statement = format!("COPY {} ({}) FROM STDIN", quoted(table), names.join(", "));
+        let mut input = Batches::new(schema, batches);
+        self.with(py, move |open| {
+            if begins {
+                open.begin()?;
+            }
+            match open.session.execute_with_input(&statement, &mut input)? {
+                Outcome::Done(command) => Ok(rows_of_tag(&command.tag).unwrap_or(0)),
+                Outcome::Rows(_) => Ok(0),
+            }
+        })
+    }
+
+    /// Lets queries read an object that gives Arrow data, under a name. It is read now, and its buffers are shared.
+    fn register(&self, py: Python<'_>, name: &str, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (schema, batches) = capsule::rows_of(data)?;
+        self.with(py, |open| {
+            let unreadable = |error: String| SqlError::new("22P04", format!("the Arrow data can't be read: {error}"));
+            let batches = batches.collect::<Result<Vec<_>, String>>().map_err(unreadable)?;
+            open.statements.forget();
+            Ok(open.session.register(name, &schema, &batches)?)
+        })
+    }
+
+    /// Takes back what `register` gave; whether there was something of this name.
+    fn unregister(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.with(py, |open| {
+            open.statements.forget();
+            Ok(open.session.unregister(name))
+        })
+    }
+
+    /// Stops the statement that runs, from any thread; whether there was one.
+    fn cancel(&self) -> bool {
+        !process::is_child() && self.cancel.cancel()
+    }
+
+    /// Where the session stands: `idle`, `active` in a transaction, or in one that has `failed`.
+    fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.with(py, |open| {
+            Ok(match open.session.transaction_status() {
+                TransactionStatus::Idle => "idle",
+                TransactionStatus::InBlock => "active",
+                TransactionStatus::Failed => "failed",
+            })
+        })
+    }
+
+    /// The settings as they are become those that `RESET` leads back to.
+    fn settings_are_defaults(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |open| {
+            open.session.settings_are_defaults();
+            Ok(())
+        })
+    }
+
+    /// Ends the session; a transaction is rolled back.
+    fn close(&self, py: Python<'_>) {
+        if !process::is_child() {
+            py.detach(|| drop(self.open.lock().take()));
+        }
+    }
+
+    /// The statements of a text.
+    #[staticmethod]
+    fn split(text: &str) -> Vec<&str> {
+        sql::split(text).into_iter().map(|piece| piece.text).collect()
+    }
+}
+
+/// A name as SQL's text.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

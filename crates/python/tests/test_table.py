@@ -1,0 +1,139 @@
+"""Rows by their keys, and the past."""
+
+import asyncio
+import datetime
+import itertools
+import time
+
+import lstore
+import pyarrow as pa
+import pytest
+
+
+@pytest.fixture
+def orders(con):
+    con.autocommit = True
+    con.execute("CREATE TABLE orders (id bigint PRIMARY KEY, state text NOT NULL DEFAULT 'new', total numeric(8,2))")
+    return con.table("orders")
+
+
+def test_rows_are_read_and_written_by_their_keys(con, orders):
+    assert (orders.columns, orders.key) == (["id", "state", "total"], ["id"])
+    orders.insert(id=1, total=5)
+    orders.insert({"id": 2, "state": "paid"})
+    assert orders.get(1, ["state", "id"]) == {"state": "new", "id": 1}
+    assert orders.get(3) is None
+    assert orders.update(1, {"state": "paid", "total": 6}) and not orders.update(3, {"state": "x"})
+    assert orders.update(1, {}) and not orders.update(3, {})
+    orders.upsert(id=2, state="sent")
+    orders.upsert(id=3, state="new")
+    assert con.execute("SELECT id, state FROM orders ORDER BY id").fetchall() == [(1, "paid"), (2, "sent"), (3, "new")]
+    assert orders.delete(3) and not orders.delete(3)
+    with pytest.raises(lstore.UniqueViolation):
+        orders.insert(id=1)
+
+
+def test_calls_by_key_belong_to_the_transaction(con, orders):
+    orders.insert(id=1)
+    with pytest.raises(KeyError), con.transaction():
+        orders.update(1, {"state": "paid"})
+        assert orders.get(1)["state"] == "paid"
+        raise KeyError
+    assert orders.get(1)["state"] == "new"
+    con.autocommit = False
+    orders.delete(1)
+    con.rollback()
+    assert orders.get(1) is not None
+
+
+def test_keys_of_several_columns_are_tuples(con):
+    con.execute('CREATE TABLE "Lines" ("Order" int, line int, what text, PRIMARY KEY (line, "Order"))')
+    lines = con.table("Lines")
+    assert lines.key == ["line", "Order"]
+    lines.insert({"Order": 1, "line": 2, "what": "x"})
+    assert lines.get((2, 1)) == {"Order": 1, "line": 2, "what": "x"} and lines.get((1, 2)) is None
+    with pytest.raises(lstore.ProgrammingError, match="line, Order"):
+        lines.get(1)
+
+
+def test_tables_that_are_not_there_or_have_no_key_say_so(con):
+    with pytest.raises(lstore.UndefinedTable, match="nothing"):
+        con.table("nothing")
+    con.execute("CREATE TABLE t (a int)")
+    t = con.table("t")
+    t.insert(a=1)
+    with pytest.raises(lstore.ProgrammingError, match="no primary key"):
+        t.get(1)
+
+
+def test_many_rows_are_read_and_changed_at_once(con, orders):
+    con.append("orders", pa.table({"id": range(1000), "total": [1] * 1000}))
+    found = orders.get_many([7, 5, 5000, 6], ["id", "state"])
+    assert found.to_pylist() == [{"id": number, "state": "new"} for number in (7, 5, 6)]
+    assert orders.update_many(pa.table({"id": [1, 2, 5000], "state": ["x", "y", "z"]})) == 2
+    assert con.execute("SELECT id, state FROM orders WHERE state <> 'new' ORDER BY id").fetchall() == [(1, "x"), (2, "y")]
+    with pytest.raises(lstore.ProgrammingError, match="id"):
+        orders.update_many(pa.table({"state": ["x"]}))
+
+
+def test_the_past_is_read_by_commits_and_times(con, orders):
+    orders.insert(id=1)
+    first = con.newest_commit()
+    while con.execute("SELECT valid_from_time FROM lstore_history('orders', 1)").fetchone() == (None,):
+        time.sleep(0.005)
+    between = datetime.datetime.now(datetime.timezone.utc)
+    orders.update(1, {"state": "paid"})
+    for moment in (first, between):
+        with con.at(moment) as past:
+            assert past.execute("SELECT state FROM orders").fetchall() == [("new",)]
+            assert past.table("orders").get(1)["state"] == "new"
+            with pytest.raises(lstore.Error):
+                past.execute("INSERT INTO orders (id) VALUES (9)")
+    assert orders.get(1)["state"] == "paid"
+    assert orders.history(1).arrow().column("state").to_pylist() == ["new", "paid"]
+
+
+def test_changes_tell_what_commits_did(con, orders):
+    since = con.newest_commit()
+    orders.insert(id=1)
+    orders.update(1, {"state": "paid"})
+    orders.delete(1)
+    changes = con.changes("orders", since).arrow()
+    assert changes.num_rows == 3
+    assert changes.column("kind").to_pylist() == ["insert", "update", "delete"]
+    assert changes.column("new_state").to_pylist() == ["new", "paid", None]
+
+
+def test_subscribers_get_every_change_once(con, orders):
+    feed = con.subscribe("orders", since=con.newest_commit(), poll_s=0.001)
+    orders.insert(id=1)
+    orders.insert(id=2)
+    seen = list(itertools.chain.from_iterable(batch.fetchall() for batch in itertools.islice(feed, 1)))
+    orders.delete(1)
+    seen += next(feed).fetchall()
+    assert len(seen) == 3
+    feed.close()
+
+
+def test_statements_run_beside_a_loop(con):
+    async def work():
+        turns = 0
+        running = asyncio.ensure_future(con.aexecute("SELECT pg_sleep(0.2)"))
+        while not running.done():
+            turns += 1
+            await asyncio.sleep(0.001)
+        cursor = await con.aexecute("SELECT ?::int + 1", [1])
+        return turns, cursor.fetchone()
+
+    turns, row = asyncio.run(work())
+    assert turns > 5 and row == (2,)
+
+
+def test_a_task_that_is_cancelled_cancels_its_statement(con):
+    async def work():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(con.aexecute("SELECT pg_sleep(60)"), timeout=0.2)
+
+    asyncio.run(work())
+    con.rollback()
+    assert con.execute("SELECT 1").fetchone() == (1,)
