@@ -87,6 +87,7 @@ fn share(known: &TableStatistics, column: usize, tests: &[&Test]) -> f64 {
             Test::IsNull => GUESS,
             Test::IsNotNull => values,
             Test::Prefix(_) => GUESS_OF_PREFIX,
+            Test::Among(_) => 1.0,
             Test::Compare(Comparison::Less | Comparison::LessOrEqual, high) => span.cut(None, Some(high)),
             Test::Compare(_, low) => span.cut(Some(low), None),
             Test::Between(low, high) => span.cut(Some(low), Some(high)),
