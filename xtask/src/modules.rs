@@ -104,6 +104,7 @@ const LAYERS: [(&str, &[&[&str]]); 4] = [
             &["parsing"],
             &["state"],
             &["access"],
+            &["optimizer"],
             &["functions/row_wise", "functions/overloads"],
             &[
                 "functions/numbers",

@@ -70,8 +70,8 @@ pub use keys::definition::{IndexDefinition, IndexExpression, IndexMethod, IndexP
 pub use keys::entries::Direction;
 pub use keys::order::IndexRange;
 pub use lineage::{
-    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, Sum, TableStatistics, TableStats, Test,
-    Totals,
+    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, KeyFilter, KeySet, Sum, TableStatistics,
+    TableStats, Test, Totals,
 };
 pub use state::options::{ArchiveSetting, OpenOptions};
 pub use state::table_data::ScanOptions;

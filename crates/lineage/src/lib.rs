@@ -44,7 +44,7 @@ mod table;
 mod tests;
 mod value;
 
-pub use encoding::{Aggregates, Comparison, Encoding, Mask, Sum, Test, Zone};
+pub use encoding::{Aggregates, Comparison, Encoding, KeyFilter, KeySet, Mask, Sum, Test, Zone};
 pub use image::{BlobSink, BlobSource, RangeImage, RestoreError};
 pub use memory::budget::{MemoryBudget, MemoryUse};
 pub use memory::clock::EvictionStats;

@@ -14,6 +14,7 @@
 //! | `parsing` | statements as they are read, those of our own syntax too |
 //! | `state` | what a statement sees, what it gives, settings |
 //! | `access` | tables in plans: scans, paths through indexes, totals, statistics |
+//! | `optimizer` | plans by cost: the order of joins |
 //! | `functions` | functions of our own, by subject |
 //! | `semantics` | PostgreSQL's semantics where DataFusion's differ |
 //! | `pg_catalog` | PostgreSQL's catalog, and views on the database itself |
@@ -32,6 +33,7 @@ mod functions;
 pub mod fuzzing;
 mod interrupt;
 mod names;
+mod optimizer;
 mod parsing;
 mod pg_catalog;
 mod planning;

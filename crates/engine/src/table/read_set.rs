@@ -93,7 +93,10 @@ impl ReadSet {
 
     /// Notes that `columns` of all rows were read that pass `tests`.
     pub(crate) fn note_rows(&self, table: &Arc<TableData>, tests: &[(usize, Test)], columns: &[usize]) {
-        self.note(table, What::Rows { tests: tests.to_vec(), columns: Some(columns.to_vec()) });
+        // Keys of another table are no condition on this one: a row is read whether it has a partner there or not.
+        let is_lasting = |test: &&(usize, Test)| !matches!(test.1, Test::Among(_));
+        let tests: Vec<(usize, Test)> = tests.iter().filter(is_lasting).cloned().collect();
+        self.note(table, What::Rows { tests, columns: Some(columns.to_vec()) });
     }
 
     fn note(&self, table: &Arc<TableData>, what: What) {

@@ -138,7 +138,14 @@ impl Form {
     }
 
     /// The keys of a block, right in `rows` of it.
-    fn block_keys(&self, simd: Simd, block: usize, rows: (usize, usize), data_type: DataType, keys: &mut [i64; BLOCK]) {
+    pub(super) fn block_keys(
+        &self,
+        simd: Simd,
+        block: usize,
+        rows: (usize, usize),
+        data_type: DataType,
+        keys: &mut [i64; BLOCK],
+    ) {
         let start = block * BLOCK;
         match self {
             Form::Raw(raw) => raw.keys(start + rows.0, start + rows.1, &mut keys[rows.0..rows.1]),

@@ -23,7 +23,7 @@
 //! | `patch` | a column with some values replaced |
 //! | `select`, `aggregate` | predicates and aggregates on the encoded form |
 //! | `outline` | what is known of a column that is evicted |
-//! | `predicate`, `aggregates`, `mask`, `zones` | what goes in and comes out of these |
+//! | `predicate`, `key_filter`, `aggregates`, `mask`, `zones` | what goes in and comes out of these |
 //! | `raw`, `integers`, `packed`, `packing`, `dictionary`, `float`, `keys` | the forms |
 //! | `simd`, `kernels`, `within` | loops for AVX-512, AVX2 and everything else |
 //!
@@ -37,6 +37,7 @@ pub(crate) mod float;
 mod form;
 pub(crate) mod integers;
 mod kernels;
+mod key_filter;
 mod keys;
 mod mask;
 mod meaning;
@@ -61,6 +62,7 @@ pub use form::Encoding;
 pub(crate) use form::{Form, Meaning};
 #[cfg(test)]
 pub(crate) use integers::BLOCKS_UNPACKED;
+pub use key_filter::{KeyFilter, KeySet};
 pub use mask::Mask;
 pub(crate) use outline::ColumnOutline;
 pub(crate) use predicate::CellTest;

@@ -7,10 +7,12 @@
 //! order; [`Test::ranges`] says which, for any ordered set of positions: the integers themselves, or the entries of a
 //! sorted dictionary.
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 use types::{DataType, Value};
 
+use super::key_filter::KeyFilter;
 use super::keys::{key_of_word, ordered_double, ordered_real, wide_decimal};
 use crate::value::cell::{Cell, Scratch, Storage, bytes_of, cell_of_value, is_wide, word_of};
 
@@ -41,6 +43,8 @@ pub enum Test {
     IsNotNull,
     /// Text, bytea or a uuid's text that begins with these bytes. Nothing else does.
     Prefix(Vec<u8>),
+    /// An integer or a date among keys that become known while the query runs. More may pass, and all do before that.
+    Among(Arc<KeyFilter>),
 }
 
 impl Comparison {
@@ -70,6 +74,7 @@ impl Test {
             Test::IsNotNull => cell != Cell::Null,
             Test::Prefix(_) if Storage::of(data_type) == Storage::WideDecimal => false,
             Test::Prefix(prefix) => matches!(cell, Cell::Bytes(bytes) if bytes.starts_with(prefix)),
+            Test::Among(filter) => filter.passes(cell),
         }
     }
 
@@ -79,7 +84,7 @@ impl Test {
     }
 
     /// The positions of `order` with values that pass, as half-open ranges, some perhaps empty, in no particular
-    /// order. Not for IS NULL and IS NOT NULL, which no position can tell.
+    /// order. Not for IS NULL and IS NOT NULL, which no position can tell, nor for sets of keys, which have no ranges.
     pub(super) fn ranges<O: Order>(&self, order: &O) -> Ranges {
         let (first, end) = order.positions();
         let equal = |value: &Value| (order.below(value), order.up_to(value));
@@ -100,6 +105,7 @@ impl Test {
             Test::Between(low, high) => smallvec![(order.below(low), order.up_to(high))],
             Test::In(values) => values.iter().filter(|value| !value.is_null()).map(equal).collect(),
             Test::Prefix(prefix) => smallvec![order.beginning_with(prefix)],
+            Test::Among(_) => smallvec![(first, end)],
         }
     }
 }
@@ -114,7 +120,7 @@ pub(crate) struct CellTest<'t> {
 impl<'t> CellTest<'t> {
     /// The test on a column of this type.
     pub fn new(test: &'t Test, data_type: DataType) -> CellTest<'t> {
-        let has_keys = !is_wide(data_type) && !matches!(test, Test::IsNull | Test::IsNotNull);
+        let has_keys = !is_wide(data_type) && !matches!(test, Test::IsNull | Test::IsNotNull | Test::Among(_));
         let keys = has_keys.then(|| Intervals::of_ranges(&test.ranges(&KeyOrder)));
         CellTest { test, data_type, keys }
     }

@@ -6,6 +6,7 @@
 //! asked row by row, those rows only that the mask still has.
 use super::column::EncodedColumn;
 use super::form::TranslatedTest;
+use super::key_filter::KeyFilter;
 use super::mask::{Mask, bits_of};
 use super::predicate::{CellOrder, Test, Verdict};
 use super::simd::{BLOCK, BLOCK_WORDS, Simd, each_block};
@@ -19,6 +20,10 @@ impl EncodedColumn {
         match (test, self.form.has_slots_as_zone_keys(self.data_type)) {
             (Test::IsNull, _) => self.select_nulls(from, mask, true),
             (Test::IsNotNull, _) => self.select_nulls(from, mask, false),
+            (Test::Among(filter), is_raw) => {
+                debug_assert!(!is_raw, "keys are asked of {}", self.data_type);
+                self.select_keys(from, filter, mask);
+            }
             (_, true) => each_block(from, to, |block, rows, at| self.select_bytes(block, rows, at, test, mask)),
             (_, false) => {
                 let simd = Simd::best();
@@ -68,6 +73,39 @@ impl EncodedColumn {
             }
         }
         self.keep_valid(block, rows, at, zone, mask);
+    }
+
+    /// Clears rows with none of the keys that are known by now.
+    fn select_keys(&self, from: usize, filter: &KeyFilter, mask: &mut Mask) {
+        /// Of so few rows of a block the values are looked up one by one.
+        const FEW: usize = 48;
+        let Some(keys) = filter.keys() else { return };
+        let (simd, seen) = (Simd::best(), mask.count());
+        each_block(from, from + mask.len(), |block, rows, at| {
+            let (len, zone) = (rows.1 - rows.0, &self.zones[block]);
+            let kept = mask.part(at, len);
+            let count: usize = kept.iter().map(|word| word.count_ones() as usize).sum();
+            if count == 0 {
+                return;
+            }
+            if !self.zone_has_values(zone) || !keys.may_have_any(zone.min, zone.max) {
+                return mask.clear_range(at, len);
+            }
+            let mut bits = [0; BLOCK_WORDS];
+            if count <= FEW {
+                for row in (0..len).filter(|row| kept[row / 64] >> (row % 64) & 1 != 0) {
+                    let passes = filter.passes(self.cell(block * BLOCK + rows.0 + row));
+                    bits[row / 64] |= u64::from(passes) << (row % 64);
+                }
+                return mask.keep_only(at, len, &bits);
+            }
+            let mut numbers = [0; BLOCK];
+            self.form.block_keys(simd, block, rows, self.data_type, &mut numbers);
+            keys.find(&numbers[rows.0..rows.1], &mut bits);
+            mask.keep_only(at, len, &bits);
+            self.keep_valid(block, rows, at, zone, mask);
+        });
+        filter.note(seen, mask.count());
     }
 
     fn keep_valid(&self, block: usize, rows: (usize, usize), at: usize, zone: &BlockZone, mask: &mut Mask) {

@@ -194,6 +194,7 @@ fn show(test: &(usize, Test), schema: &Schema) -> String {
         Test::IsNull => format!("{name} IS NULL"),
         Test::IsNotNull => format!("{name} IS NOT NULL"),
         Test::Prefix(start) => format!("{name} LIKE {}%", String::from_utf8_lossy(start)),
+        Test::Among(_) => format!("{name} IN (keys of a join)"),
     }
 }
 

@@ -14,7 +14,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use engine::{DataType, Direction, ScanOptions, Table, TableScan, Test, Value};
+use engine::{DataType, Direction, KeyFilter, ScanOptions, Table, TableScan, Test, Value};
 
 use crate::access::conditions;
 use crate::access::index_path::IndexLookup;
@@ -96,6 +96,30 @@ impl ScanExec {
         ));
         let (metrics, runs, statistics) = Default::default();
         ScanExec { table, moment, source, options, order, schema, properties, metrics, runs, statistics }
+    }
+
+    /// The scan with one more test of an output column: of keys that become known while the query runs. `None` where it looks few
+    /// rows up, or where the column's keys are no numbers.
+    pub(crate) fn with_keys(&self, output: usize, keys: &Arc<KeyFilter>) -> Option<ScanExec> {
+        let (column, data_type) = self.column(output)?;
+        let is_number = matches!(data_type, DataType::Date) || data_type.is_integer();
+        if !is_number || !self.reads_all() {
+            return None;
+        }
+        let mut options = self.options.clone();
+        options.tests.push((column, Test::Among(keys.clone())));
+        Some(ScanExec {
+            table: self.table.clone(),
+            moment: self.moment.clone(),
+            source: self.source.clone(),
+            options,
+            order: self.order.clone(),
+            schema: self.schema.clone(),
+            properties: self.properties.clone(),
+            metrics: ExecutionPlanMetricsSet::new(),
+            runs: Mutex::default(),
+            statistics: OnceLock::new(),
+        })
     }
 
     /// Whether this is a scan, not a lookup.

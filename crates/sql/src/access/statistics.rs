@@ -36,6 +36,36 @@ pub(crate) fn of_scan(
     statistics
 }
 
+/// What the planner is told of a table before it chooses an order of joins.
+pub(crate) struct TableEstimates {
+    /// about how many rows pass the tests
+    pub(crate) rows: f64,
+    /// about how many there are
+    pub(crate) whole: f64,
+    /// of each column asked for: its distinct values in the table
+    pub(crate) domains: Vec<f64>,
+}
+
+/// Estimates of a table's rows and of columns of it, `None` for the row id. `others` is the share of rows that pass what no test says.
+pub(crate) fn of_table(
+    table: &Table,
+    tests: &[(usize, Test)],
+    others: f64,
+    columns: impl Iterator<Item = Option<usize>>,
+) -> TableEstimates {
+    let known = table.statistics();
+    let whole = (known.rows as f64).max(1.0);
+    let is_key = |column: usize| table.schema().primary_key() == [column];
+    let domain = |column: Option<usize>| match column {
+        Some(column) if known.rows_merged > 0 => (known.columns[column].distinct as f64).clamp(1.0, whole),
+        // Of a reference to another table that one's key has the greater domain, which then counts.
+        Some(column) if !is_key(column) => whole.sqrt(),
+        _ => whole,
+    };
+    let rows = (passing(&known, tests) as f64 * others).max(1.0);
+    TableEstimates { rows, whole, domains: columns.map(domain).collect() }
+}
+
 /// Estimates where only the number of rows is known.
 pub(crate) fn of_rows(rows: usize, schema: &SchemaRef) -> Statistics {
     let mut statistics = Statistics::new_unknown(schema);
@@ -87,6 +117,7 @@ fn share(known: &TableStatistics, column: usize, tests: &[&Test]) -> f64 {
             Test::IsNull => GUESS,
             Test::IsNotNull => values,
             Test::Prefix(_) => GUESS_OF_PREFIX,
+            Test::Among(_) => 1.0,
             Test::Compare(Comparison::Less | Comparison::LessOrEqual, high) => span.cut(None, Some(high)),
             Test::Compare(_, low) => span.cut(Some(low), None),
             Test::Between(low, high) => span.cut(Some(low), Some(high)),

@@ -18,6 +18,7 @@ use engine::{Table, Test, Value};
 use crate::access::conditions::{equality, test};
 use crate::access::index_path;
 use crate::access::scan::{ScanExec, ScanSource};
+use crate::access::statistics::{self, TableEstimates};
 use crate::interrupt;
 use crate::names::moment::Moment;
 use crate::names::origin::Origin;
@@ -83,6 +84,23 @@ impl EngineTable {
     /// Where the column of a name comes from, if it is the table's own.
     pub(crate) fn origin(&self, column: &str) -> Option<Origin> {
         self.table.schema().position(column).map(|at| Origin::of_column(&self.table, at))
+    }
+
+    /// What is known of the rows that pass these conditions, and of the columns of a projection.
+    pub(crate) fn estimates(&self, filters: &[Expr], projection: Option<&[usize]>) -> TableEstimates {
+        /// The share of rows that is taken to pass a condition that no scan tests.
+        const GUESS: f64 = 0.25;
+        let tests: Vec<(usize, Test)> = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
+        let others = GUESS.powi(i32::try_from((filters.len() - tests.len()).min(8)).unwrap_or_default());
+        let stored = self.table.schema().columns().len();
+        let column = |at: usize| (at < stored).then_some(at);
+        match projection {
+            Some(columns) => statistics::of_table(&self.table, &tests, others, columns.iter().copied().map(column)),
+            None => {
+                let all = 0..self.schema.fields().len();
+                statistics::of_table(&self.table, &tests, others, all.map(column))
+            }
+        }
     }
 
     /// The primary key that tests pin down, if they pin down all of it.

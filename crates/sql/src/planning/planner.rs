@@ -25,6 +25,7 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
+use crate::optimizer::PlanOptions;
 use crate::planning::catalog::Names;
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
@@ -35,6 +36,7 @@ use crate::semantics::{
 };
 use crate::state::context::context;
 use crate::state::outcome::{Rows, Stop};
+use crate::state::settings::{JOIN_ORDER, RUN_TIME_FILTERS};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
 use crate::syntax::source::Source;
@@ -107,6 +109,7 @@ fn build_template(partitions: usize) -> SessionState {
     options.sql_parser.collect_spans = true;
     // The order of a query in FROM is what a LIMIT or an aggregate above it sees.
     options.sql_parser.enable_subquery_sort_elimination = false;
+    PlanOptions::default().put_into(options);
     // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
     // little, and show the rows of a small table in another order than they were put in.
     options.optimizer.enable_round_robin_repartition = false;
@@ -192,6 +195,10 @@ impl Planner {
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
         let mut state = interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
+        let wanted = PlanOptions { join_order: view.is_on(JOIN_ORDER), run_time_filters: view.is_on(RUN_TIME_FILTERS) };
+        if wanted != PlanOptions::default() {
+            wanted.put_into(state.config_mut().options_mut());
+        }
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();

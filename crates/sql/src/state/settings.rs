@@ -49,6 +49,8 @@ enum AllowedValues {
     Encoding,
     /// The schemas in which names are looked for.
     Path,
+    /// Whether the planner does something.
+    Planner(Choice),
 }
 
 impl AllowedValues {
@@ -59,7 +61,8 @@ impl AllowedValues {
             | AllowedValues::Only(_)
             | AllowedValues::Time(_)
             | AllowedValues::Durability
-            | AllowedValues::Path => true,
+            | AllowedValues::Path
+            | AllowedValues::Planner(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
@@ -77,6 +80,13 @@ enum Whose {
     Current,
 }
 
+/// What the planner may do or not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    JoinOrder,
+    RunTimeFilters,
+}
+
 /// The time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
@@ -90,8 +100,14 @@ pub(crate) enum Limit {
     Idle,
 }
 
+/// Whether joins are ordered by what they are likely to cost.
+pub(crate) const JOIN_ORDER: &str = "lstore.join_order";
+
+/// Whether scans leave out rows without a partner in a join that is above them.
+pub(crate) const RUN_TIME_FILTERS: &str = "lstore.run_time_filters";
+
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, AllowedValues); 36] = [
+const KNOWN: [(&str, &str, AllowedValues); 38] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     ("client_encoding", "UTF8", AllowedValues::Encoding),
@@ -112,6 +128,8 @@ const KNOWN: [(&str, &str, AllowedValues); 36] = [
     ("lc_ctype", "C", AllowedValues::Fixed),
     ("lock_timeout", "0", AllowedValues::Time(Limit::Lock)),
     ("lstore.as_of", "", AllowedValues::Past),
+    (JOIN_ORDER, "on", AllowedValues::Planner(Choice::JoinOrder)),
+    (RUN_TIME_FILTERS, "on", AllowedValues::Planner(Choice::RunTimeFilters)),
     ("max_identifier_length", "63", AllowedValues::Fixed),
     ("max_index_keys", "32", AllowedValues::Fixed),
     ("memory_limit", "none", AllowedValues::Memory),
@@ -137,6 +155,8 @@ struct Values {
     as_of: Option<Timestamp>,
     modes: Modes,
     durability: Durability,
+    /// What the planner does, by [`Choice`].
+    choices: [bool; 2],
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -176,6 +196,7 @@ enum AssignedValue {
     Modes(AskedModes),
     Limit(Limit, u32),
     Durability(Durability),
+    Planner(Choice, bool),
     Custom(String, String),
     Path(PathValue),
 }
@@ -196,6 +217,7 @@ impl Settings {
             as_of: None,
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
+            choices: [true; 2],
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),
@@ -346,6 +368,7 @@ impl Settings {
                 Durability::Partition => "partition".to_owned(),
                 durability => on(durability == Durability::Sync),
             },
+            AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
             AllowedValues::Only(_) | AllowedValues::Fixed | AllowedValues::Encoding => default.to_owned(),
         }
     }
@@ -428,6 +451,7 @@ impl Settings {
                 AssignedValue::Modes(asked) => values.modes = values.modes.with(*asked),
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
+                AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
                 AssignedValue::Path(path) => values.path.clone_from(path),
             }
@@ -462,6 +486,7 @@ impl Settings {
             }
             AllowedValues::Time(limit) => Ok(AssignedValue::Limit(limit, milliseconds(name, value)?)),
             AllowedValues::Durability => Ok(AssignedValue::Durability(durability(name, value)?)),
+            AllowedValues::Planner(choice) => Ok(AssignedValue::Planner(choice, boolean(name, value)?)),
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
             AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
             AllowedValues::Only(_) if is_default => Ok(AssignedValue::Nothing),

@@ -95,6 +95,13 @@ impl RowTarget {
     }
 }
 
+impl View {
+    /// Whether a setting of the planner is on: of what it does unless it is told not to.
+    pub(crate) fn is_on(&self, setting: &str) -> bool {
+        self.settings.get(setting).is_none_or(|value| value == "on")
+    }
+}
+
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("View").field("at", &self.moment.at()).finish_non_exhaustive()

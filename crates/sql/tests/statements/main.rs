@@ -6,6 +6,7 @@ mod checks;
 mod defaults;
 mod foreign_keys;
 mod generated;
+mod join_order;
 mod names;
 mod opening;
 mod pg_catalog;

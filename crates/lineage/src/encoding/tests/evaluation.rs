@@ -1,10 +1,12 @@
 //! Tests and aggregates on encoded columns say what they say of the values one by one.
+use std::sync::Arc;
+
 use arrow_array::{Array, Scalar};
 use arrow_ord::cmp;
 use proptest::prelude::*;
 use types::{DataType, Value};
 
-use super::super::{Aggregates, CellTest, Comparison, Encoding, Mask, Sum, Test};
+use super::super::{Aggregates, CellTest, Comparison, Encoding, KeyFilter, KeySet, Mask, Sum, Test};
 use super::columns::same;
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, some_test, values};
 use crate::value::cell::{Cell, Scratch, cell_of_value, is_wide};
@@ -145,6 +147,38 @@ proptest! {
             let mut twin = Aggregates::new(data_type);
             (from..to).for_each(|slot| twin.add(expected.get(slot)));
             assert_sums_agree(&column.aggregate(from, to, None), &twin, data_type)?;
+        }
+    }
+}
+
+#[test]
+fn keys_of_a_join_are_found_in_every_form_once_they_are_known() {
+    let mut random = Random::new(45);
+    for data_type in [DataType::SmallInt, DataType::Integer, DataType::BigInt, DataType::Date] {
+        for shape in SHAPES {
+            let array = array_of(data_type, &values(data_type, shape, 5_000, 10, &mut random));
+            let expected = cells(&array, data_type);
+            for column in forms(&array, data_type) {
+                let filter = Arc::new(KeyFilter::default());
+                let test = Test::Among(filter.clone());
+                let mut mask = Mask::new_all(5_000);
+                column.select(0, &test, &mut mask);
+                assert_eq!(mask.count(), 5_000, "all rows pass while nothing is known");
+                let some: Vec<usize> = (0..200).map(|_| random.below(5_000)).collect();
+                let key =
+                    |row: &usize| if let Cell::Word(word) = expected.get(*row) { Some(word as i64) } else { None };
+                filter.publish(KeySet::of(&[some.iter().filter_map(key).collect()]));
+                for keep in [1, 50] {
+                    let mut mask = Mask::new_all(4_900);
+                    (0..4_900).filter(|row| row % keep != 0).for_each(|row| mask.clear(row));
+                    column.select(77, &test, &mut mask);
+                    for row in 0..4_900 {
+                        let passes = row % keep == 0 && test.passes(expected.get(row + 77), data_type);
+                        assert_eq!(mask.get(row), passes, "row {row}, {data_type} {shape:?}, {:?}", column.encoding());
+                    }
+                }
+                assert!(some.iter().all(|row| key(row).is_none() || test.passes(expected.get(*row), data_type)));
+            }
         }
     }
 }

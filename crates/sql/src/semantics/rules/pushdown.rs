@@ -30,6 +30,7 @@ use super::unions::EmptyParts;
 use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::access::totals::AggregateScans;
+use crate::optimizer::{JoinOrder, RunTimeFilters};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -51,6 +52,9 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let by_dependencies = rules.iter().position(|rule| rule.name() == name);
         rules.insert(by_dependencies.unwrap_or_default(), Arc::new(TrueDependencies));
     }
+    // While columns that are asked for below are still there, and before those that are not are taken out.
+    let of_columns = rules.iter().rposition(|rule| rule.name() == "true_dependencies");
+    rules.insert(of_columns.unwrap_or_default(), Arc::new(JoinOrder));
     rules
 }
 
@@ -79,6 +83,8 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));
     rules.push(Arc::new(OpenRowsOnly));
+    // Nothing may change a plan any more that has scans wait for joins.
+    rules.push(Arc::new(RunTimeFilters));
     rules
 }
 

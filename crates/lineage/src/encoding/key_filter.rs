@@ -1,0 +1,239 @@
+//! Keys that become known while a query runs: those of the side of a join that is in memory already, by which scans of the other
+//! side leave out rows without a partner.
+//!
+//! ```text
+//! keys of the side in memory ─▶ KeySet ─ published ─▶ KeyFilter ◀─ asked by scans, block by block
+//!
+//! exact    one bit for each number between the least key and the greatest one
+//! hashed   a word for some keys, three bits of it for each: a Bloom filter in blocks (Putze, Sanders, Singler, WEA 2007);
+//!          lets some numbers pass that are no keys
+//! ```
+//!
+//! A filter lets every row pass until its keys are published, and again once it has turned out to keep nearly all rows, or
+//! has been taken back. So it never decides what a query answers: the join looks at each row that passes.
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::simd::BlockBits;
+use crate::value::cell::Cell;
+
+/// Numbers between the least and the greatest key up to which a bit is kept for each.
+const EXACT_SPAN: u64 = 1 << 26;
+/// Bits for each key of a hashed set.
+const HASHED_BITS: usize = 16;
+/// After so many rows it is seen whether a filter is of use.
+const TRIAL_ROWS: u64 = 1 << 16;
+
+/// A set of keys, the hashed ones with some more in them.
+#[derive(Debug)]
+pub struct KeySet {
+    min: i64,
+    /// the greatest key less the least
+    span: u64,
+    words: Box<[u64]>,
+    /// of a hashed set: how far a hash is shifted to be the number of a word
+    shift: Option<u32>,
+    is_empty: bool,
+}
+
+impl KeySet {
+    /// The set of the keys of all parts.
+    pub fn of(parts: &[Vec<i64>]) -> KeySet {
+        let keys = || parts.iter().flatten().copied();
+        let (Some(min), Some(max)) = (keys().min(), keys().max()) else {
+            return KeySet { min: 0, span: 0, words: Box::new([0]), shift: None, is_empty: true };
+        };
+        let span = max.wrapping_sub(min) as u64;
+        let mut set = if span < EXACT_SPAN {
+            let words = vec![0; (span / 64 + 1) as usize].into_boxed_slice();
+            KeySet { min, span, words, shift: None, is_empty: false }
+        } else {
+            let count: usize = parts.iter().map(Vec::len).sum();
+            let words = (count * HASHED_BITS / 64).next_power_of_two().max(2);
+            let shift = Some(u64::BITS - words.trailing_zeros());
+            KeySet { min, span, words: vec![0; words].into_boxed_slice(), shift, is_empty: false }
+        };
+        for key in keys() {
+            let (word, bits) = set.place(key);
+            set.words[word] |= bits;
+        }
+        set
+    }
+
+    /// The word and the bits of a key between the least and the greatest one.
+    #[inline]
+    fn place(&self, key: i64) -> (usize, u64) {
+        match self.shift {
+            None => {
+                let at = (key.wrapping_sub(self.min) as u64).min(self.span);
+                ((at / 64) as usize, 1 << (at % 64))
+            }
+            Some(shift) => {
+                let key = key as u64;
+                let hash = (key ^ key >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let bit = |from: u32| 1u64 << (hash >> from & 63);
+                ((hash >> shift) as usize, bit(0) | bit(6) | bit(12))
+            }
+        }
+    }
+
+    /// Whether the number may be a key; certain where it says no.
+    #[inline]
+    pub fn may_have(&self, key: i64) -> bool {
+        let (word, bits) = self.place(key);
+        // A number below the least key is beyond the greatest one by this.
+        key.wrapping_sub(self.min) as u64 <= self.span && self.words[word] & bits == bits
+    }
+
+    /// Whether a number from `low` to `high`, both included, may be a key; certain where it says no.
+    pub(crate) fn may_have_any(&self, low: i64, high: i64) -> bool {
+        /// So many words are looked through.
+        const WORDS_MAX: usize = 256;
+        let max = self.min.wrapping_add(self.span as i64);
+        let (low, high) = (low.max(self.min), high.min(max));
+        if self.is_empty || low > high {
+            return false;
+        }
+        if self.shift.is_some() {
+            return true;
+        }
+        let (from, to) = (low.wrapping_sub(self.min) as u64, high.wrapping_sub(self.min) as u64);
+        let (first, last) = ((from / 64) as usize, (to / 64) as usize);
+        if last - first > WORDS_MAX {
+            return true;
+        }
+        let low_part = |word: usize| if word == first { u64::MAX << (from % 64) } else { u64::MAX };
+        let high_part = |word: usize| if word == last { u64::MAX >> (63 - to % 64) } else { u64::MAX };
+        (first..=last).any(|word| self.words[word] & low_part(word) & high_part(word) != 0)
+    }
+
+    /// Sets the bits of those of at most a block of numbers that may be keys.
+    pub(super) fn find(&self, numbers: &[i64], bits: &mut BlockBits) {
+        for (numbers, word) in numbers.chunks(64).zip(bits) {
+            for (at, number) in numbers.iter().enumerate() {
+                *word |= u64::from(self.may_have(*number)) << at;
+            }
+        }
+    }
+}
+
+/// A filter of a column of integers or dates by keys that may not be known yet.
+#[derive(Debug, Default)]
+pub struct KeyFilter {
+    keys: OnceLock<KeySet>,
+    is_off: AtomicBool,
+    rows_seen: AtomicU64,
+    rows_kept: AtomicU64,
+}
+
+impl PartialEq for KeyFilter {
+    /// A filter is equal to itself alone.
+    fn eq(&self, other: &KeyFilter) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl KeyFilter {
+    /// Has scans leave out rows with none of these keys from now on. The first keys published stay.
+    pub fn publish(&self, keys: KeySet) {
+        let _ = self.keys.set(keys);
+    }
+
+    /// Lets all rows pass from now on.
+    pub fn switch_off(&self) {
+        self.is_off.store(true, Ordering::Release);
+    }
+
+    /// The keys, if rows are to be left out.
+    pub(crate) fn keys(&self) -> Option<&KeySet> {
+        if self.is_off.load(Ordering::Acquire) { None } else { self.keys.get() }
+    }
+
+    /// Whether a value passes.
+    pub(crate) fn passes(&self, cell: Cell<'_>) -> bool {
+        match (self.keys(), cell) {
+            (None, _) | (Some(_), Cell::Bytes(_)) => true,
+            (Some(keys), Cell::Word(word)) => keys.may_have(word as i64),
+            (Some(_), Cell::Null) => false,
+        }
+    }
+
+    /// Notes how many rows of a scan were looked at, and how many of these passed. A filter that passes most is switched off.
+    pub(crate) fn note(&self, seen: usize, kept: usize) {
+        let all = self.rows_seen.fetch_add(seen as u64, Ordering::Relaxed) + seen as u64;
+        let all_kept = self.rows_kept.fetch_add(kept as u64, Ordering::Relaxed) + kept as u64;
+        if all >= TRIAL_ROWS && all_kept * 5 > all * 4 {
+            self.switch_off();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Random;
+    use super::*;
+
+    /// A number from `low` on, of so many.
+    fn number(random: &mut Random, low: i64, count: usize) -> i64 {
+        low + random.below(count) as i64
+    }
+
+    /// Keys that are near each other, and keys from all over.
+    fn samples() -> Vec<Vec<i64>> {
+        let mut random = Random::new(7);
+        let near = (0..500).map(|_| number(&mut random, -3_000, 6_000)).collect();
+        let far = (0..500).map(|_| random.next() as i64).collect();
+        vec![near, far, vec![i64::MIN, i64::MAX], vec![5], vec![-64, 0, 63, 64], Vec::new()]
+    }
+
+    #[test]
+    fn a_set_has_all_of_its_keys_and_few_others() {
+        let mut random = Random::new(8);
+        for keys in samples() {
+            let (one, other) = keys.split_at(keys.len() / 2);
+            let set = KeySet::of(&[one.to_vec(), other.to_vec()]);
+            assert!(keys.iter().all(|key| set.may_have(*key)));
+            let is_exact = set.shift.is_none();
+            let mut wrong = 0;
+            for _ in 0..20_000 {
+                let number = match is_exact {
+                    true => number(&mut random, -4_000, 8_000),
+                    false => random.next() as i64,
+                };
+                wrong += usize::from(set.may_have(number) && !keys.contains(&number));
+            }
+            assert!(wrong == 0 || !is_exact && wrong < 1_000, "{wrong} numbers that are no keys pass");
+        }
+    }
+
+    #[test]
+    fn a_stretch_without_keys_is_known_where_bits_are_exact() {
+        let mut random = Random::new(9);
+        for keys in samples() {
+            let set = KeySet::of(std::slice::from_ref(&keys));
+            for _ in 0..2_000 {
+                let low = number(&mut random, -4_000, 8_000);
+                let high = number(&mut random, low, 200);
+                let has = keys.iter().any(|key| (low..=high).contains(key));
+                let may = set.may_have_any(low, high);
+                assert!(may || !has, "{low}..={high} of {keys:?}");
+                assert!(may == has || set.shift.is_some(), "{low}..={high} of {keys:?}");
+            }
+            assert_eq!(set.may_have_any(i64::MIN, i64::MAX), !keys.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_filter_lets_all_pass_until_its_keys_are_known_and_once_it_is_of_no_use() {
+        let filter = KeyFilter::default();
+        let passes = |number: i64| filter.passes(Cell::Word(number as u64));
+        assert!(passes(1) && filter.passes(Cell::Null));
+        filter.publish(KeySet::of(&[vec![2, -3]]));
+        assert!(!passes(1) && passes(2) && passes(-3) && !filter.passes(Cell::Null));
+        filter.note(100_000, 10);
+        assert!(!passes(1));
+        filter.note(900_000, 899_000);
+        assert!(passes(1) && filter.passes(Cell::Null));
+    }
+}

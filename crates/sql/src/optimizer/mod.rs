@@ -1,0 +1,23 @@
+//! Plans by cost: in which order tables are joined, and which side of a join is kept in memory.
+//!
+//! ```text
+//! plan ─▶ `region`: joins that may change places, as a graph ─▶ `search`: the cheapest tree ─▶ `join_order`: the plan again
+//!              │ `steady`: what may be asked of other rows            │
+//!              │ `estimate`: rows and keys of what is joined          └ `cardinality`: rows of what is joined with what
+//! ```
+//!
+//! Estimates come from what merges have left of tables ([`crate::access::statistics`]). They decide how long a query takes and
+//! never what it answers. Imports `access`; the rules of `semantics` put this into their list.
+mod cardinality;
+mod estimate;
+pub(crate) mod join_order;
+mod key_collector;
+pub(crate) mod options;
+mod region;
+mod run_time_filters;
+mod search;
+mod steady;
+
+pub(crate) use join_order::JoinOrder;
+pub(crate) use options::PlanOptions;
+pub(crate) use run_time_filters::RunTimeFilters;

@@ -1,0 +1,37 @@
+//! What a session lets the planner do, as the rules find it beside the library's options.
+use datafusion::common::config::{ConfigExtension, ConfigOptions};
+use datafusion::common::extensions_options;
+
+extensions_options! {
+    /// The session's settings of the planner.
+    pub(crate) struct PlanOptions {
+        /// Whether joins are ordered by cost.
+        pub join_order: bool, default = true
+        /// Whether scans leave out rows without a partner in a join.
+        pub run_time_filters: bool, default = true
+    }
+}
+
+impl ConfigExtension for PlanOptions {
+    const PREFIX: &'static str = "lstore";
+}
+
+impl PartialEq for PlanOptions {
+    fn eq(&self, other: &PlanOptions) -> bool {
+        (self.join_order, self.run_time_filters) == (other.join_order, other.run_time_filters)
+    }
+}
+
+impl PlanOptions {
+    /// Those among all options; the default where a plan is made without a session.
+    pub(crate) fn of(options: &ConfigOptions) -> PlanOptions {
+        options.extensions.get::<PlanOptions>().cloned().unwrap_or_default()
+    }
+
+    /// Puts them among all options. What the library does for the same end it does where we do not.
+    pub(crate) fn put_into(self, options: &mut ConfigOptions) {
+        options.optimizer.join_reordering = !self.join_order;
+        options.optimizer.enable_join_dynamic_filter_pushdown = !self.run_time_filters;
+        options.extensions.insert(self);
+    }
+}

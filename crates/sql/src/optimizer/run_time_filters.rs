@@ -1,0 +1,197 @@
+//! Scans that leave out rows without a partner in a join, once the other side of the join is in memory.
+//!
+//! A hash join reads its left side first. Where its kind drops right rows without a partner, and a key of the right side is a column
+//! of a scan however far below, the keys of the left side become a test of that scan ([`engine::KeyFilter`]):
+//!
+//! ```text
+//! HashJoin  p.id = l.part             left keys collected
+//!   Filter of p                          │
+//!   Aggregate by l.part                  │  groups of other keys would find no partner
+//!     HashJoin l.order = o.id            │  rows of l alone decide about l.part
+//!       o                                ▼
+//!       Scan of l                     test: l.part IN (keys of the join)
+//! ```
+//!
+//! So an average by part is made of the parts that are asked for, and a table is joined to others only where its rows matter. What
+//! lies between must hand on a row or not by itself: conditions, projections, other joins on the side whose rows they keep,
+//! groups of which the key is one.
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{JoinType, NullEquality};
+use datafusion::error::Result;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, PhysicalExpr, ReplaceChildrenOptions};
+use engine::KeyFilter;
+
+use super::key_collector::{Collected, KeyCollectorExec, is_collected};
+use super::options::PlanOptions;
+use crate::access::scan::ScanExec;
+use crate::syntax::walk::WalkTree;
+
+/// Gives scans the keys of joins.
+#[derive(Debug)]
+pub(crate) struct RunTimeFilters;
+
+impl PhysicalOptimizerRule for RunTimeFilters {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        if !PlanOptions::of(config).run_time_filters {
+            return Ok(plan);
+        }
+        // What runs again and again has other keys each time.
+        if plan.has(|node| Ok(node.name() == "RecursiveQueryExec"))? {
+            return Ok(plan);
+        }
+        plan.change_up(|node| Ok(with_filters(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
+            .map(|plan| plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "run_time_filters"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// The join with its keys given to scans of its right side.
+fn with_filters(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+    if !drops_right_rows(join) || !has_fewer_rows(join.left())? {
+        return Ok(None);
+    }
+    let (mut right, mut collected) = (join.right().clone(), Vec::new());
+    for (left_key, right_key) in join.on() {
+        let (Some(left_key), Some(right_key)) = (column(left_key), column(right_key)) else { continue };
+        if !is_collected(join.left().schema().field(left_key).data_type()) {
+            continue;
+        }
+        let filter = Arc::new(KeyFilter::default());
+        if let Some(filtered) = filtered(&right, right_key, &filter)? {
+            right = filtered;
+            collected.push(Collected { column: left_key, filter });
+        }
+    }
+    if collected.is_empty() {
+        return Ok(None);
+    }
+    let left = collecting(join.left(), collected)?;
+    node.clone().replace_children(vec![left, right], as_planned()).map(Some)
+}
+
+/// Inputs in the place of others that have the same properties.
+fn as_planned() -> ReplaceChildrenOptions {
+    ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep)
+}
+
+fn column(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    expr.downcast_ref::<Column>().map(Column::index)
+}
+
+/// Whether a row of the right side without a partner is of no matter.
+fn drops_right_rows(join: &HashJoinExec) -> bool {
+    let drops = matches!(
+        join.join_type(),
+        JoinType::Inner
+            | JoinType::Left
+            | JoinType::LeftSemi
+            | JoinType::LeftAnti
+            | JoinType::LeftMark
+            | JoinType::RightSemi
+    );
+    drops && join.null_equality() == NullEquality::NullEqualsNothing && !join.null_aware
+}
+
+/// Whether a plan may lack rows of its tables: all keys of a table are of little use.
+fn has_fewer_rows(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    plan.has(|node| {
+        let is_tested =
+            node.downcast_ref::<ScanExec>().is_some_and(|scan| !scan.tests().is_empty() || !scan.reads_all());
+        let leaves_out = node.is::<FilterExec>() || node.fetch().is_some();
+        Ok(is_tested || leaves_out || node.children().is_empty() && !node.is::<ScanExec>())
+    })
+}
+
+/// The plan with the keys of a column collected, below what deals its rows out.
+fn collecting(plan: &Arc<dyn ExecutionPlan>, collected: Vec<Collected>) -> Result<Arc<dyn ExecutionPlan>> {
+    if (plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>()) && plan.fetch().is_none() {
+        let input = collecting(plan.children()[0], collected)?;
+        return plan.clone().replace_children(vec![input], as_planned());
+    }
+    Ok(Arc::new(KeyCollectorExec::new(plan.clone(), collected)))
+}
+
+/// The plan with a filter of one of its columns in the scan that the column comes from; `None` if there is no such scan, or
+/// if rows without these keys decide about others on the way.
+#[recursive::recursive]
+fn filtered(
+    plan: &Arc<dyn ExecutionPlan>,
+    column: usize,
+    filter: &Arc<KeyFilter>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        return Ok(scan.with_keys(column, filter).map(|scan| Arc::new(scan) as _));
+    }
+    let Some((child, column)) = origin(plan, column) else { return Ok(None) };
+    let mut children: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
+    let Some(changed) = filtered(&children[child], column, filter)? else { return Ok(None) };
+    children[child] = changed;
+    plan.clone().replace_children(children, as_planned()).map(Some)
+}
+
+/// The input and its column that a column is, where leaving out rows by it above and below is the same.
+fn origin(plan: &Arc<dyn ExecutionPlan>, output: usize) -> Option<(usize, usize)> {
+    if plan.fetch().is_some() {
+        return None;
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let kept = filter.projection().as_ref().map_or(Some(output), |kept| kept.get(output).copied());
+        return kept.map(|column| (0, column));
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return column(&projection.expr().get(output)?.expr).map(|column| (0, column));
+    }
+    if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
+        let groups = aggregate.group_expr();
+        let is_plain = groups.is_single() && !groups.has_grouping_set() && aggregate.limit_options().is_none();
+        return match groups.expr().get(output).filter(|_| is_plain) {
+            Some((group, _)) => column(group).map(|column| (0, column)),
+            None => None,
+        };
+    }
+    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        let joined = join.projection.as_ref().map_or(Some(output), |kept| kept.get(output).copied())?;
+        return of_join(join, joined);
+    }
+    let hands_on = plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>() || plan.is::<SortExec>();
+    let is_cooperative = plan.name() == "CooperativeExec" || plan.name() == "KeyCollectorExec";
+    (hands_on || is_cooperative || plan.name() == "SortPreservingMergeExec").then_some((0, output))
+}
+
+/// The side of a join and its column that a column of all is, where the join keeps that side's rows one by one.
+fn of_join(join: &HashJoinExec, column: usize) -> Option<(usize, usize)> {
+    let of_left = join.left().schema().fields().len();
+    let (side, column) = match join.join_type() {
+        JoinType::LeftSemi | JoinType::LeftAnti => (0, column),
+        JoinType::RightSemi | JoinType::RightAnti => (1, column),
+        JoinType::Inner | JoinType::Left | JoinType::Right if column < of_left => (0, column),
+        JoinType::Inner | JoinType::Left | JoinType::Right => (1, column - of_left),
+        JoinType::Full | JoinType::LeftMark | JoinType::RightMark => return None,
+    };
+    let keeps = match join.join_type() {
+        JoinType::Left => side == 0,
+        JoinType::Right => side == 1,
+        _ => !join.null_aware,
+    };
+    keeps.then_some((side, column))
+}
