@@ -12,6 +12,7 @@ use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
 use crate::keys::entries::{Direction, Entry};
 use crate::keys::order::{Bounds, IndexKey, IndexRange};
+use crate::state::index_build::fill;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
@@ -40,7 +41,7 @@ impl Cursor {
     fn advance(&mut self, index: &IndexData) -> bool {
         self.entries.clear();
         let Some(mut bounds) = self.bounds.take() else { return false };
-        let has_more = index.entries.next(&bounds, self.direction, self.count, &mut self.entries);
+        let has_more = index.entries().next(&bounds, self.direction, self.count, &mut self.entries);
         debug_assert!(!has_more || !self.entries.is_empty(), "a walk that goes on has found something");
         self.count = (self.count * 2).min(ENTRIES_MAX);
         if has_more && let Some(last) = self.entries.last() {
@@ -57,13 +58,14 @@ impl Cursor {
 impl TableData {
     /// The entries of a range of an index; `None` if no row can be in it.
     pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Bounds>> {
+        fill(self, index)?;
         let columns = &index.key_columns;
         let is_last = |values: &[Value]| values.len() == columns.len();
         let has_bounds = !matches!((&range.low, &range.high), (Bound::Unbounded, Bound::Unbounded));
         if range.equal.len() > columns.len() || (has_bounds && is_last(&range.equal)) {
             return Err(index.refuse_range("has fewer columns than the range has values"));
         }
-        if !index.entries.is_ordered() && !is_last(&range.equal) {
+        if !index.entries().is_ordered() && !is_last(&range.equal) {
             return Err(index.refuse_range("has no order, and is asked for less than whole keys"));
         }
         if range.is_empty() {

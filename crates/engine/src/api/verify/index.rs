@@ -12,6 +12,7 @@ use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::IndexData;
 use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
+use crate::state::index_build::fill;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;
 
@@ -88,12 +89,13 @@ pub(super) fn check<I: CheckedIndex>(
     verification: &mut Verification,
     faults: &mut Vec<String>,
 ) -> Result<()> {
+    fill(table, index.index())?;
     let (name, ranges) = (index.name(), table.storage.range_count());
     for from in (0..ranges).step_by(RANGES_AT_ONCE) {
         compare(table, index, from..ranges.min(from + RANGES_AT_ONCE), faults)?;
     }
     let (mut repeated, mut failed) = (Vec::new(), None);
-    index.index().entries.for_each(&mut |key, rids| {
+    index.index().entries().for_each(&mut |key, rids| {
         verification.index_entries += rids.len() as u64;
         for rid in rids.iter().filter(|rid| rid.range() >= ranges) {
             faults.push(format!("{name} lists {rid:?} under {}, and there is no such record", index.show(key)));
@@ -135,7 +137,7 @@ fn compare<I: CheckedIndex>(
         })?;
         keys.finish();
     }
-    index.index().entries.for_each(&mut |key, rids| {
+    index.index().entries().for_each(&mut |key, rids| {
         for rid in rids.iter().filter(|rid| ranges.contains(&rid.range())) {
             if !had.remove(&(key.clone(), *rid)) {
                 faults.push(format!("{name} lists {rid:?} under {}, which it never had, or twice", index.show(key)));
