@@ -371,3 +371,21 @@ fn older_rows(db: &Database, table: &Table) -> Vec<(i64, Option<String>)> {
     rows.sort_unstable();
     rows
 }
+
+/// What a database has logged since its last checkpoint is in one when it is closed, unless replaying it takes no time.
+#[test]
+fn a_long_log_is_in_a_checkpoint_once_the_database_is_closed() {
+    for (rows, has_checkpoint) in [(10, false), (1_500, true)] {
+        let device = FaultyDevice::new(0);
+        let db = open(&device);
+        let table = create(&db, "t", TableSettings::default());
+        let wide = |id: i64| [Value::from(id), Value::from(id), Value::from(format!("{id:02000}"))];
+        db.run(TransactionOptions::default(), |t| (0..rows).try_for_each(|id| t.insert(&table, &wide(id)).map(drop)))
+            .unwrap();
+        drop((db, table));
+        let names = device.list().unwrap();
+        assert_eq!(names.iter().any(|name| name.ends_with(".manifest")), has_checkpoint, "{rows} rows: {names:?}");
+        let db = open(&device);
+        assert_eq!(contents(&db, &db.table("t").unwrap()).unwrap().len() as i64, rows);
+    }
+}

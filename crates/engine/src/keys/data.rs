@@ -143,7 +143,7 @@ impl IndexData {
     }
 
     /// The entries. Those of all versions are there: the index was made since the database was opened, or the caller has had
-    /// [`fill`](crate::state::index_build::fill) see to it.
+    /// `TableData::fill` see to it.
     #[inline]
     pub(crate) fn entries(&self) -> &Entries {
         debug_assert!(self.is_filled(), "invariant 7: \"{}\" is asked before it has its entries", self.definition.name);

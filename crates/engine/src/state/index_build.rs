@@ -48,17 +48,37 @@ pub(crate) fn enter_committed(
     Ok(failing.into_inner())
 }
 
-/// Sees to it that an index of the table has all its entries, before it is asked for the first time since the database was opened.
-///
-/// No transaction has written to the table by then: each has all indexes filled before its first write to it
-/// ([`TableData::fill_indexes`]). Views may be held that are older than the table's horizon, and find what they see.
-///
-/// # Errors
-/// [`Error::Page`](crate::error::Error::Page) if a page of the keys can't be read; [`Error::IndexWithoutRoom`](crate::error::Error)
-/// if the index can't grow. The next caller tries again.
-#[inline]
-pub(crate) fn fill(table: &TableData, index: &IndexData) -> Result<()> {
-    index.fill(|| enter_all(table, index))
+impl TableData {
+    /// Sees to it that an index of the table has all its entries, before it is asked for the first time since the database was
+    /// opened.
+    ///
+    /// No transaction has written to the table by then: each has all indexes filled before its first write to it
+    /// ([`TableData::fill_indexes`]). Views may be held that are older than the table's horizon, and find what they see.
+    ///
+    /// # Errors
+    /// [`Error::Page`](crate::error::Error::Page) if a page of the keys can't be read;
+    /// [`Error::IndexWithoutRoom`](crate::error::Error::IndexWithoutRoom) if the index can't grow. The next caller tries again.
+    #[inline]
+    pub(crate) fn fill(&self, index: &IndexData) -> Result<()> {
+        index.fill(|| enter_all(self, index))
+    }
+
+    /// Sees to it that the primary key's index has all its entries.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    #[inline]
+    pub(crate) fn fill_primary_key(&self) -> Result<()> {
+        self.primary_key.as_ref().map_or(Ok(()), |key| self.fill(&key.index))
+    }
+
+    /// Sees to it that all indexes have all their entries: before the first write of each transaction to the table.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    pub(crate) fn fill_indexes(&self) -> Result<()> {
+        self.all_indexes().try_for_each(|index| self.fill(&index))
+    }
 }
 
 #[cold]

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 use sync::Counter;
 use types::{Rid, Schema, Value};
 
-use super::index_build::fill;
 use super::numbers::Numbers;
 use super::rules::Rules;
 use crate::error::{Error, Result};
@@ -133,24 +132,8 @@ impl TableData {
         }
     }
 
-    /// Sees to it that the primary key's index has all its entries.
-    ///
-    /// # Errors
-    /// As [`fill`].
-    #[inline]
-    pub(crate) fn fill_primary_key(&self) -> Result<()> {
-        self.primary_key.as_ref().map_or(Ok(()), |key| fill(self, &key.index))
-    }
-
-    /// Sees to it that all indexes have all their entries: before the first write of each transaction to the table.
-    ///
-    /// # Errors
-    /// As [`fill`].
-    pub(crate) fn fill_indexes(&self) -> Result<()> {
-        self.all_indexes().try_for_each(|index| fill(self, &index))
-    }
-
-    fn all_indexes(&self) -> impl Iterator<Item = Arc<IndexData>> {
+    /// The index of the primary key, and the others.
+    pub(crate) fn all_indexes(&self) -> impl Iterator<Item = Arc<IndexData>> {
         let primary = self.primary_key.as_ref().map(|primary_key| primary_key.index.clone());
         primary.into_iter().chain(self.indexes.all())
     }

@@ -12,7 +12,6 @@ use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
 use crate::keys::entries::{Direction, Entry};
 use crate::keys::order::{Bounds, IndexKey, IndexRange};
-use crate::state::index_build::fill;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
@@ -58,7 +57,7 @@ impl Cursor {
 impl TableData {
     /// The entries of a range of an index; `None` if no row can be in it.
     pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Bounds>> {
-        fill(self, index)?;
+        self.fill(index)?;
         let columns = &index.key_columns;
         let is_last = |values: &[Value]| values.len() == columns.len();
         let has_bounds = !matches!((&range.low, &range.high), (Bound::Unbounded, Bound::Unbounded));

@@ -12,7 +12,6 @@ use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::IndexData;
 use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
-use crate::state::index_build::fill;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;
 
@@ -89,7 +88,7 @@ pub(super) fn check<I: CheckedIndex>(
     verification: &mut Verification,
     faults: &mut Vec<String>,
 ) -> Result<()> {
-    fill(table, index.index())?;
+    table.fill(index.index())?;
     let (name, ranges) = (index.name(), table.storage.range_count());
     for from in (0..ranges).step_by(RANGES_AT_ONCE) {
         compare(table, index, from..ranges.min(from + RANGES_AT_ONCE), faults)?;

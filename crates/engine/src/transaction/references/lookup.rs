@@ -7,7 +7,6 @@ use types::{Rid, Value};
 use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
 use crate::keys::order::IndexKey;
-use crate::state::index_build::fill;
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::terms::constraints::{ForeignKey, Referrer};
@@ -55,7 +54,7 @@ impl Transaction {
     ) -> Result<Option<Rid>> {
         debug_assert_eq!(columns.len(), index.columns().len(), "invariant 7: the index is of other columns");
         let Some(key) = key_of(data, index, columns, values) else { return Ok(None) };
-        fill(data, index)?;
+        data.fill(index)?;
         let (guard, view) = (&sync::pin(), self.newest());
         let found = index.entries().find_pinned(guard, &key, |rid| {
             let has_key = |cells: &[Cell<'_>]| index.has_key(cells, &key);

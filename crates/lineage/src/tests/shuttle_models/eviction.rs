@@ -37,7 +37,7 @@ pub(super) fn stored(layout: Layout) -> World {
     world
 }
 
-/// The same record in a range that was restored, none of whose pages was ever read.
+/// That record in a range that was restored, none of whose pages was ever read.
 fn restored(layout: Layout) -> World {
     let mut world = stored(layout);
     let mut blobs = world.blobs.lock().unwrap().take().expect("no checkpoint is taken");
