@@ -39,8 +39,8 @@ use crate::value::sketch::Sketch;
 struct RestoredRange<'a> {
     len: usize,
     is_closed: bool,
-    /// and which records a merge has taken in versions of; `None` if nothing was merged
-    pages: Option<(Pages, Option<Arc<Positions>>)>,
+    /// `None` if nothing was merged
+    pages: Option<Pages>,
     inserts: Option<InsertsReader<'a>>,
     /// the past of each update range, its tail records, and how far these are numbered
     parts: Vec<(Archive, TailsReader<'a>, u64)>,
@@ -179,11 +179,11 @@ impl Range {
         shape: Shape<'_>,
         mut image: PagesImage,
         blobs: &mut Blobs<'_, S>,
-    ) -> Result<(Pages, Option<Arc<Positions>>), RestoreError<S::Error>> {
+    ) -> Result<Pages, RestoreError<S::Error>> {
         let outlines = image.outlines.take();
         let lineages: Vec<Lineage> = std::mem::take(&mut image.lineages).into_iter().map(Lineage::from).collect();
         let (meta, columns) = outlines.map(|outlines| (outlines.meta, outlines.columns)).unzip();
-        let (meta, updated) = self.read_meta(shape, lineages[0].clone(), &image, meta, blobs)?;
+        let meta = self.read_meta(shape, lineages[0].clone(), &image, meta, blobs)?;
         let values = match self.options.layout {
             Layout::Row => self.read_rows(shape, &image.pages, columns, blobs)?,
             Layout::Column => self.read_columns(shape, &image.pages, columns, blobs)?,
@@ -193,10 +193,10 @@ impl Range {
         });
         let columns = columns.collect();
         self.meter.budget().help_to_evict();
-        Ok((Pages::new(MetaPage::Base(meta), columns), updated))
+        Ok(Pages::new(MetaPage::Base(meta), columns))
     }
 
-    /// The meta-data page, and which records were updated.
+    /// The meta-data page.
     fn read_meta<S: BlobSource>(
         &self,
         shape: Shape<'_>,
@@ -204,7 +204,7 @@ impl Range {
         image: &PagesImage,
         said: Option<MetaOutline>,
         blobs: &mut Blobs<'_, S>,
-    ) -> Result<(MetaColumns, Option<Arc<Positions>>), RestoreError<S::Error>> {
+    ) -> Result<MetaColumns, RestoreError<S::Error>> {
         let (types, len) = (&self.types, shape.len);
         let times = match image.starts {
             StartsImage::One(_) => None,
@@ -251,15 +251,14 @@ impl Range {
         if let (Some(said), Some(known), Some(blob)) = (&said, &known, image.updates.or(image.starts.blob())) {
             check_said(blob, said.is_same(known))?;
         }
-        let MetaOutline { inserted, newest, live_rows, tombstones, has_deleted, updated } =
+        let MetaOutline { inserted, newest, live_rows, tombstones, has_deleted, .. } =
             known.or(said).expect("a page is away only where the image says what is in it");
         let start = match (&image.starts, times) {
             (StartsImage::One(word), _) => StartTimes::One(AtomicU64::new(*word)),
             (StartsImage::Each(_), times) => StartTimes::Each(times.expect("it was read, or is away")),
         };
         let start = Arc::new(start);
-        let meta = MetaColumns { lineage, start, updates, inserted, newest, live_rows, tombstones, has_deleted };
-        Ok((meta, updated))
+        Ok(MetaColumns { lineage, start, updates, inserted, newest, live_rows, tombstones, has_deleted })
     }
 
     fn read_rows<S: BlobSource>(
@@ -359,9 +358,13 @@ impl Range {
                 self.write_insert(slot, cells, start);
             });
         }
-        if let Some((pages, updated)) = pages {
+        if let Some(pages) = pages {
             (0..len).for_each(|slot| self.charge_slot(slot));
-            self.lead_to_the_past(updated.as_deref(), &parts);
+            let updates = match &pages.meta {
+                MetaPage::Base(meta) => meta.updates.as_ref(),
+                MetaPage::Insert { .. } => None,
+            };
+            self.lead_to_the_past(updates.map(|updates| &*updates.outline.updated), &parts);
             self.pages.replace(pages, guard);
         }
         for (part, (archive, tails, allocated)) in self.parts.iter().zip(parts) {
