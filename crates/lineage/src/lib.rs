@@ -45,7 +45,7 @@ mod tests;
 mod value;
 
 pub use encoding::{Aggregates, Comparison, Encoding, KeyFilter, KeySet, Mask, Sum, Test, Zone};
-pub use image::{BlobSink, BlobSource, RangeImage, RestoreError};
+pub use image::{BlobSink, BlobSource, PageReading, RangeImage, RestoreError};
 pub use memory::budget::{MemoryBudget, MemoryUse};
 pub use memory::clock::EvictionStats;
 pub use memory::source::{HeldBlob, PageError, PageSource};

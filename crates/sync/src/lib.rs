@@ -17,6 +17,7 @@ mod directory;
 mod epoch;
 pub mod hint;
 pub mod latch;
+mod late;
 mod pause;
 mod prefetch;
 pub mod thread;
@@ -31,6 +32,7 @@ pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
 pub use epoch::{EpochCell, Guard, pin};
 pub use latch::{Elidable, Latch, Latched, RwSpinLatch, SpinLatch, VersionLatch};
+pub use late::Late;
 pub use pause::Pause;
 pub use prefetch::prefetch;
 #[cfg(any(loom, shuttle))]

@@ -30,7 +30,9 @@ const BATCH: usize = 1024;
 /// returns how many entries went.
 pub(crate) fn sweep(table: &TableData, transactions: &Transactions, goes_on: &mut dyn FnMut() -> bool) -> u64 {
     let primary = table.primary_key.iter().map(|primary_key| primary_key.index.clone());
-    primary.chain(table.indexes.all()).map(|index| sweep_index(table, &index, transactions, goes_on)).sum()
+    // One that was not used since the database was opened has no entries yet.
+    let filled = primary.chain(table.indexes.all()).filter(|index| index.is_filled());
+    filled.map(|index| sweep_index(table, &index, transactions, goes_on)).sum()
 }
 
 fn sweep_index(
@@ -44,7 +46,7 @@ fn sweep_index(
         for (key, rid) in entries {
             if !is_explained(table, index, transactions, key, *rid) {
                 let mut may_go = false;
-                let gone = index.entries.remove_if(key, *rid, || {
+                let gone = index.entries().remove_if(key, *rid, || {
                     may_go = !is_explained(table, index, transactions, key, *rid);
                     may_go
                 });
@@ -54,18 +56,18 @@ fn sweep_index(
         }
         goes_on()
     };
-    if index.entries.is_ordered() {
+    if index.entries().is_ordered() {
         let (mut low, mut entries, mut has_more) = (Bound::Unbounded, Vec::new(), true);
         while has_more {
             entries.clear();
-            has_more = index.entries.next(&(low, Bound::Unbounded), Direction::Upward, BATCH, &mut entries);
+            has_more = index.entries().next(&(low, Bound::Unbounded), Direction::Upward, BATCH, &mut entries);
             low = entries.last().map_or(Bound::Unbounded, |last: &Entry| Bound::Excluded(last.clone()));
             has_more &= look(&entries);
         }
     } else {
         // There is no place to go on from: the entries to take out are found in one walk.
         let mut candidates: Vec<Entry> = Vec::new();
-        index.entries.for_each(&mut |key, rids| {
+        index.entries().for_each(&mut |key, rids| {
             let outdated = rids.iter().filter(|rid| !is_explained(table, index, transactions, key, **rid));
             candidates.extend(outdated.map(|rid| (key.clone(), *rid)));
         });
@@ -130,7 +132,7 @@ mod tests {
         let indexes = table.primary_index().into_iter().chain(table.indexes());
         let count = |index: crate::Index| {
             let mut count = 0;
-            index.data.entries.for_each(&mut |_, rids| count += rids.len());
+            index.data.entries().for_each(&mut |_, rids| count += rids.len());
             count
         };
         indexes.map(count).collect()

@@ -5,17 +5,20 @@
 //! The operations of a transaction are applied when its commit frame is read, in the order of commits; its data
 //! frames come just before. The former meanings of names are kept, by the commits that changed them. Records go
 //! back to the Rids that the log names, so later operations find them. Slots of transactions that did not commit
-//! become tombstones. Secondary indexes are compiled and built at the end, from the rows that are there then.
+//! become tombstones. Indexes are compiled at the end, and filled when they are first used.
+//!
+//! Pages of the checkpoint are read when they are first used, during the replay or later. If the replay needs one that is damaged,
+//! everything is begun anew with all pages read at once, so that the checkpoint before can serve.
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
-use lineage::{Cell, Change, MemoryBudget, TableOptions, WriteError};
+use lineage::{Cell, Change, MemoryBudget, PageReading, TableOptions, WriteError};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
-use crate::disk::checkpoint::{Base, KeysToOrder, restore};
+use crate::disk::checkpoint::{Base, restore};
 use crate::disk::copy;
 use crate::disk::directory;
 use crate::disk::page_source::budget_of;
@@ -24,7 +27,6 @@ use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
 use crate::state::catalog::{Meanings, NamedSince, set_former};
 use crate::state::core::Core;
-use crate::state::index_build::build_all;
 use crate::state::options::OpenOptions;
 use crate::state::table_data::TableData;
 use crate::terms::former::{Former, NameMeaning};
@@ -49,14 +51,26 @@ pub(crate) struct RecoveredDatabase {
 
 /// Builds what the newest checkpoint on a device and the log after it describe.
 pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Result<RecoveredDatabase> {
+    if options.reads_pages_at_once {
+        return build(device, options, PageReading::AtOnce);
+    }
+    match build(device.clone(), options, PageReading::WhenUsed) {
+        Err(Error::Page(_)) => build(device, options, PageReading::AtOnce),
+        built => built,
+    }
+}
+
+fn build(device: Arc<dyn Device>, options: &mut OpenOptions, reading: PageReading) -> Result<RecoveredDatabase> {
     copy::check_finished(&*device)?;
     let locked = if options.read_only { lock_to_read(&*device)? } else { lock_directory(&*device)? };
     let (checkpoints, found) = Checkpoints::open(device.clone(), locked.1)?;
     let checkpoints = Arc::new(checkpoints);
     let table_options = options.table_options();
-    let mut progress = options.progress.take().unwrap_or_else(|| Box::new(|_, _| ()));
+    let mut unheard = |_, _| ();
+    let mut receiver = options.progress.take();
+    let progress: &mut dyn FnMut(u64, u64) = receiver.as_deref_mut().map_or(&mut unheard, |progress| progress);
     let mut damaged: Vec<Error> = found.damaged.into_iter().map(Error::Checkpoint).collect();
-    let (mut base, keys, budget) = best_base(&found.manifests, &checkpoints, options, &mut *progress, &mut damaged);
+    let (mut base, budget) = best_base(&found.manifests, &checkpoints, (options, reading), progress, &mut damaged);
     let mut replay = Replay {
         earlier: Vec::new(),
         table_options,
@@ -68,25 +82,24 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
         tables: std::mem::take(&mut base.tables),
         names: Names::of(&mut base),
         base,
-        keys,
         bytes: 0,
     };
     replay.clock.restore(std::mem::take(&mut replay.base.clock));
-    let (log, recovered) =
-        Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), &mut *progress)?;
+    let opened = Log::open_locked(device.clone(), locked, options.log, &mut |frame| replay.frame(frame), progress);
+    options.progress = receiver;
+    let (log, recovered) = opened?;
     // The commits between the checkpoint and the log are gone.
     if recovered.trimmed_below > replay.base.low.0 + 1 {
         let from = recovered.trimmed_below;
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
     }
     let tables: Vec<Arc<TableData>> = replay.tables.values().cloned().collect();
-    replay.keys.order(&replay.tables, &replay.transactions)?;
     for table in &tables {
         table.storage.finish_recovery();
         let compile = |index: &Arc<IndexData>| index.compile(table.schema(), options.expressions.as_deref());
         table.indexes.all().iter().try_for_each(compile)?;
+        table.put_off_indexes();
     }
-    build_all(&tables, &replay.transactions)?;
     drop(tables);
     debug_assert!(replay.tables.keys().all(|id| *id < replay.next_table), "a new table would get another one's number");
     let meanings = replay.names.meanings(replay.tables);
@@ -102,16 +115,16 @@ pub(crate) fn open_on(device: Arc<dyn Device>, options: &mut OpenOptions) -> Res
 fn best_base(
     manifests: &[Manifest],
     checkpoints: &Arc<Checkpoints>,
-    options: &OpenOptions,
+    (options, reading): (&OpenOptions, PageReading),
     progress: &mut dyn FnMut(u64, u64),
     damaged: &mut Vec<Error>,
-) -> (Base, KeysToOrder, Arc<MemoryBudget>) {
+) -> (Base, Arc<MemoryBudget>) {
     // While it is filled pages go already, so that it may be larger than memory.
     let budget = || budget_of(checkpoints, options.memory_limit_bytes);
     for manifest in manifests {
-        let (keys, budget) = (KeysToOrder::default(), budget());
-        match restore(manifest, checkpoints, options.table_options(), &budget, &keys, progress) {
-            Ok(base) => return (base, keys, budget),
+        let budget = budget();
+        match restore(manifest, checkpoints, options.table_options(), &budget, reading, progress) {
+            Ok(base) => return (base, budget),
             Err(error) => {
                 // The one before it is the one to keep now.
                 checkpoints.distrust(manifest.number);
@@ -119,7 +132,7 @@ fn best_base(
             }
         }
     }
-    (Base::default(), KeysToOrder::default(), budget())
+    (Base::default(), budget())
 }
 
 /// The meanings of names now and before, as far as the log was read.
@@ -189,7 +202,6 @@ struct Replay {
     /// those that are gone and kept included
     tables: HashMap<TableId, Arc<TableData>>,
     names: Names,
-    keys: KeysToOrder,
     /// the redo of a transaction that has its commit read next
     earlier: Vec<u8>,
     next_table: TableId,
@@ -228,7 +240,7 @@ impl Replay {
         match operation {
             // Work on a table that was dropped before the commit has nothing to go to.
             Operation::Insert { table, rid, cells } => match self.tables.get(&table) {
-                Some(data) if !self.base.has(table, rid, at) => insert(data, &self.keys, at, rid, &cells),
+                Some(data) if !self.base.has(table, rid, at) => insert(data, at, rid, &cells),
                 _ => Ok(()),
             },
             Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
@@ -309,14 +321,12 @@ impl Replay {
         {
             table.note_changed_key();
             debug_assert!(table.has_changed_keys(), "invariant 7: lookups would trust the keys of inserts");
-            let key = table.storage.read(view, rid, &primary_key.columns, |cells| primary_key.key(cells))?;
-            key.map_or(Ok(()), |key| self.keys.enter(table, primary_key, key, rid))?;
         }
         Ok(())
     }
 }
 
-fn insert(table: &TableData, keys: &KeysToOrder, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
+fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {
     if cells.len() != table.schema.columns().len() {
         return Err(Error::BadRedo(format!("a row of \"{}\" has {} values", table.name, cells.len())));
     }
@@ -326,8 +336,5 @@ fn insert(table: &TableData, keys: &KeysToOrder, at: Timestamp, rid: Rid, cells:
     }
     table.storage.insert_at(rid, cells, at.0);
     debug_assert!(table.storage.contains(rid), "invariant 8: {rid:?} was replayed and is not there");
-    if let Some(primary_key) = &table.primary_key {
-        keys.enter(table, primary_key, primary_key.key_of_row(cells), rid)?;
-    }
     Ok(())
 }

@@ -6,7 +6,7 @@ use index::{AddressSpaceError, Gaps, Holder, InsertError};
 use lineage::Cell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use sync::EpochCell;
+use sync::{EpochCell, Late};
 use types::{Column, Rid, Schema, Timestamp, TxnId};
 
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
@@ -28,9 +28,11 @@ pub(crate) struct IndexData {
     /// `Some` where keys are worked out; compiled before anything is entered
     computed: Option<OnceLock<ComputedExpressions>>,
     pub(crate) shape: KeyShape,
-    pub(crate) entries: Entries,
+    entries: Entries,
     /// what readers of the present step over
     pub(crate) gaps: Gaps<Entry>,
+    /// entering what the table has, which is put off from the opening of the database to the first use of the index
+    filling: Late,
     has_changed_keys: AtomicBool,
     /// Whether it is there: *locked* by the transaction that makes it, *open* for all, or *gone*.
     pub(crate) standing: TableLock,
@@ -74,7 +76,7 @@ impl Index {
 
     /// The memory that it takes.
     pub fn bytes(&self) -> u64 {
-        self.data.entries.bytes() as u64
+        self.data.bytes() as u64
     }
 }
 
@@ -113,6 +115,7 @@ impl IndexData {
             shape,
             entries,
             gaps: Gaps::default(),
+            filling: Late::nothing(),
             has_changed_keys: AtomicBool::new(has_changed_keys),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
             made_at: AtomicU64::new(0),
@@ -140,6 +143,41 @@ impl IndexData {
     #[inline]
     pub(crate) fn computed(&self) -> Option<&ComputedExpressions> {
         self.computed.as_ref().map(|place| place.get().expect("it was compiled before it was used"))
+    }
+
+    /// The entries. Those of all versions are there: the index was made since the database was opened, or the caller has had
+    /// `TableData::fill` see to it.
+    #[inline]
+    pub(crate) fn entries(&self) -> &Entries {
+        debug_assert!(self.is_filled(), "invariant 7: \"{}\" is asked before it has its entries", self.definition.name);
+        &self.entries
+    }
+
+    /// The entries so far, for the thread that enters them.
+    pub(crate) fn entries_so_far(&self) -> &Entries {
+        &self.entries
+    }
+
+    /// The memory that the entries take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.bytes()
+    }
+
+    /// Whether it has the entries of all versions.
+    #[inline]
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filling.is_done()
+    }
+
+    /// Leaves entering what the table has to the first use of the index. For recovery.
+    pub(crate) fn put_off(&self) {
+        self.filling.put_off();
+    }
+
+    /// Has `enter_all` enter what the table has, unless that is done; waits for a thread that does it.
+    #[inline]
+    pub(crate) fn fill(&self, enter_all: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.filling.ensure(enter_all)
     }
 
     /// Opens the index for all, as a commit has made it.

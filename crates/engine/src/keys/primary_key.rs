@@ -38,7 +38,7 @@ impl PrimaryKey {
             [column] if is_integer(schema, *column) => made(IndexMethod::Kiss).or_else(|_| made(IndexMethod::Btree))?,
             _ => made(IndexMethod::Btree)?,
         };
-        debug_assert!(index.entries.is_ordered(), "ranges of a primary key are read in order");
+        debug_assert!(index.entries().is_ordered(), "ranges of a primary key are read in order");
         Ok(Some(PrimaryKey { columns: columns.into(), index: Arc::new(index) }))
     }
 
@@ -74,7 +74,7 @@ impl PrimaryKey {
     /// The first record, newest first, that had the key at some time and for which `accept` returns something.
     #[inline]
     pub(crate) fn find<T>(&self, guard: &Guard, key: &IndexKey, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
-        self.index.entries.find_pinned(guard, key, accept)
+        self.index.entries().find_pinned(guard, key, accept)
     }
 
     /// Whether keys are whole numbers.
@@ -85,22 +85,22 @@ impl PrimaryKey {
     /// The KISS-Tree of keys that are whole numbers.
     #[inline]
     pub(crate) fn kiss(&self) -> Option<&KissIndex> {
-        self.index.entries.kiss()
+        self.index.entries().kiss()
     }
 
     /// The newest record of each key, all keys being looked up at a time.
     pub(crate) fn newest(&self, guard: &Guard, keys: &[IndexKey]) -> Vec<Option<Rid>> {
-        self.index.entries.newest(guard, keys)
+        self.index.entries().newest(guard, keys)
     }
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.index.entries.bytes()
+        self.index.bytes()
     }
 
     /// Removes an entry.
     pub(crate) fn remove(&self, key: &IndexKey, rid: Rid) {
-        self.index.entries.remove(key, rid);
+        self.index.entries().remove(key, rid);
     }
 }
 

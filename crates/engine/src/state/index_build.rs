@@ -1,13 +1,18 @@
-//! Entering what a table has into its indexes: when one is made while others write, and when a database is opened.
+//! Entering what a table has into its indexes: when one is made while others write, and when one is first used after the database
+//! was opened.
+//!
+//! ```text
+//! opened: no entries --> first use, or first write to the table: one thread enters all, others that need the index wait --> filled
+//! ```
 //!
 //! Ranges are shared out among threads. The keys of a record come from [`lineage`]: the key of every version that
 //! is kept, so that the index serves every snapshot from the table's horizon on.
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lineage::Cell;
 use parking_lot::Mutex;
+use txn::TransactionTable;
 use types::{Rid, Snapshot};
 
 use crate::error::Result;
@@ -43,52 +48,130 @@ pub(crate) fn enter_committed(
     Ok(failing.into_inner())
 }
 
-/// Builds the indexes of tables that are not in use yet.
-pub(crate) fn build_all(tables: &[Arc<TableData>], transactions: &Transactions) -> Result<()> {
-    let indexes = tables.iter().flat_map(|table| table.indexes.all().into_iter().map(move |index| (table, index)));
-    let works: Vec<_> = indexes.map(|(table, index)| (table, index, Mutex::new(HashSet::new()))).collect();
-    let pieces = |(number, (table, ..)): (usize, &(&Arc<TableData>, Arc<IndexData>, _))| {
-        (0..table.storage.range_count()).map(move |range| (number, range))
-    };
-    let pieces: Vec<(usize, usize)> = works.iter().enumerate().flat_map(pieces).collect();
-    share_out(pieces.len(), |piece| {
-        let (number, range) = pieces[piece];
-        let (table, index, to_order) = &works[number];
-        let mut entered = Ok(());
+impl TableData {
+    /// Sees to it that an index of the table has all its entries, before it is asked for the first time since the database was
+    /// opened.
+    ///
+    /// No transaction has written to the table by then: each has all indexes filled before its first write to it
+    /// ([`TableData::fill_indexes`]). Views may be held that are older than the table's horizon, and find what they see.
+    ///
+    /// # Errors
+    /// [`Error::Page`](crate::error::Error::Page) if a page of the keys can't be read;
+    /// [`Error::IndexWithoutRoom`](crate::error::Error::IndexWithoutRoom) if the index can't grow. The next caller tries again.
+    #[inline]
+    pub(crate) fn fill(&self, index: &IndexData) -> Result<()> {
+        index.fill(|| enter_all(self, index))
+    }
+
+    /// Sees to it that the primary key's index has all its entries.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    #[inline]
+    pub(crate) fn fill_primary_key(&self) -> Result<()> {
+        self.primary_key.as_ref().map_or(Ok(()), |key| self.fill(&key.index))
+    }
+
+    /// Sees to it that all indexes have all their entries: before the first write of each transaction to the table.
+    ///
+    /// # Errors
+    /// As [`fill`](Self::fill).
+    pub(crate) fn fill_indexes(&self) -> Result<()> {
+        self.all_indexes().try_for_each(|index| self.fill(&index))
+    }
+}
+
+#[cold]
+fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
+    // Nothing is given up meanwhile but what no view holds.
+    let (_all, from) = (table.storage.keep_all(), table.storage.kept().oldest());
+    let (transactions, to_order) = (Transactions(TransactionTable::default()), Mutex::new(HashSet::new()));
+    share_out(table.storage.range_count(), |range| {
+        let (mut entered, mut run) = (Ok(()), NeighbourRun::new(index, &to_order));
         // Versions for which an expression fails are from before the index.
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
-            let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered) else { return };
-            match index.enter_again(&key, rid) {
-                Ok(true) => drop(to_order.lock().insert(key)),
-                Ok(false) => {}
-                Err(error) => entered = Err(error),
+            if let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered) {
+                entered = run.enter(key, rid);
             }
         });
         let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
-        table.storage.for_each_version_of_columns(range, index.columns(), enter)?;
+        table.storage.for_each_committed_version(range, index.columns(), from, &transactions, enter)?;
         keys.finish();
-        entered
+        entered.and_then(|()| run.finish())
     })?;
-    for (table, index, to_order) in works {
-        order(table, &index, to_order.into_inner(), transactions)?;
+    order(table, index, to_order.into_inner(), &transactions)
+}
+
+/// Enters records of a range, neighbours with ascending keys together where the index takes them so.
+struct NeighbourRun<'i> {
+    index: &'i IndexData,
+    /// keys that have several records
+    to_order: &'i Mutex<HashSet<IndexKey>>,
+    /// ascending keys of records that follow `first`, not entered yet
+    keys: Vec<u64>,
+    first: Rid,
+}
+
+impl<'i> NeighbourRun<'i> {
+    /// So many are entered at a time.
+    const KEYS_MAX: usize = 256;
+
+    fn new(index: &'i IndexData, to_order: &'i Mutex<HashSet<IndexKey>>) -> NeighbourRun<'i> {
+        NeighbourRun { index, to_order, keys: Vec::with_capacity(Self::KEYS_MAX), first: Rid::base(0, 0) }
     }
-    Ok(())
+
+    fn enter(&mut self, key: IndexKey, rid: Rid) -> Result<()> {
+        let word = match key {
+            IndexKey::Word(word) if self.index.entries_so_far().kiss().is_some() => word,
+            key => return self.enter_alone(key, rid),
+        };
+        let is_next = rid.word() == self.first.word() + self.keys.len() as u64
+            && self.keys.last().is_none_or(|last| *last < word)
+            && self.keys.len() < Self::KEYS_MAX;
+        if !is_next {
+            self.finish()?;
+        }
+        if self.keys.is_empty() {
+            self.first = rid;
+        }
+        self.keys.push(word);
+        Ok(())
+    }
+
+    fn enter_alone(&self, key: IndexKey, rid: Rid) -> Result<()> {
+        if self.index.enter_again(&key, rid)? {
+            self.to_order.lock().insert(key);
+        }
+        Ok(())
+    }
+
+    /// Enters those that are not entered yet.
+    fn finish(&mut self) -> Result<()> {
+        let (Some(index), mut done) = (self.index.entries_so_far().kiss(), 0) else { return Ok(()) };
+        while done < self.keys.len() {
+            let rid = Rid::base(self.first.range(), self.first.slot() + done);
+            // Where the index has no room, the one key says so.
+            let together = index.insert_new(&self.keys[done..], rid).unwrap_or(0);
+            if together == 0 {
+                self.enter_alone(IndexKey::Word(self.keys[done]), rid)?;
+            }
+            debug_assert!(together <= self.keys.len() - done, "invariant 7: more keys were entered than there are");
+            done += together.max(1);
+        }
+        self.keys.clear();
+        Ok(())
+    }
 }
 
 /// Puts the records of each key in the order in which they got it. A lookup of the record that has the key now
 /// relies on it.
-pub(crate) fn order(
-    table: &TableData,
-    index: &IndexData,
-    keys: HashSet<IndexKey>,
-    transactions: &Transactions,
-) -> Result<()> {
+fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transactions: &Transactions) -> Result<()> {
     for key in keys {
-        let mut rids: Vec<Rid> = index.entries.rids(&key).to_vec();
+        let mut rids: Vec<Rid> = index.entries_so_far().rids(&key).to_vec();
         order_holders(table, &mut rids, transactions)?;
-        rids.iter().for_each(|rid| index.entries.remove(&key, *rid));
+        rids.iter().for_each(|rid| index.entries_so_far().remove(&key, *rid));
         rids.iter().try_for_each(|rid| index.enter(&key, *rid))?;
-        debug_assert_eq!(index.entries.rids(&key).len(), rids.len(), "invariant 7: {key:?} has lost an entry");
+        debug_assert_eq!(index.entries_so_far().rids(&key).len(), rids.len(), "invariant 7: {key:?} has lost an entry");
     }
     Ok(())
 }

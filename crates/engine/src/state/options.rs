@@ -31,6 +31,10 @@ pub struct OpenOptions {
     pub text_dictionaries: TextDictionaries,
     /// Whether the database is only to be read. Nothing in its directory is changed, and other processes may read it as well.
     pub read_only: bool,
+    /// Whether all pages of the newest checkpoint are read, and their checksums compared, before the database is open, so that the
+    /// checkpoint before can serve if one is damaged. Otherwise pages come in when they are first used, and a statement that needs a
+    /// damaged one fails.
+    pub reads_pages_at_once: bool,
     /// How long it may take to open the database after a crash, by estimate: a checkpoint is taken whenever replaying the log
     /// would take longer. By default five seconds.
     pub recovery_time: Option<Duration>,

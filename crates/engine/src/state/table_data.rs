@@ -128,9 +128,22 @@ impl TableData {
         Ok(())
     }
 
+    /// Leaves filling the indexes to those that first use them. For recovery, once all tables are there.
+    pub(crate) fn put_off_indexes(&self) {
+        if self.storage.range_count() > 0 {
+            self.all_indexes().for_each(|index| index.put_off());
+        }
+    }
+
+    /// The index of the primary key, and the others.
+    pub(crate) fn all_indexes(&self) -> impl Iterator<Item = Arc<IndexData>> {
+        let primary = self.primary_key.as_ref().map(|primary_key| primary_key.index.clone());
+        primary.into_iter().chain(self.indexes.all())
+    }
+
     pub(crate) fn index_bytes(&self) -> u64 {
         let primary = self.primary_key.as_ref().map_or(0, PrimaryKey::bytes);
-        (primary + self.indexes.all().iter().map(|index| index.entries.bytes()).sum::<usize>()) as u64
+        (primary + self.indexes.all().iter().map(|index| index.bytes()).sum::<usize>()) as u64
     }
 
     pub(crate) fn is_sequence(&self) -> bool {
@@ -229,6 +242,7 @@ impl TableData {
         take: impl FnOnce(Rid, &[Cell<'_>]) -> R,
     ) -> Result<Option<R>> {
         let Some(primary_key) = &self.primary_key else { return Ok(None) };
+        self.fill_primary_key()?;
         let (mut take, guard) = (Some(take), &sync::pin());
         if !self.has_changed_keys() {
             // Whatever version of a record is visible, it has the key that the record was inserted with.
@@ -259,6 +273,9 @@ impl TableData {
     /// Asks for the memory of the rows with these keys, each with the columns that will be read: the first sixteen rows.
     pub(crate) fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
         let (Some(primary_key), guard) = (&self.primary_key, &sync::pin()) else { return };
+        if !primary_key.index.is_filled() {
+            return;
+        }
         let mut keys = SmallVec::<[IndexKey; ROWS_AT_ONCE]>::new();
         let mut columns_of = SmallVec::<[&[usize]; ROWS_AT_ONCE]>::new();
         for (key, columns) in rows.take(ROWS_AT_ONCE) {

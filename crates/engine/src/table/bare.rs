@@ -69,6 +69,7 @@ impl BareStatements<'_> {
         for (column, value) in changes {
             cells.push((*column, word_of_value(value, DataType::BigInt).map_or(Cell::Null, Cell::Word)));
         }
+        data.fill_indexes()?;
         let Some(rid) = data.primary_key()?.find(&sync::pin(), &key, Some) else { return Ok(false) };
         let shared = &self.table.database.shared;
         let appended = loop {

@@ -31,13 +31,14 @@ pub struct Few {
 impl TableData {
     /// The entries of a range of an index; `None` if no row can be in it.
     pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Bounds>> {
+        self.fill(index)?;
         let columns = &index.key_columns;
         let is_last = |values: &[Value]| values.len() == columns.len();
         let has_bounds = !matches!((&range.low, &range.high), (Bound::Unbounded, Bound::Unbounded));
         if range.equal.len() > columns.len() || (has_bounds && is_last(&range.equal)) {
             return Err(index.refuse_range("has fewer columns than the range has values"));
         }
-        if !index.entries.is_ordered() && !is_last(&range.equal) {
+        if !index.entries().is_ordered() && !is_last(&range.equal) {
             return Err(index.refuse_range("has no order, and is asked for less than whole keys"));
         }
         if range.is_empty() {

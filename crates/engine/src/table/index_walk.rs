@@ -78,7 +78,7 @@ impl Cursor {
             Direction::Upward => bounds.0.clone(),
             Direction::Downward => bounds.1.clone(),
         };
-        let has_more = index.entries.next(&bounds, self.direction, self.count, &mut self.entries);
+        let has_more = index.entries().next(&bounds, self.direction, self.count, &mut self.entries);
         debug_assert!(!has_more || !self.entries.is_empty(), "a walk that goes on has found something");
         self.count = (self.count * 2).min(ENTRIES_MAX);
         if has_more && let Some(last) = self.entries.last() {
@@ -94,7 +94,7 @@ impl Cursor {
 
     /// The end of what was passed once an entry was: where the records of its key are listed, that is the end of the key.
     fn end_of(&self, index: &IndexData, entry: &Entry) -> Entry {
-        match index.entries.are_listed(&entry.0) {
+        match index.entries_so_far().are_listed(&entry.0) {
             true => beside_all(&entry.0, self.direction == Direction::Upward),
             false => entry.clone(),
         }
@@ -110,7 +110,7 @@ impl Cursor {
             let is_up = self.direction == Direction::Upward;
             let over = match over {
                 // Of a key whose records are listed nothing was passed yet.
-                Bound::Included((key, _)) if index.entries.are_listed(&key) => {
+                Bound::Included((key, _)) if index.entries_so_far().are_listed(&key) => {
                     Bound::Included(beside_all(&key, !is_up))
                 }
                 other => other,
@@ -151,7 +151,7 @@ impl Cursor {
     /// they are listed.
     fn whole_key(&self, index: &IndexData, at: usize, end: usize) -> std::ops::Range<usize> {
         let key = &self.entries[at].0;
-        if !index.entries.are_listed(key) {
+        if !index.entries_so_far().are_listed(key) {
             return at..end;
         }
         let is_of_key = |entry: &&Entry| entry.0 == *key;
@@ -163,7 +163,7 @@ impl Cursor {
     /// Notes what was passed last as gaps, where it is long enough and of no use to a reader of the present.
     pub(crate) fn end_idle(&mut self, table: &TableData, index: &IndexData, transactions: &Transactions) {
         for idle in self.idle_before.drain(..).chain(self.idle.take()) {
-            if idle.count < IDLE_MIN || !index.entries.is_ordered() {
+            if idle.count < IDLE_MIN || !index.entries_so_far().is_ordered() {
                 continue;
             }
             let range = match self.direction {

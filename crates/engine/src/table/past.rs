@@ -37,6 +37,7 @@ impl Table {
         let newest = transactions.0.now();
         let Some(index_key) = self.data.key_of_values(key)? else { return Ok(Vec::new()) };
         let mut times = Vec::new();
+        self.data.fill_primary_key()?;
         if let Some(primary_key) = &self.data.primary_key {
             // Every record that ever had the key; none is accepted, so all are asked about.
             let failed = primary_key.find(&sync::pin(), &index_key, |rid| {

@@ -38,7 +38,7 @@ impl Transaction {
             if let Err(error) = self.enter_index(data, index, keyed(index), rid) {
                 for index in &indexes[..i] {
                     let entered = keyed(index).ok().flatten();
-                    entered.into_iter().for_each(|keyed| index.entries.remove(&keyed.key, rid));
+                    entered.into_iter().for_each(|keyed| index.entries().remove(&keyed.key, rid));
                 }
                 data.primary_key.iter().for_each(|primary_key| primary_key.remove(&primary_key.key_of_row(row), rid));
                 return Err(error);

@@ -53,6 +53,7 @@ impl Transaction {
 
     #[inline]
     fn enter_first(&mut self, data: &Arc<TableData>) -> Result<()> {
+        data.fill_indexes()?;
         loop {
             let handle = self.handle.as_mut().expect("the transaction has not ended");
             self.anchor.core.transactions.0.enter_table(handle, data.id);

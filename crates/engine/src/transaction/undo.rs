@@ -143,7 +143,7 @@ fn forget_keys(transactions: &Transactions, id: TxnId, tables: &[Arc<TableData>]
             }
             for index in &indexes {
                 let key = data.storage.read(own, rid, index.columns(), |cells| index.key(cells));
-                key.ok().flatten().flatten().into_iter().for_each(|key| index.entries.remove(&key, rid));
+                key.ok().flatten().flatten().into_iter().for_each(|key| index.entries().remove(&key, rid));
             }
         }
     }

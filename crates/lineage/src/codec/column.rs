@@ -81,7 +81,7 @@ fn words_of(bits: &BooleanBuffer) -> Vec<u64> {
     bits.bit_chunks().iter_padded().take(bits.len().div_ceil(64)).collect()
 }
 
-fn encode_zones(zones: &[BlockZone], writer: &mut Writer) {
+pub(super) fn encode_zones(zones: &[BlockZone], writer: &mut Writer) {
     let zones = || zones.iter();
     writer.array(&zones().map(|zone| zone.min).collect::<Vec<i64>>());
     writer.array(&zones().map(|zone| zone.max).collect::<Vec<i64>>());
@@ -188,18 +188,28 @@ fn decode_nulls(reader: &mut Reader<'_>, len: usize) -> Result<Option<NullBuffer
 }
 
 fn decode_zones(reader: &mut Reader<'_>, len: usize, nulls: Option<&NullBuffer>) -> Result<Arc<[BlockZone]>, Damage> {
+    let zones = decode_zones_alone(reader, len)?;
+    for (block, zone) in zones.iter().enumerate() {
+        let (from, rows) = (block * BLOCK, BLOCK.min(len - block * BLOCK));
+        let counted = nulls.map_or(0, |nulls| nulls.slice(from, rows).null_count());
+        reader.check(zone.nulls as usize == counted, || {
+            format!("counts {} NULLs in block {block}, which has {counted}", zone.nulls)
+        })?;
+    }
+    Ok(zones)
+}
+
+/// Zones without the values that they are of.
+pub(super) fn decode_zones_alone(reader: &mut Reader<'_>, len: usize) -> Result<Arc<[BlockZone]>, Damage> {
     let blocks = len.div_ceil(BLOCK);
     let least = reader.array::<i64>(blocks, "least keys")?;
     let greatest = reader.array::<i64>(blocks, "greatest keys")?;
     let sums = reader.array::<i128>(blocks, "sums")?;
     let null_counts = reader.array::<u32>(blocks, "numbers of NULLs")?;
     let zone = |block: usize| {
-        let (from, rows) = (block * BLOCK, BLOCK.min(len - block * BLOCK));
-        let counted = nulls.map_or(0, |nulls| nulls.slice(from, rows).null_count());
         let zone = BlockZone { min: least[block], max: greatest[block], sum: sums[block], nulls: null_counts[block] };
-        reader.check(zone.nulls as usize == counted, || {
-            format!("counts {} NULLs in block {block}, which has {counted}", zone.nulls)
-        })?;
+        let rows = BLOCK.min(len - block * BLOCK);
+        reader.check(zone.nulls as usize <= rows, || format!("counts {} NULLs in {rows} rows", zone.nulls))?;
         reader.check(zone.sum.unsigned_abs() <= SUM_MAX, || format!("has {} as a sum of keys", zone.sum))?;
         Ok(zone)
     };
@@ -214,6 +224,23 @@ fn check_zones(
     data_type: DataType,
     len: usize,
 ) -> Result<(), Damage> {
+    let bounds = |rows: std::ops::Range<usize>| match form {
+        Form::Encoded(_, Meaning::Entries(entries)) => (0, entries.len() as i64 - 1),
+        Form::Raw(_) if is_wide(data_type) => (rows.start as i64, rows.end as i64 - 1),
+        _ => keys_of(data_type),
+    };
+    check_extremes(reader, zones, len, bounds, !(matches!(form, Form::Raw(_)) && is_wide(data_type)))
+}
+
+/// The extremes of a block without values are those of nothing; others are within `bounds` of its rows, and in order if they are
+/// keys that have one.
+pub(super) fn check_extremes(
+    reader: &Reader<'_>,
+    zones: &[BlockZone],
+    len: usize,
+    bounds: impl Fn(std::ops::Range<usize>) -> (i64, i64),
+    are_ordered: bool,
+) -> Result<(), Damage> {
     for (block, zone) in zones.iter().enumerate() {
         let (from, to) = (block * BLOCK, len.min((block + 1) * BLOCK));
         if zone.nulls as usize == to - from {
@@ -222,13 +249,9 @@ fn check_zones(
             })?;
             continue;
         }
-        let (least, greatest) = match form {
-            Form::Encoded(_, Meaning::Entries(entries)) => (0, entries.len() as i64 - 1),
-            Form::Raw(_) if is_wide(data_type) => (from as i64, to as i64 - 1),
-            _ => keys_of(data_type),
-        };
+        let (least, greatest) = bounds(from..to);
         let is_right = zone.min >= least && zone.min <= greatest && zone.max >= least && zone.max <= greatest;
-        let is_ordered = zone.min <= zone.max || matches!(form, Form::Raw(_)) && is_wide(data_type);
+        let is_ordered = zone.min <= zone.max || !are_ordered;
         reader
             .check(is_right && is_ordered, || format!("has extremes {} and {} in block {block}", zone.min, zone.max))?;
     }

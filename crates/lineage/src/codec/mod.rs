@@ -12,7 +12,7 @@
 //!      3  start times      see `meta`        Start Time of the base records
 //!      4  update columns   see `meta`        Last Updated Time, Schema Encoding, deletes
 //!      5  history page     see `history`     versions that have left the tail
-//!      6  range image      see `image`       what else a range is, with references to the others
+//!      6  range image      see `image`       what else a range is, with references to the others and their outlines
 //! ```
 //!
 //! # What is believed of bytes that are read
@@ -26,6 +26,7 @@
 pub(crate) mod bytes;
 pub(crate) mod cells;
 mod column;
+mod column_outline;
 mod history;
 pub(crate) mod meta;
 mod numbers;
@@ -37,6 +38,7 @@ use types::{DataType, Timestamp};
 
 pub(crate) use bytes::{Damage, Reader, Writer};
 pub(crate) use column::{decode_column, encode_column};
+pub(crate) use column_outline::{ColumnSummary, FlatNumbers, decode_column_outline, encode_column_outline};
 pub(crate) use history::{decode_history_page, encode_history_page};
 pub(crate) use meta::{
     decode_rows, decode_start_times, decode_update_columns, encode_rows, encode_start_times, encode_update_columns,
@@ -54,8 +56,10 @@ pub(crate) enum BlobKind {
     Range = 6,
 }
 
-/// The version of every form that this program writes, and the only one that it knows.
+/// The version of the forms of pages.
 const FORMAT: u8 = 1;
+/// The version of range images: from the second on they have the outlines of their pages.
+const RANGE_FORMAT: u8 = 2;
 
 impl BlobKind {
     fn name(self) -> &'static str {
@@ -69,22 +73,33 @@ impl BlobKind {
         }
     }
 
+    /// The version of its form that this program writes; it reads older ones, too.
+    fn format(self) -> u8 {
+        if self == BlobKind::Range { RANGE_FORMAT } else { FORMAT }
+    }
+
     /// A blob of this kind, to be filled.
     pub(crate) fn begin(self) -> Writer {
         let mut writer = Writer::default();
         writer.byte(self as u8);
-        writer.byte(FORMAT);
+        writer.byte(self.format());
         writer
     }
 
     /// The content of a blob, which has to be of this kind.
     pub(crate) fn open(self, bytes: &[u8]) -> Result<Reader<'_>, Damage> {
+        self.open_with_format(bytes).map(|(reader, _)| reader)
+    }
+
+    /// The content of a blob, which has to be of this kind, and the version of its form.
+    pub(crate) fn open_with_format(self, bytes: &[u8]) -> Result<(Reader<'_>, u8), Damage> {
         let mut reader = Reader::new(bytes, self.name());
         let kind = reader.byte("its kind")?;
         reader.check(kind == self as u8, || format!("is a blob of kind {kind}, not {}", self as u8))?;
-        let format = reader.byte("its format")?;
-        reader.check(format == FORMAT, || format!("has format {format}, and this program knows {FORMAT}"))?;
-        Ok(reader)
+        let (format, newest) = (reader.byte("its format")?, self.format());
+        let is_known = (1..=newest).contains(&format);
+        reader.check(is_known, || format!("has format {format}, and this program knows those up to {newest}"))?;
+        Ok((reader, format))
     }
 }
 

@@ -1,5 +1,5 @@
 //! The contents of the two meta-data pages of a range: Start Time slot by slot, and what merged tail records did.
-use sync::atomic::AtomicU64;
+use sync::atomic::{AtomicU64, Ordering};
 use types::Timestamp;
 
 use crate::value::column_set::ColumnSet;
@@ -23,6 +23,13 @@ pub(crate) struct UpdateColumns {
     pub(crate) deleted: Box<[u64]>,
 }
 
+impl Times {
+    /// The words, one for each slot.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        self.0.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+}
+
 impl UpdateColumns {
     /// The columns of `len` records without an update.
     pub(crate) fn untouched(len: usize, set_words: usize) -> UpdateColumns {
@@ -32,6 +39,11 @@ impl UpdateColumns {
             ever: vec![0; len * set_words].into(),
             deleted: vec![0; len.div_ceil(64)].into(),
         }
+    }
+
+    /// The slots of records that were updated, ascending.
+    pub(crate) fn updated(&self) -> impl Iterator<Item = usize> {
+        self.last_updated.iter().enumerate().filter(|(_, at)| **at != 0).map(|(slot, _)| slot)
     }
 
     /// Finds the newest of every few slots.

@@ -146,7 +146,7 @@ impl EncodedColumn {
     }
 
     pub(super) fn zone_has_values(&self, zone: &BlockZone) -> bool {
-        !(zone.min == i64::MAX && zone.max == i64::MIN)
+        !zone.is_of_nothing()
     }
 
     /// The value of a zone key.

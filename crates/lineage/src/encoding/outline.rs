@@ -3,7 +3,7 @@
 //! without reading anything back.
 use std::sync::Arc;
 
-use types::DataType;
+use types::{DataType, Value};
 
 use super::aggregates::Aggregates;
 use super::column::EncodedColumn;
@@ -17,6 +17,7 @@ use super::zones::Zone;
 use crate::value::cell::{Cell, Scratch, cell_of_value, is_wide, value_of_cell};
 
 /// See the module.
+#[derive(Clone)]
 pub(crate) struct ColumnOutline {
     pub(crate) data_type: DataType,
     pub(crate) len: usize,
@@ -41,6 +42,28 @@ impl EncodedColumn {
 }
 
 impl ColumnOutline {
+    /// The outline of a column with these zones. Of a column of wide values their keys do not tell the extremes.
+    pub(crate) fn of_zones(
+        (data_type, len): (DataType, usize),
+        encoding: Encoding,
+        zones: Arc<[BlockZone]>,
+        wide_extremes: Option<(Value, Value)>,
+    ) -> ColumnOutline {
+        let null_count = zones.iter().map(|zone| zone.nulls as usize).sum();
+        let (min, max) = match is_wide(data_type) {
+            true => wide_extremes.unzip(),
+            false => {
+                let mut extremes = Aggregates::new(data_type);
+                for zone in zones.iter().filter(|zone| !zone.is_of_nothing()) {
+                    extremes.add_extreme(Cell::Word(word_of_key(zone.min, data_type)));
+                    extremes.add_extreme(Cell::Word(word_of_key(zone.max, data_type)));
+                }
+                (extremes.min, extremes.max)
+            }
+        };
+        ColumnOutline { data_type, len, encoding, zone: Zone { min, max, null_count }, zones }
+    }
+
     /// Whether it is certain that none of the rows `from..to` passes the test.
     pub(crate) fn passes_none(&self, from: usize, to: usize, test: &Test) -> bool {
         let blocks = from / BLOCK..to.div_ceil(BLOCK);

@@ -26,7 +26,7 @@ pub struct Zone {
 }
 
 /// The extremes and NULLs of one block, in zone keys.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockZone {
     /// the smallest, `i64::MAX` if all are NULL
     pub min: i64,
@@ -36,6 +36,13 @@ pub(crate) struct BlockZone {
     pub sum: i128,
     /// rows that are NULL
     pub nulls: u32,
+}
+
+impl BlockZone {
+    /// Whether no row of the block has a value.
+    pub(crate) fn is_of_nothing(&self) -> bool {
+        self.min == i64::MAX && self.max == i64::MIN
+    }
 }
 
 /// The zones of keys: `keys` has one for each row, and something within the block's extremes where it is NULL.

@@ -19,13 +19,14 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `range_bytes`, `records` | the bytes of an image |
+//! | `range_bytes`, `records`, `outlines` | the bytes of an image |
 //! | `check` | whether pages hold what they say |
 //! | `take` | what belongs into an image, and why it is one moment of the range |
 //! | `place` | writing its blobs, and noticing that nothing has happened |
 //! | `restore` | a range from its image |
 //! | `visit` | the versions of a restored range, for building an index |
 pub(crate) mod check;
+pub(crate) mod outlines;
 mod place;
 pub(crate) mod range_bytes;
 pub(crate) mod records;
@@ -59,6 +60,16 @@ pub trait BlobSink {
     /// # Errors
     /// Why the blob was not taken, or not copied. The image that it belongs to is given up.
     fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, Self::Error>;
+}
+
+/// When the pages of a range that is restored are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageReading {
+    /// At once: what can't be read, or is damaged, is told before anything of the range is changed.
+    AtOnce,
+    /// When they are first used, if the image says enough of them and the account of memory has a source of pages; otherwise at
+    /// once. What is wrong with a page is told to the reader that needs it.
+    WhenUsed,
 }
 
 /// Gives blobs back.

@@ -9,6 +9,7 @@ use super::take::{RangeParts, TakenArchive};
 use super::{BlobSink, RangeImage};
 use crate::codec::{Shape, encode_column, encode_history_page, encode_rows, encode_start_times, encode_update_columns};
 use crate::content::meta_columns::Times;
+use crate::image::outlines::PagesOutline;
 use crate::image::range_bytes::{ArchiveImage, PagesImage, RangeBytes, StartsImage, encode_range};
 use crate::memory::evictable::{Content, Evictable, StoredBlob};
 use crate::page::base::{MetaColumns, Page, StartTimes, Values};
@@ -190,7 +191,8 @@ impl Range {
                 Values::Insert(_) => unreachable!("the first merge takes all columns"),
             }
         }
-        Ok(PagesImage { starts, updates, lineages, lineage_of_column, pages })
+        let outlines = Some(PagesOutline::of(meta, columns, self.options.layout));
+        Ok(PagesImage { starts, updates, lineages, lineage_of_column, pages, outlines })
     }
 }
 
@@ -206,5 +208,6 @@ fn place_archive<S: BlobSink>(
     }
     let (through, given_up) = (history.through(), history.given_up());
     let allocated = allocated.max(through);
-    Ok(ArchiveImage { allocated, through, given_up, expired, pages })
+    let outlines = Some(history.pages().iter().map(|page| page.outline.clone()).collect());
+    Ok(ArchiveImage { allocated, through, given_up, expired, pages, outlines })
 }

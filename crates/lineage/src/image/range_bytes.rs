@@ -15,18 +15,28 @@
 //!     inserts        see `records`
 //! for each update range
 //!     tail records   see `records`
+//! for each update range (format 2)
+//!     outlines of its history pages   see `outlines`
+//! if merged (format 2)
+//!     outlines of its pages           see `outlines`
 //! ```
+//!
+//! An image of format 1 has no outlines: its pages are read and checked when it is restored.
 use types::{BlobRef, DataType, StartTime, Timestamp};
 
 use crate::codec::meta::start_word;
 use crate::codec::{BlobKind, Damage, Reader, Shape, Writer};
+use crate::image::outlines::{PagesOutline, decode_history_outline, encode_history_outline};
 use crate::image::records::{InsertsReader, InsertsWriter, TailsReader, TailsWriter};
 use crate::page::archived::ExpiryFindings;
+use crate::page::contents::HistoryOutline;
 use crate::page::options::TableOptions;
 use crate::page::options::page_records;
 use crate::page::words::Layout;
 use crate::value::kept::Kept;
 
+/// The first format of images that have the outlines of their pages.
+const WITH_OUTLINES: u8 = 2;
 /// Numbers of tail records are below this: they share a word with a count, see `sequence`.
 const SEQUENCES_END: u64 = 1 << 47;
 
@@ -56,6 +66,8 @@ pub(crate) struct ArchiveImage {
     pub(crate) given_up: u64,
     pub(crate) expired: ExpiryFindings,
     pub(crate) pages: Vec<BlobRef>,
+    /// of each page; `None` in images that have none
+    pub(crate) outlines: Option<Vec<HistoryOutline>>,
 }
 
 /// The image of the base pages.
@@ -68,6 +80,15 @@ pub(crate) struct PagesImage {
     pub(crate) lineage_of_column: Vec<usize>,
     /// the columns, or one page of rows
     pub(crate) pages: Vec<BlobRef>,
+    /// `None` in images that have none
+    pub(crate) outlines: Option<PagesOutline>,
+}
+
+impl RangeBytes {
+    /// Whether it says what is in its pages.
+    pub(crate) fn has_outlines(&self) -> bool {
+        self.archives.iter().all(|archive| archive.outlines.is_some())
+    }
 }
 
 /// Where Start Time is.
@@ -75,6 +96,16 @@ pub(crate) enum StartsImage {
     /// All were inserted by one transaction; or none at all.
     One(u64),
     Each(BlobRef),
+}
+
+impl StartsImage {
+    /// The blob that has them, if they are more than one.
+    pub(crate) fn blob(&self) -> Option<BlobRef> {
+        match self {
+            StartsImage::One(_) => None,
+            StartsImage::Each(blob) => Some(*blob),
+        }
+    }
 }
 
 impl Writer {
@@ -134,6 +165,10 @@ pub(crate) fn encode_range(
     for (archive, tails) in image.archives.iter().zip(tails) {
         tails.finish((archive.through, archive.allocated), page_records, &mut writer);
     }
+    let outlines = image.archives.iter().flat_map(|archive| archive.outlines.as_deref().unwrap_or_default());
+    outlines.for_each(|outline| encode_history_outline(outline, &mut writer));
+    let outlines = image.pages.as_ref().and_then(|pages| pages.outlines.as_ref());
+    outlines.iter().for_each(|outlines| outlines.encode(&mut writer));
     writer.finish()
 }
 
@@ -177,7 +212,7 @@ pub(crate) fn decode_range<'a>(
     types: &[DataType],
     options: &TableOptions,
 ) -> Result<RangeRecords<'a>, Damage> {
-    let mut reader = BlobKind::Range.open(bytes)?;
+    let (mut reader, format) = BlobKind::Range.open_with_format(bytes)?;
     let reader = &mut reader;
     let (at, newest) = (reader.time("its time")?, reader.time("its newest commit")?);
     reader.check(newest <= at, || format!("is of {}, and has a commit of {}", at.0, newest.0))?;
@@ -187,7 +222,7 @@ pub(crate) fn decode_range<'a>(
     let is_closed = reader.flag("whether it is closed")?;
     let shape = Shape { types, len, at };
     let parts = options.range_records / options.update_range_records;
-    let archives = (0..parts).map(|_| decode_archive(reader, options)).collect::<Result<Vec<_>, Damage>>()?;
+    let mut archives = (0..parts).map(|_| decode_archive(reader, options)).collect::<Result<Vec<_>, Damage>>()?;
     let is_merged = reader.flag("whether it was merged")?;
     let (mut pages, mut inserts) = (None, None);
     if is_merged {
@@ -204,6 +239,16 @@ pub(crate) fn decode_range<'a>(
         TailsReader::read(reader, shape, slots, (archive.through, archive.allocated), page_records)
     });
     let tails = tails.collect::<Result<Vec<_>, Damage>>()?;
+    if format >= WITH_OUTLINES {
+        for (part, archive) in archives.iter_mut().enumerate() {
+            let (slots, count) = (slots_of(options, len, part), archive.pages.len());
+            let outline = |_| decode_history_outline(reader, shape, slots.clone(), archive.through);
+            archive.outlines = Some((0..count).map(outline).collect::<Result<_, Damage>>()?);
+        }
+        if let Some(pages) = &mut pages {
+            pages.outlines = Some(PagesOutline::decode(reader, shape, options.layout, pages)?);
+        }
+    }
     reader.check_end()?;
     Ok((RangeBytes { at, newest, horizon, len, is_closed, archives, pages }, inserts, tails))
 }
@@ -243,7 +288,14 @@ fn decode_archive(reader: &mut Reader<'_>, options: &TableOptions) -> Result<Arc
     reader.check(is_ascending, || format!("has snapshots kept that do not ascend to {}", kept_from.0))?;
     let kept = Kept::of_parts(kept_from, old.into());
     let pages = reader.blobs("history pages")?;
-    Ok(ArchiveImage { allocated, through, given_up, expired: ExpiryFindings { len, kept, pinned }, pages })
+    Ok(ArchiveImage {
+        allocated,
+        through,
+        given_up,
+        expired: ExpiryFindings { len, kept, pinned },
+        pages,
+        outlines: None,
+    })
 }
 
 fn decode_pages(
@@ -289,5 +341,5 @@ fn decode_pages(
     let pages = reader.blobs("pages")?;
     let expected = if options.layout == Layout::Row { width.min(1) } else { width };
     reader.check(pages.len() == expected, || format!("has {} pages for {width} columns", pages.len()))?;
-    Ok(PagesImage { starts, updates, lineages, lineage_of_column, pages })
+    Ok(PagesImage { starts, updates, lineages, lineage_of_column, pages, outlines: None })
 }

@@ -4,25 +4,30 @@
 //! The word of a record with versions that are all history, or given up, leads to the last number that is history:
 //! readers go on there as they would from any number of these.
 //!
-//! Everything is read and checked before anything of the range is changed.
+//! The image is read and checked before anything of the range is changed. Its pages are read then as well, or each when it is first
+//! used ([`PageReading`]): they are *away* until then, as pages are that were evicted, and what the image says of them is their outline.
+//! A page that is read at once has to agree with it, like any other.
 use std::sync::{Arc, PoisonError};
 
 use sync::Guard;
 use sync::atomic::{AtomicU64, Ordering};
-use types::{BlobRef, StartTime, Timestamp};
+use types::{BlobRef, Schema};
 
-use super::{BlobSource, RestoreError};
+use super::{BlobSource, PageReading, RestoreError};
 use crate::codec::{
-    Damage, Shape, decode_column, decode_history_page, decode_rows, decode_start_times, decode_update_columns,
+    ColumnSummary, Damage, FlatNumbers, Shape, decode_column, decode_history_page, decode_rows, decode_start_times,
+    decode_update_columns,
 };
 use crate::content::meta_columns::Times;
-use crate::content::meta_columns::UpdateColumns;
+use crate::history::positions::Positions;
+use crate::image::outlines::{ColumnsOutline, MetaOutline, are_same_columns, are_same_history};
 use crate::image::range_bytes::{ArchiveImage, PagesImage, RangeBytes, StartsImage, decode_range, slots_of};
 use crate::image::records::{InsertsReader, TailsReader};
-use crate::memory::evictable::Evictable;
+use crate::memory::budget::Meter;
+use crate::memory::evictable::{Content, Evictable};
 use crate::page::archived::Archive;
 use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Values};
-use crate::page::contents::RowsOutline;
+use crate::page::contents::{RowsOutline, UpdatesOutline};
 use crate::page::history::History;
 use crate::page::words::Layout;
 use crate::record::last_image::LastImage;
@@ -34,28 +39,59 @@ use crate::value::sketch::Sketch;
 struct RestoredRange<'a> {
     len: usize,
     is_closed: bool,
-    /// and which records a merge has taken in versions of; `None` if nothing was merged
-    pages: Option<(Pages, Vec<bool>)>,
+    /// `None` if nothing was merged
+    pages: Option<Pages>,
     inserts: Option<InsertsReader<'a>>,
     /// the past of each update range, its tail records, and how far these are numbered
     parts: Vec<(Archive, TailsReader<'a>, u64)>,
 }
 
-/// Reads the blobs of an image.
+/// The blobs of an image.
 struct Blobs<'s, S> {
     source: &'s S,
-    read: Vec<BlobRef>,
+    reading: PageReading,
+    meter: &'s Arc<Meter>,
+    /// what errors call the range
+    name: &'s str,
+    schema: &'s Schema,
+    /// those that it refers to, as far as they were asked for
+    referred: Vec<BlobRef>,
 }
 
 impl<S: BlobSource> Blobs<'_, S> {
+    /// The content of a blob.
     fn get<T>(
         &mut self,
         blob: BlobRef,
         decode: impl FnOnce(&[u8]) -> Result<T, Damage>,
     ) -> Result<T, RestoreError<S::Error>> {
         let bytes = self.source.get(blob).map_err(|error| RestoreError::Source { blob, error })?;
-        self.read.push(blob);
+        self.referred.push(blob);
         decode(&bytes).map_err(|damage| damaged(blob, damage))
+    }
+
+    /// A page that is not read before it is used, if that may be; `outline` is asked for what is known of it.
+    fn away<T: Content>(
+        &mut self,
+        blob: BlobRef,
+        (what, flat): (&str, FlatNumbers),
+        outline: impl FnOnce() -> Option<T::Outline>,
+    ) -> Option<Arc<Evictable<T>>> {
+        if self.reading == PageReading::AtOnce {
+            return None;
+        }
+        let subject = format!("{what} of {}", self.name).into();
+        let page = Evictable::away(outline()?, flat, self.meter, blob, subject)?;
+        self.referred.push(blob);
+        Some(page)
+    }
+}
+
+/// Refuses a page that is not what the image of its range says.
+fn check_said<E>(blob: BlobRef, is_same: bool) -> Result<(), RestoreError<E>> {
+    match is_same {
+        true => Ok(()),
+        false => Err(damaged(blob, Damage("page is another than the image of its range says".into()))),
     }
 }
 
@@ -65,7 +101,8 @@ fn damaged<E>(blob: BlobRef, Damage(what): Damage) -> RestoreError<E> {
 
 impl Table {
     /// Puts a range in the place that it had when this image of it was written. For recovery, before
-    /// [`Table::finish_recovery`]; several ranges may be restored at a time.
+    /// [`Table::finish_recovery`]; several ranges may be restored at a time. Errors of pages that are read later call the table
+    /// as it is called here.
     ///
     /// # Errors
     /// - [`RestoreError::Source`] if `source` does not give a blob.
@@ -76,6 +113,7 @@ impl Table {
         range: usize,
         image: BlobRef,
         source: &S,
+        (reading, table): (PageReading, &str),
     ) -> Result<(), RestoreError<S::Error>> {
         let bytes = source.get(image).map_err(|error| RestoreError::Source { blob: image, error })?;
         let restoring = self.range_for_recovery(range);
@@ -85,14 +123,25 @@ impl Table {
         let decoded = decode_range(&bytes, &restoring.types, &restoring.options);
         let (head, inserts, tails) = decoded.map_err(|damage| damaged(image, damage))?;
         let (horizon, newest) = (head.horizon, head.newest);
-        let mut blobs = Blobs { source, read: Vec::new() };
+        let has_outlines = head.has_outlines();
+        let name = format!("range {range} of \"{table}\"");
+        let mut blobs = Blobs {
+            source,
+            reading,
+            meter: &restoring.meter,
+            name: &name,
+            schema: self.schema(),
+            referred: Vec::new(),
+        };
         let restored = restoring.read_pages(head, inserts, tails, &mut blobs)?;
         // Without slots that the log may still fill, only new slots and new tail records can change it.
         let is_settled = restored.inserts.as_ref().is_none_or(|inserts| inserts.len() == restored.len);
+        // An image that says nothing of its pages is written anew with the next checkpoint.
+        let may_stay = is_settled && has_outlines;
         restoring.install(&sync::pin(), restored);
         self.restore_horizon(horizon);
-        let last = LastImage { blob: image, newest, pages: blobs.read, state: restoring.state() };
-        *restoring.last_image.lock().unwrap_or_else(PoisonError::into_inner) = is_settled.then_some(last);
+        let last = LastImage { blob: image, newest, pages: blobs.referred, state: restoring.state() };
+        *restoring.last_image.lock().unwrap_or_else(PoisonError::into_inner) = may_stay.then_some(last);
         Ok(())
     }
 }
@@ -128,47 +177,144 @@ impl Range {
     fn read_base_pages<S: BlobSource>(
         &self,
         shape: Shape<'_>,
-        image: PagesImage,
+        mut image: PagesImage,
         blobs: &mut Blobs<'_, S>,
-    ) -> Result<(Pages, Vec<bool>), RestoreError<S::Error>> {
-        let starts = match &image.starts {
-            StartsImage::One(word) => (vec![*word], None),
-            StartsImage::Each(blob) => (blobs.get(*blob, |bytes| decode_start_times(bytes, shape))?, Some(*blob)),
+    ) -> Result<Pages, RestoreError<S::Error>> {
+        let outlines = image.outlines.take();
+        let lineages: Vec<Lineage> = std::mem::take(&mut image.lineages).into_iter().map(Lineage::from).collect();
+        let (meta, columns) = outlines.map(|outlines| (outlines.meta, outlines.columns)).unzip();
+        let meta = self.read_meta(shape, lineages[0].clone(), &image, meta, blobs)?;
+        let values = match self.options.layout {
+            Layout::Row => self.read_rows(shape, &image.pages, columns, blobs)?,
+            Layout::Column => self.read_columns(shape, &image.pages, columns, blobs)?,
         };
-        let updates = match image.updates {
-            Some(blob) => Some((blobs.get(blob, |bytes| decode_update_columns(bytes, shape))?, blob)),
-            None => None,
-        };
-        let last_updated = updates.iter().flat_map(|(updates, _)| &updates.last_updated);
-        let updated = last_updated.map(|at| *at != 0).collect();
-        let lineages: Vec<Lineage> = image.lineages.into_iter().map(Lineage::from).collect();
-        let values = self.read_values(shape, &image.pages, blobs)?;
         let columns = values.into_iter().zip(image.lineage_of_column).map(|((values, sketch), lineage)| {
             Arc::new(Page { lineage: lineages[lineage].clone(), values, sketch: Some(Arc::new(sketch)) })
         });
         let columns = columns.collect();
-        let meta = self.meta_of(shape.len, lineages[0].clone(), starts, updates);
         self.meter.budget().help_to_evict();
-        Ok((Pages::new(MetaPage::Base(meta), columns), updated))
+        Ok(Pages::new(MetaPage::Base(meta), columns))
     }
 
-    fn read_values<S: BlobSource>(
+    /// The meta-data page.
+    fn read_meta<S: BlobSource>(
+        &self,
+        shape: Shape<'_>,
+        lineage: Lineage,
+        image: &PagesImage,
+        said: Option<MetaOutline>,
+        blobs: &mut Blobs<'_, S>,
+    ) -> Result<MetaColumns, RestoreError<S::Error>> {
+        let (types, len) = (&self.types, shape.len);
+        let times = match image.starts {
+            StartsImage::One(_) => None,
+            StartsImage::Each(blob) => {
+                Some(match blobs.away(blob, ("the insert times", None), || said.as_ref().map(|_| len)) {
+                    Some(page) => page,
+                    None => {
+                        let words = blobs.get(blob, |bytes| decode_start_times(bytes, shape))?;
+                        let each = Times(words.into_iter().map(AtomicU64::new).collect());
+                        Evictable::new(each, len, &self.meter, Some(blob))
+                    }
+                })
+            }
+        };
+        let updates = match image.updates {
+            None => None,
+            Some(blob) => {
+                let outline = || {
+                    let updated = said.as_ref()?.updated.clone()?;
+                    Some(UpdatesOutline { types: types.clone(), len, updated })
+                };
+                Some(match blobs.away(blob, ("the times of updates", None), outline) {
+                    Some(page) => page,
+                    None => {
+                        let updates = blobs.get(blob, |bytes| decode_update_columns(bytes, shape))?;
+                        let outline = UpdatesOutline::of(&updates, types);
+                        Evictable::new(updates, outline, &self.meter, Some(blob))
+                    }
+                })
+            }
+        };
+        let guard = &sync::pin();
+        let words: Option<Vec<u64>> = match (&image.starts, &times) {
+            (StartsImage::One(word), _) => Some(vec![*word]),
+            (StartsImage::Each(_), times) => times.as_ref().and_then(|times| times.here(guard)).map(Times::words),
+        };
+        let here = updates.as_ref().map(|updates| updates.here(guard));
+        let known = match (words, here) {
+            (Some(words), None) => Some(MetaOutline::of_content(len, &words, None)),
+            (Some(words), Some(Some(updates))) => Some(MetaOutline::of_content(len, &words, Some(updates))),
+            // Some of it is away, so the image has said what is in it.
+            _ => None,
+        };
+        if let (Some(said), Some(known), Some(blob)) = (&said, &known, image.updates.or(image.starts.blob())) {
+            check_said(blob, said.is_same(known))?;
+        }
+        let MetaOutline { inserted, newest, live_rows, tombstones, has_deleted, .. } =
+            known.or(said).expect("a page is away only where the image says what is in it");
+        let start = match (&image.starts, times) {
+            (StartsImage::One(word), _) => StartTimes::One(AtomicU64::new(*word)),
+            (StartsImage::Each(_), times) => StartTimes::Each(times.expect("it was read, or is away")),
+        };
+        let start = Arc::new(start);
+        Ok(MetaColumns { lineage, start, updates, inserted, newest, live_rows, tombstones, has_deleted })
+    }
+
+    fn read_rows<S: BlobSource>(
         &self,
         shape: Shape<'_>,
         pages: &[BlobRef],
+        said: Option<ColumnsOutline>,
         blobs: &mut Blobs<'_, S>,
     ) -> Result<Vec<(Values, Sketch)>, RestoreError<S::Error>> {
-        if self.options.layout == Layout::Row {
-            let Some(blob) = pages.first() else { return Ok(Vec::new()) };
-            let (rows, sketches) = blobs.get(*blob, |bytes| decode_rows(bytes, shape))?;
-            let outline = RowsOutline { types: self.types.clone(), len: shape.len };
-            let values = Values::Rows(Evictable::new(rows, outline, &self.meter, Some(*blob)));
-            return Ok(sketches.into_iter().map(|sketch| (values.clone(), sketch)).collect());
-        }
+        let Some(blob) = pages.first() else { return Ok(Vec::new()) };
+        let said = match said {
+            Some(ColumnsOutline::Rows(sketches)) => Some(sketches),
+            _ => None,
+        };
+        let outline = || RowsOutline { types: self.types.clone(), len: shape.len };
+        let away = blobs.away(*blob, ("the rows", None), || said.is_some().then(outline));
+        let (page, sketches) = match (away, said) {
+            (Some(page), Some(sketches)) => (page, sketches),
+            _ => {
+                let (rows, sketches) = blobs.get(*blob, |bytes| decode_rows(bytes, shape))?;
+                (Evictable::new(rows, outline(), &self.meter, Some(*blob)), sketches)
+            }
+        };
+        let values = Values::Rows(page);
+        Ok(sketches.into_iter().map(|sketch| (values.clone(), sketch)).collect())
+    }
+
+    fn read_columns<S: BlobSource>(
+        &self,
+        shape: Shape<'_>,
+        pages: &[BlobRef],
+        said: Option<ColumnsOutline>,
+        blobs: &mut Blobs<'_, S>,
+    ) -> Result<Vec<(Values, Sketch)>, RestoreError<S::Error>> {
+        let mut said = match said {
+            Some(ColumnsOutline::Columns(columns)) => columns.into_iter(),
+            _ => Vec::new().into_iter(),
+        };
         let mut values = Vec::with_capacity(pages.len());
-        for (blob, data_type) in pages.iter().zip(shape.types) {
+        for (column, (blob, data_type)) in pages.iter().zip(shape.types).enumerate() {
+            let said = said.next();
+            let outline = || said.as_ref().map(|said| said.outline.clone());
+            let what = format!("column \"{}\"", blobs.schema.columns()[column].name);
+            let called = (&*what, said.as_ref().and_then(|said| said.flat));
+            if let (Some(page), Some(said)) = (blobs.away(*blob, called, outline), &said) {
+                values.push((Values::Column(page), said.sketch.clone()));
+                continue;
+            }
             let (column, sketch) = blobs.get(*blob, |bytes| decode_column(bytes, shape, *data_type))?;
-            values.push((Values::of_column(column, &self.meter, Some(*blob)), sketch));
+            let outline = column.outline();
+            let page = Evictable::new(column, outline.clone(), &self.meter, Some(*blob));
+            if let Some(said) = &said {
+                let read = ColumnSummary { outline, flat: page.flat_form(), sketch: sketch.clone() };
+                check_said(*blob, are_same_columns(said, &read))?;
+            }
+            values.push((Values::Column(page), sketch));
         }
         Ok(values)
     }
@@ -182,10 +328,16 @@ impl Range {
     ) -> Result<Archive, RestoreError<S::Error>> {
         let slots = slots_of(&self.options, shape.len, part);
         let mut pages = Vec::with_capacity(image.pages.len());
-        for blob in &image.pages {
+        for (at, blob) in image.pages.iter().enumerate() {
+            let said = image.outlines.as_ref().map(|outlines| &outlines[at]);
+            if let Some(page) = blobs.away(*blob, ("the history", None), || said.cloned()) {
+                pages.push(page);
+                continue;
+            }
             let decode = |bytes: &[u8]| decode_history_page(bytes, shape, slots.clone(), image.through);
-            let page = blobs.get(*blob, decode)?;
-            pages.push(Evictable::of_history(page, &self.types, &self.meter, Some(*blob)));
+            let page = Evictable::of_history(blobs.get(*blob, decode)?, &self.types, &self.meter, Some(*blob));
+            check_said(*blob, said.is_none_or(|said| are_same_history(said, &page.outline)))?;
+            pages.push(page);
             self.meter.budget().help_to_evict();
         }
         let (types, meter) = (self.types.clone(), self.meter.clone());
@@ -206,9 +358,13 @@ impl Range {
                 self.write_insert(slot, cells, start);
             });
         }
-        if let Some((pages, updated)) = pages {
+        if let Some(pages) = pages {
             (0..len).for_each(|slot| self.charge_slot(slot));
-            self.lead_to_the_past(&updated, &parts);
+            let updates = match &pages.meta {
+                MetaPage::Base(meta) => meta.updates.as_ref(),
+                MetaPage::Insert { .. } => None,
+            };
+            self.lead_to_the_past(updates.map(|updates| &*updates.outline.updated), &parts);
             self.pages.replace(pages, guard);
         }
         for (part, (archive, tails, allocated)) in self.parts.iter().zip(parts) {
@@ -225,48 +381,13 @@ impl Range {
     }
 
     /// Lets the words of records that were updated lead to the history, be there something left of theirs or not.
-    fn lead_to_the_past(&self, is_updated: &[bool], parts: &[(Archive, TailsReader<'_>, u64)]) {
+    fn lead_to_the_past(&self, updated: Option<&Positions>, parts: &[(Archive, TailsReader<'_>, u64)]) {
         for (part, (archive, ..)) in parts.iter().enumerate() {
             let through = archive.history.through();
             let lead = |slot: usize| self.indirection[slot].store(through, Ordering::Relaxed);
             let slots = slots_of(&self.options, self.len(), part);
-            slots.filter(|slot| is_updated.get(*slot) == Some(&true)).for_each(lead);
+            updated.into_iter().flat_map(|updated| updated.within(slots.clone())).for_each(lead);
             archive.history.pages().iter().for_each(|page| page.outline.slots.iter().for_each(lead));
         }
-    }
-
-    /// The meta-data page of what is known slot by slot: one Start Time for all, or each one's with the blob that has them.
-    fn meta_of(
-        &self,
-        len: usize,
-        lineage: Lineage,
-        (words, starts_blob): (Vec<u64>, Option<BlobRef>),
-        updates: Option<(UpdateColumns, BlobRef)>,
-    ) -> MetaColumns {
-        let is_deleted = |slot| updates.as_ref().is_some_and(|(updates, _)| updates.is_deleted(slot));
-        let (mut inserted, mut live_rows, mut tombstones, mut has_deleted) = (0, 0, 0, false);
-        for slot in 0..len {
-            let word = words[slot % words.len()];
-            let is_tombstone = word == StartTime::TOMBSTONE;
-            inserted = inserted.max(if is_tombstone { 0 } else { word });
-            tombstones += usize::from(is_tombstone);
-            has_deleted |= is_deleted(slot);
-            live_rows += u64::from(!is_tombstone && !is_deleted(slot));
-        }
-        let updated = updates.as_ref().map_or(0, |(updates, _)| updates.newest.iter().copied().fold(0, u64::max));
-        let start = match starts_blob {
-            None => StartTimes::One(AtomicU64::new(words[0])),
-            Some(_) => {
-                let each = Times(words.into_iter().map(AtomicU64::new).collect());
-                StartTimes::Each(Evictable::new(each, len, &self.meter, starts_blob))
-            }
-        };
-        let updates = updates.map(|(updates, blob)| {
-            let outline = RowsOutline { types: self.types.clone(), len };
-            Evictable::new(updates, outline, &self.meter, Some(blob))
-        });
-        let (inserted, newest) = (Timestamp(inserted), Timestamp(inserted.max(updated)));
-        let start = Arc::new(start);
-        MetaColumns { lineage, start, updates, inserted, newest, live_rows, tombstones, has_deleted }
     }
 }

@@ -20,6 +20,8 @@
 //! keep it to themselves where there is little room ([`Evictable::lend`]). A page that can't be read back is an
 //! error of this reader alone ([`PageError`]).
 //!
+//! A page may be away from the start ([`Evictable::away`]): restoring a range makes outlines, and pages come in as they are used.
+//!
 //! **The outline** is what is known of a page without its content, so that scans pass over blocks, statistics are collected and
 //! walks know which history has nothing for them, without reading anything back.
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -105,6 +107,8 @@ pub(crate) struct Evictable<T: Content> {
     /// where it is on disk
     pub(crate) stored: Arc<StoredBlob>,
     meter: Arc<Meter>,
+    /// what errors call it, if it was not made here
+    subject: Option<Arc<str>>,
     _charge: Charge,
 }
 
@@ -137,11 +141,44 @@ impl<T: Content> Evictable<T> {
             outline,
             stored: Arc::new(StoredBlob::new(meter, blob)),
             meter: meter.clone(),
+            subject: None,
             _charge: outline_charge,
         });
         page.show(&sync::pin());
         page.enter(End::Back);
         page
+    }
+
+    /// Content that is not read before it is used, from a blob of a published checkpoint. `flat` is the form in which its values
+    /// lie then, if a reader by slot finds each by one load; `subject` is what errors call the page. `None` where the source of pages
+    /// does not have the blob.
+    pub(crate) fn away(
+        outline: T::Outline,
+        flat: Option<(u64, usize, usize)>,
+        meter: &Arc<Meter>,
+        blob: BlobRef,
+        subject: Arc<str>,
+    ) -> Option<Arc<Evictable<T>>> {
+        let hold = meter.budget().clock().source()?.hold(blob)?;
+        let outline_charge = Charge::new(meter, T::KIND, T::outline_bytes(&outline));
+        // It takes about as much memory as its blob is long.
+        let away = Charge::new(meter, MemoryKind::Evicted, blob.len as usize);
+        let place = BlobPlace { blob: Some(blob), hold: Some(hold) };
+        Some(Arc::new(Evictable {
+            flat: FlatWords::of_form(flat),
+            state: EpochCell::new(PageState::Away(away)),
+            is_recent: AtomicBool::new(false),
+            outline,
+            stored: Arc::new(StoredBlob(Mutex::new(place), meter.clone())),
+            meter: meter.clone(),
+            subject: Some(subject),
+            _charge: outline_charge,
+        }))
+    }
+
+    /// How its values lie where a reader by slot finds each by one load: base, length and bytes of a value.
+    pub(crate) fn flat_form(&self) -> Option<(u64, usize, usize)> {
+        self.flat.form()
     }
 
     /// Lets readers find the content by its words. The caller holds the page's latch, or has the page to itself.
@@ -301,7 +338,7 @@ impl<T: Content> Evictable<T> {
             }
             Err(error) => {
                 self.clock().has_failed();
-                Err(error)
+                Err(error.of(self.subject.as_ref()))
             }
         }
     }

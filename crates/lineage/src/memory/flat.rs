@@ -30,6 +30,11 @@ impl<'a> Flat<'a> {
         self.words.len() / self.bytes
     }
 
+    /// Whether each value can be read by one load of its width.
+    fn is_aligned(&self) -> bool {
+        self.words.as_ptr().cast::<u64>().is_aligned()
+    }
+
     /// The value at `slot`.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> Option<u64> {
@@ -71,10 +76,18 @@ pub(crate) struct FlatWords {
 impl FlatWords {
     /// For content of this form, which is not shown yet.
     pub(crate) fn new(flat: Option<Flat<'_>>) -> FlatWords {
-        let flat =
-            flat.filter(|flat| matches!(flat.bytes, 1 | 2 | 4 | 8) && flat.words.as_ptr().cast::<u64>().is_aligned());
-        let Flat { words, base, bytes } = flat.unwrap_or(Flat { words: &[], base: 0, bytes: 1 });
-        FlatWords { words: AtomicPtr::new(null_mut()), base, len: words.len() / bytes, bytes }
+        FlatWords::of_form(flat.filter(Flat::is_aligned).map(|flat| (flat.base, flat.len(), flat.bytes)))
+    }
+
+    /// For content that will have this form, once it is read: base, length and bytes of a value.
+    pub(crate) fn of_form(form: Option<(u64, usize, usize)>) -> FlatWords {
+        let (base, len, bytes) = form.filter(|(.., bytes)| matches!(bytes, 1 | 2 | 4 | 8)).unwrap_or((0, 0, 1));
+        FlatWords { words: AtomicPtr::new(null_mut()), base, len, bytes }
+    }
+
+    /// The form of its content; `None` if that can't be read here.
+    pub(crate) fn form(&self) -> Option<(u64, usize, usize)> {
+        self.is_of_use().then_some((self.base, self.len, self.bytes))
     }
 
     /// Whether content of this form can be read here.
@@ -87,7 +100,9 @@ impl FlatWords {
     /// # Safety
     /// The words of `flat` stay as they are until [`FlatWords::hide`] was called and every guard that was pinned before is gone.
     pub(crate) unsafe fn show(&self, flat: Option<Flat<'_>>) {
-        let is_same = |flat: &Flat<'_>| flat.base == self.base && flat.bytes == self.bytes && flat.len() == self.len;
+        let is_same = |flat: &Flat<'_>| {
+            flat.base == self.base && flat.bytes == self.bytes && flat.len() == self.len && flat.is_aligned()
+        };
         if let Some(flat) = flat.filter(|flat| self.is_of_use() && is_same(flat)) {
             self.words.store(flat.words.as_ptr().cast_mut(), Ordering::Release);
         }

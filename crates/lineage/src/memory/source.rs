@@ -27,6 +27,8 @@ pub struct PageError(Arc<Failure>);
 
 struct Failure {
     blob: BlobRef,
+    /// what the page is, where that is known
+    subject: Option<Arc<str>>,
     cause: Cause,
 }
 
@@ -38,12 +40,22 @@ enum Cause {
 impl PageError {
     #[cold]
     pub(crate) fn unreadable(blob: BlobRef, cause: Box<dyn Error + Send + Sync>) -> PageError {
-        PageError(Arc::new(Failure { blob, cause: Cause::Source(cause) }))
+        PageError(Arc::new(Failure { blob, subject: None, cause: Cause::Source(cause) }))
     }
 
     #[cold]
     pub(crate) fn damaged(blob: BlobRef, what: String) -> PageError {
-        PageError(Arc::new(Failure { blob, cause: Cause::Damaged(what) }))
+        PageError(Arc::new(Failure { blob, subject: None, cause: Cause::Damaged(what) }))
+    }
+
+    /// The error of a page that is this.
+    #[cold]
+    pub(crate) fn of(self, subject: Option<&Arc<str>>) -> PageError {
+        match (Arc::try_unwrap(self.0), subject) {
+            (Ok(failure), Some(subject)) => PageError(Arc::new(Failure { subject: Some(subject.clone()), ..failure })),
+            (Ok(failure), None) => PageError(Arc::new(failure)),
+            (Err(shared), _) => PageError(shared),
+        }
     }
 
     /// The blob that has the page.
@@ -62,7 +74,10 @@ impl PageError {
 
 impl fmt::Display for PageError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "an evicted page cannot be read back ({}): ", self.0.blob)?;
+        match &self.0.subject {
+            Some(subject) => write!(formatter, "{subject} cannot be read ({}): ", self.0.blob)?,
+            None => write!(formatter, "an evicted page cannot be read back ({}): ", self.0.blob)?,
+        }
         match &self.0.cause {
             Cause::Source(cause) => write!(formatter, "{cause}"),
             Cause::Damaged(what) => write!(formatter, "the {what}"),

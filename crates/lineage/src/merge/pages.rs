@@ -32,7 +32,7 @@ use crate::memory::evictable::Evictable;
 use crate::memory::source::PageError;
 use crate::merge::texts::TextRows;
 use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Starts, Values};
-use crate::page::contents::RowsOutline;
+use crate::page::contents::{RowsOutline, UpdatesOutline};
 use crate::page::insert::InsertPages;
 use crate::page::lent::Lent;
 use crate::page::point_rows::are_worthwhile;
@@ -476,7 +476,7 @@ impl Range {
                 meta.newest = meta.newest.max(version.committed);
                 meta.has_deleted |= is_delete;
             }
-            let outline = RowsOutline { types: self.types.clone(), len: self.len() };
+            let outline = UpdatesOutline::of(&updates, &self.types);
             meta.updates = Some(Evictable::new(updates, outline, &self.meter, None));
         }
         debug_assert!(prefixes.ends.iter().zip(meta.lineage.iter()).all(|(end, tps)| end >= tps), "a TPS only grows");

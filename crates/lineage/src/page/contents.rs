@@ -40,16 +40,36 @@ impl Content for EncodedColumn {
 
     fn decode(outline: &ColumnOutline, bytes: &[u8]) -> Result<Self, Damage> {
         let (mut column, _) = decode_column(bytes, shape(&[], outline.len), outline.data_type)?;
+        if column.zones != outline.zones || column.encoding() != outline.encoding {
+            return Err(Damage("column page has other zones than the image of its range says".into()));
+        }
         // One copy of the zones serves both.
         column.zones = outline.zones.clone();
         Ok(column)
     }
 }
 
-/// The outline of a page of rows, and of the meta-data columns of updated records.
+/// The outline of a page of rows.
 pub(crate) struct RowsOutline {
     pub(crate) types: Arc<[DataType]>,
     pub(crate) len: usize,
+}
+
+/// The outline of the meta-data columns of updated records.
+pub(crate) struct UpdatesOutline {
+    pub(crate) types: Arc<[DataType]>,
+    pub(crate) len: usize,
+    /// which records were updated
+    pub(crate) updated: Arc<Positions>,
+}
+
+impl UpdatesOutline {
+    /// The outline of these columns.
+    pub(crate) fn of(updates: &UpdateColumns, types: &Arc<[DataType]>) -> UpdatesOutline {
+        let updated: Vec<u64> = updates.updated().map(|slot| slot as u64).collect();
+        let len = updates.last_updated.len();
+        UpdatesOutline { types: types.clone(), len, updated: Arc::new(Positions::of(&updated, len)) }
+    }
 }
 
 impl Content for RowPage {
@@ -70,19 +90,23 @@ impl Content for RowPage {
 }
 
 impl Content for UpdateColumns {
-    type Outline = RowsOutline;
+    type Outline = UpdatesOutline;
     const KIND: MemoryKind = MemoryKind::Base;
 
     fn bytes(&self) -> usize {
         UpdateColumns::bytes(self)
     }
 
-    fn outline_bytes(_: &RowsOutline) -> usize {
-        size_of::<Evictable<UpdateColumns>>()
+    fn outline_bytes(outline: &UpdatesOutline) -> usize {
+        size_of::<Evictable<UpdateColumns>>() + outline.updated.heap_bytes()
     }
 
-    fn decode(outline: &RowsOutline, bytes: &[u8]) -> Result<Self, Damage> {
-        decode_update_columns(bytes, shape(&outline.types, outline.len))
+    fn decode(outline: &UpdatesOutline, bytes: &[u8]) -> Result<Self, Damage> {
+        let updates = decode_update_columns(bytes, shape(&outline.types, outline.len))?;
+        match updates.updated().eq(outline.updated.iter()) {
+            true => Ok(updates),
+            false => Err(Damage("page of update columns has other records than the image of its range says".into())),
+        }
     }
 }
 
@@ -106,7 +130,7 @@ impl Content for Times {
 }
 
 /// The outline of a history page.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HistoryOutline {
     pub(crate) types: Arc<[DataType]>,
     /// the slots that have versions
@@ -151,6 +175,11 @@ impl Content for HistoryPage {
     fn decode(outline: &HistoryOutline, bytes: &[u8]) -> Result<Self, Damage> {
         let end = outline.slots.iter().last().map_or(0, |last| last + 1);
         let mut page = decode_history_page(bytes, shape(&outline.types, 0), 0..end, outline.through)?;
+        let is_same = page.slots.iter().eq(outline.slots.iter())
+            && (page.len(), page.start_span()) == (outline.versions, outline.start_span);
+        if !is_same {
+            return Err(Damage("history page has other versions than the image of its range says".into()));
+        }
         page.slots = outline.slots.clone();
         Ok(page)
     }

@@ -88,12 +88,13 @@ pub(super) fn check<I: CheckedIndex>(
     verification: &mut Verification,
     faults: &mut Vec<String>,
 ) -> Result<()> {
+    table.fill(index.index())?;
     let (name, ranges) = (index.name(), table.storage.range_count());
     for from in (0..ranges).step_by(RANGES_AT_ONCE) {
         compare(table, index, from..ranges.min(from + RANGES_AT_ONCE), faults)?;
     }
     let (mut repeated, mut failed) = (Vec::new(), None);
-    index.index().entries.for_each(&mut |key, rids| {
+    index.index().entries().for_each(&mut |key, rids| {
         verification.index_entries += rids.len() as u64;
         for rid in rids.iter().filter(|rid| rid.range() >= ranges) {
             faults.push(format!("{name} lists {rid:?} under {}, and there is no such record", index.show(key)));
@@ -135,7 +136,7 @@ fn compare<I: CheckedIndex>(
         })?;
         keys.finish();
     }
-    index.index().entries.for_each(&mut |key, rids| {
+    index.index().entries().for_each(&mut |key, rids| {
         for rid in rids.iter().filter(|rid| ranges.contains(&rid.range())) {
             if !had.remove(&(key.clone(), *rid)) {
                 faults.push(format!("{name} lists {rid:?} under {}, which it never had, or twice", index.show(key)));

@@ -19,11 +19,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durability::{Access, Checkpoints, Device, lock_to_read};
-use lineage::TableOptions;
+use lineage::{PageReading, TableOptions};
 
 use crate::database::handle::Database;
 use crate::disk::backup::BackupMark;
-use crate::disk::checkpoint::{KeysToOrder, restore};
+use crate::disk::checkpoint::restore;
 use crate::disk::directory;
 use crate::disk::page_source::budget_of;
 use crate::error::{Error, Result};
@@ -88,6 +88,7 @@ fn verify(device: Arc<dyn Device>, options: OpenOptions) -> Result<Verification>
     verification.look_at_files(&device, memory_limit_bytes, &mut *progress)?;
     let options = OpenOptions {
         read_only: true,
+        reads_pages_at_once: true,
         merge_threads: Some(0),
         memory_limit_bytes,
         expressions,
@@ -128,9 +129,9 @@ impl Verification {
         let options = OpenOptions::default().table_options();
         for manifest in found.manifests.iter().skip(1) {
             let told = |fault: String| format!("checkpoint {}: {fault}", manifest.number);
-            let (keys, budget) = (KeysToOrder::default(), budget_of(&checkpoints, memory_limit_bytes));
+            let budget = budget_of(&checkpoints, memory_limit_bytes);
             let options = TableOptions { workers: 1, ..options };
-            match restore(manifest, &checkpoints, options, &budget, &keys, progress) {
+            match restore(manifest, &checkpoints, options, &budget, PageReading::AtOnce, progress) {
                 Ok(base) => base.tables.values().for_each(|table| {
                     let pages = rows::check_pages(table);
                     self.faults.extend(told_of(table, pages).into_iter().map(told));

@@ -237,9 +237,9 @@ fn secondary_indexes_are_looked_at_both_ways() {
         _ => index.plain_key(&[Cell::Word(1), Cell::Word(1)]),
     };
     let (all, never) = (table.data.indexes.all(), Rid::base(0, 2));
-    let first = |index: &IndexData| *index.entries.rids(&key_of(index)).iter().min_by_key(|rid| rid.word()).unwrap();
+    let first = |index: &IndexData| *index.entries().rids(&key_of(index)).iter().min_by_key(|rid| rid.word()).unwrap();
     let lost: Vec<Rid> = all.iter().map(|index| first(index)).collect();
-    all.iter().zip(&lost).for_each(|(index, rid)| index.entries.remove(&key_of(index), *rid));
+    all.iter().zip(&lost).for_each(|(index, rid)| index.entries().remove(&key_of(index), *rid));
     let found = faults(&db);
     for (index, rid) in all.iter().zip(lost) {
         let name = &index.definition.name;
@@ -251,7 +251,7 @@ fn secondary_indexes_are_looked_at_both_ways() {
     for index in &all {
         let name = &index.definition.name;
         assert!(found.contains(&format!("index \"{name}\" lists {never:?}")), "{name}: {found}");
-        index.entries.remove(&key_of(index), never);
+        index.entries().remove(&key_of(index), never);
     }
     // Two records with one value in the unique column: the old ones of record 3 and of one that is planted.
     let rid = plant(&table, &[Cell::Word(9999), Cell::Word(1), Cell::Word(3)], 6, true);
@@ -301,8 +301,8 @@ fn an_index_of_a_part_of_a_table_lists_that_part_and_no_more() {
     let (of, rid) = (|n: u64| index.plain_key(&[Cell::Word(n)]), Rid::base(0, 3));
     index.enter(&of(2), rid).unwrap();
     assert!(faults(&db).contains(&format!("index \"i\" lists {rid:?} under 2, which it never had")), "{}", faults(&db));
-    index.entries.remove(&of(2), rid);
-    index.entries.remove(&of(3), rid);
+    index.entries().remove(&of(2), rid);
+    index.entries().remove(&of(3), rid);
     assert!(faults(&db).contains(&format!("index \"i\" does not list {rid:?} under 3")), "{}", faults(&db));
     index.enter(&of(3), rid).unwrap();
     let twice = plant(&table, &[Cell::Word(77), Cell::Word(7)], 4, true);

@@ -1,6 +1,6 @@
 //! When a checkpoint is due: when the log has grown so much since the last one that replaying it would take longer than the
 //! time that opening the database may take; or when memory is short and pages stay there only because no checkpoint has
-//! them.
+//! them; and when the database is closed, unless replaying the log would hardly take time.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -15,6 +15,8 @@ use crate::state::core::Core;
 
 /// Bytes of the log that are replayed in a second: about a third of what was measured with small rows on two cores.
 const REPLAYED_PER_SECOND: u64 = 16 << 20;
+/// A database that is closed takes a last checkpoint if replaying its log would take longer than about a tenth of a second.
+const REPLAYED_AT_REST: u64 = REPLAYED_PER_SECOND / 10;
 /// Between two looks at the log.
 const REST: Duration = Duration::from_millis(100);
 /// After a checkpoint that was taken for the sake of memory, so many times as long as it took: memory that stays short although
@@ -96,13 +98,26 @@ impl CheckpointerState {
         self.taking.log.stats().bytes + self.replayed_bytes
     }
 
+    /// The bytes of the log since the last checkpoint.
+    fn grown_bytes(&self) -> u64 {
+        self.log_bytes().saturating_sub(self.covered_bytes.load(Ordering::Acquire))
+    }
+
+    /// Takes the last checkpoint, so that opening the database again has little to replay.
+    fn close(&self) {
+        if !self.taking.log.is_read_only() && self.grown_bytes() > REPLAYED_AT_REST {
+            // Where it fails the log has everything.
+            let _taken = self.with_checkpoint(|_, _| Ok(()));
+        }
+    }
+
     fn work(&self) {
         let mut failed: Option<Instant> = None;
         let (budget, mut rest_from_memory) = (&self.taking.core.budget, (Instant::now(), Duration::ZERO));
         let mut is_stopping = self.is_stopping.lock();
         while !*is_stopping {
             self.stopped.wait_for(&mut is_stopping, REST);
-            let grown = self.log_bytes().saturating_sub(self.covered_bytes.load(Ordering::Acquire));
+            let grown = self.grown_bytes();
             let is_patient = failed.is_some_and(|failed| failed.elapsed() < REST_AFTER_FAILURE);
             let (ended, rest) = rest_from_memory;
             let is_wanted = ended.elapsed() >= rest && budget.is_crowded() && budget.take_lack_of_blobs();
@@ -128,5 +143,6 @@ impl Drop for Checkpointer {
             // A panic of the thread was printed when it happened; closing goes on without it.
             let _ = thread.join();
         }
+        self.state.close();
     }
 }

@@ -27,6 +27,6 @@ mod take;
 pub(crate) use background::{Checkpointer, Disk};
 pub use manifest::CheckpointedTable;
 pub(crate) use manifest::{Contents, tables_of};
-pub(crate) use restore::{Base, KeysToOrder, restore};
+pub(crate) use restore::{Base, restore};
 pub use take::CheckpointReport;
 pub(crate) use take::{CheckpointParts, put_on_disk};

@@ -1,26 +1,21 @@
-//! Getting tables and their indexes back from a checkpoint, many ranges at a time.
+//! Getting tables back from a checkpoint, many ranges at a time.
 //!
-//! An index lists the records of a key from the newest to the oldest, and a lookup of the record that has the key
-//! now relies on that. Ranges come back in no particular order, and the log adds records to some of them that are
-//! older than those of others. So keys that get a second record are noted, and put in order at the end
-//! ([`KeysToOrder`]); they are few, as a key has several records only where it was deleted and inserted again.
-use std::collections::{HashMap, HashSet};
+//! Of a range its image is read: what is not in a page of its own, and an outline of each page. Pages come in when they are first used,
+//! unless all are to be read at once ([`PageReading`]). Indexes have no entries yet; they are filled when they are first used
+//! (`state/index_build.rs`).
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use durability::{CheckpointError, Checkpoints, Manifest};
-use lineage::{BlobSource, MemoryBudget, RestoreError, TableOptions};
+use lineage::{BlobSource, MemoryBudget, PageReading, RestoreError, TableOptions};
 use parking_lot::Mutex;
 use types::{BlobRef, Rid, Timestamp};
 
 use super::manifest::{Contents, FormerContents, TableContents};
 use crate::error::{Error, Result};
-use crate::keys::order::IndexKey;
-use crate::keys::primary_key::PrimaryKey;
-use crate::state::index_build;
 use crate::state::table_data::TableData;
 use crate::terms::former::{GivenUp, NameMeaning};
-use crate::terms::outcomes::Transactions;
 use crate::terms::table_name::TableId;
 use crate::terms::wall_clock::Micros;
 
@@ -47,33 +42,6 @@ impl Base {
     /// Whether the image of the record's range has the commit.
     pub(crate) fn has(&self, table: TableId, rid: Rid, at: Timestamp) -> bool {
         self.ranges_at.get(&table).and_then(|ranges| ranges.get(rid.range())).is_some_and(|image| at <= *image)
-    }
-}
-
-/// Keys that have several records, not in order yet.
-#[derive(Default)]
-pub(crate) struct KeysToOrder(Mutex<HashMap<TableId, HashSet<IndexKey>>>);
-
-impl KeysToOrder {
-    /// Enters a record under a key.
-    ///
-    /// # Errors
-    /// [`Error::IndexWithoutRoom`] if the index can't grow.
-    pub(crate) fn enter(&self, data: &TableData, primary_key: &PrimaryKey, key: IndexKey, rid: Rid) -> Result<()> {
-        if primary_key.index.enter_again(&key, rid)? {
-            self.0.lock().entry(data.id).or_default().insert(key);
-        }
-        Ok(())
-    }
-
-    /// Puts the records of each key in the order in which they got it.
-    pub(crate) fn order(self, tables: &HashMap<TableId, Arc<TableData>>, transactions: &Transactions) -> Result<()> {
-        for (table, keys) in self.0.into_inner() {
-            let Some(data) = tables.get(&table) else { continue };
-            let Some(primary_key) = &data.primary_key else { continue };
-            index_build::order(data, &primary_key.index, keys, transactions)?;
-        }
-        Ok(())
     }
 }
 
@@ -104,7 +72,7 @@ pub(crate) fn restore(
     checkpoints: &Checkpoints,
     options: TableOptions,
     budget: &Arc<MemoryBudget>,
-    keys: &KeysToOrder,
+    reading: PageReading,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Base> {
     let contents = Contents::from_bytes(&manifest.payload)?;
@@ -138,7 +106,7 @@ pub(crate) fn restore(
     base.names = contents.tables.iter().map(name).collect();
     base.former = contents.former.iter().filter_map(|former| meaning(&base.tables, former)).collect();
     base.given_up = contents.given_up.given_up();
-    restore_pieces(&pieces, checkpoints, keys, &mut |done| {
+    restore_pieces(&pieces, checkpoints, reading, &mut |done| {
         let total = manifest.live().1;
         progress(total * done as u64 / pieces.len().max(1) as u64, total);
     })?;
@@ -158,7 +126,7 @@ fn meaning(
 fn restore_pieces(
     pieces: &[Piece],
     checkpoints: &Checkpoints,
-    keys: &KeysToOrder,
+    reading: PageReading,
     tell: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
@@ -167,7 +135,7 @@ fn restore_pieces(
         if failed.lock().is_some() {
             return None;
         }
-        if let Err(error) = piece.restore(checkpoints, keys) {
+        if let Err(error) = piece.restore(checkpoints, reading) {
             failed.lock().get_or_insert(error);
         }
         Some(())
@@ -187,22 +155,14 @@ fn restore_pieces(
 }
 
 impl Piece {
-    fn restore(&self, checkpoints: &Checkpoints, keys: &KeysToOrder) -> Result<()> {
+    fn restore(&self, checkpoints: &Checkpoints, reading: PageReading) -> Result<()> {
         let Piece { data, range, blob } = self;
-        data.storage.restore_range(*range, *blob, &Source(checkpoints)).map_err(|error| match error {
+        let restored = data.storage.restore_range(*range, *blob, &Source(checkpoints), (reading, &data.name));
+        restored.map_err(|error| match error {
             RestoreError::Source { error, .. } => Error::Checkpoint(error),
             other => Error::BadCheckpoint(format!("range {range} of \"{}\": {other}", data.name)),
         })?;
         debug_assert!(data.storage.range_count() > *range, "range {range} was restored and is not there");
-        if let Some(primary_key) = &data.primary_key {
-            let mut entered = Ok(());
-            data.storage.for_each_version_of_columns(*range, &primary_key.columns, |rid, cells| {
-                if entered.is_ok() {
-                    entered = keys.enter(data, primary_key, primary_key.key(cells), rid);
-                }
-            })?;
-            entered?;
-        }
         Ok(())
     }
 }

@@ -99,6 +99,7 @@ impl Transaction {
             self.check_writable(&access.table)?;
             self.anchor.check_memory_of(data)?;
         }
+        data.fill_primary_key()?;
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else {
             return Ok(Ended::BeforeUncommon(0));
         };

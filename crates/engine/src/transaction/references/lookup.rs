@@ -54,8 +54,9 @@ impl Transaction {
     ) -> Result<Option<Rid>> {
         debug_assert_eq!(columns.len(), index.columns().len(), "invariant 7: the index is of other columns");
         let Some(key) = key_of(data, index, columns, values) else { return Ok(None) };
+        data.fill(index)?;
         let (guard, view) = (&sync::pin(), self.newest());
-        let found = index.entries.find_pinned(guard, &key, |rid| {
+        let found = index.entries().find_pinned(guard, &key, |rid| {
             let has_key = |cells: &[Cell<'_>]| index.has_key(cells, &key);
             match data.storage.read_pinned(guard, view, rid, index.columns(), has_key) {
                 Ok(Some(true)) => Some(Ok(rid)),

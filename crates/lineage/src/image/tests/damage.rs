@@ -6,7 +6,7 @@ use types::{BlobRef, Timestamp};
 use super::Blobs;
 use super::sample::{Random, Sample, answers, history, versions};
 use crate::Layout;
-use crate::image::RestoreError;
+use crate::image::{PageReading, RestoreError};
 
 /// Samples with blobs of every kind and form.
 fn samples() -> Vec<Sample> {
@@ -95,6 +95,65 @@ fn damaged_blobs_are_errors_or_can_be_read() {
     assert!(taken > 0, "and some values were only others");
 }
 
+/// A page that is read when it is used is refused by the operation that needs it.
+#[test]
+fn damaged_blobs_that_are_read_late_are_errors_of_their_readers() {
+    let mut random = Random(78);
+    let (mut refused, mut told) = (0, 0);
+    for sample in samples() {
+        let mut blobs = Blobs::default();
+        let images = sample.image(&mut blobs);
+        let mut all: Vec<BlobRef> = blobs.bytes.keys().copied().collect();
+        all.sort_by_key(|blob| blob.offset);
+        for round in 0..100 {
+            let blob = all[round % all.len()];
+            let whole = blobs.bytes[&blob].clone();
+            let mut bytes = whole.clone();
+            damage(&mut bytes, &mut random);
+            blobs.bytes.insert(blob, bytes);
+            match sample.restored_unread(&images, &blobs) {
+                Ok((table, _)) => {
+                    let answers = [answers(&table, sample.now), history(&table, sample.now)].concat();
+                    told += usize::from(answers.iter().any(|answer| answer.contains("PageError")));
+                }
+                Err(RestoreError::Damaged { what, .. }) => {
+                    assert!(what.len() > 10, "says what is wrong: {what}");
+                    refused += 1;
+                }
+                Err(RestoreError::Source { .. }) => refused += 1,
+                Err(error) => panic!("{error}"),
+            }
+            blobs.bytes.insert(blob, whole);
+        }
+    }
+    assert!(refused > 0 && told > 20, "range images are read at once, pages are not: {refused} and {told}");
+}
+
+/// What an image says of a page that is read later has to be true.
+#[test]
+fn pages_of_another_range_are_refused_when_they_are_read() {
+    for (at, sample) in samples().into_iter().enumerate() {
+        let mut blobs = Blobs::default();
+        let images = sample.image(&mut blobs);
+        let all: Vec<BlobRef> = blobs.bytes.keys().copied().collect();
+        let mut told = 0;
+        for blob in &all {
+            for other in all.iter().filter(|other| *other != blob && blobs.bytes[other][0] == blobs.bytes[blob][0]) {
+                let mut blobs = blobs.clone();
+                let bytes = blobs.bytes[other].clone();
+                let is_range = images.iter().any(|(image, _)| image == blob);
+                if is_range || blobs.bytes.insert(*blob, bytes.clone()) == Some(bytes) {
+                    continue;
+                }
+                let (table, _) = sample.restored_unread(&images, &blobs).unwrap();
+                let answers = [answers(&table, sample.now), history(&table, sample.now)].concat();
+                told += usize::from(answers.iter().any(|answer| answer.contains("PageError")));
+            }
+        }
+        assert!(told > 0, "sample {at}");
+    }
+}
+
 #[test]
 fn noise_is_no_blob() {
     let mut random = Random(5);
@@ -126,7 +185,9 @@ fn an_image_of_another_table_is_refused() {
         let Err(RestoreError::Damaged { what, .. }) = other.restored(&images, &blobs) else { panic!("it is another") };
         assert!(what.contains(reason), "{what}");
     }
-    let Err(error) = column.table.restore_range(7, BlobRef { file: 9, ..images[0].0 }, &blobs) else {
+    let Err(error) =
+        column.table.restore_range(7, BlobRef { file: 9, ..images[0].0 }, &blobs, (PageReading::AtOnce, "t"))
+    else {
         panic!("there is no such blob")
     };
     assert!(error.to_string().contains("of file 9"), "{error}");

@@ -3,6 +3,7 @@ mod damage;
 pub(crate) mod sample;
 mod statements;
 mod stress;
+mod unread;
 
 use std::collections::HashMap;
 use std::convert::Infallible;

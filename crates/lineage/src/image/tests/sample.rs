@@ -4,12 +4,12 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema as ArrowSchema};
 use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
 
-use super::Blobs;
-use crate::image::RestoreError;
+use super::{Blobs, Shelf};
+use crate::image::{PageReading, RestoreError};
 use crate::page::text::simple;
 use crate::record::view::{Outcome, Outcomes, View};
 use crate::value::cell::{Cell, Scratch, cell_of_value};
-use crate::{Change, Comparison, Layout, Projection, Request, Table, Test};
+use crate::{Change, Comparison, Layout, MemoryBudget, Projection, Request, Table, Test};
 
 /// Everything is stamped, but for what one transaction wrote that still runs.
 pub(crate) struct OneRuns;
@@ -172,12 +172,35 @@ impl Sample {
     ) -> Result<Table, RestoreError<&'static str>> {
         let options = self.table.options();
         let table = empty(options.layout, options.range_records, options.update_range_records);
-        for (range, (blob, _)) in images.iter().enumerate() {
-            table.restore_range(range, *blob, blobs)?;
-        }
-        table.finish_recovery();
+        restore(&table, images, blobs, PageReading::AtOnce)?;
         Ok(table)
     }
+
+    /// The table with its pages on a shelf, none of which was read yet, and the account of its memory.
+    pub(super) fn restored_unread(
+        &self,
+        images: &[(types::BlobRef, bool)],
+        blobs: &Blobs,
+    ) -> Result<(Table, Arc<MemoryBudget>), RestoreError<&'static str>> {
+        let (shelf, budget) = Shelf::with_budget();
+        shelf.fill(blobs);
+        let table = Table::new(self.table.schema().clone(), *self.table.options(), budget.clone());
+        restore(&table, images, blobs, PageReading::WhenUsed)?;
+        Ok((table, budget))
+    }
+}
+
+fn restore(
+    table: &Table,
+    images: &[(types::BlobRef, bool)],
+    blobs: &Blobs,
+    reading: PageReading,
+) -> Result<(), RestoreError<&'static str>> {
+    for (range, (blob, _)) in images.iter().enumerate() {
+        table.restore_range(range, *blob, blobs, (reading, "t"))?;
+    }
+    table.finish_recovery();
+    Ok(())
 }
 
 pub(crate) fn view(at: u64) -> View<'static, OneRuns> {

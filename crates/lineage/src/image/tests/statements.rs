@@ -3,7 +3,7 @@ use types::{Rid, Snapshot, StartTime, Timestamp, TxnId};
 
 use super::Blobs;
 use super::sample::{OneRuns, Sample, TYPES, answers, empty, history, versions, view};
-use crate::image::RestoreError;
+use crate::image::{PageReading, RestoreError};
 use crate::record::view::View;
 use crate::value::cell::Cell;
 use crate::{Change, Layout, Table};
@@ -176,13 +176,16 @@ fn what_had_not_committed_is_not_in_the_image() {
     let Ok(image) = table.image_range(0, &OneRuns, || Timestamp(now), &mut blobs);
     assert_eq!((image.at, image.newest), (Timestamp(now), Timestamp(now)));
     let restored = empty(Layout::Column, 64, 16);
-    restored.restore_range(0, image.blob, &blobs).unwrap();
+    restored.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")).unwrap();
     let seen = |at| restored.read_values(view(at), rid, &[3]).unwrap().map(|values| values[0].to_string());
     assert_eq!([9, 10, 49, 50, 99].map(seen), ["NULL", "10", "10", "20", "20"].map(|text| Some(text.to_string())));
     assert!(restored.read_values(view(99), Rid::base(0, 1), &[3]).unwrap().is_none());
-    assert_eq!(restored.restore_range(0, image.blob, &blobs), Err(RestoreError::Occupied { range: 0 }));
+    assert_eq!(
+        restored.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")),
+        Err(RestoreError::Occupied { range: 0 })
+    );
     let missing = types::BlobRef { offset: 999, ..image.blob };
-    let error = restored.restore_range(3, missing, &blobs);
+    let error = restored.restore_range(3, missing, &blobs, (PageReading::AtOnce, "t"));
     assert_eq!(error, Err(RestoreError::Source { blob: missing, error: "it is not there" }));
     assert_eq!(sample.table.range_count(), 2);
 }
@@ -230,7 +233,7 @@ fn a_record_without_history_keeps_its_origin_after_a_restart_too() {
         let mut blobs = Blobs::default();
         let Ok(image) = original.image_range(0, &OneRuns, || Timestamp(5), &mut blobs);
         let table = empty(layout, 64, 16);
-        table.restore_range(0, image.blob, &blobs).unwrap();
+        table.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")).unwrap();
         table.finish_recovery();
         assert!(!table.range(0).parts[0].archive.load(&sync::pin()).history.has_versions(3));
         update(&table, 10);
@@ -263,7 +266,7 @@ fn what_a_version_leaves_out_is_found_in_older_pages_too() {
         let mut blobs = Blobs::default();
         let Ok(image) = table.image_range(0, &OneRuns, now, &mut blobs);
         let restored = empty(layout, 64, 16);
-        restored.restore_range(0, image.blob, &blobs).unwrap();
+        restored.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")).unwrap();
         restored.finish_recovery();
         let seen = |at| {
             let values = restored.read_values(view(at), rid, &[3, 2]).unwrap().unwrap();
@@ -277,7 +280,7 @@ fn what_a_version_leaves_out_is_found_in_older_pages_too() {
         assert_eq!(([2, 4, 5, 9].map(seen), seen(10)), (before.map(String::from), "10 6".to_string()));
         let Ok(image) = restored.image_range(0, &OneRuns, || Timestamp(10), &mut blobs);
         let again = empty(layout, 64, 16);
-        again.restore_range(0, image.blob, &blobs).unwrap();
+        again.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")).unwrap();
         again.append(view(11), 11, rid, Change::Update(&[(2, Cell::Word(11))])).unwrap();
         let seen = |at| again.read_values(view(at), rid, &[2]).unwrap().unwrap()[0].to_string();
         assert_eq!([5, 6, 10, 11].map(seen), ["NULL", "6", "6", "11"]);
@@ -293,12 +296,12 @@ fn a_slot_that_the_log_fills_makes_the_range_another() {
     let mut blobs = Blobs::default();
     let Ok(image) = table.image_range(0, &OneRuns, || Timestamp(1), &mut blobs);
     let restored = empty(Layout::Column, 64, 16);
-    restored.restore_range(0, image.blob, &blobs).unwrap();
+    restored.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")).unwrap();
     restored.insert_at(Rid::base(0, 0), &cells, 2);
     restored.finish_recovery();
     let Ok(image) = restored.image_range(0, &OneRuns, || Timestamp(2), &mut blobs);
     assert!(!image.is_unchanged);
     let again = empty(Layout::Column, 64, 16);
-    again.restore_range(0, image.blob, &blobs).unwrap();
+    again.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")).unwrap();
     assert!([rid, Rid::base(0, 0)].iter().all(|rid| again.read_values(view(2), *rid, &[0]).unwrap().is_some()));
 }

@@ -10,6 +10,7 @@ use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId
 
 use super::Blobs;
 use super::sample::Random;
+use crate::image::PageReading;
 use crate::record::view::{Outcome, Outcomes, View};
 use crate::value::cell::Cell;
 use crate::{AppendedRecords, Change, Layout, Request, Sum, Table, TableOptions};
@@ -156,7 +157,7 @@ fn sum(table: &Table, view: View<'_, Transactions>) -> (u64, Sum) {
 /// Restores an image and holds the sums at every time that is kept against what they must be.
 fn check(layout: Layout, blob: types::BlobRef, at: Timestamp, blobs: &Blobs) {
     let restored = table(layout);
-    restored.restore_range(0, blob, blobs).unwrap();
+    restored.restore_range(0, blob, blobs, (PageReading::AtOnce, "t")).unwrap();
     let nobody = Transactions::default();
     let expected = (ACCOUNTS as u64, Sum::Integer((ACCOUNTS as u64 * EACH).into()));
     let check = |restored: &Table| {

@@ -7,7 +7,7 @@ use crate::record::view::View;
 use crate::tests::model::transaction::{Open, Wrote};
 use crate::tests::model::{ALL, Known, Row, World, cell};
 use crate::value::cell::Cell;
-use crate::{Change, Table};
+use crate::{Change, PageReading, Table};
 
 /// The change of a record by a committed transaction.
 pub(super) struct Redo {
@@ -66,7 +66,9 @@ impl World {
         self.shelf.fill(&self.disk);
         let table = Table::new(self.table.schema().clone(), *self.table.options(), self.budget.clone());
         for (range, (blob, _)) in &self.images {
-            table.restore_range(*range, *blob, &self.disk).unwrap();
+            let reading =
+                if (self.now + *range as u64).is_multiple_of(3) { PageReading::AtOnce } else { PageReading::WhenUsed };
+            table.restore_range(*range, *blob, &self.disk, (reading, "t")).unwrap();
         }
         self.outcomes = Known::default();
         for redo in &self.log {

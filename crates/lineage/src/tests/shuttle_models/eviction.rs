@@ -37,6 +37,21 @@ pub(super) fn stored(layout: Layout) -> World {
     world
 }
 
+/// That record in a range that was restored, none of whose pages was ever read.
+fn restored(layout: Layout) -> World {
+    let mut world = stored(layout);
+    let mut blobs = world.blobs.lock().unwrap().take().expect("no checkpoint is taken");
+    let Ok(image) = world.table.image_range(0, &world, || world.now(), &mut blobs);
+    let restored = Table::new(world.table.schema().clone(), *world.table.options(), world.budget.clone());
+    restored.restore_range(0, image.blob, &blobs, (PageReading::WhenUsed, "t")).unwrap();
+    image.published();
+    restored.finish_recovery();
+    assert!(restored.memory().evicted_bytes > 0, "pages are away from the start");
+    *world.blobs.lock().unwrap() = Some(blobs);
+    world.table = restored;
+    world
+}
+
 pub(super) fn evicts(world: &World) {
     (0..3).for_each(|_| world.evict());
 }
@@ -79,6 +94,12 @@ fn rows_are_evicted_under_readers_and_writers() {
 #[test]
 fn blobs_may_move_while_their_pages_are_away_or_on_their_way() {
     explore(|| together(stored(Layout::Column), vec![reads, evicts, moves]));
+}
+
+#[test]
+fn pages_that_were_never_read_are_read_once_and_evicted_under_readers_and_moves() {
+    explore(|| together(restored(Layout::Column), vec![reads, evicts, moves]));
+    explore(|| together(restored(Layout::Row), vec![reads_the_past, writes, evicts]));
 }
 
 #[test]

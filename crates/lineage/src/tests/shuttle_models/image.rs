@@ -10,7 +10,7 @@ impl World {
         let (at, blob) = (image.at, image.blob);
         image.published();
         let restored = Table::new(self.table.schema().clone(), *self.table.options(), Arc::default());
-        restored.restore_range(0, blob, blobs).unwrap();
+        restored.restore_range(0, blob, blobs, (PageReading::AtOnce, "t")).unwrap();
         for at in restored.horizon().0..=at.0 {
             let (view, at) = (View { snapshot: Snapshot::at(Timestamp(at)), outcomes: self }, Timestamp(at));
             for rid in [record(0), record(1)] {

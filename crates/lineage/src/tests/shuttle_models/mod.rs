@@ -32,8 +32,8 @@ use crate::image::tests::{Blobs, Shelf};
 use crate::record::hold::Hold;
 use crate::value::cell::Cell;
 use crate::{
-    AppendedRecords, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, PointColumns, PointHint, Projection,
-    Request, Table, TableOptions, Validation, View,
+    AppendedRecords, Change, Kept, Layout, MemoryBudget, Outcome, Outcomes, PageReading, PointColumns, PointHint,
+    Projection, Request, Table, TableOptions, Validation, View,
 };
 
 /// Orders drawn by chance for each model, and as many by priorities.

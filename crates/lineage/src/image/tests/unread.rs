@@ -1,0 +1,119 @@
+//! Ranges that are restored without reading their pages: they answer what they would, a checkpoint carries what was never read over,
+//! and images that say nothing of their pages have them read at once.
+use std::collections::HashMap;
+
+use types::{BlobRef, DataType, Rid, Timestamp};
+
+use super::Blobs;
+use super::sample::{OneRuns, Sample, TYPES, answers, history, versions, view};
+use crate::codec::Writer;
+use crate::image::outlines::encode_history_outline;
+use crate::image::range_bytes::decode_range;
+use crate::value::cell::Cell;
+use crate::{Change, Layout, TableOptions};
+
+fn samples() -> Vec<Sample> {
+    let of = |(layout, distinct, seed): (Layout, u64, u64)| {
+        let mut sample = Sample::new(layout, 64, distinct, seed);
+        sample.change(0, 220);
+        sample.change(1, 90);
+        sample
+    };
+    [(Layout::Column, 1 << 30, 11), (Layout::Column, 4, 12), (Layout::Column, 1, 13), (Layout::Row, 30, 14)]
+        .map(of)
+        .into()
+}
+
+#[test]
+fn a_range_whose_pages_were_not_read_answers_as_it_would() {
+    for sample in samples() {
+        let mut blobs = Blobs::default();
+        let images = sample.image(&mut blobs);
+        let whole = sample.restored(&images, &blobs).unwrap();
+        let (unread, budget) = sample.restored_unread(&images, &blobs).unwrap();
+        assert!(unread.memory().evicted_bytes > 0, "pages are away");
+        // As text, as NaN is not equal to itself.
+        assert_eq!(format!("{:?}", unread.statistics()), format!("{:?}", whole.statistics()));
+        assert_eq!(budget.evictions().read_backs, 0, "outlines answer for them");
+        for at in [sample.now / 3, sample.now] {
+            assert_eq!(answers(&unread, at), answers(&whole, at));
+        }
+        assert_eq!(history(&unread, sample.now), history(&whole, sample.now));
+        (0..whole.range_count()).for_each(|range| {
+            assert_eq!(versions(&unread, range, &[3, 8]), versions(&whole, range, &[3, 8]));
+        });
+        assert!(budget.evictions().read_backs > 0);
+    }
+}
+
+#[test]
+fn a_checkpoint_carries_pages_over_that_were_never_read() {
+    for sample in samples() {
+        let mut blobs = Blobs::default();
+        let images = sample.image(&mut blobs);
+        let (unread, budget) = sample.restored_unread(&images, &blobs).unwrap();
+        let expected = answers(&sample.restored(&images, &blobs).unwrap(), sample.now);
+        blobs.begin();
+        let Ok(image) = unread.image_range(0, &OneRuns, || Timestamp(sample.now), &mut blobs);
+        assert!(image.is_unchanged && image.blob == images[0].0, "nothing has happened to it");
+        image.published();
+        assert!(blobs.put.is_empty() && !blobs.kept.is_empty());
+        // A new version makes each range another: its image is written anew, and its pages are not.
+        let at = sample.now + 1;
+        let mut ranges = Vec::new();
+        for range in 0..images.len() {
+            let update = |slot| {
+                unread.append(view(at), at, Rid::base(range, slot), Change::Update(&[(3, Cell::Word(5))])).is_ok()
+            };
+            assert!((0..unread.range(range).len()).any(update), "a record is there");
+            let Ok(image) = unread.image_range(range, &OneRuns, || Timestamp(at), &mut blobs);
+            assert!(!image.is_unchanged);
+            ranges.push((image.blob, false));
+            image.published();
+        }
+        assert_eq!(blobs.put.len(), images.len(), "range images only");
+        let read: u64 = budget.evictions().read_backs;
+        assert!(read < blobs.bytes.len() as u64, "{read} pages were read for the updates");
+        let again = sample.restored_unread(&ranges, &blobs).unwrap().0;
+        assert_eq!(answers(&again, sample.now), expected);
+    }
+}
+
+/// Images as they were before they had outlines.
+fn without_outlines(blobs: &mut Blobs, images: &[(BlobRef, bool)], types: &[DataType], options: &TableOptions) {
+    for (blob, _) in images {
+        let mut bytes: Vec<u8> = blobs.bytes[blob].clone();
+        let outlines = {
+            let (head, ..) = decode_range(&bytes, types, options).unwrap();
+            let mut writer = Writer::default();
+            let of_history = head.archives.iter().flat_map(|archive| archive.outlines.iter().flatten());
+            of_history.for_each(|outline| encode_history_outline(outline, &mut writer));
+            head.pages.iter().flat_map(|pages| &pages.outlines).for_each(|outlines| outlines.encode(&mut writer));
+            writer.finish()
+        };
+        assert!(bytes.ends_with(&outlines));
+        bytes.truncate(bytes.len() - outlines.len());
+        bytes[1] = 1;
+        blobs.bytes.insert(*blob, bytes);
+    }
+}
+
+#[test]
+fn an_image_without_outlines_has_its_pages_read_at_once() {
+    for sample in samples() {
+        let mut blobs = Blobs::default();
+        let images = sample.image(&mut blobs);
+        let expected = answers(&sample.restored(&images, &blobs).unwrap(), sample.now);
+        without_outlines(&mut blobs, &images, &TYPES, sample.table.options());
+        let (table, budget) = sample.restored_unread(&images, &blobs).unwrap();
+        assert_eq!(table.memory().evicted_bytes, 0);
+        assert_eq!(answers(&table, sample.now), expected);
+        assert_eq!(budget.evictions().read_backs, 0);
+        let Ok(image) = table.image_range(0, &OneRuns, || Timestamp(sample.now), &mut blobs);
+        assert!(!image.is_unchanged, "the next checkpoint says what is in its pages");
+        let known: HashMap<BlobRef, Vec<u8>> = blobs.bytes.clone();
+        let newest = &known[&image.blob];
+        assert!(decode_range(newest, &TYPES, sample.table.options()).unwrap().0.has_outlines());
+        image.published();
+    }
+}
