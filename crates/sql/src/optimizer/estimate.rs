@@ -37,8 +37,14 @@ pub(super) struct Estimate {
 impl Estimate {
     /// That of so many rows, whose columns are taken for keys.
     fn of_rows(rows: f64, columns: usize) -> Estimate {
-        let rows = rows.max(1.0);
-        Estimate { rows, whole: rows, domains: vec![rows; columns] }
+        let some = rows.max(1.0);
+        Estimate { rows: some, whole: rows, domains: vec![some; columns] }
+    }
+
+    /// Whether it gives more rows than another, or as many of a larger whole: nothing is as small as what is known to be empty,
+    /// which has nothing beside it evaluated where it comes first.
+    pub(super) fn is_larger(&self, other: &Estimate) -> bool {
+        (self.rows, self.whole) > (other.rows, other.whole)
     }
 
     /// With so many rows left of them.

@@ -62,7 +62,7 @@ fn ordered(plan: LogicalPlan) -> Result<(LogicalPlan, Estimate)> {
         .data;
     let estimate = of_node(&plan, &estimates);
     match (plan, &estimates[..]) {
-        (LogicalPlan::Join(join), [left, right]) if left.rows > right.rows => Ok((turned(join)?, estimate)),
+        (LogicalPlan::Join(join), [left, right]) if left.is_larger(right) => Ok((turned(join)?, estimate)),
         (plan, _) => Ok((plan, estimate)),
     }
 }
