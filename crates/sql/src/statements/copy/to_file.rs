@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, new_empty_array};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use parquet::arrow::ArrowWriter;
@@ -23,6 +23,7 @@ use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
+use crate::values::stored::for_file;
 
 /// Runs a `COPY ... TO`.
 pub(crate) fn run(
@@ -108,7 +109,7 @@ fn write_parquet(rows: Rows, file: &mut NewFile, mut meter: Meter) -> Result<u64
     let mut count = 0;
     for batch in rows {
         let batch = batch?;
-        let plain = RecordBatch::try_new(schema.clone(), batch.columns().to_vec());
+        let plain = RecordBatch::try_new(schema.clone(), batch.columns().iter().map(for_file).collect());
         let plain = plain.map_err(|error| SqlError::new("XX000", error.to_string()))?;
         writer.write(&plain).map_err(failed)?;
         count += u64::try_from(batch.num_rows()).unwrap_or(0);
@@ -120,7 +121,9 @@ fn write_parquet(rows: Rows, file: &mut NewFile, mut meter: Meter) -> Result<u64
 
 /// The schema without metadata of our own.
 fn plain(schema: &SchemaRef) -> SchemaRef {
-    let field = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+    let field = |field: &Arc<Field>| {
+        Field::new(field.name(), for_file(&new_empty_array(field.data_type())).data_type().clone(), true)
+    };
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
