@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import psycopg
 from psycopg import sql
+from psycopg.types.json import Json, Jsonb
 from psycopg.types.numeric import Float4, Int2, Int4, Int8
 
 INFINITY, NAN = float("inf"), float("nan")
@@ -44,6 +45,13 @@ EXTREMES = {
         dt.datetime(1, 1, 1, tzinfo=dt.timezone.utc),
         dt.datetime(2026, 11, 22, 1, 2, 3, 4, tzinfo=dt.timezone(dt.timedelta(hours=-5, minutes=-30))),
         dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=dt.timezone.utc),
+    ],
+    "time": [dt.time(0), dt.time(4, 5, 6, 7), dt.time(23, 59, 59, 999999)],
+    "interval": [
+        dt.timedelta(0),
+        dt.timedelta(days=-1, microseconds=1),
+        dt.timedelta(days=40, hours=5, microseconds=-7),
+        dt.timedelta(days=99_999, seconds=86_399, microseconds=999_999),
     ],
     "uuid": [uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), uuid.UUID("550e8400-e29b-41d4-a716-446655440000")],
 }
@@ -125,6 +133,38 @@ class Values(unittest.TestCase):
                 with self.subTest(column, value=value):
                     self.assertEqual(caught.exception.sqlstate, code, str(caught.exception))
             self.assertEqual(connection.execute("SELECT count(*) FROM narrow").fetchone(), (0,))
+
+    def test_json_goes_both_ways_in_both_formats(self):
+        values = [{"b": [1, 2.5, None, True], "a": {"\u00e4\"": "\U0001f600\n"}}, [], {}, "x", 7, None, 1e300, [[[]]]]
+        with connect(prepare_threshold=None) as connection:
+            connection.execute("DROP TABLE IF EXISTS documents")
+            connection.execute("CREATE TABLE documents (id int PRIMARY KEY, j json, b jsonb)")
+            for mark in ("%t", "%b"):
+                for value in values:
+                    connection.execute("DELETE FROM documents")
+                    connection.execute(f"INSERT INTO documents VALUES (1, {mark}, {mark})", (Json(value), Jsonb(value)))
+                    # One is assigned to the other, and a literal to both.
+                    connection.execute(f"INSERT INTO documents VALUES (2, {mark}, {mark})", (Jsonb(value), Json(value)))
+                    for binary in (False, True):
+                        cursor = connection.cursor(binary=binary)
+                        for row in cursor.execute("SELECT j, b FROM documents ORDER BY id").fetchall():
+                            self.assertEqual(row, (value, value))
+                        found = cursor.execute(f"SELECT count(*) FROM documents WHERE b = {mark}", (Jsonb(value),))
+                        self.assertEqual(found.fetchone(), (2,))
+            connection.execute("UPDATE documents SET b = %s WHERE id = 1", (Jsonb({"k": {"n": [1, "two"]}}),))
+            query = "SELECT b -> %s, b #>> %s, b @> %s, b ? %s FROM documents WHERE id = 1"
+            found = connection.execute(query, ("k", ["k", "n", "1"], Jsonb({"k": {}}), "k")).fetchone()
+            self.assertEqual(found, ({"n": [1, "two"]}, "two", True, True))
+            for wrong, code in (("{", "22P02"), ('"\\u0000"', "22P05"), ("[" * 100_000, "54001")):
+                with self.assertRaises(psycopg.Error) as caught:
+                    connection.execute("INSERT INTO documents VALUES (3, NULL, %s)", (wrong,))
+                self.assertEqual(caught.exception.sqlstate, code)
+            copied = [(4, Json([1]), Jsonb({"a": 1})), (5, None, None)]
+            with connection.cursor().copy("COPY documents FROM STDIN") as copy:
+                for row in copied:
+                    copy.write_row(row)
+            found = connection.execute("SELECT j, b FROM documents WHERE id > 3 ORDER BY id").fetchall()
+            self.assertEqual(found, [([1], {"a": 1}), (None, None)])
 
     def test_arrays_come_back_and_are_taken_in_any(self):
         with connect() as connection:

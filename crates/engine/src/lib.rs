@@ -96,4 +96,5 @@ pub use terms::view_definition::ViewDefinition;
 pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
-pub use types::{Column, DataType, Decimal, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};
+pub use types::json;
+pub use types::{Column, DataType, Decimal, Interval, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};

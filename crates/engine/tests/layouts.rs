@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use engine::json::Jsonb;
 use engine::{
-    Column, Comparison, DataType, Database, LayoutSetting, OpenOptions, ScanOptions, Schema, Snapshot, Table,
+    Column, Comparison, DataType, Database, Interval, LayoutSetting, OpenOptions, ScanOptions, Schema, Snapshot, Table,
     TableSettings, Test, Timestamp, Transaction, Value,
 };
 use rand::rngs::StdRng;
@@ -51,6 +52,10 @@ fn samples() -> Vec<(DataType, Vec<Value>)> {
         (DataType::Date, vec![Value::Date(-719_162), Value::Date(0), Value::Date(2_932_896)]),
         (DataType::Timestamp, vec![Value::Timestamp(i64::MIN + 1), Value::Timestamp(1), Value::Timestamp(1 << 50)]),
         (DataType::TimestampTz, vec![Value::TimestampTz(-1), Value::TimestampTz(1 << 51)]),
+        (DataType::Json, ["{}", "[ 1 ]"].map(|text| Value::Json(text.to_owned())).into()),
+        (DataType::Jsonb, ["{}", "[1.50]", "null"].map(|text| Value::Jsonb(Jsonb::parse(text).unwrap())).into()),
+        (DataType::Time, [0, 1, 86_400_000_000].map(Value::Time).into()),
+        (DataType::Interval, [-1, 7].map(|days| Value::Interval(Interval { months: 1, days, micros: -1 })).into()),
         (DataType::Uuid, vec![Value::Uuid([0; 16]), Value::Uuid([0xab; 16]), Value::Uuid([255; 16])]),
     ]
 }

@@ -2,7 +2,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, TimeUnit};
+use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 /// The type of a column.
@@ -47,13 +47,21 @@ pub enum DataType {
     TimestampTz,
     /// `uuid`, 16 bytes; travels in Arrow as its canonical lower-case text
     Uuid,
+    /// `json`, its text as it was written
+    Json,
+    /// `jsonb`, the value alone; see [`Jsonb`](crate::json::Jsonb)
+    Jsonb,
+    /// `time`, microseconds since midnight
+    Time,
+    /// `interval`; see [`Interval`](crate::Interval)
+    Interval,
 }
 
 impl DataType {
     /// `text` of any length.
     pub const TEXT: DataType = DataType::Text { max_chars: None };
 
-    /// The Arrow type of arrays of this column.
+    /// The Arrow type of arrays of this column in queries, which is one for each type but for those of texts and of `uuid`.
     pub fn to_arrow(self) -> ArrowType {
         match self {
             DataType::Boolean => ArrowType::Boolean,
@@ -68,6 +76,19 @@ impl DataType {
             DataType::Date => ArrowType::Date32,
             DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, None),
             DataType::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some(Arc::from("UTC"))),
+            DataType::Json => ArrowType::LargeUtf8,
+            DataType::Jsonb => ArrowType::LargeBinary,
+            DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
+            DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
+        }
+    }
+
+    /// The Arrow type of arrays in which tables take and give values of this column.
+    pub fn to_stored_arrow(self) -> ArrowType {
+        match self {
+            DataType::Json => ArrowType::Utf8View,
+            DataType::Jsonb | DataType::Interval => ArrowType::BinaryView,
+            other => other.to_arrow(),
         }
     }
 
@@ -88,10 +109,12 @@ impl DataType {
             {
                 DataType::Decimal { precision: *precision, scale: *scale }
             }
-            ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View | ArrowType::Null => DataType::TEXT,
-            ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => {
-                DataType::Bytea
-            }
+            ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::Null => DataType::TEXT,
+            ArrowType::Binary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => DataType::Bytea,
+            ArrowType::LargeUtf8 => DataType::Json,
+            ArrowType::LargeBinary => DataType::Jsonb,
+            ArrowType::Time32(_) | ArrowType::Time64(_) => DataType::Time,
+            ArrowType::Interval(_) | ArrowType::Duration(_) => DataType::Interval,
             ArrowType::Date32 | ArrowType::Date64 => DataType::Date,
             ArrowType::Timestamp(_, None) => DataType::Timestamp,
             ArrowType::Timestamp(_, Some(_)) => DataType::TimestampTz,
@@ -112,9 +135,10 @@ impl DataType {
         matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
     }
 
-    /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key.
+    /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key. A `json` may
+    /// not: its texts have no order.
     pub fn is_key(self) -> bool {
-        !matches!(self, DataType::Real | DataType::Double)
+        !matches!(self, DataType::Real | DataType::Double | DataType::Json)
     }
 }
 
@@ -136,6 +160,10 @@ impl fmt::Display for DataType {
             DataType::Timestamp => f.write_str("timestamp"),
             DataType::TimestampTz => f.write_str("timestamptz"),
             DataType::Uuid => f.write_str("uuid"),
+            DataType::Json => f.write_str("json"),
+            DataType::Jsonb => f.write_str("jsonb"),
+            DataType::Time => f.write_str("time"),
+            DataType::Interval => f.write_str("interval"),
         }
     }
 }
@@ -159,6 +187,10 @@ mod tests {
             DataType::Date,
             DataType::Timestamp,
             DataType::TimestampTz,
+            DataType::Json,
+            DataType::Jsonb,
+            DataType::Time,
+            DataType::Interval,
         ];
         for data_type in all {
             assert_eq!(DataType::from_arrow(&data_type.to_arrow()), Some(data_type), "{data_type}");

@@ -7,6 +7,8 @@
 mod blob;
 mod calendar;
 mod data_type;
+mod interval;
+pub mod json;
 mod rid;
 mod schema;
 mod time;
@@ -15,6 +17,7 @@ mod value;
 pub use blob::BlobRef;
 pub use calendar::civil;
 pub use data_type::DataType;
+pub use interval::Interval;
 pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};
 pub use time::{Command, Snapshot, StartTime, Timestamp, TxnId};

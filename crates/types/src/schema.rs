@@ -72,7 +72,8 @@ impl fmt::Display for SchemaError {
             }
             SchemaError::NotAKeyType(name, data_type) => write!(
                 f,
-                "column \"{name}\" of type {data_type} can't be part of a primary key; use an exact type such as numeric"
+                "column \"{name}\" of type {data_type} can't be part of a primary key; use {}",
+                if *data_type == DataType::Json { "jsonb" } else { "an exact type such as numeric" }
             ),
             SchemaError::BadDecimal(name, data_type) => write!(
                 f,
@@ -143,7 +144,7 @@ impl Schema {
 
     /// The schema that Arrow batches of whole rows have.
     pub fn to_arrow(&self) -> SchemaRef {
-        let field = |column: &Column| Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
+        let field = |column: &Column| Field::new(&column.name, column.data_type.to_stored_arrow(), column.nullable);
         Arc::new(ArrowSchema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
     }
 }

@@ -1,8 +1,10 @@
 //! One value of a row, as the typed API takes and gives it.
 use std::fmt;
 
-use crate::DataType;
 use crate::calendar::{write_date, write_timestamp};
+use crate::interval::write_clock;
+use crate::json::Jsonb;
+use crate::{DataType, Interval};
 
 /// An exact decimal number: `unscaled / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -57,6 +59,14 @@ pub enum Value {
     TimestampTz(i64),
     /// `uuid`
     Uuid([u8; 16]),
+    /// `json`, the text as it was written
+    Json(String),
+    /// `jsonb`
+    Jsonb(Jsonb),
+    /// `time`: microseconds since midnight
+    Time(i64),
+    /// `interval`
+    Interval(Interval),
 }
 
 impl Value {
@@ -84,7 +94,11 @@ impl Value {
             | (Value::Date(_), DataType::Date)
             | (Value::Timestamp(_), DataType::Timestamp)
             | (Value::TimestampTz(_), DataType::TimestampTz)
-            | (Value::Uuid(_), DataType::Uuid) => true,
+            | (Value::Uuid(_), DataType::Uuid)
+            | (Value::Json(_), DataType::Json)
+            | (Value::Jsonb(_), DataType::Jsonb)
+            | (Value::Time(_), DataType::Time)
+            | (Value::Interval(_), DataType::Interval) => true,
             (Value::Text(text), DataType::Text { max_chars }) => {
                 max_chars.is_none_or(|max| text.chars().nth(max as usize).is_none())
             }
@@ -114,7 +128,10 @@ impl fmt::Display for Value {
             Value::Real(value) => write!(f, "{value}"),
             Value::Double(value) => write!(f, "{value}"),
             Value::Decimal(value) => write!(f, "{value}"),
-            Value::Text(value) => f.write_str(value),
+            Value::Text(value) | Value::Json(value) => f.write_str(value),
+            Value::Jsonb(value) => write!(f, "{value}"),
+            Value::Time(micros) => write_clock(f, micros.unsigned_abs()),
+            Value::Interval(span) => write!(f, "{span}"),
             Value::Bytea(bytes) => {
                 f.write_str("\\x")?;
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

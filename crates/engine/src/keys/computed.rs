@@ -90,7 +90,7 @@ impl ComputedExpressions {
             "{definition:?} reads more columns than {reads:?}"
         );
         let columns: Vec<Column> = reads.iter().map(|column| table[*column].clone()).collect();
-        let field = |column: &Column| Field::new(&column.name, column.data_type.to_arrow(), true);
+        let field = |column: &Column| Field::new(&column.name, column.data_type.to_stored_arrow(), true);
         let place = |column: usize| reads.iter().position(|read| *read == column).unwrap_or(0);
         let source = |part: &IndexPart| match part {
             IndexPart::Column(column) => Ok(Source::Column(place(*column))),
@@ -212,7 +212,7 @@ impl ComputedExpressions {
 
 /// An array that an expression gave, if it is what it has to be.
 fn checked(array: ArrayRef, data_type: DataType, rows: usize) -> Result<ArrayRef, ExpressionError> {
-    match *array.data_type() == data_type.to_arrow() && array.len() == rows {
+    match *array.data_type() == data_type.to_stored_arrow() && array.len() == rows {
         true => Ok(array),
         false => Err(broken(&format!("{} values of {} for {rows} rows", array.len(), array.data_type()))),
     }

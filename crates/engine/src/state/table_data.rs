@@ -336,7 +336,7 @@ impl TableData {
     pub(crate) fn projection(&self, options: &ScanOptions) -> Projection {
         let field = |column: &usize| {
             let column = &self.schema.columns()[*column];
-            Field::new(&column.name, column.data_type.to_arrow(), column.nullable)
+            Field::new(&column.name, column.data_type.to_stored_arrow(), column.nullable)
         };
         let mut fields: Vec<Field> = options.columns.iter().map(field).collect();
         if options.with_rid {

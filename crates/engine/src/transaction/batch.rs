@@ -187,7 +187,7 @@ pub(super) fn batch_columns<'a>(
     check_width(&data.name, columns.len(), batch.num_columns())?;
     let pair = |(at, array): (usize, &'a Arc<dyn Array>)| {
         let column = &data.schema.columns()[at];
-        let expected = column.data_type.to_arrow();
+        let expected = column.data_type.to_stored_arrow();
         if *array.data_type() != expected {
             return Err(Error::BadValue {
                 table: data.name.to_string(),

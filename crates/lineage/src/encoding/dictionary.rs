@@ -105,7 +105,7 @@ impl IntegerMeaning for Entries {
             Entries::Decimal(values) => {
                 let values: Vec<i128> = integers.iter().map(|code| values[*code as usize]).collect();
                 let array = PrimitiveArray::<Decimal128Type>::new(values.into(), nulls);
-                Arc::new(array.with_data_type(data_type.to_arrow()))
+                Arc::new(array.with_data_type(data_type.to_stored_arrow()))
             }
         }
     }

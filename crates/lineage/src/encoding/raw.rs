@@ -45,7 +45,7 @@ fn primitive<T: ArrowPrimitiveType>(
     (from, to): (usize, usize),
 ) -> ArrayRef {
     let array = PrimitiveArray::<T>::new(values.slice(from, to - from), nulls);
-    Arc::new(array.with_data_type(data_type.to_arrow()))
+    Arc::new(array.with_data_type(data_type.to_stored_arrow()))
 }
 
 fn collect<T: ArrowNativeType>(keys: &[i64], value: impl Fn(i64) -> T) -> ScalarBuffer<T> {

@@ -1,7 +1,8 @@
 //! History pages give back exactly what was put in: every type, NULL, every slot, long records, no version at all.
 use std::sync::Arc;
 
-use types::{DataType, Timestamp, Value};
+use types::json::Jsonb;
+use types::{DataType, Interval, Timestamp, Value};
 
 use super::{HistoryPage, NewVersion};
 use crate::page::history::History;
@@ -63,6 +64,10 @@ fn samples() -> Vec<(DataType, [Value; 3])> {
         (DataType::Date, [i32::MIN, -1, i32::MAX].map(Value::Date)),
         (DataType::Timestamp, [i64::MIN, -1, i64::MAX].map(Value::Timestamp)),
         (DataType::TimestampTz, [i64::MIN, 1_700_000_000_000_000, i64::MAX].map(Value::TimestampTz)),
+        (DataType::Json, ["{}", "[ 1 ]", "null"].map(|text| Value::Json(text.to_owned()))),
+        (DataType::Jsonb, ["{}", "[1.50]", "null"].map(|text| Value::Jsonb(Jsonb::parse(text).unwrap()))),
+        (DataType::Time, [0, 1, 86_400_000_000].map(Value::Time)),
+        (DataType::Interval, [i32::MIN, -1, 7].map(|days| Value::Interval(Interval { months: 1, days, micros: -1 }))),
         (DataType::Uuid, [[0; 16], [255; 16], std::array::from_fn(|i| (i * 17) as u8)].map(Value::Uuid)),
     ]
 }

@@ -12,11 +12,12 @@ use arrow_array::builder::{
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
 use smallvec::SmallVec;
-use types::{DataType, Decimal, Value};
+use types::json::Jsonb;
+use types::{DataType, Decimal, Interval, Value};
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -72,13 +73,13 @@ impl Storage {
             DataType::Boolean => Storage::Boolean,
             DataType::SmallInt => Storage::I16,
             DataType::Integer | DataType::Date => Storage::I32,
-            DataType::BigInt | DataType::Timestamp | DataType::TimestampTz => Storage::I64,
+            DataType::BigInt | DataType::Timestamp | DataType::TimestampTz | DataType::Time => Storage::I64,
             DataType::Real => Storage::F32,
             DataType::Double => Storage::F64,
             DataType::Decimal { precision, .. } if precision <= WORD_DECIMAL_DIGITS => Storage::Decimal,
             DataType::Decimal { .. } => Storage::WideDecimal,
-            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => Storage::Text,
-            DataType::Bytea => Storage::Bytes,
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => Storage::Text,
+            DataType::Bytea | DataType::Jsonb | DataType::Interval => Storage::Bytes,
         }
     }
 }
@@ -99,6 +100,10 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Timestamp => [11, 0, 0],
         DataType::TimestampTz => [12, 0, 0],
         DataType::Uuid => [13, 0, 0],
+        DataType::Json => [14, 0, 0],
+        DataType::Jsonb => [15, 0, 0],
+        DataType::Time => [16, 0, 0],
+        DataType::Interval => [17, 0, 0],
     }
 }
 
@@ -135,12 +140,19 @@ macro_rules! with_primitive {
                 type $arrow = ::arrow_array::types::TimestampMicrosecondType;
                 $action
             }
+            ::types::DataType::Time => {
+                type $arrow = ::arrow_array::types::Time64MicrosecondType;
+                $action
+            }
             ::types::DataType::Boolean
             | ::types::DataType::Decimal { .. }
             | ::types::DataType::Text { .. }
             | ::types::DataType::Char { .. }
             | ::types::DataType::Bytea
-            | ::types::DataType::Uuid => $other,
+            | ::types::DataType::Uuid
+            | ::types::DataType::Json
+            | ::types::DataType::Jsonb
+            | ::types::DataType::Interval => $other,
         }
     };
 }
@@ -214,10 +226,19 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         Value::Boolean(value) => Some(u64::from(*value)),
         Value::SmallInt(value) => Some(i64::from(*value) as u64),
         Value::Integer(value) | Value::Date(value) => Some(i64::from(*value) as u64),
-        Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) => Some(*value as u64),
+        Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => {
+            Some(*value as u64)
+        }
         Value::Real(value) => Some(u64::from(value.to_bits())),
         Value::Double(value) => Some(value.to_bits()),
-        Value::Null | Value::Decimal(_) | Value::Text(_) | Value::Bytea(_) | Value::Uuid(_) => None,
+        Value::Null
+        | Value::Decimal(_)
+        | Value::Text(_)
+        | Value::Bytea(_)
+        | Value::Uuid(_)
+        | Value::Json(_)
+        | Value::Jsonb(_)
+        | Value::Interval(_) => None,
     }
 }
 
@@ -225,8 +246,14 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
 #[inline]
 pub(crate) fn bytes_of<'a>(value: &'a Value, scratch: &'a mut Scratch) -> &'a [u8] {
     match value {
-        Value::Text(text) => text.as_bytes(),
+        Value::Text(text) | Value::Json(text) => text.as_bytes(),
         Value::Bytea(bytes) => bytes,
+        Value::Jsonb(value) => value.as_bytes(),
+        Value::Interval(span) => {
+            let bytes = span.to_bytes();
+            scratch.0[..bytes.len()].copy_from_slice(&bytes);
+            &scratch.0[..bytes.len()]
+        }
         Value::Decimal(number) => {
             let digits = number.unscaled.to_le_bytes();
             scratch.0[..digits.len()].copy_from_slice(&digits);
@@ -259,6 +286,9 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
     match data_type {
         DataType::Text { .. } | DataType::Char { .. } => Value::Text(text(bytes).into_owned()),
         DataType::Bytea => Value::Bytea(bytes.to_vec()),
+        DataType::Json => Value::Json(String::from_utf8_lossy(bytes).into_owned()),
+        DataType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
+        DataType::Interval => Value::Interval(Interval::from_bytes(bytes)),
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale }),
         DataType::Uuid => Value::Uuid(uuid_of_text(bytes)),
         DataType::Boolean
@@ -269,7 +299,8 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         | DataType::Double
         | DataType::Date
         | DataType::Timestamp
-        | DataType::TimestampTz => unreachable!("{data_type} is stored as a word"),
+        | DataType::TimestampTz
+        | DataType::Time => unreachable!("{data_type} is stored as a word"),
     }
 }
 
@@ -285,9 +316,14 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         DataType::Double => Value::Double(f64::from_bits(word)),
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: i128::from(word as i64), scale }),
         DataType::BigInt => Value::BigInt(word as i64),
-        DataType::Text { .. } | DataType::Char { .. } | DataType::Bytea | DataType::Uuid => {
-            unreachable!("{data_type} is stored as bytes")
-        }
+        DataType::Time => Value::Time(word as i64),
+        DataType::Text { .. }
+        | DataType::Char { .. }
+        | DataType::Bytea
+        | DataType::Uuid
+        | DataType::Json
+        | DataType::Jsonb
+        | DataType::Interval => unreachable!("{data_type} is stored as bytes"),
     }
 }
 
@@ -345,12 +381,15 @@ impl<'a> ArrayCells<'a> {
             DataType::Timestamp | DataType::TimestampTz => {
                 ArrayCells::I64(array.as_primitive::<TimestampMicrosecondType>().values(), array)
             }
+            DataType::Time => ArrayCells::I64(array.as_primitive::<Time64MicrosecondType>().values(), array),
             DataType::Real => ArrayCells::F32(array.as_primitive()),
             DataType::Double => ArrayCells::F64(array.as_primitive()),
             DataType::Decimal { .. } if is_wide(data_type) => ArrayCells::WideDecimal(array.as_primitive()),
             DataType::Decimal { .. } => ArrayCells::Decimal(array.as_primitive()),
-            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => ArrayCells::Text(array.as_string_view()),
-            DataType::Bytea => ArrayCells::Bytea(array.as_binary_view()),
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
+                ArrayCells::Text(array.as_string_view())
+            }
+            DataType::Bytea | DataType::Jsonb | DataType::Interval => ArrayCells::Bytea(array.as_binary_view()),
         }
     }
 
@@ -433,6 +472,7 @@ enum Builder {
     F64(PrimitiveBuilder<Float64Type>),
     Date(PrimitiveBuilder<Date32Type>),
     Time(PrimitiveBuilder<TimestampMicrosecondType>),
+    Clock(PrimitiveBuilder<Time64MicrosecondType>),
     Decimal(Decimal128Builder),
     Text(StringViewBuilder),
     Bytea(BinaryViewBuilder),
@@ -442,7 +482,7 @@ impl ColumnBuilder {
     /// A builder for a column of this type with room for `capacity` values.
     pub fn new(data_type: DataType, capacity: usize) -> Self {
         fn primitive<T: ArrowPrimitiveType>(data_type: DataType, capacity: usize) -> PrimitiveBuilder<T> {
-            PrimitiveBuilder::with_capacity(capacity).with_data_type(data_type.to_arrow())
+            PrimitiveBuilder::with_capacity(capacity).with_data_type(data_type.to_stored_arrow())
         }
         let builder = match data_type {
             DataType::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(capacity)),
@@ -454,10 +494,13 @@ impl ColumnBuilder {
             DataType::Date => Builder::Date(primitive(data_type, capacity)),
             DataType::Timestamp | DataType::TimestampTz => Builder::Time(primitive(data_type, capacity)),
             DataType::Decimal { .. } => Builder::Decimal(primitive::<Decimal128Type>(data_type, capacity)),
-            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => {
+            DataType::Time => Builder::Clock(primitive(data_type, capacity)),
+            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
                 Builder::Text(StringViewBuilder::with_capacity(capacity))
             }
-            DataType::Bytea => Builder::Bytea(BinaryViewBuilder::with_capacity(capacity)),
+            DataType::Bytea | DataType::Jsonb | DataType::Interval => {
+                Builder::Bytea(BinaryViewBuilder::with_capacity(capacity))
+            }
         };
         ColumnBuilder { data_type, builder }
     }
@@ -488,6 +531,7 @@ impl ColumnBuilder {
             Builder::F64(builder) => builder.append_value(f64::from_bits(word)),
             Builder::Date(builder) => builder.append_value(word as i32),
             Builder::Time(builder) => builder.append_value(word as i64),
+            Builder::Clock(builder) => builder.append_value(word as i64),
             Builder::Decimal(builder) => builder.append_value(i128::from(word as i64)),
             Builder::Text(_) | Builder::Bytea(_) => unreachable!("column of {} holds bytes", self.data_type),
         }
@@ -503,6 +547,7 @@ impl ColumnBuilder {
             Builder::F64(builder) => builder.append_null(),
             Builder::Date(builder) => builder.append_null(),
             Builder::Time(builder) => builder.append_null(),
+            Builder::Clock(builder) => builder.append_null(),
             Builder::Decimal(builder) => builder.append_null(),
             Builder::Text(builder) => builder.append_null(),
             Builder::Bytea(builder) => builder.append_null(),
@@ -520,6 +565,7 @@ impl ColumnBuilder {
             Builder::F64(builder) => ArrayBuilder::finish(builder),
             Builder::Date(builder) => ArrayBuilder::finish(builder),
             Builder::Time(builder) => ArrayBuilder::finish(builder),
+            Builder::Clock(builder) => ArrayBuilder::finish(builder),
             Builder::Decimal(builder) => ArrayBuilder::finish(builder),
             Builder::Text(builder) => ArrayBuilder::finish(builder),
             Builder::Bytea(builder) => ArrayBuilder::finish(builder),
@@ -528,51 +574,4 @@ impl ColumnBuilder {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn samples() -> Vec<(DataType, Value)> {
-        let narrow = DataType::Decimal { precision: 15, scale: 2 };
-        let wide = DataType::Decimal { precision: 38, scale: 4 };
-        vec![
-            (DataType::Boolean, Value::Boolean(true)),
-            (DataType::SmallInt, Value::SmallInt(i16::MIN)),
-            (DataType::Integer, Value::Integer(-5)),
-            (DataType::BigInt, Value::BigInt(i64::MIN)),
-            (DataType::Real, Value::Real(-0.5)),
-            (DataType::Double, Value::Double(1e300)),
-            (narrow, Value::decimal(-12_345, 2)),
-            (wide, Value::decimal(-10i128.pow(37), 4)),
-            (DataType::TEXT, Value::from("a text longer than twelve bytes, with äöü")),
-            (DataType::Bytea, Value::from(vec![0u8, 255, 7])),
-            (DataType::Date, Value::Date(-1)),
-            (DataType::Timestamp, Value::Timestamp(-1)),
-            (DataType::TimestampTz, Value::TimestampTz(1_700_000_000_000_000)),
-            (DataType::Uuid, Value::Uuid(std::array::from_fn(|i| (i * 17) as u8))),
-        ]
-    }
-
-    #[test]
-    fn uuids_are_written_as_values_print_them() {
-        let uuid = std::array::from_fn(|i| (i * 37 + 9) as u8);
-        assert_eq!(text_of_uuid(&uuid).as_slice(), Value::Uuid(uuid).to_string().as_bytes());
-    }
-
-    #[test]
-    fn every_type_survives_cells_and_arrays() {
-        for (data_type, value) in samples() {
-            let mut builder = ColumnBuilder::new(data_type, 2);
-            let mut scratch = Scratch::default();
-            let cell = cell_of_value(&value, data_type, &mut scratch);
-            assert_eq!(matches!(cell, Cell::Bytes(_)), is_wide(data_type), "{data_type}");
-            assert_eq!(value_of_cell(cell, data_type), value);
-            builder.push(cell);
-            builder.push(Cell::Null);
-            let array = builder.finish();
-            assert_eq!(array.data_type(), &data_type.to_arrow());
-            let cells = ArrayCells::new(&array, data_type);
-            assert_eq!(value_of_cell(cells.get(0), data_type), value);
-            assert_eq!(cells.get(1), Cell::Null);
-        }
-    }
-}
+mod tests;

@@ -6,8 +6,8 @@ use types::DataType;
 use crate::wire::output::ColumnDescription;
 
 pub(crate) use sql::pg_types::{
-    BPCHAR, BYTEA, DATE, FLOAT4, INT2, INT4, INT8, INTERVAL, NAME, NUMERIC, OID, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ,
-    UNKNOWN, UUID, VARCHAR, number_of as of_type,
+    BPCHAR, BYTEA, DATE, FLOAT4, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME, NUMERIC, OID, TEXT, TIME, TIMESTAMP,
+    TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, number_of as of_type,
 };
 
 pub(crate) const CHAR: u32 = 18;
@@ -109,6 +109,6 @@ mod tests {
         assert_eq!((array_of(RECORD), item_of(RECORDS)), (RECORDS, Some(RECORD)));
         assert_eq!((array_of(UNKNOWN), array_of(0), item_of(0)), (TEXT, TEXT, None));
         assert_eq!(describe(&Field::new("", ArrowType::Decimal128(10, 2), true), 0).modifier, -1);
-        assert_eq!((parameter_type(0), parameter_type(114)), (None, Some(DataType::TEXT)));
+        assert_eq!((parameter_type(0), parameter_type(114)), (None, Some(DataType::Json)));
     }
 }

@@ -1,6 +1,6 @@
 //! The values that a client binds to parameters.
 use sql::SqlError;
-use types::{DataType, Value};
+use types::{DataType, Interval, Value};
 
 use super::numeric::{self, Wrong};
 use super::{EPOCH_DAYS, EPOCH_MICROS, oids};
@@ -50,6 +50,23 @@ fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, S
         DataType::Timestamp => Value::Timestamp(micros(bytes)?),
         DataType::TimestampTz => Value::TimestampTz(micros(bytes)?),
         DataType::Uuid => Value::Uuid(exactly(bytes)?),
+        DataType::Json => return Ok(text_of(bytes).and_then(|text| sql::read_value(text, data_type))),
+        DataType::Jsonb => match bytes {
+            // The number of the form.
+            [1, text @ ..] => return Ok(text_of(text).and_then(|text| sql::read_value(text, data_type))),
+            _ => return Err(Wrong::Form),
+        },
+        DataType::Time => match i64::from_be_bytes(exactly(bytes)?) {
+            micros @ 0..=86_400_000_000 => Value::Time(micros),
+            _ => return Err(Wrong::Range),
+        },
+        DataType::Interval => {
+            let (micros, rest) = bytes.split_at_checked(8).ok_or(Wrong::Form)?;
+            let (days, months) = rest.split_at_checked(4).ok_or(Wrong::Form)?;
+            let days = i32::from_be_bytes(exactly(days)?);
+            let months = i32::from_be_bytes(exactly(months)?);
+            Value::Interval(Interval { months, days, micros: i64::from_be_bytes(exactly(micros)?) })
+        }
         DataType::Text { .. } | DataType::Char { .. } => match oid {
             0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN => {
                 return Ok(text_of(bytes).and_then(|text| sql::read_value(text, DataType::TEXT)));
@@ -141,6 +158,19 @@ mod tests {
         assert_eq!(read(array, 1, DataType::TEXT, 1009, 0), Ok(Value::Text(r#"{"a\"\\",NULL}"#.to_owned())));
         assert_eq!(read(&array[..30], 1, DataType::TEXT, 1009, 0).unwrap_err().sqlstate, "22P03");
         assert_eq!(read(&[0; 12], 1, DataType::TEXT, 1009, 0).unwrap_err().sqlstate, "22P03");
-        assert_eq!(read(b"{}", 1, DataType::TEXT, 114, 0).unwrap_err().sqlstate, "0A000");
+        assert_eq!(read(b"{}", 1, DataType::TEXT, 600, 0).unwrap_err().sqlstate, "0A000");
+        assert_eq!(read(b"\x01[1 ]", 1, DataType::Jsonb, 0, 0).map(|value| value.to_string()), Ok("[1]".to_owned()));
+        assert_eq!(
+            (binary(b"\x02[]", DataType::Jsonb), binary(b"\x01[", DataType::Jsonb)),
+            (Err("22P03"), Err("22P02"))
+        );
+        assert_eq!(binary(b"[ 1 ]", DataType::Json), Ok(Value::Json("[ 1 ]".to_owned())));
+        let span = b"\0\0\0\0\0\0\0\x07\xff\xff\xff\xff\0\0\0\x01";
+        assert_eq!(binary(span, DataType::Interval), Ok(Value::Interval(Interval { months: 1, days: -1, micros: 7 })));
+        assert_eq!(
+            (binary(&span[1..], DataType::Interval), binary(&span[..9], DataType::Interval)),
+            (Err("22P03"), Err("22P03"))
+        );
+        assert_eq!(binary(&7_i64.to_be_bytes(), DataType::Time), Ok(Value::Time(7)));
     }
 }

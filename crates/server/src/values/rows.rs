@@ -139,7 +139,13 @@ impl<'a> Column<'a> {
                 out.extend_from_slice(&value.to_be_bytes()[8 - width..]);
                 Ok(())
             }
-            oids::TEXT | oids::VARCHAR => {
+            oids::JSONB => {
+                // The number of the form.
+                out.push(1);
+                out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
+                Ok(())
+            }
+            oids::TEXT | oids::VARCHAR | oids::JSON => {
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())
             }

@@ -21,6 +21,7 @@ use crate::access::index_path::IndexLookup;
 use crate::access::statistics;
 use crate::interrupt;
 use crate::names::moment::Moment;
+use crate::values::stored::as_queried;
 
 /// The part of the table that is read.
 #[derive(Clone)]
@@ -212,7 +213,8 @@ fn external(error: engine::Error) -> DataFusionError {
 
 /// Puts the engine's columns into the plan's order and under its names.
 fn arrange(batch: &RecordBatch, order: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
-    let columns = order.iter().map(|at| batch.column(*at).clone()).collect();
+    let fields = order.iter().zip(schema.fields());
+    let columns = fields.map(|(at, field)| as_queried(batch.column(*at), field.data_type())).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }

@@ -63,7 +63,7 @@ pub(crate) fn of_table(
         _ => whole,
     };
     let rows = (passing(&known, tests) as f64 * others).max(1.0);
-    TableEstimates { rows, whole, domains: columns.map(domain).collect() }
+    TableEstimates { rows, whole: known.rows as f64, domains: columns.map(domain).collect() }
 }
 
 /// Estimates where only the number of rows is known.

@@ -4,6 +4,7 @@
 //! and below; the semantics, the catalog and planning import it.
 pub(crate) mod arrays;
 mod coalesce;
+pub(crate) mod json;
 pub(crate) mod numbers;
 mod overloads;
 mod row_wise;
@@ -35,6 +36,7 @@ use crate::syntax::walk::WalkMut;
 
 pub(crate) use numbers::zeros::of_one_zero;
 pub(crate) use tables::in_from::{is_set_returning, spell_out as spell_out_in_from};
+pub(crate) use tables::json_rows::columns_of;
 
 /// The functions that need nothing of a statement.
 pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
@@ -57,6 +59,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(fills::functions())
         .chain(codes::functions())
         .chain(zones::functions())
+        .chain(json::functions())
         .map(Arc::new)
         .collect()
 }

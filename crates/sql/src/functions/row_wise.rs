@@ -11,16 +11,18 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
-    StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    LargeBinaryArray, LargeStringArray, ListArray, StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_cast::cast;
-use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use engine::DataType;
 
 use crate::error::SqlError;
+use crate::values::array_input::items;
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
 use crate::values::text::text_value;
@@ -46,6 +48,16 @@ pub(super) enum Kind {
     Exact,
     /// Anything, as its text.
     Any,
+    /// A `json`, as its text.
+    Json,
+    /// A `jsonb`, as its bytes.
+    Jsonb,
+    /// An array of texts.
+    Texts,
+    /// An array of `json`.
+    Jsons,
+    /// An array of `jsonb`.
+    Jsonbs,
 }
 
 /// What a row holds.
@@ -59,6 +71,8 @@ pub(super) enum Cell {
     Time(i64),
     Interval(IntervalMonthDayNano),
     Bytes(Vec<u8>),
+    /// The items of an array.
+    List(Vec<Option<Cell>>),
 }
 
 /// What a variant computes of a row; NULL is `None`.
@@ -118,13 +132,19 @@ impl Kind {
             Kind::Integer => matches!(found, T::Int8 | T::Int16 | T::Int32),
             Kind::BigInt | Kind::Count => found.is_integer(),
             Kind::Double => found.is_numeric(),
-            Kind::Text => found.is_string(),
+            Kind::Text => matches!(found, T::Utf8 | T::Utf8View),
             Kind::Date => matches!(found, T::Date32 | T::Date64),
             Kind::Time => matches!(found, T::Time32(_) | T::Time64(_)),
             Kind::Timestamp => matches!(found, T::Date32 | T::Date64 | T::Timestamp(_, None)),
             Kind::TimestampTz => matches!(found, T::Date32 | T::Date64 | T::Timestamp(..)),
             Kind::Interval => matches!(found, T::Interval(_) | T::Duration(_)),
-            Kind::Bytes => found.is_binary(),
+            Kind::Bytes => found.is_binary() && *found != T::LargeBinary,
+            Kind::Json => *found == T::LargeUtf8,
+            Kind::Jsonb => *found == T::LargeBinary,
+            Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
+                let item = self.item();
+                matches!(found, T::List(of) if item.is_some_and(|item| item.accepts(of.data_type())))
+            }
         }
     }
 
@@ -142,7 +162,23 @@ impl Kind {
             Kind::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Kind::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
             Kind::Bytes => ArrowType::BinaryView,
+            Kind::Json => ArrowType::LargeUtf8,
+            Kind::Jsonb => ArrowType::LargeBinary,
+            Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
+                let item = self.item().map_or(ArrowType::Null, Kind::arrow);
+                ArrowType::List(Arc::new(Field::new_list_field(item, true)))
+            }
         }
+    }
+
+    /// The type of an array's items.
+    fn item(self) -> Option<Kind> {
+        Some(match self {
+            Kind::Texts => Kind::Text,
+            Kind::Jsons => Kind::Json,
+            Kind::Jsonbs => Kind::Jsonb,
+            _ => return None,
+        })
     }
 
     /// The column type whose input syntax reads a text as such a value.
@@ -157,6 +193,8 @@ impl Kind {
             Kind::Timestamp => DataType::Timestamp,
             Kind::TimestampTz => DataType::TimestampTz,
             Kind::Bytes => DataType::Bytea,
+            Kind::Json => DataType::Json,
+            Kind::Jsonb => DataType::Jsonb,
             _ => return None,
         })
     }
@@ -166,7 +204,11 @@ impl Kind {
         if matches!(self, Kind::Any | Kind::Exact) {
             return Ok(array.clone());
         }
-        let Some(data_type) = self.column_type().filter(|_| array.data_type().is_string()) else {
+        let is_text = matches!(array.data_type(), ArrowType::Utf8 | ArrowType::Utf8View);
+        if let (Kind::Texts, true) = (self, is_text) {
+            return texts_of(array);
+        }
+        let Some(data_type) = self.column_type().filter(|_| is_text) else {
             let read = cast(array, &self.arrow())?;
             // A number that does not fit becomes NULL.
             if self == Kind::Count && read.null_count() > array.logical_null_count() {
@@ -205,6 +247,12 @@ impl Kind {
             Kind::Interval => Cell::Interval(array.as_primitive::<IntervalMonthDayNanoType>().value(row)),
             Kind::Bytes => Cell::Bytes(array.as_binary_view().value(row).to_vec()),
             Kind::Any | Kind::Exact => Cell::Text(text_value(array, row)?),
+            Kind::Json => Cell::Text(array.as_string::<i64>().value(row).to_owned()),
+            Kind::Jsonb => Cell::Bytes(array.as_binary::<i64>().value(row).to_vec()),
+            Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
+                let (items, item) = (array.as_list::<i32>().value(row), self.item()?);
+                Cell::List((0..items.len()).map(|at| item.cell(&items, at)).collect())
+            }
         })
     }
 
@@ -250,8 +298,50 @@ impl Kind {
                 let value = |cell| if let Some(Cell::Bytes(value)) = cell { Some(value) } else { None };
                 Arc::new(cells.map(value).collect::<BinaryViewArray>())
             }
+            Kind::Json => {
+                let value = |cell| if let Some(Cell::Text(value)) = cell { Some(value) } else { None };
+                Arc::new(cells.map(value).collect::<LargeStringArray>())
+            }
+            Kind::Jsonb => {
+                let value = |cell| if let Some(Cell::Bytes(value)) = cell { Some(value) } else { None };
+                Arc::new(cells.map(value).collect::<LargeBinaryArray>())
+            }
+            Kind::Texts | Kind::Jsons | Kind::Jsonbs => self.build_lists(cells)?,
         })
     }
+}
+
+impl Kind {
+    /// Arrays of items of this kind's items.
+    fn build_lists(self, cells: impl Iterator<Item = Option<Cell>>) -> Result<ArrayRef> {
+        let (mut items, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
+        for cell in cells {
+            valid.push(cell.is_some());
+            let list = if let Some(Cell::List(list)) = cell { list } else { Vec::new() };
+            lengths.push(list.len());
+            items.extend(list);
+        }
+        let item = self.item().unwrap_or(Kind::Text);
+        let field = Arc::new(Field::new_list_field(item.arrow(), true));
+        let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), NullBuffer::from(valid));
+        Ok(Arc::new(ListArray::try_new(field, offsets, item.build(items)?, Some(nulls))?))
+    }
+}
+
+/// Arrays of texts, read from their texts.
+fn texts_of(array: &ArrayRef) -> Result<ArrayRef> {
+    let texts = cast(array, &ArrowType::Utf8View)?;
+    let mut cells = Vec::with_capacity(texts.len());
+    for text in texts.as_string_view() {
+        let list = text.map(|text| {
+            let malformed = || SqlError::new("22P02", format!("malformed array literal: \"{text}\""));
+            items(text).ok_or_else(|| DataFusionError::External(Box::new(malformed())))
+        });
+        let cell =
+            |items: Vec<Option<String>>| Cell::List(items.into_iter().map(|item| item.map(Cell::Text)).collect());
+        cells.push(list.transpose()?.map(cell));
+    }
+    Kind::Texts.build(cells)
 }
 
 /// A function of SQL; its name tells it from others.
@@ -318,12 +408,17 @@ impl ScalarUDFImpl for RowWise {
         let kinds: Vec<Kind> = (0..types.len()).filter_map(|at| variant.kind(at)).collect();
         let mut arrays = Vec::with_capacity(kinds.len());
         for (arg, kind) in args.args.into_iter().zip(&kinds) {
-            arrays.push(kind.read(&arg.into_array(rows)?)?);
+            // What is one for all rows is read once.
+            let is_one = matches!(arg, ColumnarValue::Scalar(_));
+            arrays.push((kind.read(&arg.into_array(if is_one { 1 } else { rows })?)?, is_one));
         }
         let mut results = Vec::with_capacity(rows);
         for row in 0..rows {
-            let cells: Vec<Option<Cell>> =
-                kinds.iter().zip(&arrays).map(|(kind, array)| kind.cell(array, row)).collect();
+            let cells: Vec<Option<Cell>> = kinds
+                .iter()
+                .zip(&arrays)
+                .map(|(kind, (array, is_one))| kind.cell(array, if *is_one { 0 } else { row }))
+                .collect();
             results.push(match !variant.sees_null && cells.contains(&None) {
                 true => None,
                 false => {
@@ -345,6 +440,14 @@ pub(super) fn text(cell: Option<&Option<Cell>>) -> &str {
     match cell {
         Some(Some(Cell::Text(text))) => text,
         _ => "",
+    }
+}
+
+/// The items of a cell that is an array.
+pub(super) fn list(cell: Option<&Option<Cell>>) -> &[Option<Cell>] {
+    match cell {
+        Some(Some(Cell::List(items))) => items,
+        _ => &[],
     }
 }
 

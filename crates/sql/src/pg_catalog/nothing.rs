@@ -58,7 +58,7 @@ fn gives_nothing(table: &TableWithJoins) -> bool {
             || joins.iter().any(|join| needs_right(&join.join_operator) && is_empty(&join.relation)))
 }
 
-/// Whether a column of a query is the JSON in which SQLAlchemy wants the options of identity columns. There is no JSON, and without
+/// Whether a column of a query is the JSON in which SQLAlchemy wants the options of identity columns. Without
 /// such a row it goes by the catalog's other answers.
 fn is_json(item: &SelectItem) -> bool {
     calls(item).is_some_and(|name| name == "json_build_object")

@@ -2,6 +2,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use arrow_schema::Schema;
 use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::error::DataFusionError;
 use datafusion::execution::session_state::SessionState;
@@ -144,7 +145,9 @@ fn finish(
         .filter_map(|column| names.iter().position(|name| *name == column.name))
         .collect();
     columns.sort_unstable();
-    Ok(CompiledExpression { logical: planned.expr, physical, data_type, columns })
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    Ok(CompiledExpression { logical: planned.expr, physical, data_type, columns, schema })
 }
 
 /// The name of a function that may give different answers for the same arguments, if there is one.

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::names::diagnose::diagnose;
 use crate::planning::views;
 use crate::semantics::aggregates::argument_orders;
-use crate::semantics::naming::{cast_names, duplicates, references, using, whole_rows, with_names};
+use crate::semantics::naming::{cast_names, duplicates, references, rows_as_json, using, whole_rows, with_names};
 use crate::semantics::rules::recursion;
 use crate::semantics::spell_out;
 use crate::semantics::spelling::{
@@ -67,7 +67,7 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 24] = [
+const PASSES: [Pass; 25] = [
     // tables
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
@@ -91,6 +91,10 @@ const PASSES: [Pass; 24] = [
     // functions
     |_, around| register_functions(around),
     |statement, around| functions::spell_out_in_from(statement, &around.state),
+    |statement, around| {
+        rows_as_json::rewrite(statement, &around.view.tables);
+        Ok(())
+    },
     // expressions
     |statement, _| spell_out(statement),
     |statement, _| rows::spell_out(statement),

@@ -28,9 +28,11 @@ use datafusion::sql::sqlparser::ast;
 
 use crate::error::Result;
 use crate::interrupt;
-use crate::semantics::aggregates::{moments, ordered_sets, sum};
+use crate::semantics::aggregates::{json, moments, ordered_sets, sum};
 use crate::semantics::naming::whole_rows;
-use crate::semantics::spelling::{array_literals, escapes, filters, interval_literals, numbers, quantified, spellings};
+use crate::semantics::spelling::{
+    array_literals, escapes, filters, interval_literals, json_values, numbers, quantified, spellings,
+};
 
 pub(crate) use adapting::adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use adapting::described::DescribeColumns;
@@ -58,12 +60,13 @@ pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>
         "sum" => Arc::new(sum::function(function.clone())),
         _ => moments::function(function).map_or_else(|| function.clone(), Arc::new),
     };
-    library.iter().map(own).chain([Arc::new(ordered_sets::mode())]).collect()
+    library.iter().map(own).chain([Arc::new(ordered_sets::mode())]).chain(json::functions()).collect()
 }
 
 /// Brings expressions of a statement into words that the planner understands as PostgreSQL does.
 pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {
     array_literals::spell_out(statement)?;
+    json_values::spell_out(statement);
     quantified::over_arrays(statement)?;
     interrupt::check()?;
     numbers::spell_out(statement)?;

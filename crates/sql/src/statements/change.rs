@@ -38,6 +38,7 @@ use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::assign::{Texts, assign};
 use crate::values::literals::{is_default, is_untyped};
+use crate::values::stored::rows_as_stored;
 
 /// Runs an `UPDATE`.
 pub(crate) fn update(session: &mut Session, update: &Update, source: &Source) -> Result<Outcome> {
@@ -386,7 +387,7 @@ pub(crate) fn update_rows(
     let positions: Vec<usize> = sets.iter().map(|set| set.column).collect();
     let values = batch(nullable(positions.iter().map(|at| &columns[*at])), arrays, rows.num_rows())?;
     let (view, rids) = (write.moment_read()?, rids(rows)?);
-    let changed = write.transaction.update_batch(table, &rids, &positions, &values, &view)?;
+    let changed = write.transaction.update_batch(table, &rids, &positions, &rows_as_stored(&values), &view)?;
     write.note_changed(table, &rids_changed(&rids, &changed));
     let Some(tables) = tables else { return Ok((changed, None)) };
     let new: Vec<(usize, ArrayRef)> = positions.into_iter().zip(values.columns().iter().cloned()).collect();

@@ -13,6 +13,7 @@ use crate::state::target::Target;
 use crate::statements::ddl::NewTable;
 use crate::syntax::source::Source;
 use crate::values::assign::Texts;
+use crate::values::stored::rows_as_stored;
 use crate::values::types::{BARE_NUMERIC, UNLIMITED, is_rounding, type_name, type_of_field};
 
 /// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
@@ -85,7 +86,7 @@ fn fill(write: &mut Write<'_>, target: &Target, rows: crate::Rows) -> Result<u64
     for batch in rows {
         let batch = batch?;
         let rows = target.rows(target.assign(&batch, &texts)?, batch.num_rows())?;
-        inserted += write.transaction.insert_batch(&target.table, &rows)?;
+        inserted += write.transaction.insert_batch(&target.table, &rows_as_stored(&rows))?;
     }
     Ok(inserted)
 }

@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{
     CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned,
     UniqueConstraint,
 };
-use engine::{IndexDefinition, IndexMethod, IndexPart, Table, Transaction, name_in_schema, schema_and_name};
+use engine::{DataType, IndexDefinition, IndexMethod, IndexPart, Table, Transaction, name_in_schema, schema_and_name};
 
 use crate::access::index_expressions::text::part_names;
 use crate::access::index_expressions::write::is_call;
@@ -99,11 +99,18 @@ fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Sourc
             return Err(SqlError::syntax(message).hint(hint).at(source.start(expr.span())));
         }
     };
+    let data_type = match &part {
+        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
+        IndexPart::Expression(expression) => expression.data_type,
+    };
+    if data_type == DataType::Json {
+        let method = method.name();
+        let message = format!("data type json has no default operator class for access method \"{method}\"");
+        return Err(
+            SqlError::new("42704", message).hint("Index a part of it, as in ((column ->> 'key')), or use jsonb.")
+        );
+    }
     if let Some(class) = &column.operator_class {
-        let data_type = match &part {
-            IndexPart::Column(column) => table.schema().columns()[*column].data_type,
-            IndexPart::Expression(expression) => expression.data_type,
-        };
         operator_classes::check(class, data_type, method, source)?;
     }
     Ok(part)

@@ -35,6 +35,7 @@ use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::single::value_of_scalar;
+use crate::values::stored::rows_as_stored;
 
 /// The name of the rows that were to be put in.
 const EXCLUDED: &str = "excluded";
@@ -322,7 +323,7 @@ impl<'a> OnConflict<'a> {
     ) -> Result<Vec<usize>> {
         if missing.len() > 1 {
             let all = taken(rows, missing.iter().copied())?;
-            match write.transaction.insert_batch(table, &all) {
+            match write.transaction.insert_batch(table, &rows_as_stored(&all)) {
                 Ok(_) => return self.note(table, &all, keeps, outcome).map(|()| Vec::new()),
                 Err(error) if self.is_taken(&error) => {}
                 Err(error) => return Err(error.into()),
@@ -331,7 +332,7 @@ impl<'a> OnConflict<'a> {
         let mut again = Vec::new();
         for row in missing {
             let one = rows.slice(*row, 1);
-            match write.transaction.insert_batch(table, &one) {
+            match write.transaction.insert_batch(table, &rows_as_stored(&one)) {
                 Ok(_) => self.note(table, &one, keeps, outcome)?,
                 Err(error) if self.is_taken(&error) => {
                     let key = self.arbiter.as_ref().map(|arbiter| arbiter.key(table, &one, 0)).transpose()?.flatten();

@@ -47,6 +47,9 @@ fn accepts(class: &str) -> Option<fn(DataType) -> bool> {
         "date_ops" => |of| matches!(of, DataType::Date),
         "timestamp_ops" => |of| matches!(of, DataType::Timestamp),
         "timestamptz_ops" => |of| matches!(of, DataType::TimestampTz),
+        "jsonb_ops" => |of| matches!(of, DataType::Jsonb),
+        "time_ops" => |of| matches!(of, DataType::Time),
+        "interval_ops" => |of| matches!(of, DataType::Interval),
         "uuid_ops" => |of| matches!(of, DataType::Uuid),
         _ => return None,
     })

@@ -14,6 +14,7 @@ use crate::state::target::batch;
 use crate::statements::change::outcome;
 use crate::values::Misfit;
 use crate::values::builder::ColumnBuilder;
+use crate::values::stored::rows_as_queried;
 
 /// Whether the columns of a table are filled with what they were when a statement was planned.
 fn is_filled_alike(write: &Write<'_>, table: &Table, settings_changes: u64) -> bool {
@@ -130,7 +131,13 @@ impl Point {
         let table = session.db.table_seen(moment.view(), &self.table).ok().filter(|table| table.id() == self.id);
         let Some(table) = table else { return Ok(None) };
         let options = ScanOptions { columns: columns.positions.clone(), ..ScanOptions::default() };
-        let rows = Rows::ready(table.lookup(moment.view(), &key, &options)?).renamed(columns.schema.clone());
+        let found = table.lookup(moment.view(), &key, &options)?;
+        let fields = columns.schema.fields().iter().zip(found.columns());
+        let found = match fields.clone().all(|(field, array)| field.data_type() == array.data_type()) {
+            true => found,
+            false => rows_as_queried(&found, &columns.schema),
+        };
+        let rows = Rows::ready(found).renamed(columns.schema.clone());
         Ok(Some(Outcome::Rows(rows)))
     }
 

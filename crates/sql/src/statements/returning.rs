@@ -29,6 +29,7 @@ use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::syntax::walk::Walk;
+use crate::values::stored::rows_as_stored;
 
 /// The clause of a statement.
 pub(crate) struct Returning<'a> {
@@ -180,7 +181,7 @@ impl<'a> Inserted<'a> {
             self.kept.iter_mut().for_each(|kept| kept.extend(outcome.kept.iter().cloned()));
             return Ok(());
         }
-        self.count += write.transaction.insert_batch(table, rows)?;
+        self.count += write.transaction.insert_batch(table, &rows_as_stored(rows))?;
         if let Some(kept) = &mut self.kept {
             kept.push(vec![as_read(table, rows.columns().to_vec(), rows.num_rows())?]);
         }

@@ -19,6 +19,7 @@ use crate::statements::change::rids_of;
 use crate::statements::search::there;
 use crate::values::builder::ColumnBuilder;
 use crate::values::single::value_of_scalar;
+use crate::values::stored::rows_as_stored;
 
 impl Point {
     /// Runs it; `None` if it has to go the long way, and nothing was done.
@@ -79,7 +80,7 @@ impl Changes {
             let positions: Vec<usize> = self.sets.iter().map(|(column, _)| *column).collect();
             let changed = match positions.is_empty() {
                 true => write.transaction.delete_batch(table, &rids, &view)?,
-                false => write.transaction.update_batch(table, &rids, &positions, &values, &view)?,
+                false => write.transaction.update_batch(table, &rids, &positions, &rows_as_stored(&values), &view)?,
             };
             count += changed.rows;
             if changed.stale.is_empty() {

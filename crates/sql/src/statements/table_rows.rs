@@ -1,5 +1,8 @@
 //! The rows of a table that another one takes the place of, on their way to that.
+use std::sync::Arc;
+
 use arrow_array::{Array, RecordBatch};
+use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, SelectItem, SetExpr, Statement};
 use engine::{Column, ScanOptions, Table, TableScan};
 
@@ -17,6 +20,8 @@ use crate::syntax::template::template;
 use crate::values::assign::{Texts, is_assignable};
 use crate::values::literals::is_untyped;
 use crate::values::long_name;
+use crate::values::stored::{rows_as_queried, rows_as_stored};
+use crate::values::types::arrow_schema;
 
 /// A column that stays, with its name and type from here on.
 pub(crate) struct KeptColumn<'a> {
@@ -38,7 +43,7 @@ pub(crate) struct Rows {
 /// How they are read.
 enum Read {
     /// As they are.
-    Scan(TableScan),
+    Scan(TableScan, SchemaRef),
     /// By a query, which computes some of them.
     Query(Plan),
 }
@@ -56,9 +61,11 @@ impl Rows {
         let mut texts = vec![Texts::Stay; kept.len()];
         let moment = write.latest_moment()?;
         if !kept.iter().any(|kept| kept.is_retyped) {
-            let columns = kept.iter().map(|kept| kept.from).collect();
+            let columns: Vec<usize> = kept.iter().map(|kept| kept.from).collect();
+            let schema = arrow_schema(old.schema()).project(&columns);
+            let schema = Arc::new(schema.map_err(|error| SqlError::new("XX000", error.to_string()))?);
             let scan = old.scan(moment.view(), ScanOptions { columns, ..ScanOptions::default() })?;
-            return Ok(Rows { names, texts, read: Read::Scan(scan) });
+            return Ok(Rows { names, texts, read: Read::Scan(scan, schema) });
         }
         let mut query = template(&format!("SELECT 1 FROM {}", with_schema(old.name())))?;
         if let SetExpr::Select(select) = query.body.as_mut() {
@@ -95,11 +102,16 @@ impl Rows {
             write.check()?;
             let rows = filling.rows(write, &target, target.assign(&batch, &texts)?, batch.num_rows())?;
             check_nulls(new, &rows)?;
-            write.transaction.insert_batch(new, &rows).map_err(|error| not_unique(error, new.name()))?;
+            write
+                .transaction
+                .insert_batch(new, &rows_as_stored(&rows))
+                .map_err(|error| not_unique(error, new.name()))?;
             Ok(())
         };
         match self.read {
-            Read::Scan(scan) => scan.batches().try_for_each(|batch| put(write, batch?)),
+            Read::Scan(scan, schema) => {
+                scan.batches().try_for_each(|batch| put(write, rows_as_queried(&batch?, &schema)))
+            }
             Read::Query(plan) => plan.start()?.into_iter().try_for_each(|batch| put(write, batch?)),
         }
     }

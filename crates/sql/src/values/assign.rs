@@ -13,7 +13,7 @@ use engine::DataType;
 
 use super::builder::ColumnBuilder;
 use super::input;
-use super::{Misfit, blanks};
+use super::{Misfit, blanks, clock};
 use crate::error::{Result, SqlError};
 use crate::values::text::{float_digits, text_value};
 use crate::values::types::{type_name, type_of_field};
@@ -71,7 +71,7 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
     let target = to.to_arrow();
     match (array.data_type(), to) {
         (ArrowType::Null, _) => Ok(new_null_array(&target, array.len())),
-        (ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View, _) => {
+        (ArrowType::Utf8 | ArrowType::Utf8View, _) => {
             let known = type_of_field(from);
             let text = kernel(array, &ArrowType::Utf8View)?;
             let text = if matches!(known, Some(DataType::Char { .. })) { blanks::without(&text) } else { text };
@@ -83,6 +83,19 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
             from_text(&texts, None, to, Texts::Stay)
         }
         (from_type, _) if *from_type == target => Ok(array.clone()),
+        (ArrowType::LargeUtf8, DataType::Jsonb) | (ArrowType::LargeBinary, DataType::Json) => {
+            let texts: ArrayRef =
+                Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>());
+            from_text(&texts, None, to, Texts::AreRead)
+        }
+        (ArrowType::Timestamp(..) | ArrowType::Interval(_), DataType::Time) => {
+            clock::times(array).map_err(|misfit| (None, misfit))
+        }
+        (ArrowType::Time32(_) | ArrowType::Time64(_), DataType::Time)
+        | (ArrowType::Interval(_) | ArrowType::Duration(_), DataType::Interval) => kernel(array, &target),
+        (ArrowType::Time32(_) | ArrowType::Time64(_), DataType::Interval) => {
+            clock::spans(array).map_err(|misfit| (None, misfit))
+        }
         (from_type, DataType::SmallInt | DataType::Integer | DataType::BigInt) if is_number(from_type) => {
             into_integers(array, &target)
         }
@@ -104,10 +117,7 @@ fn is_number(data_type: &ArrowType) -> bool {
 }
 
 fn is_binary(data_type: &ArrowType) -> bool {
-    matches!(
-        data_type,
-        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_)
-    )
+    matches!(data_type, ArrowType::Binary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_))
 }
 
 /// The text that a value becomes when assigned; booleans are spelled out then.

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use arrow_array::builder::{
     BinaryViewBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder, Int16Builder,
-    Int32Builder, Int64Builder, StringViewBuilder, TimestampMicrosecondBuilder,
+    Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, LargeBinaryBuilder, LargeStringBuilder, StringViewBuilder,
+    Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
+    Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
 use engine::{DataType, Value};
 
+use super::clock::interval_of;
 use super::{Misfit, datetime, input};
 
 /// A column in the making.
@@ -33,6 +36,10 @@ enum Values {
     Bytes(BinaryViewBuilder),
     Date(Date32Builder),
     Timestamp(TimestampMicrosecondBuilder),
+    Json(LargeStringBuilder),
+    Jsonb(LargeBinaryBuilder),
+    Time(Time64MicrosecondBuilder),
+    Interval(IntervalMonthDayNanoBuilder),
 }
 
 macro_rules! each {
@@ -49,6 +56,10 @@ macro_rules! each {
             Values::Bytes($builder) => $do,
             Values::Date($builder) => $do,
             Values::Timestamp($builder) => $do,
+            Values::Json($builder) => $do,
+            Values::Jsonb($builder) => $do,
+            Values::Time($builder) => $do,
+            Values::Interval($builder) => $do,
         }
     };
 }
@@ -65,6 +76,10 @@ impl ColumnBuilder {
             DataType::Decimal { .. } => Values::Decimal(Decimal128Builder::new().with_data_type(data_type.to_arrow())),
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => Values::Text(StringViewBuilder::new()),
             DataType::Bytea => Values::Bytes(BinaryViewBuilder::new()),
+            DataType::Json => Values::Json(LargeStringBuilder::new()),
+            DataType::Jsonb => Values::Jsonb(LargeBinaryBuilder::new()),
+            DataType::Time => Values::Time(Time64MicrosecondBuilder::new()),
+            DataType::Interval => Values::Interval(IntervalMonthDayNanoBuilder::new()),
             DataType::Date => Values::Date(Date32Builder::new()),
             DataType::Timestamp | DataType::TimestampTz => {
                 Values::Timestamp(TimestampMicrosecondBuilder::new().with_data_type(data_type.to_arrow()))
@@ -101,6 +116,10 @@ impl ColumnBuilder {
             (Values::Timestamp(builder), data_type) => {
                 builder.append_value(datetime::parse_timestamp(text, data_type == DataType::TimestampTz)?);
             }
+            (Values::Json(builder), _) => builder.append_value(input::json(text)?),
+            (Values::Jsonb(builder), _) => builder.append_value(input::jsonb(text)?.as_bytes()),
+            (Values::Time(builder), _) => builder.append_value(datetime::parse_time(text)?),
+            (Values::Interval(builder), _) => builder.append_value(interval_of(input::interval(text)?)),
             (Values::Decimal(_), _) => return Err(Misfit::Kind),
         }
         Ok(())
@@ -163,6 +182,10 @@ impl ColumnBuilder {
                 builder.append_value(uuid::Uuid::from_bytes(*id).hyphenated().to_string());
             }
             (Values::Bytes(builder), Value::Bytea(bytes)) => builder.append_value(bytes),
+            (Values::Json(builder), Value::Json(text)) => builder.append_value(text),
+            (Values::Jsonb(builder), Value::Jsonb(value)) => builder.append_value(value.as_bytes()),
+            (Values::Time(builder), Value::Time(micros)) => builder.append_value(*micros),
+            (Values::Interval(builder), Value::Interval(span)) => builder.append_value(interval_of(*span)),
             (Values::Date(builder), Value::Date(days)) => builder.append_value(*days),
             (Values::Timestamp(builder), Value::Timestamp(time) | Value::TimestampTz(time)) => {
                 builder.append_value(*time);
@@ -188,6 +211,12 @@ impl ColumnBuilder {
             Values::Text(builder) => builder.append_value(array.as_string_view().value(row)),
             Values::Bytes(builder) => builder.append_value(array.as_binary_view().value(row)),
             Values::Date(builder) => builder.append_value(array.as_primitive::<Date32Type>().value(row)),
+            Values::Json(builder) => builder.append_value(array.as_string::<i64>().value(row)),
+            Values::Jsonb(builder) => builder.append_value(array.as_binary::<i64>().value(row)),
+            Values::Time(builder) => builder.append_value(array.as_primitive::<Time64MicrosecondType>().value(row)),
+            Values::Interval(builder) => {
+                builder.append_value(array.as_primitive::<IntervalMonthDayNanoType>().value(row));
+            }
             Values::Timestamp(builder) => {
                 builder.append_value(array.as_primitive::<TimestampMicrosecondType>().value(row));
             }

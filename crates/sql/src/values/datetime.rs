@@ -113,6 +113,20 @@ pub(crate) fn parse_timestamp(text: &str, with_zone: bool) -> Result<i64, Misfit
     days.checked_mul(MICROS_PER_DAY).and_then(|day| day.checked_add(micros)).ok_or(Misfit::DateField)
 }
 
+/// Reads a time of day, of a timestamp its time. A zone is left out.
+pub(crate) fn parse_time(text: &str) -> Result<i64, Misfit> {
+    let moment = match date_input::parse(&format!("1970-01-01 {text}")) {
+        Err(Misfit::Syntax) => date_input::parse(text)?,
+        read => read?,
+    };
+    match moment {
+        // The end of the day is a time of it.
+        Moment::At { days: 1, micros: 0, .. } => Ok(MICROS_PER_DAY),
+        Moment::At { micros, .. } if !text.trim().is_empty() => Ok(micros),
+        _ => Err(Misfit::Syntax),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +154,22 @@ mod tests {
         }
         assert_eq!(parse_date("5874898-01-01"), Err(Misfit::DateField));
         assert_eq!((parse_date("4714-11-24 BC"), parse_date("5874897-12-31")), (Ok(-2_440_588), Ok(2_145_042_905)));
+    }
+
+    #[test]
+    fn times_of_day_are_read_with_or_without_a_day() {
+        let show = |text| parse_time(text).map(format_time);
+        let same = ["04:05:06", "040506", "04:05:06 AM", "04:05:06-08", "2003-04-12 04:05:06"];
+        assert!(same.into_iter().all(|text| show(text).as_deref() == Ok("04:05:06")));
+        assert_eq!(show("4:05 PM").as_deref(), Ok("16:05:00"));
+        assert_eq!(
+            (show("24:00").as_deref(), show("00:00:00.0000015").as_deref()),
+            (Ok("24:00:00"), Ok("00:00:00.000002"))
+        );
+        assert_eq!(
+            (parse_time("25:00"), parse_time("noon"), parse_time("")),
+            (Err(Misfit::DateField), Err(Misfit::Syntax), Err(Misfit::Syntax))
+        );
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! PostgreSQL's input syntax of the types that are not dates or times.
-use super::Misfit;
+use engine::Interval;
+use engine::json::{Jsonb, check_json};
+
+use super::{Misfit, interval_input};
 
 /// `boolean`: any start of true, false, yes, no, on, off that means only one of them, or 1, 0.
 pub(crate) fn boolean(text: &str) -> Result<bool, Misfit> {
@@ -134,6 +137,25 @@ pub(crate) fn uuid(text: &str) -> Result<String, Misfit> {
         Ok(id) if digits.len() == 32 && !bare.ends_with('-') => Ok(id.hyphenated().to_string()),
         _ => Err(Misfit::Syntax),
     }
+}
+
+/// `json`, as it is.
+pub(crate) fn json(text: &str) -> Result<&str, Misfit> {
+    check_json(text).map(|()| text).map_err(Misfit::Json)
+}
+
+/// `jsonb`.
+pub(crate) fn jsonb(text: &str) -> Result<Jsonb, Misfit> {
+    Jsonb::parse(text).map_err(Misfit::Json)
+}
+
+/// `interval`.
+pub(crate) fn interval(text: &str) -> Result<Interval, Misfit> {
+    let span = interval_input::parse(text, None)?;
+    let narrow = |number: i64| i32::try_from(number).map_err(|_| Misfit::DateField);
+    // Queries count nanoseconds.
+    span.micros.checked_mul(1000).ok_or(Misfit::DateField)?;
+    Ok(Interval { months: narrow(span.months)?, days: narrow(span.days)?, micros: span.micros })
 }
 
 /// `text` and `varchar(n)`: too many characters are an error unless all that is too much is blank.

@@ -1,9 +1,11 @@
 //! Values on their way into columns: PostgreSQL's input syntax and assignment casts.
 //!
 //! Imports syntax and `interrupt`; names and all rooms above import it.
+pub(crate) mod array_input;
 pub(crate) mod assign;
 pub(crate) mod blanks;
 pub(crate) mod builder;
+pub(crate) mod clock;
 mod date_input;
 pub(crate) mod datetime;
 pub(crate) mod input;
@@ -11,11 +13,13 @@ pub(crate) mod interval_input;
 pub(crate) mod literals;
 pub mod pg_types;
 pub(crate) mod single;
+pub(crate) mod stored;
 pub(crate) mod text;
 pub(crate) mod text_column;
 pub(crate) mod types;
 
 use engine::DataType;
+use engine::json::JsonFault;
 
 use crate::error::SqlError;
 
@@ -38,6 +42,8 @@ pub(crate) enum Misfit {
     NotFinite,
     /// Values of this kind need an explicit cast.
     Kind,
+    /// The text is no JSON.
+    Json(JsonFault),
 }
 
 /// PostgreSQL's long name of a column's type, as its error messages write it.
@@ -70,6 +76,13 @@ impl Misfit {
                 }
                 _ => SqlError::new("22003", format!("value \"{shown}\" is out of range for type {name}")),
             },
+            Misfit::DateField if data_type == DataType::Interval => {
+                SqlError::new("22015", format!("interval field value out of range: \"{shown}\""))
+            }
+            Misfit::Json(fault) => {
+                let (sqlstate, message) = fault.error();
+                return SqlError::new(sqlstate, message).detail(fault.detail(value));
+            }
             Misfit::DateField => SqlError::new("22008", format!("date/time field value out of range: \"{shown}\"")),
             Misfit::NotFinite => {
                 let error = SqlError::unsupported(format!("{shown} as {name}"));

@@ -22,6 +22,7 @@ numbers! {
     INT4 = 23: "integer",
     TEXT = 25: "text",
     OID = 26: "oid",
+    JSON = 114: "json",
     FLOAT4 = 700: "real",
     FLOAT8 = 701: "double precision",
     UNKNOWN = 705: "unknown",
@@ -34,6 +35,7 @@ numbers! {
     INTERVAL = 1186: "interval",
     NUMERIC = 1700: "numeric",
     UUID = 2950: "uuid",
+    JSONB = 3802: "jsonb",
 }
 
 /// A type as PostgreSQL's catalog has it.
@@ -67,7 +69,7 @@ const fn named(
 }
 
 /// All types that are known here.
-pub static TYPES: [PgType; 20] = [
+pub static TYPES: [PgType; 22] = [
     named((BOOL, 1000), "bool", "boolean", 1, "B", Some(DataType::Boolean)),
     named((BYTEA, 1001), "bytea", "bytea", -1, "U", Some(DataType::Bytea)),
     named((NAME, 1003), "name", "name", 64, "S", None),
@@ -76,18 +78,20 @@ pub static TYPES: [PgType; 20] = [
     named((INT4, 1007), "int4", "integer", 4, "N", Some(DataType::Integer)),
     named((TEXT, 1009), "text", "text", -1, "S", Some(DataType::TEXT)),
     named((OID, 1028), "oid", "oid", 4, "N", Some(DataType::BigInt)),
+    named((JSON, 199), "json", "json", -1, "U", Some(DataType::Json)),
     named((FLOAT4, 1021), "float4", "real", 4, "N", Some(DataType::Real)),
     named((FLOAT8, 1022), "float8", "double precision", 8, "N", Some(DataType::Double)),
     named((UNKNOWN, 0), "unknown", "unknown", -2, "X", None),
     named((BPCHAR, 1014), "bpchar", "character", -1, "S", None),
     named((VARCHAR, 1015), "varchar", "character varying", -1, "S", None),
     named((DATE, 1182), "date", "date", 4, "D", Some(DataType::Date)),
-    named((TIME, 1183), "time", "time without time zone", 8, "D", None),
+    named((TIME, 1183), "time", "time without time zone", 8, "D", Some(DataType::Time)),
     named((TIMESTAMP, 1115), "timestamp", "timestamp without time zone", 8, "D", Some(DataType::Timestamp)),
     named((TIMESTAMPTZ, 1185), "timestamptz", "timestamp with time zone", 8, "D", Some(DataType::TimestampTz)),
-    named((INTERVAL, 1187), "interval", "interval", 16, "T", None),
+    named((INTERVAL, 1187), "interval", "interval", 16, "T", Some(DataType::Interval)),
     named((NUMERIC, 1231), "numeric", "numeric", -1, "N", Some(BARE_NUMERIC)),
     named((UUID, 2951), "uuid", "uuid", 16, "U", Some(DataType::Uuid)),
+    named((JSONB, 3807), "jsonb", "jsonb", -1, "U", Some(DataType::Jsonb)),
 ];
 
 /// The number of a column's type.
@@ -108,6 +112,10 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Timestamp => TIMESTAMP,
         DataType::TimestampTz => TIMESTAMPTZ,
         DataType::Uuid => UUID,
+        DataType::Json => JSON,
+        DataType::Jsonb => JSONB,
+        DataType::Time => TIME,
+        DataType::Interval => INTERVAL,
     }
 }
 
@@ -152,8 +160,8 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Text { max_chars } => Measure::Characters(max_chars),
         DataType::Char { chars } => Measure::Characters(Some(chars)),
         DataType::Date => Measure::Seconds(0),
-        DataType::Timestamp | DataType::TimestampTz => Measure::Seconds(6),
-        DataType::Boolean | DataType::Bytea | DataType::Uuid => Measure::None,
+        DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::Interval => Measure::Seconds(6),
+        DataType::Boolean | DataType::Bytea | DataType::Uuid | DataType::Json | DataType::Jsonb => Measure::None,
     }
 }
 

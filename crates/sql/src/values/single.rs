@@ -1,7 +1,9 @@
 //! Single values of the engine: from their text, and from and to the scalars of DataFusion.
 use datafusion::common::ScalarValue;
+use engine::json::Jsonb;
 use engine::{DataType, Decimal, Value};
 
+use super::clock::{interval_of, span_of};
 use super::{Misfit, datetime, input};
 use crate::error::Result;
 
@@ -31,6 +33,10 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Date => Value::Date(datetime::parse_date(text)?),
         DataType::Timestamp => Value::Timestamp(datetime::parse_timestamp(text, false)?),
         DataType::TimestampTz => Value::TimestampTz(datetime::parse_timestamp(text, true)?),
+        DataType::Json => Value::Json(input::json(text)?.to_owned()),
+        DataType::Jsonb => Value::Jsonb(input::jsonb(text)?),
+        DataType::Time => Value::Time(datetime::parse_time(text)?),
+        DataType::Interval => Value::Interval(input::interval(text)?),
         DataType::Uuid => {
             let canonical = input::uuid(text)?;
             Value::Uuid(uuid::Uuid::try_parse(&canonical).map_err(|_| Misfit::Syntax)?.into_bytes())
@@ -71,6 +77,10 @@ pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Opti
         }
         (ScalarValue::Utf8View(Some(text)), _) => Value::Text(text.clone()),
         (ScalarValue::BinaryView(Some(bytes)), _) => Value::Bytea(bytes.clone()),
+        (ScalarValue::LargeUtf8(Some(text)), _) => Value::Json(text.clone()),
+        (ScalarValue::LargeBinary(Some(bytes)), _) => Value::Jsonb(Jsonb::from_bytes(bytes)),
+        (ScalarValue::Time64Microsecond(Some(micros)), _) => Value::Time(*micros),
+        (ScalarValue::IntervalMonthDayNano(Some(interval)), _) => Value::Interval(span_of(*interval)),
         (ScalarValue::Date32(Some(days)), _) => Value::Date(*days),
         (ScalarValue::TimestampMicrosecond(Some(time), None), _) => Value::Timestamp(*time),
         (ScalarValue::TimestampMicrosecond(Some(time), Some(_)), _) => Value::TimestampTz(*time),
@@ -96,6 +106,10 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
             ScalarValue::Utf8View(Some(uuid::Uuid::from_bytes(*id).hyphenated().to_string()))
         }
         (Value::Bytea(bytes), DataType::Bytea) => ScalarValue::BinaryView(Some(bytes.clone())),
+        (Value::Json(text), DataType::Json) => ScalarValue::LargeUtf8(Some(text.clone())),
+        (Value::Jsonb(value), DataType::Jsonb) => ScalarValue::LargeBinary(Some(value.as_bytes().to_vec())),
+        (Value::Time(micros), DataType::Time) => ScalarValue::Time64Microsecond(Some(*micros)),
+        (Value::Interval(span), DataType::Interval) => ScalarValue::IntervalMonthDayNano(Some(interval_of(*span))),
         (Value::Date(days), DataType::Date) => ScalarValue::Date32(Some(*days)),
         (Value::Timestamp(time), DataType::Timestamp) => ScalarValue::TimestampMicrosecond(Some(*time), None),
         (Value::TimestampTz(time), DataType::TimestampTz) => {
@@ -127,6 +141,10 @@ mod tests {
             (Value::Timestamp(1), DataType::Timestamp),
             (Value::TimestampTz(-1), DataType::TimestampTz),
             (Value::Uuid([7; 16]), DataType::Uuid),
+            (Value::Json("[ 1 ]".to_owned()), DataType::Json),
+            (Value::Jsonb(Jsonb::parse("{\"a\": [1.0]}").unwrap()), DataType::Jsonb),
+            (Value::Time(7), DataType::Time),
+            (Value::Interval(engine::Interval { months: 1, days: -2, micros: 3 }), DataType::Interval),
         ];
         for (value, data_type) in values {
             let scalar = scalar_of_value(&value, data_type).unwrap();

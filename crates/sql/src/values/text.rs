@@ -10,6 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use engine::json::Jsonb;
 
 use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
 
@@ -43,7 +44,7 @@ pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),
         DataType::Utf8View => array.as_string_view().value(row).to_owned(),
         DataType::Binary => bytes_text(array.as_binary::<i32>().value(row)),
-        DataType::LargeBinary => bytes_text(array.as_binary::<i64>().value(row)),
+        DataType::LargeBinary => Jsonb::tree_of(array.as_binary::<i64>().value(row)).to_string(),
         DataType::BinaryView => bytes_text(array.as_binary_view().value(row)),
         DataType::FixedSizeBinary(_) => bytes_text(array.as_fixed_size_binary().value(row)),
         DataType::List(_) => list_text(&array.as_list::<i32>().value(row)),
@@ -96,39 +97,21 @@ fn timestamp_micros(array: &dyn Array, row: usize, unit: TimeUnit) -> Option<i64
 
 fn interval_value(array: &dyn Array, row: usize, unit: IntervalUnit) -> String {
     match unit {
-        IntervalUnit::YearMonth => interval_text(array.as_primitive::<IntervalYearMonthType>().value(row).into(), 0, 0),
+        IntervalUnit::YearMonth => interval_text(array.as_primitive::<IntervalYearMonthType>().value(row), 0, 0),
         IntervalUnit::DayTime => {
             let value = array.as_primitive::<IntervalDayTimeType>().value(row);
             interval_text(0, value.days.into(), i64::from(value.milliseconds) * 1_000)
         }
         IntervalUnit::MonthDayNano => {
             let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
-            interval_text(value.months.into(), value.days.into(), value.nanoseconds / 1_000)
+            interval_text(value.months, value.days.into(), value.nanoseconds / 1_000)
         }
     }
 }
 
 /// PostgreSQL's style: `1 year 2 mons 3 days 04:05:06.7`.
-fn interval_text(months: i64, days: i64, micros: i64) -> String {
-    let mut parts = Vec::new();
-    // A positive part behind a negative one shows its sign.
-    let mut is_behind_negative = false;
-    for (count, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
-        if count != 0 {
-            let sign = if is_behind_negative && count > 0 { "+" } else { "" };
-            parts.push(format!("{sign}{count} {unit}{}", if count == 1 { "" } else { "s" }));
-            is_behind_negative = count < 0;
-        }
-    }
-    if micros != 0 || parts.is_empty() {
-        let sign = match micros < 0 {
-            true => "-",
-            false if is_behind_negative => "+",
-            false => "",
-        };
-        parts.push(format!("{sign}{}", format_time(micros.abs())));
-    }
-    parts.join(" ")
+fn interval_text(months: i32, days: i64, micros: i64) -> String {
+    engine::Interval { months, days: i32::try_from(days).unwrap_or(i32::MAX), micros }.to_string()
 }
 
 /// A float with `digits` digits after the first, for casts to numeric.

@@ -57,6 +57,16 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
             DataType::Text { max_chars: Some(63) }
         }
         SqlType::Uuid => DataType::Uuid,
+        SqlType::JSON => DataType::Json,
+        SqlType::JSONB => DataType::Jsonb,
+        SqlType::Time(digits @ (None | Some(0..=6)), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            let is_shorter = digits.is_some_and(|digits| digits < 6);
+            return Ok((DataType::Time, is_shorter.then_some("a time is kept with six digits of its seconds")));
+        }
+        SqlType::Interval { fields, precision } => {
+            let is_shorter = fields.is_some() || precision.is_some_and(|digits| digits < 6);
+            return Ok((DataType::Interval, is_shorter.then_some("an interval is kept with all of its fields")));
+        }
         other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
     };
     Ok((data_type, None))
@@ -80,6 +90,10 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
         DataType::Timestamp => SqlType::Timestamp(None, TimezoneInfo::None),
         DataType::TimestampTz => SqlType::Timestamp(None, TimezoneInfo::Tz),
         DataType::Uuid => SqlType::Uuid,
+        DataType::Json => SqlType::JSON,
+        DataType::Jsonb => SqlType::JSONB,
+        DataType::Time => SqlType::Time(None, TimezoneInfo::None),
+        DataType::Interval => SqlType::Interval { fields: None, precision: None },
     }
 }
 
@@ -136,7 +150,7 @@ impl TypePlanner for CastTypes {
             let field = Field::new("", data_type.to_arrow(), true);
             return Ok(Some(Arc::new(marked(field, data_type))));
         }
-        // Types that columns do not have (time, interval, lists) are left to DataFusion.
+        // Types that columns do not have (lists) are left to DataFusion.
         let Ok((data_type, _)) = column_type(sql_type) else { return Ok(None) };
         let field = Field::new("", data_type.to_arrow(), true);
         Ok(Some(Arc::new(marked(field, data_type))))
@@ -315,6 +329,7 @@ mod tests {
         assert_eq!(of(SqlType::Timestamp(None, TimezoneInfo::Tz)), DataType::TimestampTz);
         let wide = SqlType::Numeric(ExactNumberInfo::Precision(39));
         assert_eq!(column_type(&wide).unwrap_err().sqlstate, "22023");
-        assert_eq!(column_type(&SqlType::JSON).unwrap_err().message, "type json is not supported");
+        assert_eq!(column_type(&SqlType::TsVector).unwrap_err().message, "type tsvector is not supported");
+        assert_eq!(of(SqlType::JSONB), DataType::Jsonb);
     }
 }

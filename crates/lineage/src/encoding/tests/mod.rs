@@ -7,7 +7,8 @@ mod merging;
 
 use arrow_array::{Array, ArrayRef};
 use proptest::prelude::ProptestConfig;
-use types::{DataType, Value};
+use types::json::{Json, Jsonb};
+use types::{DataType, Interval, Value};
 
 use super::choose::fill_nulls;
 use super::choose::nulls_of;
@@ -42,7 +43,7 @@ impl Random {
     }
 }
 
-pub const TYPES: [DataType; 14] = [
+pub const TYPES: [DataType; 18] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -57,6 +58,10 @@ pub const TYPES: [DataType; 14] = [
     DataType::Timestamp,
     DataType::TimestampTz,
     DataType::Uuid,
+    DataType::Json,
+    DataType::Jsonb,
+    DataType::Time,
+    DataType::Interval,
 ];
 
 /// How the values of a column are spread.
@@ -111,6 +116,10 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
             let bytes = (u128::from(word) << 64 | u128::from(word.rotate_left(9))).to_be_bytes();
             Value::Uuid(bytes)
         }
+        DataType::Json => Value::Json(format!("[{word}]")),
+        DataType::Jsonb => Value::Jsonb(Jsonb::of(&Json::Array(vec![Json::Text(text(shape, word))]))),
+        DataType::Time => Value::Time(number),
+        DataType::Interval => Value::Interval(Interval { months: number as i32, days: -7, micros: number >> 8 }),
     }
 }
 

@@ -2,7 +2,8 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema};
-use types::{Column, DataType, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
+use types::json::{Json, Jsonb};
+use types::{Column, DataType, Interval, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
 
 use super::{Blobs, Shelf};
 use crate::image::{PageReading, RestoreError};
@@ -26,7 +27,7 @@ impl Outcomes for OneRuns {
     fn await_decision(&self, _: TxnId) {}
 }
 
-pub(crate) const TYPES: [DataType; 14] = [
+pub(crate) const TYPES: [DataType; 18] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -41,6 +42,10 @@ pub(crate) const TYPES: [DataType; 14] = [
     DataType::Timestamp,
     DataType::TimestampTz,
     DataType::Uuid,
+    DataType::Json,
+    DataType::Jsonb,
+    DataType::Time,
+    DataType::Interval,
 ];
 
 /// Numbers of no kind.
@@ -81,6 +86,10 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         DataType::Timestamp => Value::Timestamp(number as i64 * 1_000_000),
         DataType::TimestampTz => Value::TimestampTz(-(number as i64)),
         DataType::Uuid => Value::Uuid(std::array::from_fn(|i| (number >> (i % 8)) as u8)),
+        DataType::Json => Value::Json(format!("{{\"a\": {number}}}")),
+        DataType::Jsonb => Value::Jsonb(Jsonb::of(&Json::Array(vec![Json::Null; number as usize % 9]))),
+        DataType::Time => Value::Time(number as i64),
+        DataType::Interval => Value::Interval(Interval { months: number as i32, days: 1, micros: -5 }),
     }
 }
 

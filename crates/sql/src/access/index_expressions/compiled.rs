@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::cast;
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, SchemaRef};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr_rewriter::unnormalize_col;
 use datafusion::physical_plan::PhysicalExpr;
@@ -11,6 +11,7 @@ use engine::{DataType, ExpressionError, RowExpression};
 
 use crate::names::diagnose::diagnose;
 use crate::syntax::source::Source;
+use crate::values::stored::{as_stored, rows_as_queried};
 
 /// An expression that can be worked out for rows.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct CompiledExpression {
     pub(crate) data_type: DataType,
     /// The columns that it names, by their positions.
     pub(crate) columns: Vec<usize>,
+    /// The rows that it is worked out for, as a query has them.
+    pub(crate) schema: SchemaRef,
 }
 
 impl CompiledExpression {
@@ -38,12 +41,13 @@ impl CompiledExpression {
 impl RowExpression for CompiledExpression {
     fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef, ExpressionError> {
         let form: ArrowType = self.data_type.to_arrow();
+        let rows = &rows_as_queried(rows, &self.schema);
         let value = self.physical.evaluate(rows).and_then(|value| value.into_array(rows.num_rows()));
         let values = value.and_then(|values| match *values.data_type() == form {
             true => Ok(values),
             false => Ok(cast(&values, &form)?),
         });
-        values.map_err(|error| {
+        values.map(|values| as_stored(&values)).map_err(|error| {
             let error = diagnose(&error, &Source::new(""));
             ExpressionError::new(error.sqlstate, error.message)
         })

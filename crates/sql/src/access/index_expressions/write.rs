@@ -93,6 +93,10 @@ fn is_comparison(op: &BinaryOperator) -> bool {
     )
 }
 
+fn is_string(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
+}
+
 impl Writer<'_> {
     fn expr(&self, expr: &Expr) -> String {
         match expr {
@@ -159,7 +163,12 @@ impl Writer<'_> {
         // Operators of one strength are read from the left; AND and OR may be regrouped.
         let is_chain = matches!(op, BinaryOperator::And | BinaryOperator::Or);
         let right_outer = if is_chain { outer } else { outer + 1 };
-        let text = format!("{} {op} {}", self.below(left, outer), self.below(right, right_outer));
+        let mut text = format!("{} {op} {}", self.below(left, outer), self.below(right, right_outer));
+        // The key of a part of JSON.
+        let is_key = matches!(op, BinaryOperator::Arrow | BinaryOperator::LongArrow | BinaryOperator::Question);
+        if is_key && self.style == Style::Plain && is_string(right) {
+            text.push_str("::text");
+        }
         if is_chain && self.style == Style::Plain {
             return format!("({})", self.chain(whole, op));
         }

@@ -4,6 +4,7 @@
 //! FROM t, generate_series(1, t.k) AS g(x)   ->   FROM t, LATERAL (SELECT generate_series(1, t.k)) AS g(x)
 //! FROM unnest(a) WITH ORDINALITY            ->   FROM (SELECT *, row_number() OVER () FROM (SELECT unnest(a))) ...
 //! FROM length('abc') AS n                   ->   FROM (SELECT length('abc')) AS n(n)
+//! FROM jsonb_each(j) AS e                    ->   FROM (SELECT unnest(keys of j), unnest(values of j)) AS e(key, value)
 //! ```
 use std::ops::ControlFlow;
 
@@ -14,7 +15,8 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, VisitorMut,
 };
 
-use super::generate;
+use super::json_rows::columns_of;
+use super::{generate, named_values};
 use crate::error::{Result, SqlError};
 use crate::syntax::identifiers::{fold, hidden};
 use crate::syntax::template::template;
@@ -25,7 +27,7 @@ const GIVE_ROWS: [&str; 5] = [generate::NAME, "unnest", "regexp_matches", "regex
 
 /// Whether a function gives several rows for one.
 pub(crate) fn is_set_returning(name: &str) -> bool {
-    GIVE_ROWS.contains(&name)
+    GIVE_ROWS.contains(&name) || columns_of(name).is_some()
 }
 
 /// Rewrites such calls of a statement.
@@ -44,13 +46,16 @@ impl VisitorMut for Selects<'_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        let mut is_first = true;
+        let (mut is_first, mut named) = (true, Vec::new());
         for table in &mut select.from {
+            named_values::replace_in_calls(table, &named);
             if let Err(error) = self.joined(table, is_first) {
                 return ControlFlow::Break(Box::new(error));
             }
             is_first = false;
+            named_values::collect(table, &mut named);
         }
+        named_values::replace(select, &named);
         ControlFlow::Continue(())
     }
 }
@@ -101,7 +106,7 @@ impl Selects<'_> {
         if name == generate::NAME {
             return (call.is_numbered || !call.args.iter().all(is_constant)).then_some(name);
         }
-        let is_known = GIVE_ROWS.contains(&name.as_str()) || self.state.scalar_functions().contains_key(&name);
+        let is_known = is_set_returning(&name) || self.state.scalar_functions().contains_key(&name);
         (is_known && !self.state.table_functions().contains_key(&name)).then_some(name)
     }
 }
@@ -134,10 +139,24 @@ impl Call {
             true => self.args.iter().map(|arg| call(&self.name, vec![arg.clone()])).collect(),
             false => vec![call(&self.name, self.args.clone())],
         };
+        let of_json = columns_of(name);
+        let calls = match of_json {
+            Some((functions, _)) => {
+                let list = |function: &&str| {
+                    call(&ObjectName::from(vec![Ident::with_quote('"', *function)]), self.args.clone())
+                };
+                let unnest = ObjectName::from(vec![Ident::new("unnest")]);
+                let rows = |list| call(&unnest, vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(list))]);
+                functions.iter().map(list).map(rows).collect()
+            }
+            None => calls,
+        };
         // All lists are called after the function, and the planner wants each name once.
         let called = |at| if at == 0 { Ident::with_quote('"', name) } else { hidden(at, name) };
         let mut names: Vec<Ident> = (0..calls.len()).map(called).collect();
-        if let ([only], Some(alias)) = (&mut names[..], &self.alias) {
+        if let Some((_, own)) = of_json.filter(|(_, own)| !own.contains(&name)) {
+            names = own.iter().map(|name| Ident::with_quote('"', *name)).collect();
+        } else if let ([only], Some(alias)) = (&mut names[..], &self.alias) {
             *only = alias.name.clone();
         }
         let mut query = select_of(calls)?;

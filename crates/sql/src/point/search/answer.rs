@@ -17,9 +17,11 @@ use engine::{DataType, Table};
 use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::point::Columns;
+use crate::point::search::condition::is_compared_otherwise;
 use crate::point::shape::Selection;
 use crate::point::term::Scope;
 use crate::syntax::identifiers::last_part;
+use crate::values::stored::as_queried;
 use crate::values::types::arrow_schema;
 
 /// What a query gives.
@@ -76,8 +78,8 @@ impl Answer {
     ) -> Option<Answer> {
         if let Some(columns) = Columns::of(selection.items, scope, table) {
             let places = columns.positions.iter().map(|column| place(reads, *column)).collect();
-            let is_float = |column: &usize| is_float(scope.schema.columns()[*column].data_type);
-            let fits = !(selection.is_distinct && columns.positions.iter().any(is_float));
+            let is_other = |column: &usize| is_compared_otherwise(scope.schema.columns()[*column].data_type);
+            let fits = !(selection.is_distinct && columns.positions.iter().any(is_other));
             return fits.then_some(Answer::Columns { columns, places, is_distinct: selection.is_distinct });
         }
         let mut totals = Vec::with_capacity(selection.items.len());
@@ -127,7 +129,9 @@ impl Answer {
         for OrderByExpr { expr, options, with_fill } in exprs {
             let column = named(expr, columns, scope)?;
             let is_given = columns.positions.contains(&column);
-            if with_fill.is_some() || is_float(scope.schema.columns()[column].data_type) || (*is_distinct && !is_given)
+            if with_fill.is_some()
+                || is_compared_otherwise(scope.schema.columns()[column].data_type)
+                || (*is_distinct && !is_given)
             {
                 return None;
             }
@@ -149,7 +153,8 @@ impl Answer {
             Answer::Columns { columns, places, is_distinct } => {
                 let rows = if *is_distinct { distinct(rows, places)? } else { rows.clone() };
                 let rows = if is_sorted { rows } else { sorted(&rows, order)? };
-                let arrays = places.iter().map(|place| rows.column(*place).clone()).collect();
+                let fields = places.iter().zip(columns.schema.fields());
+                let arrays = fields.map(|(place, field)| as_queried(rows.column(*place), field.data_type())).collect();
                 crate::state::target::batch(columns.schema.clone(), arrays, rows.num_rows()).map(Some)
             }
             Answer::Totals { totals, schema } => {
@@ -160,10 +165,6 @@ impl Answer {
             }
         }
     }
-}
-
-fn is_float(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Real | DataType::Double)
 }
 
 /// The column that an item of `ORDER BY` is.
@@ -205,7 +206,7 @@ fn total(function: &Function, reads: &mut Vec<usize>, scope: &Scope<'_>) -> Opti
     let arrow_type = arrow_schema(scope.schema).field(column).data_type().clone();
     let (make, gives): (fn(usize) -> Total, ArrowType) = match (name.as_str(), is_distinct) {
         ("count", false) => (Total::Count, ArrowType::Int64),
-        ("count", true) if !is_float(data_type) => (Total::CountDistinct, ArrowType::Int64),
+        ("count", true) if !is_compared_otherwise(data_type) => (Total::CountDistinct, ArrowType::Int64),
         ("sum", false) => (Total::Sum, sum_type(data_type)?),
         ("min", _) if is_ordered(data_type) => (Total::Min, arrow_type),
         ("max", _) if is_ordered(data_type) => (Total::Max, arrow_type),

@@ -1,7 +1,6 @@
 //! Conditions on a column, whose other side is known when the statement runs.
 //!
-//! What is read here is what a scan tests exactly as the planner's filter would (`access/conditions`): columns of floats, whose
-//! zeros a filter takes for equal, are left to it.
+//! What is read here is what a scan tests exactly as the planner's filter would (`access/conditions`).
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use engine::{Comparison, DataType, Test, Value};
 
@@ -28,12 +27,19 @@ enum Relation {
     IsNotNull,
 }
 
+/// Whether values of a type are compared by the planner in another way than by how they are kept: the zeros of floats, equal
+/// intervals and numbers in JSON that are written otherwise.
+pub(super) fn is_compared_otherwise(data_type: DataType) -> bool {
+    use DataType::{Double, Interval, Json, Jsonb, Real};
+
+    matches!(data_type, Real | Double | Json | Jsonb | Interval)
+}
+
 impl Scope<'_> {
     /// The condition that an expression is.
     pub(crate) fn condition(&self, expr: &Expr) -> Option<Condition> {
         let condition = self.relation(expr)?;
-        let is_float = |data_type| matches!(data_type, DataType::Real | DataType::Double);
-        Some(condition).filter(|condition| !is_float(self.schema.columns()[condition.column].data_type))
+        Some(condition).filter(|condition| !is_compared_otherwise(self.schema.columns()[condition.column].data_type))
     }
 
     fn relation(&self, expr: &Expr) -> Option<Condition> {

@@ -16,7 +16,7 @@ use engine::DataType;
 
 use super::casts::{ReadText, Round, WriteText};
 use super::untyped::{adapt, adapt_to_field, failed, is_text, read, untyped};
-use super::{arithmetic, chars, lengths, outer_columns};
+use super::{arithmetic, chars, json_casts, lengths, outer_columns};
 use crate::functions::arrays::lists;
 use crate::functions::numbers::{floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
@@ -24,7 +24,9 @@ use crate::functions::times::{intervals, parts};
 use crate::functions::typed;
 use crate::interrupt;
 use crate::semantics::operations::visible::visible;
-use crate::semantics::operations::{concatenation, library, mixed, operand_types, set_operations, spans, temporal};
+use crate::semantics::operations::{
+    concatenation, json, library, mixed, operand_types, set_operations, spans, temporal,
+};
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::input;
@@ -39,6 +41,9 @@ impl ExprPlanner for LiteralPlanner {
         interrupt::check_plan()?;
         let RawBinaryExpr { op, left, right } = expr;
         operand_types::check(&op, &left, &right, schema)?;
+        if let Some(call) = json::plan(&op, &left, &right, schema)? {
+            return Ok(PlannerResult::Planned(call));
+        }
         let (left, right) = match op {
             BinaryOperator::Eq
             | BinaryOperator::NotEq
@@ -132,7 +137,8 @@ impl ExprPlanner for LiteralPlanner {
 fn compared(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Box<Expr>, Box<Expr>)> {
     let left = adapt(left, &right, schema)?;
     let right = adapt(right, &left, schema)?;
-    Ok(mixed::of_one_width(Box::new(left), Box::new(right), schema))
+    let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
+    Ok(json::compared(*left, *right, schema))
 }
 
 /// Adapts the literals of `IN` and `BETWEEN`, and gives casts between text and other types PostgreSQL's syntax.
@@ -192,16 +198,17 @@ fn one_of_one(expr: Expr) -> Expr {
 }
 
 fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match spans::adapt(mixed::adapt(chars::adapt(expr, schema)?, schema)?, schema) {
+    Ok(match spans::adapt(mixed::adapt(chars::adapt(json_casts::literals(expr, schema)?, schema)?, schema)?, schema) {
         Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
             let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
-            Transformed::yes(Expr::InList(InList { expr, list: list?, negated }))
+            Transformed::yes(json::adapt(Expr::InList(InList { expr, list: list?, negated }), schema))
         }
         Expr::Between(Between { expr, negated, low, high }) if untyped(&low).is_some() || untyped(&high).is_some() => {
             let low = Box::new(adapt(*low, &expr, schema)?);
             let high = Box::new(adapt(*high, &expr, schema)?);
-            Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
+            Transformed::yes(json::adapt(Expr::Between(Between { expr, negated, low, high }), schema))
         }
+        inner @ (Expr::InList(_) | Expr::Between(_)) => temporal::adapt(json::adapt(inner, schema), schema)?,
         Expr::Cast(cast) => adapt_cast(cast, schema)?,
         Expr::Like(mut like) if lengths::char_length(&like.expr, schema).is_some() => {
             like.expr = Box::new(lengths::with_blanks(*like.expr, schema));
@@ -262,6 +269,9 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let whole = Cast::new_from_field(cast.expr, Arc::new(Field::new("", exact, true)));
         return Ok(Transformed::yes(if is_same { *whole.expr } else { Expr::Cast(whole) }));
     }
+    if let Some(adapted) = json_casts::adapt(&cast, from.data_type())? {
+        return Ok(adapted);
+    }
     let target = type_of_field(&cast.field);
     let call = |function: ScalarUDF, expr: Expr| {
         Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr])))
@@ -307,15 +317,16 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         {
             Ok(call(Round::function(to), *cast.expr))
         }
-        Some(to @ DataType::Real) if *from.data_type() == arrow_schema::DataType::Float64 => {
-            Ok(call(Round::function(to), *cast.expr))
-        }
-        // As many digits as a float holds for sure.
-        Some(to @ DataType::Decimal { .. }) if from.data_type().is_floating() => {
+        Some(to @ (DataType::Real | DataType::Decimal { .. })) if loses_digits(from.data_type(), to) => {
             Ok(call(Round::function(to), *cast.expr))
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }
+}
+
+/// Whether a float becomes one of fewer digits, or a numeric, which has as many as the float holds for sure.
+fn loses_digits(from: &arrow_schema::DataType, to: DataType) -> bool {
+    from.is_floating() && (to != DataType::Real || *from == arrow_schema::DataType::Float64)
 }
 
 /// Whether one type of exact numbers has values that the other has not.

@@ -6,6 +6,7 @@ pub(crate) mod arithmetic;
 pub(crate) mod casts;
 pub(crate) mod chars;
 pub(crate) mod described;
+mod json_casts;
 pub(crate) mod lengths;
 pub(crate) mod outer_columns;
 pub(crate) mod untyped;

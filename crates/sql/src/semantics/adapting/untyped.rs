@@ -20,10 +20,7 @@ pub(super) fn untyped(expr: &Expr) -> Option<&str> {
 }
 
 pub(super) fn is_text(data_type: &arrow_schema::DataType) -> bool {
-    matches!(
-        data_type,
-        arrow_schema::DataType::Utf8 | arrow_schema::DataType::Utf8View | arrow_schema::DataType::LargeUtf8
-    )
+    matches!(data_type, arrow_schema::DataType::Utf8 | arrow_schema::DataType::Utf8View)
 }
 
 /// An untyped literal as a value of the type that `other` has; anything else as it is.

@@ -10,6 +10,7 @@ pub(crate) mod group_averages;
 pub(crate) mod grouped_expressions;
 pub(crate) mod inputs;
 pub(crate) mod interval_averages;
+pub(crate) mod json;
 pub(crate) mod moments;
 pub(crate) mod ordered;
 pub(crate) mod ordered_sets;

@@ -37,9 +37,7 @@ pub(crate) fn numbered(node: LogicalPlan, is_in_order: &dyn Fn(&TableScan) -> bo
 /// The call, if it tells orders apart and has none of its own.
 fn unordered(expr: &Expr) -> Option<&AggregateFunction> {
     match expr {
-        Expr::AggregateFunction(call)
-            if matches!(call.func.name(), "array_agg" | "string_agg") && call.params.order_by.is_empty() =>
-        {
+        Expr::AggregateFunction(call) if tells_orders_apart(call.func.name()) && call.params.order_by.is_empty() => {
             Some(call)
         }
         Expr::Alias(alias) => unordered(&alias.expr),
@@ -135,4 +133,9 @@ fn number(rows: LogicalPlan, keys: Vec<Key>) -> Result<(LogicalPlan, Option<Colu
     let number = row_number().order_by(keys).window_frame(WindowFrame::new(None)).build()?.alias(NUMBER);
     let rows = LogicalPlanBuilder::from(rows).window([number])?.build()?;
     Ok((rows, Some(Column::new_unqualified(NUMBER))))
+}
+
+/// Whether what an aggregate gives depends on the order of its values.
+pub(crate) fn tells_orders_apart(name: &str) -> bool {
+    matches!(name, "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg")
 }

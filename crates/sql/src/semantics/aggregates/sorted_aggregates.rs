@@ -34,6 +34,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::argument_orders::{argument, not_an_argument};
 use super::inputs::inputs;
+use super::ordered::tells_orders_apart;
 use crate::syntax::walk::WalkTree;
 
 /// Converts the calls of statements without subqueries; those of others are when their subqueries are.
@@ -116,7 +117,7 @@ fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
         keys.push(Key { column, is_descending: !key.asc, nulls_first: key.nulls_first });
     }
     let is_distinct = call.params.distinct;
-    let tells_apart = matches!(call.func.name(), "array_agg" | "string_agg");
+    let tells_apart = tells_orders_apart(call.func.name());
     if !(tells_apart || is_distinct && is_statistic(call.func.name())) {
         call.params.args = known;
         if !matches!(call.func.name(), "first_value" | "last_value" | "nth_value") {

@@ -164,7 +164,7 @@ impl Counts<'_> {
 }
 
 /// The table of this label, and whether an outer join may leave its row out.
-fn find<'t>(table: &'t TableWithJoins, wanted: &str) -> Option<(&'t TableFactor, bool)> {
+pub(super) fn find<'t>(table: &'t TableWithJoins, wanted: &str) -> Option<(&'t TableFactor, bool)> {
     let mut found = within(&table.relation, wanted);
     for join in &table.joins {
         let (left_misses, right_misses) = match &join.join_operator {

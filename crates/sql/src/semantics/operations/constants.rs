@@ -348,7 +348,7 @@ fn has_zone(of: &ArrowType) -> bool {
 
 /// Whether a cast depends on nothing but its value: how a date is written and read depends on settings.
 fn is_plain_cast(from: &ArrowType, to: &ArrowType) -> bool {
-    let is_text = |of: &ArrowType| matches!(of, ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View);
+    let is_text = |of: &ArrowType| matches!(of, ArrowType::Utf8 | ArrowType::Utf8View);
     let is_set = |of: &ArrowType| of.is_temporal() || of.is_nested();
     let is_of_settings =
         has_zone(from) || has_zone(to) || (is_text(from) && is_set(to)) || (is_set(from) && is_text(to));

@@ -4,6 +4,7 @@
 pub(crate) mod concatenation;
 pub(crate) mod constants;
 pub(crate) mod decimals;
+pub(crate) mod json;
 pub(crate) mod library;
 pub(crate) mod long_sums;
 pub(crate) mod merged;

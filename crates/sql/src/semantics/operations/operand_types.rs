@@ -24,6 +24,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::json;
 use super::visible::visible;
 use crate::error::SqlError;
 use crate::values::types::type_name_of_field;
@@ -45,16 +46,20 @@ enum Family {
     Time,
     Interval,
     Array,
+    Json,
+    Jsonb,
 }
 
-use Family::{Any, Array, Bytes, Date, Interval, Number, Text, Time, Timestamp, Truth, Whole};
+use Family::{Any, Array, Bytes, Date, Interval, Json, Jsonb, Number, Text, Time, Timestamp, Truth, Whole};
 
 impl Family {
     fn of(data_type: &ArrowType) -> Family {
         match data_type {
-            ArrowType::Utf8View | ArrowType::LargeUtf8 => Text,
+            ArrowType::Utf8View => Text,
+            ArrowType::LargeUtf8 => Json,
+            ArrowType::LargeBinary => Jsonb,
             ArrowType::Boolean => Truth,
-            ArrowType::Binary | ArrowType::BinaryView | ArrowType::LargeBinary => Bytes,
+            ArrowType::Binary | ArrowType::BinaryView => Bytes,
             ArrowType::Date32 | ArrowType::Date64 => Date,
             ArrowType::Timestamp(..) => Timestamp,
             ArrowType::Time32(_) | ArrowType::Time64(_) => Time,
@@ -75,7 +80,7 @@ impl Family {
     }
 
     fn is_comparable(self, other: Family) -> bool {
-        self == other
+        self == other && self != Json
             || self == Any
             || other == Any
             || (self.is_number() && other.is_number())
@@ -85,7 +90,7 @@ impl Family {
 
     /// Whether values of both may be results of one expression.
     fn is_of_one_result(self, other: Family) -> bool {
-        self.is_comparable(other) && !matches!((self, other), (Time, Interval) | (Interval, Time))
+        (self == other || self.is_comparable(other)) && !matches!((self, other), (Time, Interval) | (Interval, Time))
     }
 }
 
@@ -96,6 +101,7 @@ fn has_arithmetic(op: &BinaryOperator, left: Family, right: Family) -> bool {
     }
     match op {
         _ if left.is_number() && right.is_number() => true,
+        BinaryOperator::Minus if left == Jsonb => true,
         BinaryOperator::Plus => matches!(
             (left, right),
             (Date, Whole | Time | Interval)
@@ -182,8 +188,11 @@ pub(crate) fn check(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFS
             check_pair(&op.to_string(), left, right, schema, are_texts)
         }
         B::AtArrow | B::ArrowAt | B::PGOverlap => {
-            let are_arrays = are(|family| matches!(family, Any | Array));
-            check_pair(&op.to_string(), left, right, schema, are_arrays)
+            let have_parts = |left, right| {
+                let both = |wanted: Family| [left, right].into_iter().all(|family| family == Any || family == wanted);
+                both(Array) || (both(Jsonb) && *op != B::PGOverlap)
+            };
+            check_pair(&op.to_string(), left, right, schema, have_parts)
         }
         B::And | B::Or => {
             [left, right].into_iter().try_for_each(|operand| check_truth(&op.to_string(), operand, schema))
@@ -260,6 +269,7 @@ fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
         Expr::Not(inner) => check_truth("NOT", inner, schema),
         Expr::Case(case) => check_case(case, schema),
         Expr::ScalarFunction(call) => check_call(call, schema),
+        Expr::AggregateFunction(call) => json::check_call(call.func.name(), &types_of(&call.params.args, schema)),
         _ => Ok(()),
     }
 }
@@ -305,7 +315,12 @@ fn check_results<'e>(what: &str, results: impl Iterator<Item = &'e Expr>, schema
     Ok(())
 }
 
+fn types_of(args: &[Expr], schema: &DFSchema) -> Vec<ArrowType> {
+    args.iter().filter_map(|arg| arg.get_type(schema).ok()).collect()
+}
+
 fn check_call(call: &ScalarFunction, schema: &DFSchema) -> Result<()> {
+    json::check_call(call.name(), &types_of(&call.args, schema))?;
     let results = |what| check_results(what, call.args.iter(), schema);
     match (call.name(), &call.args[..]) {
         ("coalesce", _) => results("COALESCE"),

@@ -6,6 +6,7 @@ pub(crate) mod collations;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod interval_literals;
+pub(crate) mod json_values;
 pub(crate) mod limit_values;
 pub(crate) mod numbers;
 pub(crate) mod quantified;

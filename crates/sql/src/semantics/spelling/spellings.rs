@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo, UnaryOperator, Value, VisitorMut,
 };
 
+use crate::functions::columns_of;
 use crate::functions::texts::regexp;
 use crate::functions::times::zones;
 use crate::syntax::identifiers::fold;
@@ -153,6 +154,8 @@ fn respell(call: &mut Function) -> Option<Expr> {
             return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None)));
         }
         "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
+        // The library gives a text of another kind, which is that of `json` here.
+        "string_agg" => return Some(cast(Expr::Function(call.clone()), DataType::Text)),
         "gen_random_uuid" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
         "localtimestamp" | "localtime" | "current_timestamp" => {
             let digits = match &call.args {
@@ -167,6 +170,15 @@ fn respell(call: &mut Function) -> Option<Expr> {
             });
         }
         _ => {}
+    }
+    if let Some(([function], _)) = columns_of(&name) {
+        let FunctionArguments::List(list) = &call.args else { return None };
+        let arg = |arg: &FunctionArg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        };
+        let args = list.args.iter().map(arg).collect::<Option<Vec<_>>>()?;
+        return Some(calling("unnest", vec![calling_quoted(function, args)]));
     }
     if let Some((_, known)) = NAMES.iter().find(|(own, _)| *own == name) {
         call.name = ObjectName::from(vec![Ident::new(*known)]);
@@ -217,7 +229,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn cast(expr: Expr, data_type: DataType) -> Expr {
+/// An expression as one of a type.
+pub(crate) fn cast(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 

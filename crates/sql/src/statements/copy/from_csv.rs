@@ -17,6 +17,7 @@ use crate::session::transactions::Write;
 use crate::state::target::Target;
 use crate::statements::filling::Filling;
 use crate::values::builder::ColumnBuilder;
+use crate::values::stored::rows_as_stored;
 
 /// Rows that are inserted together.
 const ROWS_AT_ONCE: usize = 8_192;
@@ -101,7 +102,7 @@ fn load(
         if rows > 0 {
             let arrays = load.builders.iter_mut().map(ColumnBuilder::finish).collect();
             let batch = without(&filling.rows(write, target, arrays, rows)?, &rejected)?;
-            let inserted = write.transaction.insert_batch(&target.table, &batch);
+            let inserted = write.transaction.insert_batch(&target.table, &rows_as_stored(&batch));
             loaded += inserted.map_err(|error| within_lines(error.into(), &load.origin.place, lines))?;
         }
         load.origin.meter.reach(load.reader.bytes());

@@ -1,9 +1,9 @@
 //! `COPY ... FROM` a Parquet file: columns matched by name, one batch at a time.
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, new_empty_array};
 use arrow_schema::{Field, SchemaRef};
-use engine::Column;
+use engine::{Column, DataType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::meter::{Meter, open};
@@ -14,6 +14,7 @@ use crate::state::target::Target;
 use crate::statements::filling::Filling;
 use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::long_name;
+use crate::values::stored::{of_file, rows_as_stored};
 use crate::values::types::type_name;
 
 const ROWS_AT_ONCE: usize = 8_192;
@@ -47,21 +48,28 @@ pub(crate) fn run(
         };
         let assigned = assign_columns(&batch, &order, target).map_err(place)?;
         let assigned = filling.rows(write, target, assigned, batch.num_rows())?;
-        loaded += write.transaction.insert_batch(&target.table, &assigned).map_err(|error| place(error.into()))?;
+        loaded += write
+            .transaction
+            .insert_batch(&target.table, &rows_as_stored(&assigned))
+            .map_err(|error| place(error.into()))?;
         meter.reach(u64::try_from(u128::from(size) * u128::from(loaded) / u128::from(total)).unwrap_or(size));
     }
     Ok((loaded, Vec::new()))
 }
 
-/// Texts become what travels as text; all else needs the right type in the file.
+/// Texts become what files have as text; all else needs the right type in the file.
 pub(super) fn texts(column: &Column) -> Texts {
-    if column.data_type.travels_as_text() { Texts::AreRead } else { Texts::Stay }
+    match column.data_type {
+        DataType::Uuid | DataType::Json | DataType::Jsonb | DataType::Interval => Texts::AreRead,
+        _ => Texts::Stay,
+    }
 }
 
 fn assign_columns(batch: &RecordBatch, order: &[usize], target: &Target) -> Result<Vec<ArrayRef>> {
     let schema = batch.schema();
     let assign = |(at, column): (&usize, &Column)| {
-        assign(batch.column(*at), schema.field(*at), &column.name, column.data_type, texts(column))
+        let (array, field) = of_file(batch.column(*at), schema.field(*at));
+        assign(&array, &field, &column.name, column.data_type, texts(column))
     };
     order.iter().zip(target.columns()).map(assign).collect()
 }
@@ -76,8 +84,9 @@ pub(super) fn match_columns(file: &SchemaRef, target: &Target, named: &str) -> R
             None => shape.push(format!("column \"{}\" is not in the {kind}", column.name)),
             Some(at) => {
                 let field = file.field(at);
-                if !is_assignable(field, column.data_type, texts(column)) {
-                    let (has, needs) = (type_name(field.data_type()), long_name(column.data_type));
+                let (_, plain) = of_file(&new_empty_array(field.data_type()), field);
+                if !is_assignable(&plain, column.data_type, texts(column)) {
+                    let (has, needs) = (type_name(plain.data_type()), long_name(column.data_type));
                     kinds.push(format!("column \"{}\" is {has} in the {kind} and {needs} in the table", column.name));
                 }
                 order.push(at);

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, new_empty_array};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use parquet::arrow::ArrowWriter;
@@ -25,6 +25,7 @@ use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
+use crate::values::stored::for_file;
 
 /// Threads that format rows at most; more than that wait for the file.
 const THREADS_MAX: usize = 16;
@@ -140,7 +141,7 @@ fn write_parquet(rows: Rows, file: &mut NewFile, mut meter: Meter) -> Result<u64
     let mut count = 0;
     for batch in rows {
         let batch = batch?;
-        let plain = RecordBatch::try_new(schema.clone(), batch.columns().to_vec());
+        let plain = RecordBatch::try_new(schema.clone(), batch.columns().iter().map(for_file).collect());
         let plain = plain.map_err(|error| SqlError::new("XX000", error.to_string()))?;
         writer.write(&plain).map_err(failed)?;
         count += u64::try_from(batch.num_rows()).unwrap_or(0);
@@ -152,7 +153,9 @@ fn write_parquet(rows: Rows, file: &mut NewFile, mut meter: Meter) -> Result<u64
 
 /// The schema without metadata of our own.
 fn plain(schema: &SchemaRef) -> SchemaRef {
-    let field = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+    let field = |field: &Arc<Field>| {
+        Field::new(field.name(), for_file(&new_empty_array(field.data_type())).data_type().clone(), true)
+    };
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 

@@ -1,0 +1,51 @@
+//! Values of every type come back from cells and arrays.
+use super::*;
+
+fn samples() -> Vec<(DataType, Value)> {
+    let narrow = DataType::Decimal { precision: 15, scale: 2 };
+    let wide = DataType::Decimal { precision: 38, scale: 4 };
+    vec![
+        (DataType::Boolean, Value::Boolean(true)),
+        (DataType::SmallInt, Value::SmallInt(i16::MIN)),
+        (DataType::Integer, Value::Integer(-5)),
+        (DataType::BigInt, Value::BigInt(i64::MIN)),
+        (DataType::Real, Value::Real(-0.5)),
+        (DataType::Double, Value::Double(1e300)),
+        (narrow, Value::decimal(-12_345, 2)),
+        (wide, Value::decimal(-10i128.pow(37), 4)),
+        (DataType::TEXT, Value::from("a text longer than twelve bytes, with äöü")),
+        (DataType::Bytea, Value::from(vec![0u8, 255, 7])),
+        (DataType::Date, Value::Date(-1)),
+        (DataType::Timestamp, Value::Timestamp(-1)),
+        (DataType::TimestampTz, Value::TimestampTz(1_700_000_000_000_000)),
+        (DataType::Uuid, Value::Uuid(std::array::from_fn(|i| (i * 17) as u8))),
+        (DataType::Json, Value::Json("[1, 2]".to_owned())),
+        (DataType::Jsonb, Value::Jsonb(Jsonb::parse("{\"a\": [1.50, \"b\"]}").unwrap())),
+        (DataType::Time, Value::Time(86_399_999_999)),
+        (DataType::Interval, Value::Interval(Interval { months: 14, days: -3, micros: 7 })),
+    ]
+}
+
+#[test]
+fn uuids_are_written_as_values_print_them() {
+    let uuid = std::array::from_fn(|i| (i * 37 + 9) as u8);
+    assert_eq!(text_of_uuid(&uuid).as_slice(), Value::Uuid(uuid).to_string().as_bytes());
+}
+
+#[test]
+fn every_type_survives_cells_and_arrays() {
+    for (data_type, value) in samples() {
+        let mut builder = ColumnBuilder::new(data_type, 2);
+        let mut scratch = Scratch::default();
+        let cell = cell_of_value(&value, data_type, &mut scratch);
+        assert_eq!(matches!(cell, Cell::Bytes(_)), is_wide(data_type), "{data_type}");
+        assert_eq!(value_of_cell(cell, data_type), value);
+        builder.push(cell);
+        builder.push(Cell::Null);
+        let array = builder.finish();
+        assert_eq!(array.data_type(), &data_type.to_stored_arrow());
+        let cells = ArrayCells::new(&array, data_type);
+        assert_eq!(value_of_cell(cells.get(0), data_type), value);
+        assert_eq!(cells.get(1), Cell::Null);
+    }
+}

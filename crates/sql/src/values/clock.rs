@@ -1,0 +1,55 @@
+//! Times of day and spans made of one another, and of timestamps.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::{ArrayRef, Int64Array, IntervalMonthDayNanoArray, Time64MicrosecondArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
+
+use engine::Interval;
+
+use super::Misfit;
+use super::datetime::MICROS_PER_DAY;
+
+const NANOS_PER_MICRO: i64 = 1000;
+
+/// A span as queries have it; one that is too long for them has the longest time.
+pub(crate) fn interval_of(span: Interval) -> IntervalMonthDayNano {
+    IntervalMonthDayNano::new(span.months, span.days, span.micros.saturating_mul(NANOS_PER_MICRO))
+}
+
+/// A span of a query.
+pub(crate) fn span_of(interval: IntervalMonthDayNano) -> Interval {
+    let micros = interval.nanoseconds / NANOS_PER_MICRO;
+    Interval { months: interval.months, days: interval.days, micros }
+}
+
+/// The times of day of timestamps, or what spans are more than whole days.
+pub(crate) fn times(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
+    let of_day = |micros: i64| micros.rem_euclid(MICROS_PER_DAY);
+    if let ArrowType::Interval(_) = array.data_type() {
+        let spans = cast(array, &ArrowType::Interval(IntervalUnit::MonthDayNano)).map_err(|_| Misfit::Kind)?;
+        let spans = spans.as_primitive::<IntervalMonthDayNanoType>().iter();
+        let times = spans.map(|span| span.map(|span| of_day(span.nanoseconds / 1000)));
+        return Ok(Arc::new(times.collect::<Time64MicrosecondArray>()));
+    }
+    let zone = match array.data_type() {
+        ArrowType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    };
+    let moments = cast(array, &ArrowType::Timestamp(TimeUnit::Microsecond, zone)).map_err(|_| Misfit::Kind)?;
+    let micros = cast(&moments, &ArrowType::Int64).map_err(|_| Misfit::Kind)?;
+    // The ends of time have no time of day.
+    let time = |micros: i64| if matches!(micros, i64::MIN | i64::MAX) { 0 } else { of_day(micros) };
+    let times: Int64Array = micros.as_primitive::<Int64Type>().unary(time);
+    cast(&times, &ArrowType::Time64(TimeUnit::Microsecond)).map_err(|_| Misfit::Kind)
+}
+
+/// Times of day as spans.
+pub(crate) fn spans(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
+    let micros = cast(array, &ArrowType::Time64(TimeUnit::Microsecond)).map_err(|_| Misfit::Kind)?;
+    let micros = cast(&micros, &ArrowType::Int64).map_err(|_| Misfit::Kind)?;
+    let span = |micros: Option<i64>| micros.map(|micros| IntervalMonthDayNano::new(0, 0, micros * 1000));
+    Ok(Arc::new(micros.as_primitive::<Int64Type>().iter().map(span).collect::<IntervalMonthDayNanoArray>()))
+}

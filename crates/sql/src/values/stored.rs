@@ -1,0 +1,107 @@
+//! Arrays of tables as arrays of queries, and back. Tables know texts, bytes and numbers; queries have an Arrow type for each type
+//! of SQL, so that an operator is found by the types of its operands:
+//!
+//! | type | in a table | in a query |
+//! |---|---|---|
+//! | `json` | texts | `LargeUtf8` |
+//! | `jsonb` | bytes | `LargeBinary` |
+//! | `interval` | bytes | `Interval` |
+//! | any other | as in a query | |
+//!
+//! Files of other programs have the Arrow types of queries for plain texts and bytes.
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, IntervalMonthDayNanoArray, LargeBinaryArray, LargeStringArray, RecordBatch,
+    RecordBatchOptions, StringViewArray,
+};
+use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, Schema, SchemaRef};
+use engine::Interval;
+
+use super::clock::{interval_of, span_of};
+use super::text::text_value;
+
+/// A column of a table as a query has it.
+pub(crate) fn as_queried(array: &ArrayRef, wanted: &ArrowType) -> ArrayRef {
+    match (array.data_type(), wanted) {
+        (ArrowType::Utf8View, ArrowType::LargeUtf8) => {
+            Arc::new(array.as_string_view().iter().collect::<LargeStringArray>())
+        }
+        (ArrowType::BinaryView, ArrowType::LargeBinary) => {
+            Arc::new(array.as_binary_view().iter().collect::<LargeBinaryArray>())
+        }
+        (ArrowType::BinaryView, ArrowType::Interval(IntervalUnit::MonthDayNano)) => {
+            let interval = |bytes: Option<&[u8]>| bytes.map(|bytes| interval_of(Interval::from_bytes(bytes)));
+            Arc::new(array.as_binary_view().iter().map(interval).collect::<IntervalMonthDayNanoArray>())
+        }
+        _ => array.clone(),
+    }
+}
+
+/// A column of a query as a table has it.
+pub(crate) fn as_stored(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        ArrowType::LargeUtf8 => Arc::new(array.as_string::<i64>().iter().collect::<StringViewArray>()),
+        ArrowType::LargeBinary => Arc::new(array.as_binary::<i64>().iter().collect::<BinaryViewArray>()),
+        ArrowType::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array.as_primitive::<IntervalMonthDayNanoType>().iter();
+            let bytes = |interval: Option<IntervalMonthDayNano>| interval.map(|interval| span_of(interval).to_bytes());
+            Arc::new(values.map(bytes).collect::<BinaryViewArray>())
+        }
+        _ => array.clone(),
+    }
+}
+
+/// Rows of a query as a table takes them.
+pub(crate) fn rows_as_stored(rows: &RecordBatch) -> RecordBatch {
+    let columns: Vec<ArrayRef> = rows.columns().iter().map(as_stored).collect();
+    if columns.iter().zip(rows.columns()).all(|(new, old)| Arc::ptr_eq(new, old)) {
+        return rows.clone();
+    }
+    retyped(rows, columns)
+}
+
+/// Rows of a table under the types of a query.
+pub(crate) fn rows_as_queried(rows: &RecordBatch, schema: &SchemaRef) -> RecordBatch {
+    debug_assert_eq!(rows.num_columns(), schema.fields().len(), "a type for each column");
+    let columns = rows.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(array, field)| as_queried(array, field.data_type())).collect();
+    batch(schema.clone(), columns, rows)
+}
+
+/// The rows with these columns in place of theirs.
+fn retyped(rows: &RecordBatch, columns: Vec<ArrayRef>) -> RecordBatch {
+    let fields = rows.schema_ref().fields().iter().zip(&columns);
+    let fields: Vec<Field> =
+        fields.map(|(field, array)| field.as_ref().clone().with_data_type(array.data_type().clone())).collect();
+    batch(Arc::new(Schema::new(fields)), columns, rows)
+}
+
+fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: &RecordBatch) -> RecordBatch {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let made = RecordBatch::try_new_with_options(schema, columns, &options);
+    debug_assert!(made.is_ok(), "columns of the types that are told: {made:?}");
+    made.unwrap_or_else(|_| rows.clone())
+}
+
+/// A column of a file of another program, in which the types of `json` and `jsonb` are those of texts and bytes.
+pub(crate) fn of_file(array: &ArrayRef, field: &Field) -> (ArrayRef, Field) {
+    let plain = match array.data_type() {
+        ArrowType::LargeUtf8 | ArrowType::LargeBinary => as_stored(array),
+        _ => array.clone(),
+    };
+    let field = field.clone().with_data_type(plain.data_type().clone());
+    (plain, field)
+}
+
+/// A column for a file of another program: JSON is a text there.
+pub(crate) fn for_file(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        ArrowType::LargeUtf8 | ArrowType::LargeBinary => {
+            Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>())
+        }
+        _ => array.clone(),
+    }
+}

@@ -1,0 +1,151 @@
+//! Texts, trees and bytes of JSON say the same, and compare as PostgreSQL does.
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn any_json() -> impl Strategy<Value = Json> {
+    let number = "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,6})?(e-?[0-9]{1,2})?";
+    let number = number.prop_filter_map("a number", |text| JsonNumber::read(&text).map(Json::Number));
+    let text = "[a-cä\"\\\\\n\u{1}]{0,4}".prop_map(Json::Text);
+    let plain = prop_oneof![Just(Json::Null), any::<bool>().prop_map(Json::Boolean), number, text];
+    plain.prop_recursive(3, 24, 4, |inner| {
+        let members = prop::collection::vec(("[a-c]{0,3}", inner.clone()), 0..4);
+        prop_oneof![prop::collection::vec(inner, 0..4).prop_map(Json::Array), members.prop_map(Json::object)]
+    })
+}
+
+/// The order of the types of values, and of values of one type: numbers of items, then item by item.
+fn compare(left: &Json, right: &Json, is_whole: bool) -> Ordering {
+    let rank = |json: &Json| match json {
+        Json::Array(items) if is_whole && items.is_empty() => 0,
+        Json::Null => 1,
+        Json::Text(_) => 2,
+        Json::Number(_) => 3,
+        Json::Boolean(_) => 4,
+        Json::Array(_) => 5,
+        Json::Object(_) => 6,
+    };
+    let all = |pairs: Vec<Ordering>| pairs.into_iter().fold(Ordering::Equal, Ordering::then);
+    rank(left).cmp(&rank(right)).then_with(|| match (left, right) {
+        (Json::Text(left), Json::Text(right)) => left.cmp(right),
+        (Json::Number(left), Json::Number(right)) => left.compare(right),
+        (Json::Boolean(left), Json::Boolean(right)) => left.cmp(right),
+        (Json::Array(left), Json::Array(right)) => {
+            let items = left.iter().zip(right).map(|(left, right)| compare(left, right, false));
+            left.len().cmp(&right.len()).then(all(items.collect()))
+        }
+        (Json::Object(left), Json::Object(right)) => {
+            let members = left
+                .iter()
+                .zip(right)
+                .map(|(left, right)| left.0.cmp(&right.0).then_with(|| compare(&left.1, &right.1, false)));
+            left.len().cmp(&right.len()).then(all(members.collect()))
+        }
+        _ => Ordering::Equal,
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_value_comes_back_from_its_text_and_from_its_bytes(json in any_json()) {
+        prop_assert_eq!(Json::parse(&json.to_string()), Ok(json.clone()));
+        prop_assert_eq!(Json::parse(&json.pretty()), Ok(json.clone()));
+        prop_assert_eq!(Jsonb::of(&json).to_json(), json.clone());
+        prop_assert_eq!(check_json(&json.to_string()), Ok(()));
+    }
+
+    #[test]
+    fn bytes_compare_as_values_do(left in any_json(), right in any_json()) {
+        let (first, second) = (Jsonb::of(&left), Jsonb::of(&right));
+        let order = Jsonb::key_of(first.as_bytes()).cmp(Jsonb::key_of(second.as_bytes()));
+        prop_assert_eq!(order, compare(&left, &right, true), "{} and {}", left, right);
+    }
+
+    #[test]
+    fn parts_are_found_without_the_whole(json in any_json(), key in "[a-c]{0,3}", place in -4i64..4) {
+        let bytes = Jsonb::of(&json);
+        let found = Jsonb::field(bytes.as_bytes(), &key);
+        prop_assert_eq!(found, json.field(&key).map(Jsonb::of));
+        let item = match &json {
+            Json::Array(items) => {
+                let at = if place < 0 { place + items.len() as i64 } else { place };
+                usize::try_from(at).ok().and_then(|at| items.get(at))
+            }
+            _ => None,
+        };
+        prop_assert_eq!(Jsonb::item(bytes.as_bytes(), place), item.map(Jsonb::of));
+        let kind = match &json {
+            Json::Array(items) => JsonbKind::Array(items.len()),
+            Json::Object(members) => JsonbKind::Object(members.len()),
+            _ => JsonbKind::of(bytes.as_bytes()),
+        };
+        prop_assert_eq!(JsonbKind::of(bytes.as_bytes()), kind);
+    }
+
+    #[test]
+    fn no_text_and_no_bytes_are_a_panic(text in "[\\[\\]{}:,\"\\\\u0-9a-f.eE+ \\-tnrlse]{0,24}", bytes in any::<Vec<u8>>()) {
+        if let Err(fault) = Json::parse(&text) {
+            prop_assert!(!fault.detail(&text).is_empty());
+        }
+        let is_checked = check_json(&text).is_ok();
+        prop_assert!(is_checked || Json::parse(&text).is_err(), "what is read is a json");
+        let _ = members(&text);
+        let value = Jsonb::from_bytes(&bytes);
+        let _ = (value.to_string(), JsonbKind::of(&bytes), Jsonb::key_of(&bytes), Jsonb::text_of(&bytes));
+        let _ = (Jsonb::field(&bytes, "a"), Jsonb::item(&bytes, -1));
+    }
+}
+
+fn shown(text: &str) -> String {
+    Jsonb::parse(text).map_or_else(|fault| format!("{:?}", fault.what), |value| value.to_string())
+}
+
+#[test]
+fn values_are_shown_in_their_normal_form() {
+    assert_eq!(shown(r#" {"bb":1,"a":[1 , 2],"bb":{}, "c":null} "#), r#"{"a": [1, 2], "c": null, "bb": {}}"#);
+    assert_eq!(shown("[1.50, -0, -0.0, 1e3, 1.5e1, 15e-1, 1E-3, 0e5]"), "[1.50, 0, 0.0, 1000, 15, 1.5, 0.001, 0]");
+    assert_eq!(shown(r#""A\u00e4\ud83d\ude00\/\n\u001f""#), "\"Aä😀/\\n\\u001f\"");
+    assert_eq!(shown("123456789012345678901234567890.123456789012345678901234567890").len(), 61);
+    assert_eq!(
+        Json::parse("{\"a\":[],\"b\":[1]}").unwrap().pretty(),
+        "{\n    \"a\": [\n    ],\n    \"b\": [\n        1\n    ]\n}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_as_postgresql_does() {
+    let detail = |text: &str| Json::parse(text).unwrap_err().detail(text);
+    assert_eq!(detail(""), "The input string ended unexpectedly.");
+    assert_eq!(detail("{\"a\""), "The input string ended unexpectedly.");
+    assert_eq!(detail("{a:1}"), "Token \"a\" is invalid.");
+    assert_eq!(detail("{1:1}"), "Expected string or \"}\", but found \"1\".");
+    assert_eq!(detail("{\"a\":1,}"), "Expected string, but found \"}\".");
+    assert_eq!(detail("{\"a\" 1}"), "Expected \":\", but found \"1\".");
+    assert_eq!(detail("{\"a\":1 2}"), "Expected \",\" or \"}\", but found \"2\".");
+    assert_eq!(detail("[1 2]"), "Expected \",\" or \"]\", but found \"2\".");
+    assert_eq!(detail("[}"), "Expected array element or \"]\", but found \"}\".");
+    assert_eq!(detail("1 2"), "Expected end of input, but found \"2\".");
+    assert_eq!(detail("01"), "Token \"01\" is invalid.");
+    assert_eq!(detail("\"\\x\""), "Escape sequence \"\\x\" is invalid.");
+    assert_eq!(detail("\"\\u12\""), "\"\\u\" must be followed by four hexadecimal digits.");
+    assert_eq!(detail("\"\\ud800\""), "Unicode low surrogate must follow a high surrogate.");
+    assert_eq!(Json::parse("\"\\u0000\"").unwrap_err().error().0, "22P05");
+    assert_eq!(check_json("\"\\u0000\""), Ok(()));
+    assert_eq!(shown("1e131072"), "Overflow");
+    let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    assert_eq!((shown(&deep(500)).len(), shown(&deep(501))), (1000, "Depth".to_owned()));
+    assert_eq!(shown(&deep(1_000_000)), "Depth");
+}
+
+#[test]
+fn members_are_where_they_stand_in_the_text() {
+    let text = r#" {"a" : [1, 2 ] , "b":"x\"y"} "#;
+    let Ok(Members::Object(found)) = members(text) else { panic!("an object") };
+    let texts: Vec<&str> = found.iter().map(|(_, range)| &text[range.clone()]).collect();
+    assert_eq!(texts, ["[1, 2 ]", "\"x\\\"y\""]);
+    assert_eq!(members("[ ]"), Ok(Members::Array(vec![])));
+    assert_eq!(members("\"a\\n\""), Ok(Members::Plain { text: Some("a\n".to_owned()), kind: "string" }));
+    assert_eq!(members("null"), Ok(Members::Plain { text: None, kind: "null" }));
+}
