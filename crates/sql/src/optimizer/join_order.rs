@@ -150,11 +150,20 @@ impl Builder<'_> {
                 match (self.reducer_of(left.set), self.reducer_of(right.set)) {
                     (Some(at), _) => self.reduced(right, left, at),
                     (None, Some(at)) => self.reduced(left, right, at),
-                    (None, None) if left.rows > right.rows => self.inner(right, left),
+                    (None, None) if self.is_larger(&left, &right) => self.inner(right, left),
                     (None, None) => self.inner(left, right),
                 }
             }
         }
+    }
+
+    /// Whether a part is likely to have more rows than another, or as many of a larger table.
+    fn is_larger(&self, one: &Part, other: &Part) -> bool {
+        let table = |part: &Part| match part.set.count_ones() {
+            1 => self.region.relations[part.set.trailing_zeros() as usize].estimate.whole,
+            _ => f64::INFINITY,
+        };
+        (one.rows, table(one)) > (other.rows, table(other))
     }
 
     fn reducer_of(&self, set: Set) -> Option<usize> {

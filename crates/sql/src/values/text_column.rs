@@ -82,10 +82,9 @@ fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: usize) {
     let mut digits = itoa::Buffer::new();
     let magnitude = unscaled.unsigned_abs();
     // Almost all of them have 64 bits, of which the digits come faster.
-    let text = u64::try_from(magnitude).map_or_else(|_| None, Some);
-    let text = match text {
-        Some(short) => digits.format(short),
-        None => digits.format(magnitude),
+    let text = match u64::try_from(magnitude) {
+        Ok(short) => digits.format(short),
+        Err(_) => digits.format(magnitude),
     };
     if unscaled < 0 {
         out.push(b'-');
