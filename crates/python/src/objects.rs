@@ -7,7 +7,7 @@ use arrow_array::types::{
     Int32Type, Int64Type, IntervalMonthDayNanoType, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
 use engine::DataType;
@@ -15,7 +15,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyList, PyString, PyTime, PyTuple, PyTzInfo};
-use sql::{pg_types, text_value, type_of_field};
+use sql::{for_file, pg_types, text_value, type_of_field};
 
 use crate::errors::with_sqlstate;
 use crate::parameter::DAY_MICROS;
@@ -47,8 +47,25 @@ fn type_name(field: &Field) -> String {
 
 /// The columns without what only SQL knows of them.
 pub(crate) fn plain_schema(schema: &SchemaRef) -> SchemaRef {
-    let plain = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+    let plain = |field: &Arc<Field>| {
+        let data_type = match field.data_type() {
+            // JSON is a text to other programs.
+            ArrowType::LargeUtf8 | ArrowType::LargeBinary => ArrowType::Utf8View,
+            other => other.clone(),
+        };
+        Field::new(field.name(), data_type, true)
+    };
     Arc::new(Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>()))
+}
+
+/// The columns of a batch as [`plain_schema`] tells of them.
+///
+/// # Errors
+/// The text of an error if the columns are none of the schema's, which can't be.
+pub(crate) fn plain_batch(batch: &RecordBatch) -> Result<RecordBatch, String> {
+    let columns = batch.columns().iter().map(for_file).collect();
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(plain_schema(&batch.schema()), columns, &rows).map_err(|error| error.to_string())
 }
 
 /// Appends the rows from `from` to `to` of a batch to a list, as tuples.
@@ -106,6 +123,12 @@ fn decimal<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     class(py, &DECIMAL, "decimal", "Decimal")?.call1((text,))
 }
 
+/// What a JSON text says: dictionaries, lists, texts, numbers and so on.
+fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    class(py, &LOADS, "json", "loads")?.call1((text,))
+}
+
 /// The values of an array, one object for each.
 fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
     match array.data_type() {
@@ -132,10 +155,13 @@ fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py
         }
         ArrowType::Utf8View => Ok(texts(py, array.as_string_view().iter())),
         ArrowType::Utf8 => Ok(texts(py, array.as_string::<i32>().iter())),
-        ArrowType::LargeUtf8 => Ok(texts(py, array.as_string::<i64>().iter())),
+        // The types of `json` and `jsonb` in answers.
+        ArrowType::LargeUtf8 | ArrowType::LargeBinary => {
+            let value = |row| text_value(array, row).map_or_else(|| Ok(none(py)), |text| json(py, &text));
+            (0..array.len()).map(value).collect()
+        }
         ArrowType::BinaryView => Ok(bytes(py, array.as_binary_view().iter())),
         ArrowType::Binary => Ok(bytes(py, array.as_binary::<i32>().iter())),
-        ArrowType::LargeBinary => Ok(bytes(py, array.as_binary::<i64>().iter())),
         ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => {
             let text = |row| text_value(array, row).map_or_else(|| Ok(none(py)), |text| decimal(py, &text));
             (0..array.len()).map(text).collect()

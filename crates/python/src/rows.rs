@@ -203,7 +203,7 @@ impl NativeRows {
             if let Some(Err(Fault::Sql(error))) = &batch {
                 left.failed = Some(error.clone());
             }
-            batch.map(|batch| batch.map_err(|fault| fault.text()))
+            batch.map(|batch| batch.map_err(|fault| fault.text()).and_then(|batch| objects::plain_batch(&batch)))
         };
         let schema = objects::plain_schema(&self.schema);
         capsule::of_stream(py, stream_of(schema, Box::new(next)))
@@ -211,7 +211,7 @@ impl NativeRows {
 
     /// The columns as an Arrow schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = schema_of_rows(&self.schema).map_err(PyNotImplementedError::new_err)?;
+        let schema = schema_of_rows(&objects::plain_schema(&self.schema)).map_err(PyNotImplementedError::new_err)?;
         capsule::of_schema(py, schema)
     }
 

@@ -1,9 +1,14 @@
 """What the tests share."""
 
+import signal
 from collections.abc import Iterator
 
 import lstore
 import pytest
+
+# A shell starts what it leaves in the background with signals ignored; the tests interrupt themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -285,3 +285,16 @@ def test_values_come_back_by_every_way(kind):
         assert con.table("t").get(0) == {"a": 0, "b": values[0]}
 
     check()
+
+
+def test_json_is_an_object_in_rows_and_a_text_in_arrow():
+    with lstore.connect() as con:
+        con.execute("CREATE TABLE docs (id INT PRIMARY KEY, j JSON, b JSONB)")
+        con.execute("INSERT INTO docs VALUES (1, ?, ?)", ['{"a": [1, 2.5, null]}', '{"b": {"c": true}}'])
+        con.execute("INSERT INTO docs (id) VALUES (2)")
+        assert con.execute("SELECT j, b, b -> 'b' FROM docs ORDER BY id").fetchall() == [
+            ({"a": [1, 2.5, None]}, {"b": {"c": True}}, {"c": True}),
+            (None, None, None),
+        ]
+        table = con.execute("SELECT j, b FROM docs ORDER BY id").arrow()
+        assert table.to_pydict() == {"j": ['{"a": [1, 2.5, null]}', None], "b": ['{"b": {"c": true}}', None]}

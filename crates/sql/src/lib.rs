@@ -60,6 +60,7 @@ pub use statements::copy::input::{BatchInput, CopyInput, NoInput};
 pub use syntax::split::{Piece, split};
 pub use values::pg_types;
 pub use values::read_value;
+pub use values::stored::for_file;
 pub use values::text::text_value;
 pub use values::text_column::TextColumn;
 pub use values::types::{catalog_type, type_of_field};

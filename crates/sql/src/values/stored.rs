@@ -96,8 +96,8 @@ pub(crate) fn of_file(array: &ArrayRef, field: &Field) -> (ArrayRef, Field) {
     (plain, field)
 }
 
-/// A column for a file of another program: JSON is a text there.
-pub(crate) fn for_file(array: &ArrayRef) -> ArrayRef {
+/// A column of a query's answer for other programs, to which `json` and `jsonb` are texts; any other is as it was.
+pub fn for_file(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         ArrowType::LargeUtf8 | ArrowType::LargeBinary => {
             Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>())

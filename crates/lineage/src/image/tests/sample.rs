@@ -220,7 +220,7 @@ pub(crate) fn view(at: u64) -> View<'static, OneRuns> {
 pub(super) fn answers(table: &Table, at: u64) -> Vec<String> {
     let (all, view): (Vec<usize>, _) = ((0..TYPES.len()).collect(), view(at));
     let mut answers = Vec::new();
-    let field = |(i, data_type): (usize, &DataType)| Field::new(format!("c{i}"), data_type.to_arrow(), true);
+    let field = |(i, data_type): (usize, &DataType)| Field::new(format!("c{i}"), data_type.to_stored_arrow(), true);
     let mut fields: Vec<Field> = TYPES.iter().enumerate().map(field).collect();
     fields.push(Field::new("rid", arrow_schema::DataType::UInt64, false));
     let schema = Arc::new(ArrowSchema::new(fields));

@@ -81,7 +81,7 @@ impl World {
     }
 
     fn check_scan(&self, view: View<'_, Known>, tests: Vec<(usize, Test)>, rows: &BTreeMap<u64, Row>) {
-        let field = |column: usize| Field::new(format!("{column}"), TYPES[column].to_arrow(), true);
+        let field = |column: usize| Field::new(format!("{column}"), TYPES[column].to_stored_arrow(), true);
         let mut fields: Vec<Field> = ALL.map(field).to_vec();
         fields.push(Field::new("__rid", arrow_schema::DataType::UInt64, false));
         let schema = Arc::new(ArrowSchema::new(fields));
