@@ -10,9 +10,8 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lineage::Cell;
+use lineage::{Cell, Outcomes, View};
 use parking_lot::Mutex;
-use txn::TransactionTable;
 use types::{Rid, Snapshot};
 
 use crate::error::Result;
@@ -20,7 +19,7 @@ use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::IndexData;
 use crate::keys::order::IndexKey;
 use crate::state::table_data::TableData;
-use crate::terms::outcomes::Transactions;
+use crate::terms::outcomes::{OnlyStamped, Transactions};
 
 /// Enters everything that has committed into an index of the table, which every writer keeps already; returns once that is
 /// done, with the records of versions for which an expression fails.
@@ -85,7 +84,7 @@ impl TableData {
 fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
     // Nothing is given up meanwhile but what no view holds.
     let (_all, from) = (table.storage.keep_all(), table.storage.kept().oldest());
-    let (transactions, to_order) = (Transactions(TransactionTable::default()), Mutex::new(HashSet::new()));
+    let to_order = Mutex::new(HashSet::new());
     share_out(table.storage.range_count(), |range| {
         let (mut entered, mut run) = (Ok(()), NeighbourRun::new(index, &to_order));
         // Versions for which an expression fails are from before the index.
@@ -95,11 +94,11 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
             }
         });
         let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
-        table.storage.for_each_committed_version(range, index.columns(), from, &transactions, enter)?;
+        table.storage.for_each_committed_version(range, index.columns(), from, &OnlyStamped, enter)?;
         keys.finish();
         entered.and_then(|()| run.finish())
     })?;
-    order(table, index, to_order.into_inner(), &transactions)
+    order(table, index, to_order.into_inner(), &OnlyStamped)
 }
 
 /// Enters records of a range, neighbours with ascending keys together where the index takes them so.
@@ -165,10 +164,10 @@ impl<'i> NeighbourRun<'i> {
 
 /// Puts the records of each key in the order in which they got it. A lookup of the record that has the key now
 /// relies on it.
-fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transactions: &Transactions) -> Result<()> {
+fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, outcomes: &impl Outcomes) -> Result<()> {
     for key in keys {
         let mut rids: Vec<Rid> = index.entries_so_far().rids(&key).to_vec();
-        order_holders(table, &mut rids, transactions)?;
+        order_holders(table, &mut rids, outcomes)?;
         rids.iter().for_each(|rid| index.entries_so_far().remove(&key, *rid));
         rids.iter().try_for_each(|rid| index.enter(&key, *rid))?;
         debug_assert_eq!(index.entries_so_far().rids(&key).len(), rids.len(), "invariant 7: {key:?} has lost an entry");
@@ -178,12 +177,12 @@ fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, transact
 
 /// Puts records that have had one key in the order in which they got it: a lookup of the one that has it begins at
 /// the end. Of those that one commit inserted, those that it gave up come first.
-fn order_holders(table: &TableData, rids: &mut [Rid], transactions: &Transactions) -> Result<()> {
+fn order_holders(table: &TableData, rids: &mut [Rid], outcomes: &impl Outcomes) -> Result<()> {
     let mut holders = Vec::with_capacity(rids.len());
     for rid in rids.iter() {
         let inserted_at = table.storage.inserted_at(*rid)?;
         let lived = match inserted_at {
-            Some(at) => table.storage.read(transactions.view(Snapshot::at(at)), *rid, &[], |_| ())?.is_some(),
+            Some(at) => table.storage.read(View { snapshot: Snapshot::at(at), outcomes }, *rid, &[], |_| ())?.is_some(),
             None => false,
         };
         holders.push(((inserted_at, lived), *rid));

@@ -6,6 +6,22 @@ use types::{Snapshot, Timestamp, TxnId};
 /// The database's transactions, as the storage sees them.
 pub(crate) struct Transactions(pub(crate) TransactionTable);
 
+/// Outcomes for a reader of what was committed before any transaction ran: what is not stamped was written later, and is none of
+/// its business.
+pub(crate) struct OnlyStamped;
+
+impl Outcomes for OnlyStamped {
+    fn outcome(&self, _: TxnId) -> Outcome {
+        Outcome::Active
+    }
+
+    fn speculate(&self, _: Snapshot, _: TxnId) -> bool {
+        false
+    }
+
+    fn await_decision(&self, _: TxnId) {}
+}
+
 impl Outcomes for Transactions {
     #[inline]
     fn outcome(&self, txn: TxnId) -> Outcome {

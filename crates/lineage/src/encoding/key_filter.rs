@@ -123,6 +123,9 @@ impl KeySet {
 pub struct KeyFilter {
     keys: OnceLock<KeySet>,
     is_off: AtomicBool,
+    is_steady: AtomicBool,
+    /// of a steady filter: whether it leaves out rows
+    decided: OnceLock<bool>,
     rows_seen: AtomicU64,
     rows_kept: AtomicU64,
 }
@@ -145,9 +148,32 @@ impl KeyFilter {
         self.is_off.store(true, Ordering::Release);
     }
 
+    /// Has it treat all rows alike: it leaves rows out from the first row on that it is asked about, or never. To be called
+    /// before any scan asks, where rows are grouped above it: a group then comes whole or not at all.
+    pub fn be_steady(&self) {
+        self.is_steady.store(true, Ordering::Release);
+    }
+
     /// The keys, if rows are to be left out.
     pub(crate) fn keys(&self) -> Option<&KeySet> {
-        if self.is_off.load(Ordering::Acquire) { None } else { self.keys.get() }
+        let is_on = match self.is_steady.load(Ordering::Acquire) {
+            true => *self.decided.get_or_init(|| self.is_on()),
+            false => self.is_on(),
+        };
+        self.keys.get().filter(|_| is_on)
+    }
+
+    /// The keys, if stretches of rows are to be left out before any of their rows is asked about.
+    pub(crate) fn keys_of_stretches(&self) -> Option<&KeySet> {
+        let is_on = match self.is_steady.load(Ordering::Acquire) {
+            true => self.decided.get() == Some(&true),
+            false => self.is_on(),
+        };
+        self.keys.get().filter(|_| is_on)
+    }
+
+    fn is_on(&self) -> bool {
+        !self.is_off.load(Ordering::Acquire) && self.keys.get().is_some()
     }
 
     /// Whether a value passes.
@@ -163,7 +189,7 @@ impl KeyFilter {
     pub(crate) fn note(&self, seen: usize, kept: usize) {
         let all = self.rows_seen.fetch_add(seen as u64, Ordering::Relaxed) + seen as u64;
         let all_kept = self.rows_kept.fetch_add(kept as u64, Ordering::Relaxed) + kept as u64;
-        if all >= TRIAL_ROWS && all_kept * 5 > all * 4 {
+        if !self.is_steady.load(Ordering::Acquire) && all >= TRIAL_ROWS && all_kept * 5 > all * 4 {
             self.switch_off();
         }
     }

@@ -72,7 +72,7 @@ impl ColumnOutline {
         match test {
             Test::IsNull => zones.all(|(zone, _)| zone.nulls == 0),
             Test::IsNotNull => zones.all(|(zone, block)| zone.nulls == rows_of(block)),
-            Test::Among(filter) => filter.keys().is_some_and(|keys| {
+            Test::Among(filter) => filter.keys_of_stretches().is_some_and(|keys| {
                 zones.all(|(zone, _)| zone.min > zone.max || !keys.may_have_any(zone.min, zone.max))
             }),
             _ if is_wide(self.data_type) => self.column_passes_none(test),

@@ -22,6 +22,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -143,15 +144,31 @@ fn filtered(
         return Ok(scan.with_keys(column, filter).map(|scan| Arc::new(scan) as _));
     }
     let Some((child, column)) = origin(plan, column) else { return Ok(None) };
+    if plan.is::<AggregateExec>() {
+        // Of a group that has lost some of its rows, what is worked out above might be an error.
+        filter.be_steady();
+    }
     let mut children: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
     let Some(changed) = filtered(&children[child], column, filter)? else { return Ok(None) };
     children[child] = changed;
     plan.clone().replace_children(children, as_planned()).map(Some)
 }
 
+/// Whether a plan works out something for each row that is more than a value, such as the next number of a sequence.
+fn does_more(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        return is_volatile(filter.predicate());
+    }
+    let projection = plan.downcast_ref::<ProjectionExec>();
+    projection.is_some_and(|projection| projection.expr().iter().any(|item| is_volatile(&item.expr)))
+}
+
 /// The input and its column that a column is, where leaving out rows by it above and below is the same.
 fn origin(plan: &Arc<dyn ExecutionPlan>, output: usize) -> Option<(usize, usize)> {
     if plan.fetch().is_some() {
+        return None;
+    }
+    if does_more(plan) {
         return None;
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {

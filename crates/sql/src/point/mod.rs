@@ -61,6 +61,7 @@ pub(crate) enum Action {
         key: Vec<Origin>,
         sets: Vec<(usize, Term)>,
         reads: Vec<usize>,
+        settings_changes: u64,
         returning: Option<Columns>,
     },
     Delete {
@@ -133,14 +134,16 @@ impl Point {
                     return None;
                 }
                 match key() {
-                    Some(key) => Action::Update { key, sets, reads, returning },
+                    Some(key) => {
+                        Action::Update { key, sets, reads, settings_changes: table.settings_changes(), returning }
+                    }
                     None if returning.is_some() => return None,
-                    None => Action::Change(Changes::plan(&shape.conditions, sets, &scope)?),
+                    None => Action::Change(Changes::plan(&shape.conditions, sets, (&scope, &table))?),
                 }
             }
             shape::Action::Delete => match key() {
                 Some(key) => Action::Delete { key },
-                None => Action::Change(Changes::plan(&shape.conditions, Vec::new(), &scope)?),
+                None => Action::Change(Changes::plan(&shape.conditions, Vec::new(), (&scope, &table))?),
             },
             shape::Action::Insert { columns, rows, returning } => {
                 let settings_changes = table.settings_changes();

@@ -17,7 +17,7 @@ use crate::values::builder::ColumnBuilder;
 use crate::values::stored::rows_as_queried;
 
 /// Whether the columns of a table are filled with what they were when a statement was planned.
-fn is_filled_alike(write: &Write<'_>, table: &Table, settings_changes: u64) -> bool {
+pub(super) fn is_filled_alike(write: &Write<'_>, table: &Table, settings_changes: u64) -> bool {
     let has_own = || {
         let transaction = &write.transaction;
         transaction.has_changed_catalog() && transaction.settings(table).defaults != table.settings().defaults
@@ -64,8 +64,11 @@ impl Point {
             Action::Select { key, columns } => return self.select(session, &bound, key, columns),
             Action::Search(search) => return self.search(session, &bound, search),
             Action::Change(changes) => return self.change(session, &bound, changes),
-            Action::Update { key, sets, reads, returning } => session.write("UPDATE", |_, write| {
+            Action::Update { key, sets, reads, settings_changes, returning } => session.write("UPDATE", |_, write| {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
+                if !is_filled_alike(write, &table, *settings_changes) {
+                    return Ok(None);
+                }
                 let updated = if reads.is_empty() {
                     let Some(changes) = bound.changes(sets, &[]) else { return Ok(None) };
                     write.transaction.update_columns(&table, &key, &changes)?

@@ -11,11 +11,13 @@ use crate::point::Point;
 use crate::point::bound::Bound;
 use crate::point::search::Changes;
 use crate::point::search::path::Path;
+use crate::point::term::Term;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Outcome};
 use crate::state::target::{batch, nullable};
 use crate::statements::change::rids_of;
+use crate::statements::point::is_filled_alike;
 use crate::statements::search::there;
 use crate::values::builder::ColumnBuilder;
 use crate::values::single::value_of_scalar;
@@ -30,15 +32,29 @@ impl Point {
         changes: &Changes,
     ) -> Result<Option<Outcome>> {
         let Some(tests) = bound.tests(&changes.conditions) else { return Ok(None) };
+        let has_value = |(_, term): &(usize, Term)| match term {
+            Term::Value(origin) => bound.value(origin).is_some(),
+            Term::Sum { by, .. } => bound.value(by).is_some(),
+        };
+        // A value that does not fit is an error even where no row is found, which the long way tells.
+        if !changes.sets.iter().all(has_value) {
+            return Ok(None);
+        }
         let options = ScanOptions { columns: changes.reads.clone(), tests, with_rid: true };
         let command = if changes.sets.is_empty() { "DELETE" } else { "UPDATE" };
         let changed = session.write(command, |_, write| {
-            let Some(table) = self.find(write)? else { return Ok(None) };
+            let found = self.find(write)?;
+            let Some(table) = found.filter(|table| is_filled_alike(write, table, changes.settings_changes)) else {
+                return Ok(None);
+            };
             let before = write.transaction.savepoint();
             let changed = changes.run(&table, write, bound, &options)?;
             match changed {
                 Some(_) => write.transaction.release(before)?,
-                None => write.transaction.rollback_to(before)?,
+                None => {
+                    write.transaction.rollback_to(before)?;
+                    write.transaction.release(before)?;
+                }
             }
             Ok(changed)
         })?;

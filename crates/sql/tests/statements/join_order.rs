@@ -217,3 +217,20 @@ fn conditions_that_may_fail_stay_where_they_are() {
     assert_eq!(ordered, rows(&mut session, query));
     assert!(ordered.is_ok(), "{ordered:?}");
 }
+
+/// Half a group is a group that the table does not have: what is worked out of it might be an error.
+#[test]
+fn a_scan_with_keys_gives_a_group_whole_or_not_at_all() {
+    let db = Database::in_memory();
+    let mut session = Session::new(&db, SessionOptions { target_partitions: Some(1), ..SessionOptions::default() });
+    run(&mut session, "CREATE TABLE b (id int PRIMARY KEY, g int, x int)");
+    run(&mut session, "CREATE TABLE a (g int PRIMARY KEY, tag text)");
+    run(&mut session, "INSERT INTO a VALUES (1, 'u'), (7, 'v')");
+    run(&mut session, "INSERT INTO b VALUES (0, 2, 5)");
+    run(&mut session, "INSERT INTO b SELECT i, 1, 1 FROM generate_series(1, 80000) AS s(i)");
+    run(&mut session, "INSERT INTO b VALUES (90001, 2, 1), (90002, 2, -1)");
+    db.merge_now();
+    // A filter that keeps nearly all rows is of no use, and would be switched off in the middle of the table.
+    let query = "SELECT a.g, r FROM a JOIN (SELECT g, 1000000 / sum(x) AS r FROM b GROUP BY g) AS s ON s.g = a.g WHERE tag = 'u'";
+    assert_eq!(rows(&mut session, query).map(|rows| rows.len()), Ok(1));
+}

@@ -50,14 +50,21 @@ pub(crate) struct Changes {
     pub(crate) reads: Vec<usize>,
     /// The columns that are set, each with its new value; the rows are deleted where there are none.
     pub(crate) sets: Vec<(usize, Term)>,
+    /// How often the table's settings had changed.
+    pub(crate) settings_changes: u64,
 }
 
 impl Changes {
     /// The change, if its rows can be looked for along an index.
-    pub(super) fn plan(conditions: &[&Expr], sets: Vec<(usize, Term)>, scope: &Scope<'_>) -> Option<Changes> {
+    pub(super) fn plan(
+        conditions: &[&Expr],
+        sets: Vec<(usize, Term)>,
+        (scope, table): (&Scope<'_>, &Table),
+    ) -> Option<Changes> {
         let conditions = conditions.iter().map(|condition| scope.condition(condition)).collect::<Option<Vec<_>>>()?;
         let reads = sets.iter().filter_map(|(_, term)| term.reads()).collect();
-        (!conditions.is_empty()).then_some(Changes { conditions, reads, sets })
+        let settings_changes = table.settings_changes();
+        (!conditions.is_empty()).then_some(Changes { conditions, reads, sets, settings_changes })
     }
 }
 

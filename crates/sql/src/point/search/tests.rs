@@ -234,6 +234,23 @@ fn random_changes_by_an_index_do_what_the_planner_does() {
 }
 
 #[test]
+fn a_prepared_change_knows_what_its_table_fills_and_values_that_do_not_fit() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    let mut run = |text: &str| shown(session.execute(text), true);
+    run("CREATE TABLE n (id INT PRIMARY KEY, v SMALLINT NOT NULL, w INT)");
+    run("CREATE INDEX ON n (w)");
+    run("INSERT INTO n VALUES (1, 1, 2)");
+    run("PREPARE many (BIGINT) AS UPDATE n SET v = $1 WHERE w = 2");
+    run("PREPARE one (BIGINT) AS UPDATE n SET v = $1 WHERE id = 1");
+    run("PREPARE none (BIGINT) AS UPDATE n SET v = $1 WHERE w = 3");
+    assert!(run("EXECUTE many (5)").contains("UPDATE 1") && run("EXECUTE none (5)").contains("UPDATE 0"));
+    assert!(run("EXECUTE none (70000)").contains("22003"));
+    run("ALTER TABLE n ALTER v ADD GENERATED ALWAYS AS IDENTITY");
+    assert!(run("EXECUTE many (6)").contains("428C9"));
+    assert!(run("EXECUTE one (6)").contains("428C9"));
+}
+
+#[test]
 fn a_change_that_meets_a_value_for_the_long_way_leaves_nothing_half_done() {
     let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
     let mut run = |text: &str| shown(session.execute(text), true);
