@@ -1,12 +1,12 @@
 //! Runs statements and scripts on one session and writes what comes of them.
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Database;
-use sql::{Command, FileAccess, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
+use sql::{Command, CopyInput, FileAccess, NoInput, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
 
 use crate::diagnostics::{self, ScriptPlace};
 use crate::input::{Input, Item};
@@ -47,6 +47,33 @@ pub struct Settings {
     pub interactive: bool,
     /// Whether long statements that read or write files show a bar.
     pub bars: bool,
+}
+
+/// Where the rows of `COPY ... TO STDOUT` go. There are none to come from standard input, which has the statements.
+struct Copied<'a> {
+    out: &'a mut dyn Write,
+    is_begun: bool,
+}
+
+impl Read for Copied<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        NoInput.read(bytes)
+    }
+}
+
+impl CopyInput for Copied<'_> {
+    fn begin(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
+        NoInput.begin(columns, is_binary)
+    }
+
+    fn begin_giving(&mut self, _: usize) -> io::Result<()> {
+        self.is_begun = true;
+        Ok(())
+    }
+
+    fn give(&mut self, line: &[u8]) -> io::Result<()> {
+        self.out.write_all(line)
+    }
 }
 
 /// A session with what surrounds it.
@@ -153,7 +180,11 @@ impl Shell {
 
     fn run_statement(&mut self, statement: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
         let start = Instant::now();
-        let done = match self.session.execute(statement) {
+        let mut copied =
+            Copied { out: self.redirected.as_deref_mut().unwrap_or(&mut *self.settings.out), is_begun: false };
+        let executed = self.session.execute_with_input(statement, &mut copied);
+        let has_copied = copied.is_begun;
+        let done = match executed {
             Ok(Outcome::Rows(rows)) => {
                 let schema = rows.schema();
                 let style = self.settings.style;
@@ -162,6 +193,8 @@ impl Shell {
                 let written = write_rows(self.out(), &schema, rows, style);
                 written.and_then(|_| tag.map_or(Ok(()), |tag| self.tell_tag(&tag).map_err(RowsError::Output)))
             }
+            // The rows are all that there is to say, as a reader of them expects.
+            Ok(Outcome::Done(_)) if has_copied => Ok(()),
             Ok(Outcome::Done(command)) => self.tell_done(&command).map_err(RowsError::Output),
             Err(error) => Err(RowsError::Query(error)),
         };

@@ -137,6 +137,14 @@ fn rows_can_go_to_a_file_and_back() {
 }
 
 #[test]
+fn copies_go_to_standard_output_and_nothing_else_does() {
+    let ran = lstore(["-c", TABLE, "-c", "copy t to stdout with (format csv, header)"]).ok();
+    assert_eq!(ran.out, "CREATE TABLE\nINSERT 0 2\nid,name,price\n1,one,1.50\n2,two,\n");
+    let err = lstore(["-c", TABLE, "-c", "copy t from stdin"]).failed(1);
+    assert!(err.contains("COPY FROM STDIN is not supported"), "{err}");
+}
+
+#[test]
 fn unknown_commands_are_named() {
     let err = script("\\nosuch x\n").failed(1);
     assert_eq!(err, "<stdin>:1: ERROR:  invalid command \\nosuch; \\? lists the commands\n");
