@@ -121,11 +121,8 @@ impl<'a> CheckpointWriter<'a> {
         let file = self.owner.file_of(blob)?;
         file.check_place(blob)?;
         let pieces = self.owner.pieces(file, blob)?;
-        let bytes = match self.emptied.contains(&blob.file) {
-            true => self.copied(blob)?,
-            false => None,
-        };
-        let now = if let Some(bytes) = bytes {
+        let now = if self.emptied.contains(&blob.file) {
+            let bytes = self.owner.read(blob)?;
             let copy = self.append(&bytes)?;
             self.copied_bytes += bytes.len() as u64;
             copy
@@ -136,19 +133,6 @@ impl<'a> CheckpointWriter<'a> {
         debug_assert!(!self.emptied.contains(&now.file), "invariant 3: {now} is kept in a file that is about to go");
         self.kept.insert(blob, now);
         Ok(now)
-    }
-
-    /// The bytes of a blob in a file that is to be emptied. A file with a damaged blob is left as it is: a reader of that blob is
-    /// told, and all else is in the checkpoint.
-    fn copied(&mut self, blob: BlobRef) -> Result<Option<Vec<u8>>> {
-        match self.owner.read(blob) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(CheckpointError::Corrupt { .. }) => {
-                self.emptied.remove(&blob.file);
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// Publishes the checkpoint. When this returns it survives a crash, and only then are files removed that the two
