@@ -1,6 +1,4 @@
 //! Rows of a batch as messages. The type and form of each column are looked at once for a batch, not for each value.
-use std::io::Write;
-
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
@@ -20,6 +18,7 @@ pub(crate) struct Column<'a> {
     oid: u32,
     is_binary: bool,
     values: Values<'a>,
+    text: TextColumn<'a>,
 }
 
 /// The arrays that are common, each as what it is.
@@ -56,7 +55,7 @@ impl<'a> Column<'a> {
             }
             _ => Values::Other,
         };
-        Column { array, oid, is_binary: format == 1, values }
+        Column { array, oid, is_binary: format == 1, values, text: TextColumn::new(array) }
     }
 
     /// Appends a value with its length.
@@ -78,22 +77,12 @@ impl<'a> Column<'a> {
     }
 
     fn put_text(&self, out: &mut Vec<u8>, row: usize) {
-        // Writing to a vector does not fail.
-        let _ = match self.values {
-            Values::Int16(values) => write!(out, "{}", values.value(row)),
-            Values::Int32(values) => write!(out, "{}", values.value(row)),
-            Values::Int64(values) => write!(out, "{}", values.value(row)),
-            Values::Boolean(values) => out.write_all(if values.value(row) { b"t" } else { b"f" }),
-            Values::Text(values) | Values::Uuid(values) => out.write_all(values.value(row).as_bytes()),
-            Values::Other if self.oid == oids::INT2VECTOR => {
-                let text = text_value(self.array, row).unwrap_or_default();
-                out.write_all(text.trim_matches(['{', '}']).replace(',', " ").as_bytes())
-            }
-            _ => {
-                TextColumn::new(self.array).append(out, row);
-                Ok(())
-            }
-        };
+        if self.oid == oids::INT2VECTOR {
+            let text = text_value(self.array, row).unwrap_or_default();
+            out.extend_from_slice(text.trim_matches(['{', '}']).replace(',', " ").as_bytes());
+        } else {
+            self.text.append(out, row);
+        }
     }
 
     fn put_binary(&self, out: &mut Vec<u8>, row: usize) -> Result<(), SqlError> {

@@ -7,26 +7,15 @@ use std::fmt::Write;
 use engine::{Database, OpenOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use sql::{Outcome, Session, SessionOptions, text_value};
+use sql::{Session, SessionOptions};
+
+use crate::pushdown::rows;
 
 /// How many queries a plain run of the tests makes.
 const QUERIES: u64 = 80;
 
 /// Tables and their rows.
 const TABLES: [(&str, usize); 5] = [("a", 40), ("b", 12), ("c", 3), ("d", 25), ("e", 0)];
-
-fn rows(session: &mut Session, query: &str) -> Result<Vec<Vec<Option<String>>>, String> {
-    let failed = |error: sql::SqlError| format!("{} {}", error.sqlstate, error.message);
-    let Outcome::Rows(rows) = session.execute(query).map_err(failed)? else { panic!("{query} gave no rows") };
-    let mut lines = Vec::new();
-    for batch in rows {
-        let batch = batch.map_err(failed)?;
-        for row in 0..batch.num_rows() {
-            lines.push(batch.columns().iter().map(|array| text_value(array.as_ref(), row)).collect());
-        }
-    }
-    Ok(lines)
-}
 
 fn run(session: &mut Session, statement: &str) {
     session.execute(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));

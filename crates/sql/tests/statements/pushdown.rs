@@ -77,7 +77,7 @@ fn open() -> Session {
     session
 }
 
-fn rows(session: &mut Session, query: &str) -> Result<Vec<Vec<Option<String>>>, String> {
+pub(crate) fn rows(session: &mut Session, query: &str) -> Result<Vec<Vec<Option<String>>>, String> {
     let failed = |error: sql::SqlError| format!("{} {}", error.sqlstate, error.message);
     let Outcome::Rows(rows) = session.execute(query).map_err(failed)? else { panic!("{query} gave no rows") };
     let mut lines = Vec::new();

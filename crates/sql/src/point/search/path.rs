@@ -44,11 +44,11 @@ impl Path {
         let wanted = Wanted { order: order_by_index(order, reads), tests, end };
         let indexes = table.primary_index().into_iter().chain(table.indexes());
         let plain: Vec<Index> = indexes.filter(|index| !index.definition().is_computed()).collect();
-        if let Some(walk) = plain.iter().find_map(|index| wanted.walk(table, index, true)) {
+        if let Some(walk) = plain.iter().find_map(|index| wanted.walk(index, true)) {
             return wanted.fewest(table, &plain, SORTED_MAX).or(Some(walk));
         }
         let fewest = wanted.fewest(table, &plain, ENTRIES_MAX);
-        fewest.or_else(|| plain.iter().find_map(|index| wanted.walk(table, index, false)))
+        fewest.or_else(|| plain.iter().find_map(|index| wanted.walk(index, false)))
     }
 
     /// The direction in which it is walked.
@@ -76,7 +76,7 @@ impl Wanted<'_> {
             let below = best.as_ref().map_or(limit, |(count, _)| *count);
             let count = count(table, index, &ranges, below);
             if count < below {
-                let ordered = self.direction(table, index, &ranges);
+                let ordered = self.direction(index, &ranges);
                 best = Some((count, Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX }));
             }
         }
@@ -84,7 +84,7 @@ impl Wanted<'_> {
     }
 
     /// A walk through an index in the wanted order, until there are enough rows: through a part of it, or all.
-    fn walk(&self, table: &Table, index: &Index, is_partial: bool) -> Option<Path> {
+    fn walk(&self, index: &Index, is_partial: bool) -> Option<Path> {
         let is_first_of_many = self.end < ENTRIES_MAX && self.order.as_ref().is_some_and(|order| !order.is_empty());
         if !is_first_of_many || !index.is_ordered() {
             return None;
@@ -95,12 +95,12 @@ impl Wanted<'_> {
             None if is_partial => return None,
             None => (vec![IndexRange::all()], self.end.saturating_mul(ENTRIES_PER_ROW).max(ENTRIES_MAX / 8)),
         };
-        let ordered = Some(self.direction(table, index, &ranges)?);
+        let ordered = Some(self.direction(index, &ranges)?);
         Some(Path { index: index.clone(), ranges, ordered, entries: entries.min(ENTRIES_MAX) })
     }
 
     /// The direction in which the rows of an index's ranges come in the wanted order.
-    fn direction(&self, table: &Table, index: &Index, ranges: &[IndexRange]) -> Option<Direction> {
+    fn direction(&self, index: &Index, ranges: &[IndexRange]) -> Option<Direction> {
         let ([range], true) = (ranges, index.is_ordered()) else { return None };
         let pinned = range.equal.len();
         let parts = index.definition().parts.iter().enumerate();
@@ -116,7 +116,6 @@ impl Wanted<'_> {
             }
             direction = Some(wanted);
         }
-        debug_assert!(table.schema().columns().len() >= pinned, "no more values than columns");
         Some(direction.unwrap_or(Direction::Upward))
     }
 }
