@@ -1,32 +1,54 @@
 //! Batches go in column by column where they can, and do what rows one by one do: the same rows, the same errors, nothing of a batch
 //! that fails.
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int16Array, Int64Array, RecordBatch, StringArray};
-use engine::{Column, DataType, Database, Error, Isolation, OpenOptions, Schema, Table, TransactionOptions, Value};
+use engine::{
+    Column, DataType, Database, Error, IndexDefinition, Isolation, OpenOptions, Schema, Table, TransactionOptions,
+    Value,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-fn schema() -> Schema {
+/// Which keys the table has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Keys {
+    /// a primary key of one whole number
+    Number,
+    /// one of a number and a text
+    Two,
+    /// as the first, and an index of texts, which may repeat, and one of numbers, which may not
+    Indexes,
+}
+
+fn schema(keys: Keys) -> Schema {
     let columns = vec![
         Column::new("a", DataType::SmallInt),
         Column::new("id", DataType::BigInt),
         Column::new("t", DataType::TEXT),
         Column::new("n", DataType::BigInt).not_null(),
+        Column::new("half", DataType::TEXT).not_null(),
     ];
-    Schema::new(columns, &["id"]).unwrap()
+    let key: &[&str] = if keys == Keys::Two { &["id", "half"] } else { &["id"] };
+    Schema::new(columns, key).unwrap()
 }
 
 type Row = (Option<i16>, i64, Option<String>, Option<i64>);
 
 fn batch(rows: &[Row]) -> RecordBatch {
-    let arrays: [(&str, ArrayRef); 4] = [
+    let arrays: [(&str, ArrayRef); 5] = [
         ("a", Arc::new(rows.iter().map(|row| row.0).collect::<Int16Array>())),
         ("id", Arc::new(rows.iter().map(|row| row.1).collect::<Int64Array>())),
         ("t", Arc::new(rows.iter().map(|row| row.2.clone()).collect::<StringArray>())),
         ("n", Arc::new(rows.iter().map(|row| row.3).collect::<Int64Array>())),
+        ("half", Arc::new(rows.iter().map(|row| Some(half(row.1))).collect::<StringArray>())),
     ];
     RecordBatch::try_from_iter_with_nullable(arrays.map(|(name, array)| (name, array, true))).unwrap()
+}
+
+fn half(id: i64) -> String {
+    format!("half {}", id / 2)
 }
 
 fn values(row: &Row) -> Vec<Value> {
@@ -35,11 +57,12 @@ fn values(row: &Row) -> Vec<Value> {
         Value::BigInt(row.1),
         row.2.as_ref().map_or(Value::Null, |text| Value::Text(text.clone())),
         row.3.map_or(Value::Null, Value::BigInt),
+        Value::Text(half(row.1)),
     ]
 }
 
 /// Small ranges, so that batches fill several.
-fn open(directory: Option<&std::path::Path>) -> (Database, Table) {
+fn open(directory: Option<&Path>, keys: Keys) -> (Database, Table) {
     let options = OpenOptions { range_records: Some(64), ..OpenOptions::default() };
     let db = match directory {
         Some(directory) => Database::open_with(directory, options).unwrap(),
@@ -47,14 +70,41 @@ fn open(directory: Option<&std::path::Path>) -> (Database, Table) {
     };
     let table = match db.table("t") {
         Ok(table) => table,
-        Err(_) => db.create_table("t", schema()).unwrap(),
+        Err(_) => db.create_table("t", schema(keys)).unwrap(),
     };
+    if keys == Keys::Indexes && table.indexes().is_empty() {
+        db.create_index("t", IndexDefinition::new("texts", &[2])).unwrap();
+        db.create_index("t", IndexDefinition::new("numbers", &[1, 3]).unique()).unwrap();
+    }
     (db, table)
+}
+
+fn key_of(table: &Table, key: i64) -> Vec<Value> {
+    let parts = [Value::BigInt(key), Value::Text(half(key))];
+    parts[..table.schema().primary_key().len()].to_vec()
 }
 
 fn contents(db: &Database, table: &Table, keys: i64) -> Vec<Option<Vec<Value>>> {
     let transaction = db.begin().unwrap();
-    (0..keys).map(|key| transaction.get(table, &[Value::BigInt(key)]).unwrap()).collect()
+    (0..keys).map(|key| transaction.get(table, &key_of(table, key)).unwrap()).collect()
+}
+
+/// The directory as a crash at this moment would leave it.
+fn crashed(directory: &Path) -> tempfile::TempDir {
+    fn copy(from: &Path, to: &Path) {
+        for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let to = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                std::fs::create_dir(&to).unwrap();
+                copy(&entry.path(), &to);
+            } else {
+                std::fs::copy(entry.path(), to).unwrap();
+            }
+        }
+    }
+    let left = tempfile::tempdir().unwrap();
+    copy(directory, left.path());
+    left
 }
 
 const KEYS: i64 = 2_000;
@@ -75,9 +125,9 @@ fn random_rows(random: &mut StdRng, next: &mut i64) -> Vec<Row> {
         .collect()
 }
 
-fn run_both(directory: Option<&std::path::Path>, seed: u64) {
+fn run_both(directory: Option<&Path>, keys: Keys, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
-    let ((whole, whole_table), (single, single_table)) = (open(directory), open(None));
+    let ((whole, whole_table), (single, single_table)) = (open(directory, keys), open(None, keys));
     let mut next = 0;
     for _ in 0..30 {
         let rows = random_rows(&mut random, &mut next);
@@ -99,7 +149,7 @@ fn run_both(directory: Option<&std::path::Path>, seed: u64) {
             by_row.commit().unwrap();
         }
         if random.random_range(0..5) == 0 {
-            let key = [Value::BigInt(random.random_range(0..KEYS))];
+            let key = key_of(&whole_table, random.random_range(0..KEYS));
             for (db, table) in [(&whole, &whole_table), (&single, &single_table)] {
                 db.run(TransactionOptions::default(), |transaction| transaction.delete(table, &key)).unwrap();
             }
@@ -108,28 +158,35 @@ fn run_both(directory: Option<&std::path::Path>, seed: u64) {
     let expected = contents(&single, &single_table, KEYS);
     assert_eq!(contents(&whole, &whole_table, KEYS), expected, "seed {seed}");
     if let Some(directory) = directory {
+        let left = crashed(directory);
+        let found = Database::verify(left.path(), |_, _| ()).unwrap();
+        assert!(found.faults.is_empty(), "seed {seed}: {:?}", found.faults);
+        let (again, table) = open(Some(left.path()), keys);
+        assert_eq!(contents(&again, &table, KEYS), expected, "seed {seed}, from the log");
         drop((whole, whole_table));
-        let (again, table) = open(Some(directory));
+        let (again, table) = open(Some(directory), keys);
         assert_eq!(contents(&again, &table, KEYS), expected, "seed {seed}, opened again");
     }
 }
 
+const ALL_KEYS: [Keys; 3] = [Keys::Number, Keys::Two, Keys::Indexes];
+
 #[test]
 fn batches_do_what_rows_do() {
-    (0..8).for_each(|seed| run_both(None, seed));
+    ALL_KEYS.iter().for_each(|keys| (0..6).for_each(|seed| run_both(None, *keys, seed)));
 }
 
 #[test]
 fn batches_come_back_from_the_log() {
-    for seed in 100..104 {
-        run_both(Some(tempfile::tempdir().unwrap().path()), seed);
+    for (seed, keys) in (100..).zip([ALL_KEYS, ALL_KEYS].concat()) {
+        run_both(Some(tempfile::tempdir().unwrap().path()), keys, seed);
     }
 }
 
 /// Batches of the same keys in the same moment: each key is one batch's, and no batch is there in part.
 #[test]
 fn one_of_many_batches_wins_its_keys() {
-    let (db, table) = open(None);
+    let (db, table) = open(None, Keys::Number);
     let options = TransactionOptions::at(Isolation::ReadCommitted);
     std::thread::scope(|scope| {
         for thread in 0..4_i64 {

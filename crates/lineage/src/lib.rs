@@ -44,6 +44,7 @@ mod table;
 mod tests;
 mod value;
 
+pub use codec::rows::{WrittenRows, write_rows};
 pub use encoding::{Aggregates, Comparison, Encoding, KeyFilter, KeySet, Mask, Sum, Test, Zone};
 pub use image::{BlobSink, BlobSource, PageReading, RangeImage, RestoreError};
 pub use memory::budget::{MemoryBudget, MemoryUse};

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
-use lineage::{Cell, Change, MemoryBudget, PageReading, TableOptions, WriteError};
+use lineage::{Cell, Change, MemoryBudget, PageReading, TableOptions, WriteError, WrittenRows};
 use txn::TransactionTable;
 use types::{Rid, Snapshot, Timestamp};
 
@@ -243,6 +243,7 @@ impl Replay {
                 Some(data) if !self.base.has(table, rid, at) => insert(data, at, rid, &cells),
                 _ => Ok(()),
             },
+            Operation::InsertRows { table, first, rows } => self.insert_rows(table, at, first, rows),
             Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
             Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
             // Only transactions with earlier frames write it, and `held` has acted upon it.
@@ -285,8 +286,8 @@ impl Replay {
             }
             Operation::Clock { time } => self.clock.recover(time, at),
             Operation::Drop { table } => self.drop_table(table, at),
-            Operation::Insert { .. } | Operation::Update { .. } | Operation::Delete { .. } => {}
-            Operation::TakenBack { .. } => {}
+            Operation::Insert { .. } | Operation::InsertRows { .. } => {}
+            Operation::Update { .. } | Operation::Delete { .. } | Operation::TakenBack { .. } => {}
         }
         Ok(())
     }
@@ -301,6 +302,17 @@ impl Replay {
                 self.tables.remove(&gone);
             }
         }
+    }
+
+    fn insert_rows(&self, table: TableId, at: Timestamp, first: Rid, rows: &[u8]) -> Result<()> {
+        let Some(data) = self.tables.get(&table) else { return Ok(()) };
+        let types: Vec<_> = data.schema.columns().iter().map(|column| column.data_type).collect();
+        let damaged = |what| Error::BadRedo(format!("rows of \"{}\" from {first:?} on: {what}", data.name));
+        let rows = WrittenRows::read(rows, &types).map_err(damaged)?;
+        rows.each(|place, cells| {
+            let rid = Rid::base(first.range(), first.slot() + place);
+            if self.base.has(table, rid, at) { Ok(()) } else { insert(data, at, rid, cells) }
+        })
     }
 
     fn change(&self, table: TableId, at: Timestamp, rid: Rid, change: Change<'_>) -> Result<()> {

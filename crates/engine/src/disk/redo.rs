@@ -12,6 +12,7 @@
 //! rename  9 | table (4) | length (4) | the new name as JSON
 //! create index 10 | table (4) | length (4) | definition as JSON
 //! drop index 11 | table (4) | length (4) | the name as JSON
+//! insert rows 12 | table (4) | rid of the first (8) | length (4) | neighbouring rows, column by column (`lineage::write_rows`)
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -19,8 +20,9 @@
 //!
 //! Numbers are little-endian. Records are named by base Rid, which recovery gives back to them.
 use std::cell::Cell as Shell;
+use std::ops::Range;
 
-use lineage::Cell;
+use lineage::{ArrayCells, Cell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::{Rid, Schema};
@@ -42,10 +44,12 @@ const TAKEN_BACK: u8 = 8;
 const RENAME: u8 = 9;
 const CREATE_INDEX: u8 = 10;
 const DROP_INDEX: u8 = 11;
+const INSERT_ROWS: u8 = 12;
 
 /// One operation as it was read from a frame.
 pub(crate) enum Operation<'a> {
     Insert { table: TableId, rid: Rid, cells: Vec<Cell<'a>> },
+    InsertRows { table: TableId, first: Rid, rows: &'a [u8] },
     Update { table: TableId, rid: Rid, values: Vec<(usize, Cell<'a>)> },
     Delete { table: TableId, rid: Rid },
     Create { table: TableId, name: String, schema: Schema, settings: TableSettings },
@@ -167,6 +171,23 @@ pub(crate) fn put_insert(out: &mut Vec<u8>, table: TableId, rid: Rid, cells: &[C
     cells.iter().for_each(|cell| put_cell(out, 0, 0, cell));
 }
 
+/// Appends the insertion of some rows of a batch, which are neighbours from `first` on.
+pub(crate) fn put_insert_rows(
+    out: &mut Vec<u8>,
+    table: TableId,
+    first: Rid,
+    columns: &[ArrayCells<'_>],
+    rows: Range<usize>,
+) {
+    put_head(out, INSERT_ROWS, table, first, None);
+    let length_at = out.len();
+    out.extend([0; 4]);
+    lineage::write_rows(out, columns, rows);
+    let length = out.len() - length_at - 4;
+    debug_assert!(u32::try_from(length).is_ok(), "invariant 8: rows of {length} bytes");
+    out[length_at..][..4].copy_from_slice(&(length as u32).to_le_bytes());
+}
+
 /// Appends an update.
 pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[(usize, Cell<'_>)]) {
     put_head(out, UPDATE, table, rid, Some(values.len()));
@@ -251,7 +272,7 @@ pub(crate) fn put_drop(out: &mut Vec<u8>, table: TableId) {
 
 /// The parts of a transaction's redo that hold, in order: all but what it took back.
 pub(crate) fn held(redo: &[u8]) -> Result<Vec<&[u8]>> {
-    let mut held: Vec<std::ops::Range<usize>> = Vec::new();
+    let mut held: Vec<Range<usize>> = Vec::new();
     let (mut reader, mut start) = (Reader { rest: redo }, 0);
     while !reader.rest.is_empty() {
         let at = redo.len() - reader.rest.len();
@@ -354,6 +375,10 @@ impl<'a> Reader<'a> {
                 let values = (0..count).map(|_| Ok((self.u16()?, self.cell()?))).collect::<Result<_>>()?;
                 Operation::Update { table, rid, values }
             }
+            INSERT_ROWS => {
+                let (first, length) = (self.rid()?, self.u32()? as usize);
+                Operation::InsertRows { table, first, rows: self.take(length)? }
+            }
             DELETE => Operation::Delete { table, rid: self.rid()? },
             CREATE => {
                 let (name, schema, settings) = self.json("the description of a table")?;
@@ -373,6 +398,10 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Int64Array;
+    use lineage::WrittenRows;
+    use types::DataType;
+
     use super::*;
 
     #[test]
@@ -407,6 +436,9 @@ mod tests {
         put_insert(&mut payload, 7, Rid::base(3, 4), &cells);
         put_update(&mut payload, 8, Rid::base(3, 5), &values);
         put_delete(&mut payload, 9, Rid::base(0, 0));
+        let numbers = Int64Array::from(vec![Some(5), None, Some(-7)]);
+        let columns = [ArrayCells::new(&numbers, DataType::BigInt)];
+        put_insert_rows(&mut payload, 6, Rid::base(2, 9), &columns, 1..3);
         let mut seen = 0;
         read(&payload, |operation| {
             match operation {
@@ -417,20 +449,29 @@ mod tests {
                     assert_eq!((table, rid, read), (8, Rid::base(3, 5), values.clone()));
                 }
                 Operation::Delete { table, rid } => assert_eq!((table, rid), (9, Rid::base(0, 0))),
+                Operation::InsertRows { table, first, rows } => {
+                    assert_eq!((table, first), (6, Rid::base(2, 9)));
+                    let (rows, mut read) = (WrittenRows::read(rows, &[DataType::BigInt]).unwrap(), Vec::new());
+                    let _: Result<(), ()> = rows.each(|_, cells| {
+                        read.push(cells[0] == Cell::Null);
+                        Ok(())
+                    });
+                    assert_eq!(read, [true, false]);
+                }
                 _ => panic!("no other was written"),
             }
             seen += 1;
             Ok(())
         })
         .unwrap();
-        assert_eq!(seen, 3);
+        assert_eq!(seen, 4);
         for cut in 1..payload.len() {
             let mut operations = 0;
             let outcome = read(&payload[..cut], |_| {
                 operations += 1;
                 Ok(())
             });
-            assert!(outcome.is_err() || operations < 3, "a payload cut at {cut} is not whole");
+            assert!(outcome.is_err() || operations < 4, "a payload cut at {cut} is not whole");
         }
     }
 }

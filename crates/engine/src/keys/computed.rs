@@ -283,9 +283,9 @@ impl IndexData {
         self.key(cells).as_ref() == Some(key)
     }
 
-    /// The key of a whole row.
-    pub(crate) fn keyed_row(&self, row: &[Cell<'_>]) -> Result<Option<Keyed>> {
-        let cells: Cells<'_> = self.columns().iter().map(|column| row[*column]).collect();
+    /// The key of a row, whose cell of a column `cell` returns.
+    pub(crate) fn keyed_row<'r>(&self, cell: impl Fn(usize) -> Cell<'r>) -> Result<Option<Keyed>> {
+        let cells: Cells<'_> = self.columns().iter().map(|column| cell(*column)).collect();
         self.keyed(&cells)
     }
 
@@ -323,17 +323,22 @@ impl KeysOfBatch {
         KeysOfBatch(indexes.iter().filter_map(keys).collect())
     }
 
-    /// The key in an index of the row at this place of the batch, which has these cells.
-    pub(crate) fn keyed(&self, index: &Arc<IndexData>, at: usize, row: &[Cell<'_>]) -> Result<Option<Keyed>> {
+    /// The key in an index of the row at this place of the batch, whose cell of a column `cell` returns.
+    pub(crate) fn keyed<'r>(
+        &self,
+        index: &Arc<IndexData>,
+        at: usize,
+        cell: impl Fn(usize) -> Cell<'r>,
+    ) -> Result<Option<Keyed>> {
         match self.0.iter().find(|(of, _)| Arc::ptr_eq(of, index)) {
             Some((_, keys)) => {
                 debug_assert!(
-                    at > 0 || index.keyed_row(row).is_ok_and(|alone| alone == keys[0]),
+                    at > 0 || index.keyed_row(cell).is_ok_and(|alone| alone == keys[0]),
                     "invariant 7: a row has one key by itself and another one in its batch"
                 );
                 Ok(keys[at].clone())
             }
-            None => index.keyed_row(row),
+            None => index.keyed_row(cell),
         }
     }
 }

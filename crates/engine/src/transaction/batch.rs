@@ -47,7 +47,7 @@ impl Transaction {
                 let are_right = rules.as_ref().is_none_or(|rules| rules.are_right(&slice));
                 let refer_to_none = rules.as_ref().is_none_or(|rules| rules.foreign_keys().is_empty());
                 match are_right && refer_to_none && part.fit(data) {
-                    true => transaction.insert_columns(data, part)?,
+                    true => transaction.insert_columns(data, part, &slice)?,
                     false => transaction.insert_rows_of(data, part, &slice, (rules.as_deref(), are_right))?,
                 }
             }

@@ -2,124 +2,170 @@
 //!
 //! ```text
 //! store   as many rows as the open range takes, a column after the other, marked as this transaction's
-//! keys    of the primary key: neighbours among new keys together, in one step of the index; any other by itself
-//! note    what to stamp, and the redo
+//! keys    where the only index is that of a primary key of one whole number: neighbours among new keys together, in one step;
+//!         else row by row
+//! note    what to stamp, and the redo, column by column
 //! ```
 //!
-//! For tables without another index, whose primary key, if they have one, is a whole number; rows of others are inserted one by one.
 //! What a row may not have is found beforehand, and told by the way of single rows.
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use lineage::{ArrayCells, Cell, VALUE_BYTES_MAX};
 use types::{Column, Rid, StartTime};
 
 use super::Transaction;
 use super::notes::neighbours;
+use crate::disk::redo;
 use crate::error::Result;
+use crate::keys::computed::KeysOfBatch;
+use crate::keys::data::Indexes;
 use crate::keys::order::{IndexKey, ordered_integer};
+use crate::keys::primary_key::PrimaryKey;
 use crate::state::table_data::TableData;
-use crate::terms::row::Cells;
 
 /// Columns of a batch, and which of its rows are meant.
+#[derive(Clone)]
 pub(super) struct ColumnRows<'a> {
     pub(super) columns: &'a [ArrayCells<'a>],
     pub(super) rows: Range<usize>,
 }
 
-impl ColumnRows<'_> {
+impl<'a> ColumnRows<'a> {
     /// Whether each row may be inserted into such a table, as far as it alone says.
     pub(super) fn fit(&self, data: &TableData) -> bool {
-        let has_plain_key = data.primary_key.as_ref().is_none_or(|key| key.kiss().is_some());
         let mut columns = data.schema.columns().iter().zip(self.columns);
-        has_plain_key && data.indexes.all().is_empty() && columns.all(|(column, cells)| self.fit_column(column, cells))
+        columns.all(|(column, cells)| self.fit_column(column, cells))
     }
 
     fn fit_column(&self, column: &Column, cells: &ArrayCells<'_>) -> bool {
         let is_short = |row| !matches!(cells.get(row), Cell::Bytes(bytes) if bytes.len() > VALUE_BYTES_MAX);
-        (column.nullable || !cells.has_null(self.rows.clone()))
-            && (!lineage::is_wide(column.data_type) || self.rows.clone().all(is_short))
+        (column.nullable || !cells.has_null(self.rows.clone())) && (!cells.is_wide() || self.rows.clone().all(is_short))
     }
 
     /// The keys by which the index of a whole number knows the rows.
-    fn keys(&self, column: usize) -> Vec<u64> {
+    fn words(&self, column: usize) -> Vec<u64> {
         let mut keys = vec![0; self.rows.len()];
         let are_words =
             self.columns[column].each_word(self.rows.clone(), |at, word| keys[at] = ordered_integer(word as i64));
         debug_assert!(are_words, "invariant 7: a key that is a whole number is stored as a word");
         keys
     }
+
+    /// So many of the rows, from this one on.
+    fn part(&self, from: usize, count: usize) -> ColumnRows<'a> {
+        let first = self.rows.start + from;
+        ColumnRows { columns: self.columns, rows: first..first + count }
+    }
+}
+
+/// How the rows of a batch get their keys.
+enum Keys<'k> {
+    /// There is no index.
+    None,
+    /// The primary key is a whole number, and there is no other index.
+    Words(&'k PrimaryKey, Vec<u64>),
+    /// Those that have to be worked out are.
+    OfRows(KeysOfBatch),
+}
+
+impl<'k> Keys<'k> {
+    fn new(data: &'k TableData, indexes: &Indexes, batch: &ColumnRows<'_>, rows: &RecordBatch) -> Keys<'k> {
+        match &data.primary_key {
+            None if indexes.is_empty() => Keys::None,
+            Some(key) if indexes.is_empty() && key.kiss().is_some() => Keys::Words(key, batch.words(key.columns[0])),
+            _ => Keys::OfRows(KeysOfBatch::new(indexes, rows)),
+        }
+    }
 }
 
 impl Transaction {
-    /// Inserts rows that [`fit`](ColumnRows::fit). Where it fails, those before are inserted, and the caller takes them back.
-    pub(super) fn insert_columns(&mut self, data: &Arc<TableData>, batch: ColumnRows<'_>) -> Result<()> {
+    /// Inserts rows that [`fit`](ColumnRows::fit), given once more as a batch. Where it fails, those before are inserted, and the
+    /// caller takes them back.
+    pub(super) fn insert_columns(
+        &mut self,
+        data: &Arc<TableData>,
+        batch: ColumnRows<'_>,
+        rows: &RecordBatch,
+    ) -> Result<()> {
         debug_assert!(self.has_entered(data), "the table could go while it is written to");
         debug_assert!(batch.fit(data), "rows that do not fit are inserted one by one, which tells why");
-        let keys = data.primary_key.as_ref().map(|key| batch.keys(key.columns[0]));
-        let mut next = batch.rows.start;
-        while next < batch.rows.end {
+        debug_assert_eq!(batch.rows.len(), rows.num_rows(), "the same rows twice");
+        let keys = Keys::new(data, &data.indexes.all(), &batch, rows);
+        let mut done = 0;
+        while done < batch.rows.len() {
             self.anchor.check_memory_of(data)?;
-            let (first, count) = data.storage.insert_rows(batch.columns, next..batch.rows.end, self.start()?);
+            let left = batch.rows.start + done..batch.rows.end;
+            let (first, count) = data.storage.insert_rows(batch.columns, left, self.start()?);
             debug_assert!(
-                (1..=batch.rows.end - next).contains(&count) && data.storage.contains(first),
+                (1..=batch.rows.len() - done).contains(&count) && data.storage.contains(first),
                 "invariant 3: some of {count} rows from {first:?} on are out of reach"
             );
-            let keys = keys.as_ref().map(|keys| &keys[next - batch.rows.start..][..count]);
-            let stored = ColumnRows { columns: batch.columns, rows: next..next + count };
-            self.enter_stored(data, first, &stored, keys)?;
-            next += count;
+            self.enter_stored(data, first, batch.part(done, count), (&keys, done))?;
+            done += count;
         }
         Ok(())
     }
 
-    /// Enters the keys of rows that are stored from `first` on, and notes the rows. Those that do not get theirs become tombstones.
+    /// Enters the keys of rows that are stored from `first` on, which begin at a place among the `keys`, and notes the rows. Those
+    /// that do not get theirs become tombstones.
     fn enter_stored(
         &mut self,
         data: &Arc<TableData>,
         first: Rid,
-        stored: &ColumnRows<'_>,
-        keys: Option<&[u64]>,
+        stored: ColumnRows<'_>,
+        (keys, from): (&Keys<'_>, usize),
     ) -> Result<()> {
-        let (mut done, count) = (0, stored.rows.len());
-        debug_assert!(keys.is_none_or(|keys| keys.len() == count), "invariant 7: a key for each row");
-        let rid = |at: usize| Rid::base(first.range(), first.slot() + at);
-        while done < count {
-            let entered = match keys {
-                Some(keys) => self.enter_next(data, &keys[done..], rid(done)),
-                None => Ok(count),
+        let (mut entered, mut outcome, count) = (0, Ok(()), stored.rows.len());
+        while entered < count && outcome.is_ok() {
+            let next = Rid::base(first.range(), first.slot() + entered);
+            let step = match keys {
+                Keys::None => Ok(count),
+                Keys::Words(key, words) => self.enter_words(data, key, &words[from + entered..from + count], next),
+                Keys::OfRows(keys) => {
+                    let (row, columns) = (stored.rows.start + entered, stored.columns);
+                    let keys = (keys, from + entered);
+                    self.enter_keys(data, |column| columns[column].get(row), Some(keys), next).map(|()| 1)
+                }
             };
-            let noted = entered.and_then(|entered| {
-                let rows = stored.rows.start + done..stored.rows.start + done + entered;
-                done += entered;
-                self.note_inserts(data, rid(done - entered), &ColumnRows { columns: stored.columns, rows })
-            });
-            if let Err(error) = noted {
-                let (guard, id) = (&sync::pin(), self.id());
-                let rest = (done..count).map(rid);
-                rest.for_each(|rid| data.storage.stamp_insert(guard, rid, id, StartTime::TOMBSTONE));
-                self.wake_waiters();
-                return Err(error);
+            match step {
+                Ok(step) => entered += step,
+                Err(error) => outcome = Err(error),
             }
         }
-        Ok(())
+        if outcome.is_err() {
+            let (guard, id) = (&sync::pin(), self.id());
+            let rest = (entered..count).map(|at| Rid::base(first.range(), first.slot() + at));
+            rest.for_each(|rid| data.storage.stamp_insert(guard, rid, id, StartTime::TOMBSTONE));
+            self.wake_waiters();
+        }
+        if entered > 0 {
+            self.note_inserts(data, first, stored.part(0, entered))?;
+        }
+        outcome
     }
 
-    /// Enters the first of some keys, whose rows are stored from `first` on; returns how many.
-    fn enter_next(&mut self, data: &Arc<TableData>, keys: &[u64], first: Rid) -> Result<usize> {
-        let Some(primary_key) = &data.primary_key else { return Ok(keys.len()) };
+    /// Enters the first of some keys that are whole numbers, whose rows are stored from `first` on; returns how many.
+    fn enter_words(
+        &mut self,
+        data: &Arc<TableData>,
+        primary_key: &PrimaryKey,
+        words: &[u64],
+        first: Rid,
+    ) -> Result<usize> {
         // Where the index has no room, the one key says so.
-        let together = primary_key.kiss().and_then(|index| index.insert_new(keys, first).ok()).unwrap_or(0);
+        let together = primary_key.kiss().and_then(|index| index.insert_new(words, first).ok()).unwrap_or(0);
         match together {
-            0 => self.enter_key(data, primary_key, &IndexKey::Word(keys[0]), first)?,
+            0 => self.enter_key(data, primary_key, &IndexKey::Word(words[0]), first)?,
             _ => primary_key.index.note_entered(|| {
-                let entered = keys[..together].iter().map(|key| IndexKey::Word(*key));
+                let entered = words[..together].iter().map(|word| IndexKey::Word(*word));
                 entered.zip(neighbours(first, together as u32))
             }),
         }
         debug_assert!(
-            neighbours(first, together.max(1) as u32).zip(keys).all(|(rid, key)| {
-                primary_key.find(&sync::pin(), &IndexKey::Word(*key), |known| (known == rid).then_some(())).is_some()
+            neighbours(first, together.max(1) as u32).zip(words).all(|(rid, word)| {
+                primary_key.find(&sync::pin(), &IndexKey::Word(*word), |known| (known == rid).then_some(())).is_some()
             }),
             "invariant 7: a row from {first:?} on is not found by its key"
         );
@@ -127,18 +173,12 @@ impl Transaction {
     }
 
     /// Notes neighbouring records that were inserted.
-    fn note_inserts(&mut self, data: &Arc<TableData>, first: Rid, inserted: &ColumnRows<'_>) -> Result<()> {
+    fn note_inserts(&mut self, data: &Arc<TableData>, first: Rid, inserted: ColumnRows<'_>) -> Result<()> {
         debug_assert!(!inserted.rows.is_empty(), "each step of the index enters a key or fails");
         self.note_stored(data, first, inserted.rows.len() as u32);
-        if self.anchor.log.is_none() {
-            return Ok(());
+        if self.is_logged(data) {
+            redo::put_insert_rows(&mut self.redo, data.id, first, inserted.columns, inserted.rows);
         }
-        let mut cells = Cells::with_capacity(inserted.columns.len());
-        for (rid, row) in neighbours(first, inserted.rows.len() as u32).zip(inserted.rows.clone()) {
-            cells.clear();
-            cells.extend(inserted.columns.iter().map(|column| column.get(row)));
-            self.log_insert(data, rid, &cells)?;
-        }
-        Ok(())
+        self.pass_redo_on()
     }
 }

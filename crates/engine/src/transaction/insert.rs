@@ -45,7 +45,7 @@ impl Transaction {
         self.anchor.check_memory_of(data)?;
         let rid = data.storage.insert(cells, self.start()?);
         debug_assert!(data.storage.contains(rid), "invariant 3: {rid:?} is out of reach");
-        if let Err(error) = self.enter_keys(data, cells, keys, rid) {
+        if let Err(error) = self.enter_keys(data, |column| cells[column], keys, rid) {
             data.storage.stamp_insert(&sync::pin(), rid, self.id(), StartTime::TOMBSTONE);
             self.wake_waiters();
             return Err(error);

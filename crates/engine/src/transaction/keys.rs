@@ -13,20 +13,21 @@ use crate::keys::data::IndexData;
 use crate::state::table_data::TableData;
 
 impl Transaction {
-    /// Enters the keys of a row that was inserted. If one fails, the keys entered before it are taken out again.
-    pub(super) fn enter_keys(
+    /// Enters the keys of a row that was inserted, whose cell of a column `cell` returns. If one fails, the keys entered before it
+    /// are taken out again.
+    pub(super) fn enter_keys<'r>(
         &mut self,
         data: &Arc<TableData>,
-        row: &[Cell<'_>],
+        cell: impl Fn(usize) -> Cell<'r> + Copy,
         keys: Option<(&KeysOfBatch, usize)>,
         rid: Rid,
     ) -> Result<()> {
         let keyed = |index| match keys {
-            Some((keys, at)) => keys.keyed(index, at, row),
-            None => index.keyed_row(row),
+            Some((keys, at)) => keys.keyed(index, at, cell),
+            None => index.keyed_row(cell),
         };
         if let Some(primary_key) = &data.primary_key {
-            let key = primary_key.key_of_row(row);
+            let key = primary_key.key_of_row(cell);
             self.enter_key(data, primary_key, &key, rid)?;
             debug_assert!(
                 primary_key.find(&sync::pin(), &key, |known| (known == rid).then_some(())).is_some(),
@@ -40,7 +41,7 @@ impl Transaction {
                     let entered = keyed(index).ok().flatten();
                     entered.into_iter().for_each(|keyed| index.entries().remove(&keyed.key, rid));
                 }
-                data.primary_key.iter().for_each(|primary_key| primary_key.remove(&primary_key.key_of_row(row), rid));
+                data.primary_key.iter().for_each(|primary_key| primary_key.remove(&primary_key.key_of_row(cell), rid));
                 return Err(error);
             }
         }

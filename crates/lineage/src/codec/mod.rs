@@ -30,6 +30,7 @@ mod column_outline;
 mod history;
 pub(crate) mod meta;
 mod numbers;
+pub(crate) mod rows;
 #[cfg(test)]
 mod tests;
 mod views;

@@ -432,6 +432,11 @@ impl<'a> ArrayCells<'a> {
         }
     }
 
+    /// Whether its values are stored as bytes, not as words.
+    pub fn is_wide(&self) -> bool {
+        matches!(self, ArrayCells::WideDecimal(_) | ArrayCells::Text(_) | ArrayCells::Bytea(_))
+    }
+
     /// Whether a value at these rows is NULL.
     pub fn has_null(&self, rows: Range<usize>) -> bool {
         self.array().null_count() > 0 && rows.into_iter().any(|row| self.is_null(row))
