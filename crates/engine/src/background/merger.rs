@@ -10,6 +10,7 @@
 //! If the pool can't keep up, and a range has several times as many unmerged records as it should, the transaction that
 //! notices merges the range itself once it has committed ([`MergePool::is_crowded`]): writers slow down and none stops.
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -20,6 +21,7 @@ use types::Timestamp;
 
 use crate::background::sweep::sweep;
 use crate::state::core::Core;
+use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
 
 /// How long the threads rest when nothing is due.
@@ -252,6 +254,20 @@ pub(crate) fn reclaim(core: &Core) {
 /// Frees replaced memory once its readers are gone, which takes a few turns of the epoch.
 pub(crate) fn flush() {
     (0..8).for_each(|_| sync::pin().flush());
+}
+
+/// Makes base pages of all ranges that are full, on all processors.
+pub(crate) fn merge_full(core: &Core) {
+    let mut full: Vec<(Arc<TableData>, usize)> = Vec::new();
+    for table in tables(core) {
+        let due = (0..table.storage.range_count()).filter(|range| table.storage.is_merge_due(*range, false));
+        full.extend(due.map(|range| (table.clone(), range)));
+    }
+    let Ok(()) = share_out(full.len(), |at| {
+        let (table, range) = &full[at];
+        merge(core, table, *range);
+        Ok::<(), Infallible>(())
+    });
 }
 
 /// Merges every range that has anything to merge.

@@ -8,7 +8,6 @@
 //! Ranges are shared out among threads. The keys of a record come from [`lineage`]: the key of every version that
 //! is kept, so that the index serves every snapshot from the table's horizon on.
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lineage::{Cell, Outcomes, View};
 use parking_lot::Mutex;
@@ -18,6 +17,7 @@ use crate::error::Result;
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::IndexData;
 use crate::keys::order::IndexKey;
+use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::{OnlyStamped, Transactions};
 
@@ -191,29 +191,4 @@ fn order_holders(table: &TableData, rids: &mut [Rid], outcomes: &impl Outcomes) 
     holders.sort_by_key(|(order, _)| *order);
     rids.iter_mut().zip(holders).for_each(|(rid, (_, holder))| *rid = holder);
     Ok(())
-}
-
-/// Does pieces of work on all processors, as long as none fails.
-fn share_out(pieces: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
-    let step = || {
-        let piece = next.fetch_add(1, Ordering::Relaxed);
-        if piece >= pieces || failed.lock().is_some() {
-            return false;
-        }
-        if let Err(error) = work(piece) {
-            failed.lock().get_or_insert(error);
-        }
-        true
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces);
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| while step() {});
-        }
-        while step() {}
-    });
-    let failed = failed.into_inner();
-    debug_assert!(failed.is_some() || next.into_inner() >= pieces, "invariant 7: a range has not entered the index");
-    failed.map_or(Ok(()), Err)
 }

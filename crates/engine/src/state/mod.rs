@@ -7,4 +7,5 @@ pub(crate) mod index_build;
 pub(crate) mod numbers;
 pub(crate) mod options;
 pub(crate) mod rules;
+pub(crate) mod share_out;
 pub(crate) mod table_data;

@@ -10,6 +10,7 @@ use durability::{Checkpoints, Device, Log};
 use parking_lot::{Condvar, Mutex};
 
 use super::take::{CheckpointParts, CheckpointReport};
+use crate::background::merger;
 use crate::error::Result;
 use crate::state::core::Core;
 
@@ -103,9 +104,11 @@ impl CheckpointerState {
         self.log_bytes().saturating_sub(self.covered_bytes.load(Ordering::Acquire))
     }
 
-    /// Takes the last checkpoint, so that opening the database again has little to replay.
+    /// Takes the last checkpoint, so that opening the database again has little to replay. Ranges that are full become base pages
+    /// first, which take fewer bytes and are not read before they are used.
     fn close(&self) {
         if !self.taking.log.is_read_only() && self.grown_bytes() > REPLAYED_AT_REST {
+            merger::merge_full(&self.taking.core);
             // Where it fails the log has everything.
             let _taken = self.with_checkpoint(|_, _| Ok(()));
         }
