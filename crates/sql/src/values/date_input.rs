@@ -67,6 +67,42 @@ pub(super) enum Moment {
 
 /// Reads a date with or without a time.
 pub(super) fn parse(text: &str) -> Result<Moment, Misfit> {
+    match plain(text.as_bytes()) {
+        Some(moment) => Ok(moment),
+        None => parse_any(text),
+    }
+}
+
+/// What programs write: `2020-01-31`, and `2020-01-31 23:59:58`.
+fn plain(text: &[u8]) -> Option<Moment> {
+    let number = |place: std::ops::Range<usize>| {
+        let digits = text.get(place)?;
+        let value = |value, digit: &u8| value * 10 + i64::from(*digit - b'0');
+        digits.iter().all(u8::is_ascii_digit).then(|| digits.iter().fold(0, value))
+    };
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let has_signs = text[4] == b'-' && text[7] == b'-';
+    let small_month = u32::try_from(month).ok().filter(|month| (1..=12).contains(month))?;
+    if !has_signs || year == 0 || day == 0 || day > i64::from(days_in(year, small_month)) {
+        return None;
+    }
+    let days = day_number(year, small_month, 1) + day - 1;
+    let micros = match text.len() {
+        10 => 0,
+        19 if text[10] == b' ' && text[13] == b':' && text[16] == b':' => {
+            let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+            if hour > 23 || minute > 59 || second > 59 {
+                return None;
+            }
+            ((hour * 60 + minute) * 60 + second) * 1_000_000
+        }
+        _ => return None,
+    };
+    Some(Moment::At { days, micros, offset: 0 })
+}
+
+/// Reads every form.
+fn parse_any(text: &str) -> Result<Moment, Misfit> {
     let text = text.trim().to_ascii_lowercase();
     let mut fields = Fields::default();
     for word in text.split([' ', '\t', '\n', ',']).filter(|word| !word.is_empty()) {
@@ -408,4 +444,24 @@ fn parse_offset(zone: &str) -> Result<i64, Misfit> {
         return Err(Misfit::DateField);
     }
     Ok(sign * ((hours * 60 + minutes) * 60 + seconds) * 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_write_is_read_as_everything_is() {
+        let dates = ["2020-02-29", "1900-02-28", "0001-01-01", "9999-12-31", "1969-12-31", "2000-11-09"];
+        let times = ["", " 00:00:00", " 23:59:59", " 12:34:56"];
+        for text in dates.iter().flat_map(|date| times.iter().map(move |time| format!("{date}{time}"))) {
+            assert!(plain(text.as_bytes()).is_some(), "{text}");
+            assert_eq!(plain(text.as_bytes()), parse_any(&text).ok(), "{text}");
+        }
+        let others = ["2021-02-29", "2020-13-01", "2020-00-10", "2020-01-00", "0000-01-01", "2020/01/02", "2020-1-002"];
+        let more = ["2020-01-02 24:00:00", "2020-01-02T03:04:05", "2020-01-02 03:04:05.6", "20-01-2020", "2020-01-02 "];
+        for text in others.into_iter().chain(more) {
+            assert_eq!(plain(text.as_bytes()), None, "{text}");
+        }
+    }
 }

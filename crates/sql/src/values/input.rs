@@ -52,7 +52,45 @@ fn float_in_range(text: &str, is_infinite: bool, is_zero: bool) -> Result<(), Mi
 
 /// `numeric(precision, scale)`: the unscaled value, rounded half away from zero.
 pub(crate) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, Misfit> {
-    let text = text.trim();
+    match plain_decimal(text, precision, scale) {
+        Some(unscaled) => Ok(i128::from(unscaled)),
+        None => any_decimal(text.trim(), precision, scale),
+    }
+}
+
+/// What `numeric(precision, scale)` mostly looks like: a few digits, no more of them behind the point than the type has.
+fn plain_decimal(text: &str, precision: u8, scale: i8) -> Option<i64> {
+    /// Digits that a word has room for, whatever they are.
+    const DIGITS_MAX: u8 = 18;
+    let (mut unscaled, mut digits, mut fraction) = (0_i64, 0, None);
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    for byte in unsigned.bytes() {
+        match byte {
+            b'0'..=b'9' => {
+                digits += 1;
+                if digits > DIGITS_MAX {
+                    return None;
+                }
+                unscaled = unscaled * 10 + i64::from(byte - b'0');
+                fraction = fraction.map(|digits: u8| digits + 1);
+            }
+            b'.' if fraction.is_none() => fraction = Some(0),
+            _ => return None,
+        }
+    }
+    let missing = u8::try_from(scale).ok()?.checked_sub(fraction.unwrap_or(0))?;
+    if digits == 0 || digits + missing > DIGITS_MAX {
+        return None;
+    }
+    unscaled *= 10_i64.pow(u32::from(missing));
+    if precision < DIGITS_MAX && unscaled >= 10_i64.pow(u32::from(precision)) {
+        return None;
+    }
+    Some(if unsigned.len() < text.len() { -unscaled } else { unscaled })
+}
+
+/// Every form of `numeric(precision, scale)`.
+fn any_decimal(text: &str, precision: u8, scale: i8) -> Result<i128, Misfit> {
     if ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
         .contains(&text.to_ascii_lowercase().as_str())
     {
@@ -208,6 +246,20 @@ mod tests {
         assert_eq!((of("0.004"), of("0.005"), of("0.0000001"), of("000")), (Ok(0), Ok(1), Ok(0), Ok(0)));
         assert_eq!((of("1e99999999999"), of("1e-999999999")), (Err(Misfit::Range), Ok(0)));
         assert_eq!((of("NaN"), of("1,5"), of("-")), (Err(Misfit::NotFinite), Err(Misfit::Syntax), Err(Misfit::Syntax)));
+        let plain =
+            ["0", "-0", "7", "-12.5", "000.10", "999.99", "1000", "-999.995", "12.", ".5", "-", ".", "1.2.3", "+5"];
+        let long = ["123456789012345678", "1234567890123456789", "0.000000000000000001", "-99999999999999999.9"];
+        for (text, (precision, scale)) in plain
+            .into_iter()
+            .chain(long)
+            .flat_map(|text| [(5, 2), (1, 0), (18, 0), (18, 18), (38, 3), (4, 4)].map(|of| (text, of)))
+        {
+            assert_eq!(
+                decimal(text, precision, scale),
+                any_decimal(text, precision, scale),
+                "{text} {precision} {scale}"
+            );
+        }
         assert_eq!(decimal(&"9".repeat(38), 38, 0), Ok(10i128.pow(38) - 1));
         assert_eq!(decimal(&format!("0.{}", "0".repeat(60)), 38, 38), Ok(0));
     }

@@ -7,7 +7,7 @@ use std::thread;
 
 use arrow_array::RecordBatch;
 
-use super::csv_reader::END_OF_DATA;
+use super::record::END_OF_DATA;
 use crate::parsing::copy_options::{CopyOptions, Header};
 use crate::values::text_column::TextColumn;
 

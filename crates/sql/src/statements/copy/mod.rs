@@ -1,11 +1,15 @@
 //! `COPY` between a table or query and a file, or from what a client sends.
-pub(crate) mod csv_reader;
+mod chunks;
+mod csv_reader;
 mod csv_writer;
 mod from_batches;
 mod from_csv;
 mod from_parquet;
 pub(crate) mod input;
 mod meter;
+mod parse;
+mod pipeline;
+mod record;
 mod text_reader;
 mod text_writer;
 mod to_client;

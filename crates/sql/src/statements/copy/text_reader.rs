@@ -5,94 +5,108 @@
 //! \N           NULL (or what the option says)      \b \f \n \r \t \v    the signs of C
 //! \. alone     the end                             \101  \x41           a byte by its number
 //! ```
-use std::io::{BufReader, Read};
+use std::ops::Range;
 
-use super::csv_reader::{END_OF_DATA, ReadError, Record, read_line};
+use super::record::{END_OF_DATA, Record};
 
-const BUFFER_BYTES: usize = 1 << 18;
-
-/// Reads rows.
-pub(crate) struct TextReader<R> {
-    input: BufReader<R>,
-    line: Vec<u8>,
+/// Reads the rows of a chunk.
+pub(crate) struct TextReader<'c> {
+    chunk: &'c [u8],
+    at: usize,
+    line: u64,
     delimiter: u8,
-    null: Vec<u8>,
-    lines: u64,
-    bytes: u64,
+    null: &'c [u8],
     is_over: bool,
 }
 
-impl<R: Read> TextReader<R> {
-    pub(crate) fn new(input: R, delimiter: u8, null: &str) -> TextReader<R> {
-        let input = BufReader::with_capacity(BUFFER_BYTES, input);
-        let null = null.as_bytes().to_vec();
-        TextReader { input, line: Vec::new(), delimiter, null, lines: 0, bytes: 0, is_over: false }
+impl<'c> TextReader<'c> {
+    /// Reads a chunk that begins in this line.
+    pub(crate) fn new(chunk: &'c [u8], line: u64, delimiter: u8, null: &'c str) -> TextReader<'c> {
+        TextReader { chunk, at: 0, line, delimiter, null: null.as_bytes(), is_over: false }
     }
 
-    /// Bytes consumed so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+    /// Whether the line that ends the data has been read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Reads the next row; false at the end. Fields that are not NULL count as quoted.
-    pub(crate) fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
-        record.clear();
-        record.line = self.lines + 1;
-        self.line.clear();
+    pub(crate) fn read(&mut self, record: &mut Record) -> bool {
+        record.begin(self.line);
+        if self.is_over || self.at == self.chunk.len() {
+            return false;
+        }
+        let start = self.at;
+        let has_escapes = self.pass_line();
+        let end = match &self.chunk[start..self.at] {
+            [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => start + line.len(),
+            line => start + line.len(),
+        };
+        if self.chunk[start..end] == *END_OF_DATA {
+            self.is_over = true;
+            return false;
+        }
+        match has_escapes {
+            true => self.cut_escaped(start..end, record),
+            false => self.cut(start..end, record),
+        }
+        true
+    }
+
+    /// Goes to the end of a row, and tells whether there is a backslash in it.
+    fn pass_line(&mut self) -> bool {
+        let mut has_escapes = false;
         loop {
-            let read = if self.is_over { 0 } else { read_line(&mut self.input, &mut self.line)? };
-            self.bytes += read as u64;
-            self.lines += u64::from(read > 0);
-            if read == 0 {
-                self.is_over = true;
+            let rest = &self.chunk[self.at..];
+            let Some(special) = memchr::memchr2(b'\\', b'\n', rest) else {
+                self.at = self.chunk.len();
+                return has_escapes;
+            };
+            if rest[special] == b'\n' {
+                self.at += special + 1;
+                self.line += 1;
+                return has_escapes;
             }
             // A line end that a backslash stands before is a part of the value.
-            if read == 0 || !self.goes_on() {
-                break;
-            }
+            has_escapes = true;
+            self.line += u64::from(rest.get(special + 1) == Some(&b'\n'));
+            self.at = self.chunk.len().min(self.at + special + 2);
         }
-        if self.is_over && self.line.is_empty() {
-            return Ok(false);
-        }
-        let line = match &self.line[..] {
-            [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
-            line => line,
-        };
-        if line == END_OF_DATA {
-            self.is_over = true;
-            return Ok(false);
-        }
-        fields(line, self.delimiter, &self.null, record);
-        Ok(true)
     }
 
-    fn goes_on(&self) -> bool {
-        let Some(line) = self.line.strip_suffix(b"\n") else { return false };
-        line.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+    /// Cuts a line without backslashes at its delimiters.
+    fn cut(&self, line: Range<usize>, record: &mut Record) {
+        let mut start = line.start;
+        for at in memchr::memchr_iter(self.delimiter, &self.chunk[line.clone()]) {
+            let end = line.start + at;
+            record.put(start..end, self.chunk[start..end] != *self.null);
+            start = end + 1;
+        }
+        record.put(start..line.end, self.chunk[start..line.end] != *self.null);
     }
-}
 
-/// Cuts a line at its delimiters, as far as no backslash stands before them.
-fn fields(line: &[u8], delimiter: u8, null: &[u8], record: &mut Record) {
-    let mut start = 0;
-    let mut at = 0;
-    loop {
-        match line.get(at) {
-            Some(b'\\') => at += 2,
-            Some(byte) if *byte != delimiter => at += 1,
-            other => {
-                let is_last = other.is_none();
-                let field = &line[start.min(line.len())..at.min(line.len())];
-                let is_null = field == null;
-                record.put(
-                    |bytes| if is_null { bytes.extend_from_slice(field) } else { unescape(field, bytes) },
-                    !is_null,
-                );
-                if is_last {
-                    return;
+    /// Cuts a line at its delimiters, as far as no backslash stands before them.
+    fn cut_escaped(&self, line: Range<usize>, record: &mut Record) {
+        let line = &self.chunk[line];
+        let (mut start, mut at) = (0, 0);
+        loop {
+            match line.get(at) {
+                Some(b'\\') => at += 2,
+                Some(byte) if *byte != self.delimiter => at += 1,
+                other => {
+                    let is_last = other.is_none();
+                    let field = &line[start.min(line.len())..at.min(line.len())];
+                    let is_null = field == self.null;
+                    record.put_own(
+                        |bytes| if is_null { bytes.extend_from_slice(field) } else { unescape(field, bytes) },
+                        !is_null,
+                    );
+                    if is_last {
+                        return;
+                    }
+                    at += 1;
+                    start = at;
                 }
-                at += 1;
-                start = at;
             }
         }
     }
@@ -137,19 +151,52 @@ fn escaped(rest: &[u8]) -> (u8, usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::chunks::{Chunks, Dialect};
     use super::*;
 
-    fn rows(text: &str) -> Vec<Vec<Option<String>>> {
-        let mut reader = TextReader::new(text.as_bytes(), b'\t', "\\N");
+    type Rows = Vec<(u64, Vec<Option<String>>)>;
+
+    fn rows_of(bytes: &[u8], line: u64) -> (Rows, bool) {
+        let mut reader = TextReader::new(bytes, line, b'\t', "\\N");
         let (mut record, mut rows) = (Record::default(), Vec::new());
-        while reader.read(&mut record).unwrap() {
-            let field = |at| match record.field(at) {
+        while reader.read(&mut record) {
+            let field = |at| match record.field(at, bytes) {
                 (_, false) => None,
                 (bytes, true) => Some(String::from_utf8_lossy(bytes).into_owned()),
             };
-            rows.push((0..record.len()).map(field).collect());
+            rows.push((record.line, (0..record.len()).map(field).collect()));
         }
-        rows
+        (rows, reader.is_over())
+    }
+
+    /// As the whole text says, and as its chunks do.
+    fn rows(text: &str) -> Vec<Vec<Option<String>>> {
+        let (whole, mut cut) = (rows_of(text.as_bytes(), 1).0, Vec::new());
+        let mut chunks = Chunks::new(text.as_bytes(), Dialect::Text { delimiter: b'\t' });
+        while let Some(chunk) = chunks.next() {
+            let chunk = chunk.unwrap();
+            let (rows, is_over) = rows_of(&chunk.bytes, chunk.line);
+            cut.extend(rows);
+            if is_over {
+                break;
+            }
+        }
+        assert_eq!(cut, whole, "{text:?} in chunks");
+        whole.into_iter().map(|(_, fields)| fields).collect()
+    }
+
+    #[test]
+    fn chunks_say_what_the_whole_says() {
+        let mut state = 7_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (state >> 33) as usize % below
+        };
+        let parts = ["a", "bc", "\t", "\\", "\n", "\r\n", "\\N", "\\\n", "\\.", "xyz xyz xyz"];
+        for _ in 0..2_000 {
+            let text: String = (0..random(40)).map(|_| parts[random(parts.len())]).collect();
+            rows(&text);
+        }
     }
 
     #[test]
