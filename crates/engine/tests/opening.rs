@@ -165,6 +165,47 @@ fn an_index_that_is_filled_late_serves_views_that_are_older() {
     assert_eq!((found.num_rows(), lookup(&db, &table, 13).unwrap()), (1, None));
 }
 
+/// Keys that rows have had, that were given up by an abort, and that went with their rows are all found after opening, by readers of
+/// every moment.
+#[test]
+fn keys_of_every_moment_are_found_after_opening() {
+    let device = FaultyDevice::new(0);
+    let db = open(&device);
+    let tables = ["whole", "changed", "aborted", "deleted"].map(|name| create(&db, name, TableSettings::default()));
+    tables.iter().for_each(|table| insert(&db, table, 0..600));
+    let before = db.snapshot();
+    let [whole, changed, aborted, deleted] = &tables;
+    let mut rolled_back = db.begin().unwrap();
+    (600..700).for_each(|id| drop(rolled_back.insert(aborted, &row(id, 1)).unwrap()));
+    rolled_back.rollback();
+    let key = |id: i64| [Value::from(id)];
+    db.run(TransactionOptions::default(), |t| {
+        t.delete(deleted, &key(17))?;
+        t.insert(deleted, &row(17, 6))?;
+        t.update_columns(changed, &key(18), &[(0, Value::from(9_000i64))]).map(drop)
+    })
+    .unwrap();
+    [whole, aborted].into_iter().for_each(|table| insert(&db, table, 600..1_200));
+    db.merge_now();
+    db.checkpoint().unwrap();
+    drop((db, tables));
+    let db = open(&device);
+    let options = ScanOptions { columns: vec![1], ..ScanOptions::default() };
+    for name in ["whole", "changed", "aborted", "deleted"] {
+        let table = db.table(name).unwrap();
+        let then = |id: i64| table.lookup(before, &key(id), &options).unwrap().num_rows();
+        assert!((0..600).all(|id| then(id) == 1) && then(600) + then(9_000) == 0, "{name} before");
+        let now = |id: i64| lookup(&db, &table, id).unwrap();
+        let end = if matches!(name, "whole" | "aborted") { 1_200 } else { 600 };
+        let missing: Vec<i64> = (0..end).filter(|id| now(*id).is_none()).collect();
+        assert_eq!(missing, if name == "changed" { vec![18] } else { vec![] }, "{name} now");
+        assert_eq!((now(9_000), now(end)), ((name == "changed").then_some(4), None), "{name} now");
+        assert_eq!(now(17), Some(if name == "deleted" { 6 } else { 3 }), "{name} now");
+    }
+    drop(db);
+    assert_eq!(Database::verify_on(Arc::new(device), |_, _| ()).unwrap().faults, [""; 0]);
+}
+
 #[test]
 fn a_checkpoint_and_a_backup_carry_over_what_was_never_read() {
     let device = FaultyDevice::new(0);

@@ -8,6 +8,7 @@
 //! Ranges are shared out among threads. The keys of a record come from [`lineage`]: the key of every version that
 //! is kept, so that the index serves every snapshot from the table's horizon on.
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use lineage::{Cell, Outcomes, View};
 use parking_lot::Mutex;
@@ -16,7 +17,7 @@ use types::{Rid, Snapshot};
 use crate::error::Result;
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::IndexData;
-use crate::keys::order::IndexKey;
+use crate::keys::order::{IndexKey, ordered_integer};
 use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::{OnlyStamped, Transactions};
@@ -75,8 +76,17 @@ impl TableData {
     ///
     /// # Errors
     /// As [`fill`](Self::fill).
+    #[inline]
     pub(crate) fn fill_indexes(&self) -> Result<()> {
-        self.all_indexes().try_for_each(|index| self.fill(&index))
+        if self.fills_late.load(Ordering::Acquire) { self.fill_all() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn fill_all(&self) -> Result<()> {
+        self.all_indexes().try_for_each(|index| self.fill(&index))?;
+        self.fills_late.store(false, Ordering::Release);
+        debug_assert!(self.all_indexes().all(|index| index.is_filled()), "invariant 7: an index misses entries");
+        Ok(())
     }
 }
 
@@ -85,8 +95,27 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
     // Nothing is given up meanwhile but what no view holds.
     let (_all, from) = (table.storage.keep_all(), table.storage.kept().oldest());
     let to_order = Mutex::new(HashSet::new());
+    // The key of a record that was never changed is the one in its base page.
+    let whole_number = match index.columns() {
+        [column]
+            if index.entries_so_far().kiss().is_some() && !index.has_changed_keys() && !table.has_changed_keys() =>
+        {
+            Some(*column)
+        }
+        _ => None,
+    };
     share_out(table.storage.range_count(), |range| {
         let (mut entered, mut run) = (Ok(()), NeighbourRun::new(index, &to_order));
+        if let Some(column) = whole_number {
+            let enter = |slot: usize, word: u64| {
+                if entered.is_ok() {
+                    entered = run.enter_word(ordered_integer(word as i64), Rid::base(range, slot));
+                }
+            };
+            if table.storage.for_each_base_word(range, column, enter)? {
+                return entered.and_then(|()| run.finish());
+            }
+        }
         // Versions for which an expression fails are from before the index.
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
             if let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered) {
@@ -124,6 +153,11 @@ impl<'i> NeighbourRun<'i> {
             IndexKey::Word(word) if self.index.entries_so_far().kiss().is_some() => word,
             key => return self.enter_alone(key, rid),
         };
+        self.enter_word(word, rid)
+    }
+
+    /// Enters a key of an index that takes neighbours together.
+    fn enter_word(&mut self, word: u64, rid: Rid) -> Result<()> {
         let is_next = rid.word() == self.first.word() + self.keys.len() as u64
             && self.keys.last().is_none_or(|last| *last < word)
             && self.keys.len() < Self::KEYS_MAX;

@@ -50,6 +50,8 @@ pub(crate) struct TableData {
     rules: RwLock<Arc<Rules>>,
     /// Whether that is anything.
     is_ruled: AtomicBool,
+    /// Whether an index may still have to be filled, as the database was opened since.
+    pub(super) fills_late: AtomicBool,
     has_changed_keys: AtomicBool,
     /// Whether it belongs to one session, and no log has it.
     pub(crate) is_temporary: bool,
@@ -116,6 +118,7 @@ impl TableData {
             rules: RwLock::new(Arc::new(rules)),
             settings: RwLock::new(settings),
             settings_changes: AtomicU64::new(0),
+            fills_late: AtomicBool::new(false),
             has_changed_keys: AtomicBool::new(false),
             is_temporary: is_temporary(name),
             lock: TableLock::default(),
@@ -131,6 +134,7 @@ impl TableData {
     /// Leaves filling the indexes to those that first use them. For recovery, once all tables are there.
     pub(crate) fn put_off_indexes(&self) {
         if self.storage.range_count() > 0 {
+            self.fills_late.store(true, Ordering::Release);
             self.all_indexes().for_each(|index| index.put_off());
         }
     }

@@ -14,7 +14,7 @@ use sync::Guard;
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use crate::memory::source::PageError;
-use crate::page::base::Pages;
+use crate::page::base::{MetaPage, Pages};
 use crate::page::lent::Lent;
 use crate::record::range::Range;
 use crate::record::view::{Outcome, Outcomes, Resolved, View, resolve};
@@ -71,6 +71,33 @@ impl Table {
         let range = self.range(range);
         while !range.for_each_version(&sync::pin(), columns, from, outcomes, &mut visit)? {}
         Ok(())
+    }
+
+    /// Passes on the words of a column that no update has changed, record by record from slot 0 on, where each record of the range
+    /// has base pages, is committed, and has a value. False, and nothing is passed on, for any other range.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back. Nothing was passed on then.
+    pub fn for_each_base_word(
+        &self,
+        range: usize,
+        column: usize,
+        mut visit: impl FnMut(usize, u64),
+    ) -> Result<bool, PageError> {
+        let (guard, lent, range) = (&sync::pin(), Lent::new(1), self.range(range));
+        let pages = range.pages.load(guard);
+        let is_whole = matches!(&pages.meta, MetaPage::Base(meta) if meta.is_all_visible_at(Timestamp::MAX));
+        if !is_whole {
+            return Ok(false);
+        }
+        let values = lent.values(guard, &pages.columns[column], (0, column))?;
+        let word = |slot| match values.cell(slot) {
+            Cell::Word(word) => Some(word),
+            Cell::Null | Cell::Bytes(_) => None,
+        };
+        let Some(words) = (0..range.len()).map(word).collect::<Option<Vec<u64>>>() else { return Ok(false) };
+        words.into_iter().enumerate().for_each(|(slot, word)| visit(slot, word));
+        Ok(true)
     }
 }
 

@@ -119,17 +119,9 @@ impl<R: Read> Chunks<R> {
     /// Reads more, and looks at it.
     fn read(&mut self) -> Result<(), ReadError> {
         let filled = self.bytes.len();
-        self.bytes.resize(filled + CHUNK_BYTES, 0);
-        let mut end = filled;
-        while end < self.bytes.len() && !self.is_over {
-            match self.input.read(&mut self.bytes[end..]) {
-                Ok(0) => self.is_over = true,
-                Ok(read) => end += read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(ReadError::Io(error)),
-            }
-        }
-        self.bytes.truncate(end);
+        self.bytes.reserve(CHUNK_BYTES);
+        let read = self.input.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut self.bytes);
+        self.is_over = read.map_err(ReadError::Io)? < CHUNK_BYTES;
         if self.is_first && filled == 0 && self.bytes.starts_with(BYTE_ORDER_MARK) {
             self.bytes.drain(..BYTE_ORDER_MARK.len());
         }
