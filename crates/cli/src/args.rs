@@ -6,7 +6,9 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use lab::commit::CommitArgs;
 use lab::heap::HeapArgs;
 use lab::index::IndexArgs;
+use lab::load::LoadArgs;
 use lab::micro::MicroArgs;
+use lab::opening::OpenArgs;
 use lab::sim::SimArgs;
 use lab::snapshots::SnapshotArgs;
 use lab::tpch::TpchArgs;
@@ -112,6 +114,10 @@ pub enum Bench {
     Micro(MicroArgs),
     /// Commits a second and how long each takes, by when they are acknowledged, beside the disk's own rate
     Commit(CommitArgs),
+    /// Rows a second from Arrow batches, Parquet and CSV, beside a hash map and what the disk takes
+    Load(LoadArgs),
+    /// How long opening a database takes, and its first statements, after a clean close and after a crash
+    Open(OpenArgs),
     /// What durability costs a transactional heap, and the ways to commit: the Hathi paper's figures
     Heap(HeapArgs),
     /// The indexes beside other people's, and the figures of the KISS-Tree's and tsx-index's papers

@@ -39,6 +39,12 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Commit(args))) => {
             end_of_bench(lab::commit::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }
+        Some(Task::Bench(Bench::Load(args))) => {
+            end_of_bench(lab::load::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+        }
+        Some(Task::Bench(Bench::Open(args))) => {
+            end_of_bench(lab::opening::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+        }
         Some(Task::Bench(Bench::Heap(args))) => end_of_bench(lab::heap::bench(&args, &mut io::stdout().lock())),
         Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
         Some(Task::Bench(Bench::Snapshots(args))) => {

@@ -8,6 +8,8 @@
 //! - [`micro`]: the micro benchmark of the L-Store paper, `lstore bench micro`.
 //! - [`tpch`]: the TPC-H benchmark and its data, `lstore bench tpch`.
 //! - [`commit`]: the benchmark of commits, `lstore bench commit`.
+//! - [`load`](mod@load): the benchmark of loading, `lstore bench load`.
+//! - [`opening`]: the benchmark of opening, `lstore bench open`.
 //! - [`heap`]: the workloads and figures of the durable heap, `lstore bench heap`.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
 //! - [`snapshots`]: the benchmark of snapshots of memory, `lstore bench snapshots`.
@@ -21,7 +23,10 @@ mod error;
 pub mod figures;
 pub mod heap;
 pub mod index;
+pub mod load;
 pub mod micro;
+mod numbers;
+pub mod opening;
 pub mod peers;
 mod progress;
 mod scratch;
