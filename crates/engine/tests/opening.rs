@@ -263,6 +263,38 @@ fn damage_is_told_by_the_first_reader_with_table_range_column_and_file() {
     open(&device).drop_table("t").unwrap();
 }
 
+/// A page that nobody has read is damaged, and little else of its file lives: checkpoints go on, and the page's readers are told.
+#[test]
+fn a_damaged_page_that_was_never_read_stops_no_checkpoint() {
+    let device = FaultyDevice::new(0);
+    closed(&device);
+    let blobs = device.list().unwrap().into_iter().find(|name| name.ends_with(".blobs")).unwrap();
+    let bytes = device.contents(&blobs);
+    let text = bytes.windows(4).position(|four| four == b"text").expect("a page of texts");
+    device.flip_bit(&blobs, text as u64, 1);
+    let db = open(&device);
+    let table = db.table("t").unwrap();
+    for round in 0..3i64 {
+        // All ranges but the first, of which the page is, get new pages.
+        for ids in (300..2_000).collect::<Vec<i64>>().chunks(500) {
+            let change = |id: &i64| ([Value::from(*id)], [(1, Value::from(round)), (2, Value::from("short"))]);
+            db.run(TransactionOptions::default(), |t| {
+                ids.iter().map(change).try_for_each(|(key, set)| t.update_columns(&table, &key, &set).map(drop))
+            })
+            .unwrap();
+        }
+        db.merge_now();
+        db.reclaim_now();
+        db.checkpoint().unwrap();
+    }
+    assert!(matches!(contents(&db, &table), Err(Error::Page(_))));
+    assert_eq!(lookup(&db, &table, 1_000).unwrap(), Some(2));
+    drop((db, table));
+    let db = open(&device);
+    let table = db.table("t").unwrap();
+    assert_eq!((lookup(&db, &table, 1_999).unwrap(), lookup(&db, &table, 3).unwrap()), (Some(2), Some(3)));
+}
+
 /// A page of the keys that is damaged keeps statements by key from the table, and nothing from going.
 #[test]
 fn an_index_whose_keys_cannot_be_read_says_so_each_time_and_the_table_can_be_dropped() {

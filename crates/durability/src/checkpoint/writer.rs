@@ -135,6 +135,24 @@ impl<'a> CheckpointWriter<'a> {
         Ok(now)
     }
 
+    /// As [`keep`](Self::keep), without a look at the blob: it stays where it is, and so does its file. For a caller that was told
+    /// that it is damaged, and has nothing to put in its place.
+    ///
+    /// # Errors
+    /// - [`CheckpointError::NotThere`] if no kept checkpoint holds the blob.
+    /// - [`CheckpointError::Corrupt`] if the blob stands beyond the end of its file.
+    pub fn keep_in_place(&mut self, blob: BlobRef) -> Result<BlobRef> {
+        self.check()?;
+        let file = self.owner.file_of(blob)?;
+        file.check_place(blob)?;
+        let pieces = self.owner.pieces(file, blob)?;
+        self.emptied.remove(&blob.file);
+        self.uses.entry(blob.file).or_insert_with(|| file.unused()).count(blob, &pieces);
+        let known = self.kept.insert(blob, blob);
+        debug_assert!(known.is_none(), "invariant 3: {blob} is there twice");
+        Ok(blob)
+    }
+
     /// Publishes the checkpoint. When this returns it survives a crash, and only then are files removed that the two
     /// newest checkpoints do not need.
     ///

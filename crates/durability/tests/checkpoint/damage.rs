@@ -205,6 +205,33 @@ fn leftovers_are_removed_and_nothing_else() {
 }
 
 /// A blob that is found damaged while its file is emptied can be put anew in the same checkpoint.
+/// What cannot be put anew stays where it is, with all else that its file has, and so does what is wrong with it.
+#[test]
+fn a_damaged_blob_can_stay_in_a_file_that_was_to_be_emptied() {
+    let device = FaultyDevice::new(0);
+    let (checkpoints, _) = open(&device).unwrap();
+    let mut writer = checkpoints.begin().unwrap();
+    let [damaged, whole] = [b"damaged", b"is fine"].map(|bytes| writer.put(bytes).unwrap());
+    writer.put(&[1; 900]).unwrap();
+    writer.commit(1, b"").unwrap();
+    let mut writer = checkpoints.begin().unwrap();
+    [damaged, whole].into_iter().for_each(|blob| assert_eq!(writer.keep(blob).unwrap(), blob));
+    writer.commit(2, b"").unwrap();
+    device.flip_bit("checkpoint-00000001.blobs", damaged.offset + 2, 5);
+    for low in 3..6 {
+        let mut writer = checkpoints.begin().unwrap();
+        assert!(writer.keep(damaged).is_err());
+        assert_eq!(writer.keep_in_place(damaged).unwrap(), damaged);
+        assert_eq!(writer.keep(whole).unwrap(), whole, "nothing is to be gained by a copy");
+        let published = writer.commit(low, b"").unwrap();
+        assert_eq!((published.live_blobs, published.copied_bytes), (2, 0));
+    }
+    drop(checkpoints);
+    let (checkpoints, _) = open(&device).unwrap();
+    assert_eq!(checkpoints.read(whole).unwrap(), b"is fine");
+    assert_eq!(place(&checkpoints.read(damaged).unwrap_err()), ("checkpoint-00000001.blobs", damaged.offset));
+}
+
 #[test]
 fn a_damaged_blob_is_told_when_it_is_copied_and_can_be_put_anew() {
     let device = FaultyDevice::new(0);

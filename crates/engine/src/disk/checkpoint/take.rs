@@ -63,7 +63,11 @@ impl BlobSink for Sink<'_, '_> {
     }
 
     fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, CheckpointError> {
-        self.0.keep(blob)
+        match self.0.keep(blob) {
+            // A page that is in no memory and damaged on disk: its readers are told, and all else goes on.
+            Err(CheckpointError::Corrupt { .. }) => self.0.keep_in_place(blob),
+            outcome => outcome,
+        }
     }
 }
 
