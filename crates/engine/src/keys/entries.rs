@@ -50,6 +50,14 @@ pub(crate) struct Entries {
     nulls: BPlusTree<Rid, ()>,
 }
 
+/// More keys are not entered together.
+const TOGETHER_MAX: usize = 128;
+
+/// See [`Entries::insert_new`].
+fn insert_into<K: Key>(tree: &UniqueTree<K>, keys: SmallVec<[&K::Owned; TOGETHER_MAX]>, first: Rid) -> usize {
+    if keys.is_empty() { 0 } else { tree.insert_new(keys.len(), |at| keys[at], first) }
+}
+
 /// The upper half of the words of small integers.
 const HOME: u32 = 1 << 31;
 
@@ -114,6 +122,28 @@ impl Entries {
             _ => unreachable!("{key:?} is not of the index's shape"),
         }
         .map_err(InsertError::Present)
+    }
+
+    /// Adds entries of ascending keys for records that follow one another, for the first of these keys: as many as are new and the
+    /// structure takes together. Returns how many; 0 where the first key is there already, or keys go in alone.
+    pub(crate) fn insert_new(&self, keys: &[IndexKey], first: Rid) -> usize {
+        let keys = keys.iter().take(TOGETHER_MAX);
+        fn word(key: &IndexKey) -> Option<&u64> {
+            if let IndexKey::Word(word) = key { Some(word) } else { None }
+        }
+        fn bytes(key: &IndexKey) -> Option<&<Bytes as Key>::Owned> {
+            if let IndexKey::Bytes(bytes) = key { Some(bytes) } else { None }
+        }
+        match &self.keyed {
+            Keyed::Kiss(tree) => {
+                let words: SmallVec<[u64; TOGETHER_MAX]> = keys.map_while(word).copied().collect();
+                // Where there is no room, the one key says so.
+                if words.is_empty() { 0 } else { tree.insert_new(&words, first).unwrap_or(0) }
+            }
+            Keyed::UniqueWords(tree) => insert_into(tree, keys.map_while(word).collect(), first),
+            Keyed::UniqueBytes(tree) => insert_into(tree, keys.map_while(bytes).collect(), first),
+            _ => 0,
+        }
     }
 
     /// Removes the entry of a version that no transaction can see, if it is there. Where there is no address space for the

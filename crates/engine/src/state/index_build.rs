@@ -109,7 +109,7 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
         if let Some(column) = whole_number {
             let enter = |slot: usize, word: u64| {
                 if entered.is_ok() {
-                    entered = run.enter_word(ordered_integer(word as i64), Rid::base(range, slot));
+                    entered = run.enter(IndexKey::Word(ordered_integer(word as i64)), Rid::base(range, slot));
                 }
             };
             if table.storage.for_each_base_word(range, column, enter)? {
@@ -136,7 +136,7 @@ struct NeighbourRun<'i> {
     /// keys that have several records
     to_order: &'i Mutex<HashSet<IndexKey>>,
     /// ascending keys of records that follow `first`, not entered yet
-    keys: Vec<u64>,
+    keys: Vec<IndexKey>,
     first: Rid,
 }
 
@@ -149,17 +149,8 @@ impl<'i> NeighbourRun<'i> {
     }
 
     fn enter(&mut self, key: IndexKey, rid: Rid) -> Result<()> {
-        let word = match key {
-            IndexKey::Word(word) if self.index.entries_so_far().kiss().is_some() => word,
-            key => return self.enter_alone(key, rid),
-        };
-        self.enter_word(word, rid)
-    }
-
-    /// Enters a key of an index that takes neighbours together.
-    fn enter_word(&mut self, word: u64, rid: Rid) -> Result<()> {
         let is_next = rid.word() == self.first.word() + self.keys.len() as u64
-            && self.keys.last().is_none_or(|last| *last < word)
+            && self.keys.last().is_none_or(|last| *last < key)
             && self.keys.len() < Self::KEYS_MAX;
         if !is_next {
             self.finish()?;
@@ -167,26 +158,25 @@ impl<'i> NeighbourRun<'i> {
         if self.keys.is_empty() {
             self.first = rid;
         }
-        self.keys.push(word);
+        self.keys.push(key);
         Ok(())
     }
 
-    fn enter_alone(&self, key: IndexKey, rid: Rid) -> Result<()> {
-        if self.index.enter_again(&key, rid)? {
-            self.to_order.lock().insert(key);
+    fn enter_alone(&self, key: &IndexKey, rid: Rid) -> Result<()> {
+        if self.index.enter_again(key, rid)? {
+            self.to_order.lock().insert(key.clone());
         }
         Ok(())
     }
 
     /// Enters those that are not entered yet.
     fn finish(&mut self) -> Result<()> {
-        let (Some(index), mut done) = (self.index.entries_so_far().kiss(), 0) else { return Ok(()) };
+        let mut done = 0;
         while done < self.keys.len() {
             let rid = Rid::base(self.first.range(), self.first.slot() + done);
-            // Where the index has no room, the one key says so.
-            let together = index.insert_new(&self.keys[done..], rid).unwrap_or(0);
+            let together = self.index.entries_so_far().insert_new(&self.keys[done..], rid);
             if together == 0 {
-                self.enter_alone(IndexKey::Word(self.keys[done]), rid)?;
+                self.enter_alone(&self.keys[done], rid)?;
             }
             debug_assert!(together <= self.keys.len() - done, "invariant 7: more keys were entered than there are");
             done += together.max(1);

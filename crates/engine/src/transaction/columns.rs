@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! store   as many rows as the open range takes, a column after the other, marked as this transaction's
-//! keys    where the only index is that of a primary key of one whole number: neighbours among new keys together, in one step;
+//! keys    where the only index is that of the primary key: new keys together, those that are neighbours or go into one leaf;
 //!         else row by row
 //! note    what to stamp, and the redo, column by column
 //! ```
@@ -66,6 +66,8 @@ enum Keys<'k> {
     None,
     /// The primary key is a whole number, and there is no other index.
     Words(&'k PrimaryKey, Vec<u64>),
+    /// There is another primary key, and no other index.
+    Primary(&'k PrimaryKey, Vec<IndexKey>),
     /// Those that have to be worked out are.
     OfRows(KeysOfBatch),
 }
@@ -75,6 +77,10 @@ impl<'k> Keys<'k> {
         match &data.primary_key {
             None if indexes.is_empty() => Keys::None,
             Some(key) if indexes.is_empty() && key.kiss().is_some() => Keys::Words(key, batch.words(key.columns[0])),
+            Some(key) if indexes.is_empty() => {
+                let cell = |row| move |column: usize| batch.columns[column].get(row);
+                Keys::Primary(key, batch.rows.clone().map(|row| key.key_of_row(cell(row))).collect())
+            }
             _ => Keys::OfRows(KeysOfBatch::new(indexes, rows)),
         }
     }
@@ -122,7 +128,17 @@ impl Transaction {
             let next = Rid::base(first.range(), first.slot() + entered);
             let step = match keys {
                 Keys::None => Ok(count),
-                Keys::Words(key, words) => self.enter_words(data, key, &words[from + entered..from + count], next),
+                Keys::Words(key, words) => {
+                    let words = &words[from + entered..from + count];
+                    // Where the index has no room, the one key says so.
+                    let together = key.kiss().and_then(|index| index.insert_new(words, next).ok()).unwrap_or(0);
+                    self.enter_together(data, key, together, |at| IndexKey::Word(words[at]), next)
+                }
+                Keys::Primary(key, keys) => {
+                    let keys = &keys[from + entered..from + count];
+                    let together = key.index.entries().insert_new(keys, next);
+                    self.enter_together(data, key, together, |at| keys[at].clone(), next)
+                }
                 Keys::OfRows(keys) => {
                     let (row, columns) = (stored.rows.start + entered, stored.columns);
                     let keys = (keys, from + entered);
@@ -146,26 +162,26 @@ impl Transaction {
         outcome
     }
 
-    /// Enters the first of some keys that are whole numbers, whose rows are stored from `first` on; returns how many.
-    fn enter_words(
+    /// Notes that the first of some keys have entered the primary key together, for the rows that are stored from `first` on; where
+    /// none has, the first is entered alone. Returns how many are there then.
+    fn enter_together(
         &mut self,
         data: &Arc<TableData>,
         primary_key: &PrimaryKey,
-        words: &[u64],
+        together: usize,
+        key: impl Fn(usize) -> IndexKey,
         first: Rid,
     ) -> Result<usize> {
-        // Where the index has no room, the one key says so.
-        let together = primary_key.kiss().and_then(|index| index.insert_new(words, first).ok()).unwrap_or(0);
         match together {
-            0 => self.enter_key(data, primary_key, &IndexKey::Word(words[0]), first)?,
-            _ => primary_key.index.note_entered(|| {
-                let entered = words[..together].iter().map(|word| IndexKey::Word(*word));
-                entered.zip(neighbours(first, together as u32))
-            }),
+            0 => self.enter_key(data, primary_key, &key(0), first)?,
+            _ => {
+                let entered = || (0..together).map(&key).zip(neighbours(first, together as u32));
+                primary_key.index.note_entered(entered);
+            }
         }
         debug_assert!(
-            neighbours(first, together.max(1) as u32).zip(words).all(|(rid, word)| {
-                primary_key.find(&sync::pin(), &IndexKey::Word(*word), |known| (known == rid).then_some(())).is_some()
+            neighbours(first, together.max(1) as u32).enumerate().all(|(at, rid)| {
+                primary_key.find(&sync::pin(), &key(at), |known| (known == rid).then_some(())).is_some()
             }),
             "invariant 7: a row from {first:?} on is not found by its key"
         );

@@ -22,8 +22,24 @@ use super::latching::Latching;
 use super::node::{Node, Shape};
 use super::{BPlusTree, Value};
 
-/// A leaf, and where in it a key is or would have to be inserted.
-type EntryPlace<'s, 'g, K, V, L> = (Visit<'s, 'g, K, V, L>, Result<usize, usize>);
+/// The place of a key.
+pub(super) struct EntryPlace<'s, 'g, K: Key, V: Value, L: Latching> {
+    pub(super) leaf: Visit<'s, 'g, K, V, L>,
+    /// where in the leaf the key is, or would have to be inserted
+    pub(super) index: Result<usize, usize>,
+    /// the node and the place in it of the next separator on the way to the leaf
+    next: Option<(Visit<'s, 'g, K, V, L>, usize)>,
+}
+
+impl<K: Key, V: Value, L: Latching> EntryPlace<'_, '_, K, V, L> {
+    /// The key at which the leaf ends; `None` if it is the last one. Right if the leaf can be held afterwards.
+    pub(super) fn end(&self) -> Result<Option<K::Owned>, Restart> {
+        let Some((node, index)) = &self.next else { return Ok(None) };
+        let end = node.key(*index)?;
+        node.check()?;
+        Ok(Some(end))
+    }
+}
 
 impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
     /// The leaf for a key, with room for it if it is not there.
@@ -33,7 +49,7 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
         key: K::Ref<'_>,
         guard: &'g Guard,
     ) -> Result<EntryPlace<'s, 'g, K, V, L>, Restart> {
-        let mut parent = None;
+        let (mut parent, mut next) = (None, None);
         let mut visit = self.begin(section, guard);
         while !visit.shape().is_leaf() {
             let index = visit.search_inner(key, false)?;
@@ -42,12 +58,15 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
             }
             let child = visit.child(index)?;
             parent = Some((visit, index));
+            if index + 1 < visit.shape().count {
+                next = Some((visit, index + 1));
+            }
             visit = child;
         }
-        let place = visit.search_leaf(key)?;
-        match place {
+        let index = visit.search_leaf(key)?;
+        match index {
             Err(index) if Node::<K, V, L>::is_full(visit.shape()) => Err(self.make_room(parent, visit, index, guard)),
-            _ => Ok((visit, place)),
+            _ => Ok(EntryPlace { leaf: visit, index, next }),
         }
     }
 

@@ -35,6 +35,7 @@ mod latching;
 mod load;
 mod node;
 mod range;
+mod run;
 mod unique;
 
 #[cfg(all(loom, test))]
@@ -195,7 +196,8 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
         let (mut act, no_value) = (Some(act), AtomicU64::new(0));
         let is_underfull = self.latching.write(|section| {
             let (leaf, place) = if may_insert {
-                self.place_with_room(section, key, guard)?
+                let place = self.place_with_room(section, key, guard)?;
+                (place.leaf, place.index)
             } else {
                 let leaf = self.leaf(section, key, guard)?;
                 (leaf, leaf.search_leaf(key)?)

@@ -79,6 +79,26 @@ fn a_scan_sees_its_entries_once_while_a_leaf_is_split() {
 }
 
 #[test]
+fn a_run_and_a_writer_that_splits_its_leaf_lose_nothing() {
+    check(2, || {
+        let tree = tree_of(&[1, 3, 5, 20, 22]);
+        let other = {
+            let tree = tree.clone();
+            thread::spawn(move || assert_eq!(tree.insert(4, 40), None))
+        };
+        let (run, mut done) = ([6_u64, 8, 21], 0);
+        while done < run.len() {
+            let added = tree.add_run(&sync::pin(), run.len() - done, |at| (&run[done + at], run[done + at] * 10));
+            assert!(added > 0, "no key of the run is there");
+            done += added;
+        }
+        other.join().unwrap();
+        assert!([1, 3, 4, 5, 6, 8, 20, 21, 22].iter().all(|key| tree.get(*key) == Some(key * 10)));
+        assert!(tree.range(..).map(|(key, _)| key).eq([1, 3, 4, 5, 6, 8, 20, 21, 22]));
+    });
+}
+
+#[test]
 fn two_writers_of_one_leaf_lose_nothing() {
     check(2, || {
         let tree = tree_of(&[1, 3, 5, 7]);

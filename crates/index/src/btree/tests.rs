@@ -126,6 +126,30 @@ fn check_steps<K: Key, L: Latching>(steps: Vec<Step<K::Owned>>) {
     assert!(tree.is_empty() && tree.bytes() == BPlusTree::<K, u64, L>::new().bytes());
 }
 
+/// Adds runs, of which some keys are there already and some do not ascend.
+fn check_runs<K: Key, L: Latching>(runs: Vec<Vec<K::Owned>>) {
+    let (tree, mut model, mut together) = (BPlusTree::<K, u64, L>::new(), Model::<K>::new(), 0);
+    for (number, mut run) in (0..).zip(runs) {
+        if number % 4 > 0 {
+            run.sort();
+        }
+        let mut done = 0;
+        while done < run.len() {
+            let added = tree.add_run(&sync::pin(), run.len() - done, |at| (&run[done + at], number + at as u64));
+            assert_eq!(added == 0, model.contains_key(&run[done]), "what is there is to be added alone");
+            for (at, key) in run[done..].iter().take(added).enumerate() {
+                assert_eq!(model.insert(key.clone(), number + at as u64), None);
+            }
+            check_shape(&tree);
+            together = together.max(added);
+            done += added.max(1);
+        }
+    }
+    assert!(tree.range(..).eq(model.clone()), "the same entries");
+    assert!(model.iter().all(|(key, value)| tree.get(K::of(key)) == Some(*value)));
+    assert!(model.len() < 100 || together > 1, "some go in together");
+}
+
 /// Few different letters make long common beginnings; zeros are what stands behind a short key's end.
 fn byte_key() -> impl Strategy<Value = Box<[u8]>> + Clone {
     let letters = prop_oneof![Just(0u8), Just(b'a'), Just(255u8)];
@@ -184,6 +208,18 @@ proptest! {
         steps in prop::collection::vec(step((byte_key(), (0..3usize).prop_map(|slot| Rid::base(0, slot)))), STEPS)
     ) {
         check_steps::<(Bytes, Rid), NodeLatches>(steps);
+    }
+
+    #[test]
+    fn runs_of_words_go_in_as_their_keys_do(runs in prop::collection::vec(prop::collection::vec(0..900u64, 1..60), 1..30)) {
+        check_runs::<u64, NodeLatches>(runs);
+    }
+
+    #[test]
+    fn runs_of_byte_strings_go_in_as_their_keys_do(
+        runs in prop::collection::vec(prop::collection::vec(byte_key(), 1..40), 1..20)
+    ) {
+        check_runs::<Bytes, TreeLatch<RwSpinLatch>>(runs);
     }
 
     #[test]

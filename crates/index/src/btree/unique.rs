@@ -66,6 +66,15 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
         result
     }
 
+    /// Adds entries of ascending keys, with Rids that follow one another, for the first of so many keys: as many as are new and
+    /// go in together. Returns how many; 0 where the first key is there already, and is to be entered alone.
+    pub fn insert_new<'k>(&self, len: usize, key: impl Fn(usize) -> &'k K::Owned, first: Rid) -> usize {
+        debug_assert!(!first.is_tail());
+        let rid = |at: usize| Rid::base(first.range(), first.slot() + at).word();
+        // A key that is not there has no list of Rids.
+        self.tree.add_run(&sync::pin(), len, |at| (key(at), rid(at)))
+    }
+
     /// Removes the entry of `rid` under `key`, if there is one.
     pub fn remove(&self, key: K::Ref<'_>, rid: Rid) {
         self.remove_if(key, rid, || true);
