@@ -1,4 +1,5 @@
-//! `COPY ... FROM` a Parquet file: columns matched by name, one batch at a time.
+//! `COPY ... FROM` a Parquet file: columns matched by name, one batch at a time. Another thread reads the file, some batches ahead.
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_empty_array};
@@ -7,6 +8,7 @@ use engine::{Column, DataType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::meter::{Meter, open};
+use super::pipeline;
 use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::session::transactions::Write;
@@ -33,28 +35,44 @@ pub(crate) fn run(
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(&error))?;
     let total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0).max(1);
     let order = match_columns(builder.schema(), target, &format!("file \"{path}\""))?;
-    let reader = builder.with_batch_size(ROWS_AT_ONCE).build().map_err(|error| unreadable(&error))?;
+    let mut reader = builder.with_batch_size(ROWS_AT_ONCE).build().map_err(|error| unreadable(&error))?;
     let mut meter =
         Meter::start(progress, &format!("COPY {} from {path}", engine::shown_name(target.table.name())), Some(size));
-    let mut loaded = 0u64;
-    for batch in reader {
+    let mut read = 0;
+    let make = || {
+        let rows = reader.next()?.map_err(|error| unreadable(&error)).and_then(|batch| {
+            let place = Place { path, rows: read..read + batch.num_rows() as u64 };
+            read = place.rows.end;
+            let columns = assign_columns(&batch, &order, target).map_err(|error| place.of(error))?;
+            Ok((columns, batch.num_rows(), place))
+        });
+        Some(rows)
+    };
+    let mut loaded = 0;
+    pipeline::ahead(make, |(columns, count, place)| {
         write.check()?;
-        let batch = batch.map_err(|error| unreadable(&error))?;
-        let rows = u64::try_from(batch.num_rows()).unwrap_or(0);
-        let place = |error: SqlError| {
-            let place = format!("File \"{path}\", rows {} to {}.", loaded + 1, loaded + rows);
-            let detail = error.detail.clone().map_or(place.clone(), |detail| format!("{detail} {place}"));
-            error.detail(detail)
-        };
-        let assigned = assign_columns(&batch, &order, target).map_err(place)?;
-        let assigned = filling.rows(write, target, assigned, batch.num_rows())?;
-        loaded += write
-            .transaction
-            .insert_batch(&target.table, &rows_as_stored(&assigned))
-            .map_err(|error| place(error.into()))?;
+        let rows = filling.rows(write, target, columns, count)?;
+        let inserted = write.transaction.insert_batch(&target.table, &rows_as_stored(&rows));
+        loaded += inserted.map_err(|error| place.of(error.into()))?;
         meter.reach(u64::try_from(u128::from(size) * u128::from(loaded) / u128::from(total)).unwrap_or(size));
-    }
+        Ok(true)
+    })?;
     Ok((loaded, Vec::new()))
+}
+
+/// Rows of a file.
+struct Place<'a> {
+    path: &'a str,
+    rows: Range<u64>,
+}
+
+impl Place<'_> {
+    /// An error of one of the rows.
+    fn of(&self, error: SqlError) -> SqlError {
+        let place = format!("File \"{}\", rows {} to {}.", self.path, self.rows.start + 1, self.rows.end);
+        let detail = error.detail.clone().map_or(place.clone(), |detail| format!("{detail} {place}"));
+        error.detail(detail)
+    }
 }
 
 /// Texts become what files have as text; all else needs the right type in the file.

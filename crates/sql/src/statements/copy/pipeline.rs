@@ -68,6 +68,33 @@ pub(super) fn in_order<T: Send, U: Send>(
     })
 }
 
+/// Passes the pieces that `make` makes to `take`, which returns whether it wants more: the first two are made by the caller, so that
+/// a small input starts no thread, the others by another thread, some pieces ahead.
+///
+/// # Errors
+/// The first of `make` or `take`, in the order of the pieces.
+pub(super) fn ahead<T: Send>(
+    mut make: impl FnMut() -> Option<Result<T>> + Send,
+    mut take: impl FnMut(T) -> Result<bool>,
+) -> Result<()> {
+    for _ in 0..2 {
+        let Some(piece) = make() else { return Ok(()) };
+        if !take(piece?)? {
+            return Ok(());
+        }
+    }
+    let (pieces, made) = sync_channel(AHEAD);
+    std::thread::scope(|scope| {
+        scope.spawn(move || std::iter::from_fn(make).try_for_each(|piece| pieces.send(piece)));
+        for piece in made {
+            if !take(piece?)? {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// A thread has ended before its time.
 fn broken() -> SqlError {
     SqlError::new("XX000", "a thread that reads rows has failed")
@@ -116,6 +143,29 @@ mod tests {
         }
         let (outcome, taken) = run(200, 95, 1_000);
         assert_eq!((outcome.unwrap_err().message.as_str(), taken.len()), ("ninety", 89));
+    }
+
+    #[test]
+    fn pieces_that_are_made_ahead_come_in_order_up_to_a_failure() {
+        for (count, fails_at, wanted) in
+            [(0, 9, 9), (1, 9, 9), (2, 9, 9), (50, 99, 99), (50, 2, 99), (50, 20, 99), (50, 99, 7)]
+        {
+            let (mut next, mut taken) = (0, Vec::new());
+            let make = || {
+                next += 1;
+                match next {
+                    next if next == fails_at => Some(Err(SqlError::new("58030", "no more"))),
+                    next => (next <= count).then_some(Ok(next)),
+                }
+            };
+            let outcome = ahead(make, |piece| {
+                taken.push(piece);
+                Ok(taken.len() < wanted)
+            });
+            let end = count.min(fails_at - 1).min(wanted as u32);
+            assert_eq!(taken, (1..=end).collect::<Vec<u32>>());
+            assert_eq!(outcome.is_err(), fails_at <= count, "{count} {fails_at} {wanted}");
+        }
     }
 
     #[test]
