@@ -51,7 +51,7 @@ pub(crate) struct Entries {
 }
 
 /// More keys are not entered together.
-const TOGETHER_MAX: usize = 128;
+const TOGETHER_MAX: usize = 64;
 
 /// See [`Entries::insert_new`].
 fn insert_into<K: Key>(tree: &UniqueTree<K>, keys: SmallVec<[&K::Owned; TOGETHER_MAX]>, first: Rid) -> usize {

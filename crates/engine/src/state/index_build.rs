@@ -142,7 +142,7 @@ struct NeighbourRun<'i> {
 
 impl<'i> NeighbourRun<'i> {
     /// So many are entered at a time.
-    const KEYS_MAX: usize = 256;
+    const KEYS_MAX: usize = 64;
 
     fn new(index: &'i IndexData, to_order: &'i Mutex<HashSet<IndexKey>>) -> NeighbourRun<'i> {
         NeighbourRun { index, to_order, keys: Vec::with_capacity(Self::KEYS_MAX), first: Rid::base(0, 0) }

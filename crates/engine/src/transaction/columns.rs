@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use lineage::{ArrayCells, Cell, VALUE_BYTES_MAX};
+use smallvec::SmallVec;
 use types::{Column, Rid, StartTime};
 
 use super::Transaction;
@@ -53,12 +54,23 @@ impl<'a> ColumnRows<'a> {
         keys
     }
 
+    /// The keys of the first rows.
+    fn few_keys(&self, primary_key: &PrimaryKey) -> FewKeys {
+        let key = |row: usize| primary_key.key_of_row(|column| self.columns[column].get(row));
+        self.rows.clone().take(KEYS_AT_ONCE).map(key).collect()
+    }
+
     /// So many of the rows, from this one on.
     fn part(&self, from: usize, count: usize) -> ColumnRows<'a> {
         let first = self.rows.start + from;
         ColumnRows { columns: self.columns, rows: first..first + count }
     }
 }
+
+/// Keys that are worked out together: a few, as the allocator would have to clean up behind many.
+const KEYS_AT_ONCE: usize = 64;
+
+type FewKeys = SmallVec<[IndexKey; KEYS_AT_ONCE]>;
 
 /// How the rows of a batch get their keys.
 enum Keys<'k> {
@@ -67,7 +79,7 @@ enum Keys<'k> {
     /// The primary key is a whole number, and there is no other index.
     Words(&'k PrimaryKey, Vec<u64>),
     /// There is another primary key, and no other index.
-    Primary(&'k PrimaryKey, Vec<IndexKey>),
+    Primary(&'k PrimaryKey),
     /// Those that have to be worked out are.
     OfRows(KeysOfBatch),
 }
@@ -77,10 +89,7 @@ impl<'k> Keys<'k> {
         match &data.primary_key {
             None if indexes.is_empty() => Keys::None,
             Some(key) if indexes.is_empty() && key.kiss().is_some() => Keys::Words(key, batch.words(key.columns[0])),
-            Some(key) if indexes.is_empty() => {
-                let cell = |row| move |column: usize| batch.columns[column].get(row);
-                Keys::Primary(key, batch.rows.clone().map(|row| key.key_of_row(cell(row))).collect())
-            }
+            Some(key) if indexes.is_empty() => Keys::Primary(key),
             _ => Keys::OfRows(KeysOfBatch::new(indexes, rows)),
         }
     }
@@ -124,6 +133,7 @@ impl Transaction {
         (keys, from): (&Keys<'_>, usize),
     ) -> Result<()> {
         let (mut entered, mut outcome, count) = (0, Ok(()), stored.rows.len());
+        let (mut few, mut few_from) = (FewKeys::new(), 0);
         while entered < count && outcome.is_ok() {
             let next = Rid::base(first.range(), first.slot() + entered);
             let step = match keys {
@@ -134,8 +144,11 @@ impl Transaction {
                     let together = key.kiss().and_then(|index| index.insert_new(words, next).ok()).unwrap_or(0);
                     self.enter_together(data, key, together, |at| IndexKey::Word(words[at]), next)
                 }
-                Keys::Primary(key, keys) => {
-                    let keys = &keys[from + entered..from + count];
+                Keys::Primary(key) => {
+                    if entered == few_from + few.len() {
+                        (few, few_from) = (stored.part(entered, count - entered).few_keys(key), entered);
+                    }
+                    let keys = &few[entered - few_from..];
                     let together = key.index.entries().insert_new(keys, next);
                     self.enter_together(data, key, together, |at| keys[at].clone(), next)
                 }
