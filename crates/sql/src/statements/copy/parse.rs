@@ -46,7 +46,7 @@ pub(super) struct RejectedRow {
 
 /// Reads either format.
 enum Reader<'c> {
-    Csv(CsvReader<'c>),
+    Csv(Box<CsvReader<'c>>),
     Text(TextReader<'c>),
 }
 
@@ -78,7 +78,7 @@ impl Parser<'_> {
         let source = Source { bytes: &chunk.bytes, text: std::str::from_utf8(&chunk.bytes).ok() };
         let mut reader = match self.dialect {
             Dialect::Csv { delimiter, quote, escape } => {
-                Reader::Csv(CsvReader::new(&chunk.bytes, chunk.line, (delimiter, quote, escape)))
+                Reader::Csv(Box::new(CsvReader::new(&chunk.bytes, chunk.line, (delimiter, quote, escape))))
             }
             Dialect::Text { delimiter } => {
                 Reader::Text(TextReader::new(&chunk.bytes, chunk.line, delimiter, self.null))
