@@ -13,11 +13,13 @@ import time
 import weakref
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Callable, Iterable, Optional, TypeVar, Union
+from typing import Any, Callable, ContextManager, Iterable, Optional, Sequence, TypeVar, Union
 
 from . import errors
 from ._lstore import NativeDatabase, NativeRows, NativeSession
 from .cursor import Cursor, Parameters, aexecute, rows_of_tag
+from .functions import Type, by_column, signature
+from .progress import Watched, is_wanted
 from .relation import Relation, names_in, with_paths
 from .results import ArrowResults, needed
 from .table import Table, changes, newest_commit, subscribe
@@ -85,9 +87,13 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, database: NativeDatabase, *, autocommit: bool, settings: dict[str, object]) -> None:
+    def __init__(
+        self, database: NativeDatabase, *, autocommit: bool, settings: dict[str, object], progress: Optional[bool] = None
+    ) -> None:
         self._database = database
         self._session: NativeSession = database.session()
+        self._progress: Optional[Watched] = None
+        self.progress = is_wanted() if progress is None else progress
         self._settings = dict(settings)
         self._autocommit = True
         self._open_rows: "weakref.WeakSet[NativeRows]" = weakref.WeakSet()
@@ -101,6 +107,18 @@ class Connection:
             self._session.execute("SELECT set_config($1, $2, false)", (name.replace("__", "."), text), False)
         self._session.settings_are_defaults()
         self._autocommit = autocommit
+
+    @property
+    def progress(self) -> bool:
+        """Whether work that takes longer than a second shows how far it has come; by itself in notebooks and terminals."""
+        return self._progress is not None
+
+    @progress.setter
+    def progress(self, value: bool) -> None:
+        self._progress = Watched(self._session) if value else None
+
+    def _watched(self, label: str) -> ContextManager[object]:
+        return contextlib.nullcontext() if self._progress is None else self._progress.at(label)
 
     def cursor(self) -> Cursor:
         """A new cursor."""
@@ -258,7 +276,8 @@ class Connection:
         An error names the row (from 0), the column and both types, and nothing of the data stays.
         """
         self._check()
-        return self._session.append(table, _arrow(data), not self._autocommit)
+        with self._watched("append"):
+            return self._session.append(table, _arrow(data), not self._autocommit)
 
     def copy_from(self, table: str, path: Union[str, "os.PathLike[str]"], format: Optional[str] = None) -> int:
         """Loads a CSV or Parquet file into a table; the ending of its name says which it is. Gives the number of rows."""
@@ -288,6 +307,54 @@ class Connection:
         """Takes back what `register` gave; whether there was something of this name."""
         self._check()
         return self._session.unregister(name)
+
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Optional[Sequence[Type]] = None,
+        return_type: Optional[Type] = None,
+        *,
+        type: str = "native",
+        null_handling: str = "default",
+        side_effects: bool = False,
+    ) -> None:
+        """Lets statements of this connection call a function of Python's, as DuckDB's package does.
+
+        `parameters` and `return_type` are types by their names in SQL, or classes of Python; where they are left out those of the
+        function's annotations. A function of type `native` is called for each row, and not for rows with a NULL among its
+        arguments, unless `null_handling` is `special`. One of type `arrow` is called with arrays of PyArrow, for many rows at once,
+        and gives an array. Equal arguments are taken to have equal results, unless the function has `side_effects`.
+
+        A function can't use lstore. Its exception ends the statement, and is the `__cause__` of what that raises.
+
+        >>> import lstore
+        >>> import pyarrow.compute
+        >>> con = lstore.connect()
+        >>> def plural(word: str, count: int) -> str:
+        ...     return word if count == 1 else word + "s"
+        >>> con.create_function("plural", plural)
+        >>> con.execute("SELECT plural('row', n) FROM (VALUES (1), (2)) AS t(n)").fetchall()
+        [('row',), ('rows',)]
+        >>> con.create_function("root", pyarrow.compute.sqrt, [float], float, type="arrow")
+        >>> con.execute("SELECT sum(root(a * a)) FROM generate_series(1, 4) AS t(a)").fetchone()
+        (10.0,)
+        """
+        self._check()
+        _chosen({"native": "", "arrow": ""}, type, "type of functions")
+        _chosen({"default": "", "special": ""}, null_handling, "handling of NULLs")
+        types = signature(function, parameters, return_type)
+        is_by_column = type == "arrow"
+        if is_by_column and not types[0]:
+            raise errors.ProgrammingError('a function of type "arrow" has at least one parameter, which tells it how many rows there are')
+        called = by_column(function, name) if is_by_column else function
+        manner = (is_by_column, null_handling == "special", not side_effects)
+        self._session.register_function(name.lower(), called, types, manner)
+
+    def remove_function(self, name: str) -> bool:
+        """Takes back what `create_function` gave; whether there was a function of this name."""
+        self._check()
+        return self._session.unregister_function(name.lower())
 
     @contextlib.contextmanager
     def _registered(self, data: object) -> Iterator[str]:
@@ -385,7 +452,11 @@ class Connection:
         self, text: str, values: Optional[Any]
     ) -> Union[NativeRows, tuple[str, list[tuple[str, str, str]]]]:
         self._check()
-        answer = self._session.execute(text, values, not self._autocommit)
+        if self._progress is None:
+            answer = self._session.execute(text, values, not self._autocommit)
+        else:
+            with self._progress.at(text):
+                answer = self._session.execute(text, values, not self._autocommit)
         if not isinstance(answer, NativeRows):
             for severity, _, message in answer[1]:
                 self.notices.append(f"{severity}: {message}")
@@ -393,12 +464,13 @@ class Connection:
             del self.notices[:-50]
         return answer
 
-    def _run_many(self, text: str, rows: Iterator[Any]) -> int:
+    def _run_many(self, text: str, rows: Iterator[Any], total: Optional[int]) -> int:
         self._check()
-        if self._autocommit and self._session.status() == "idle":
-            with self.transaction():
-                return self._session.execute_many(text, rows, False)
-        return self._session.execute_many(text, rows, not self._autocommit)
+        with self._watched(text):
+            if self._autocommit and self._session.status() == "idle":
+                with self.transaction():
+                    return self._session.execute_many(text, rows, total, False)
+            return self._session.execute_many(text, rows, total, not self._autocommit)
 
     def _gives(self, rows: NativeRows) -> None:
         self._open_rows.add(rows)

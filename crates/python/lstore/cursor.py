@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, ContextManager, Optional, Union
 
 from ._lstore import NativeRows, NativeSession, numbered
 from .errors import InterfaceError, ProgrammingError, of_sqlstate
@@ -75,6 +76,7 @@ class Cursor(ArrowResults):
         self._description: Optional[list[ColumnDescription]] = None
         self.rowcount: int = -1
         self.lastrowid: Optional[int] = None
+        self._label: str = ""
         self.statusmessage: Optional[str] = None
         self.arraysize: int = 1
 
@@ -106,6 +108,7 @@ class Cursor(ArrowResults):
                 *first, text = NativeSession.split(text) or [text]
                 for piece in first:
                     connection._run(piece, None)
+            self._label = statement
             self._answer(connection._run(text, values))
         finally:
             self._using.release()
@@ -135,7 +138,8 @@ class Cursor(ArrowResults):
                 rest: Iterator[Any] = ([row[name] for name in names] for row in rows)  # type: ignore[index,call-overload]
             else:
                 rest = iter(rows)
-            self.rowcount = connection._run_many(text, _chained(values, rest))
+            total = len(parameters) if isinstance(parameters, (list, tuple)) else None
+            self.rowcount = connection._run_many(text, _chained(values, rest), total)
         finally:
             self._using.release()
         return self
@@ -175,6 +179,12 @@ class Cursor(ArrowResults):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _watched(self, label: str) -> ContextManager[object]:
+        connection = self._connection
+        if connection is None or connection._progress is None:
+            return nullcontext()
+        return connection._progress.at(self._label or label)
+
     def _take(self) -> None:
         if not self._using.acquire(blocking=False):
             raise InterfaceError(_SHARED)
@@ -205,7 +215,10 @@ class Cursor(ArrowResults):
         rows = self._rows()
         self._take()
         try:
-            return rows.fetch(count)
+            if self._connection is None or self._connection._progress is None:
+                return rows.fetch(count)
+            with self._watched("fetch"):
+                return rows.fetch(count)
         finally:
             self._using.release()
 

@@ -13,7 +13,9 @@
 //! | `errors` | errors of SQL and the engine as Python's exceptions |
 //! | `process` | which process a database belongs to: a fork has none of its threads |
 //! | `interrupt` | Ctrl-C ends the statement of the main thread |
+//! | `progress` | how far a long statement has come |
 //! | `parameter`, `placeholders` | parameters from Python's values, and where they stand in a statement |
+//! | `functions` | Python's functions as functions of SQL |
 //! | `objects` | values of Arrow arrays as Python's objects |
 //! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
 mod append;
@@ -21,11 +23,13 @@ mod c_data;
 mod capsule;
 mod database;
 mod errors;
+mod functions;
 mod interrupt;
 mod objects;
 mod parameter;
 mod placeholders;
 mod process;
+mod progress;
 mod rows;
 mod session;
 mod statements;

@@ -81,7 +81,7 @@ pub(crate) fn append_rows(rows: &Bound<'_, PyList>, batch: &RecordBatch, (from, 
     Ok(())
 }
 
-type Objects<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
+pub(crate) type Objects<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
 
 /// The values of numbers, each made an object; NULL is `None`.
 fn primitives<'py, T: ArrowPrimitiveType>(
@@ -130,7 +130,7 @@ fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// The values of an array, one object for each.
-fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
+pub(crate) fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
     match array.data_type() {
         ArrowType::Null => Ok((0..array.len()).map(|_| none(py)).collect()),
         ArrowType::Boolean => {
