@@ -58,10 +58,15 @@ class Column:
         """The values by DLPack, never by a copy: numbers without NULL."""
         if self._array.null_count:
             raise BufferError(f'column "{self.name}" has NULLs, which DLPack can\'t pass on: use numpy.asarray()')
-        values: Any = self.__array__(copy=False) if self._is_number() else None
-        if values is None:
+        if not self._is_number():
             raise BufferError(f'column "{self.name}" is {self._array.type}: DLPack passes on numbers alone')
-        capsule: object = self._array.__dlpack__(stream=wanted.get("stream"))
+        # Only the versioned form of a capsule can say that the values are not to be written to.
+        is_versioned = wanted.get("max_version") is not None
+        capsule: object = (
+            self.__array__(copy=False).__dlpack__(**wanted)
+            if is_versioned
+            else self._array.__dlpack__(stream=wanted.get("stream"))
+        )
         return capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:

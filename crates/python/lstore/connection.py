@@ -413,7 +413,8 @@ class Connection:
 
     def _again(self, settings: dict[str, object]) -> "Connection":
         """Another connection to the same database."""
-        return Connection(self._database, autocommit=True, settings={**self._settings, **settings})
+        kept = {**self._settings, **settings}
+        return Connection(self._database, autocommit=True, settings=kept, progress=self.progress)
 
     def newest_commit(self) -> int:
         """The number of the newest commit."""

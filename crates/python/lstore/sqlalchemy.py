@@ -27,6 +27,7 @@ class LstoreDialect(PGDialect):
     supports_native_uuid = True
     supports_sane_rowcount = True
     supports_sane_multi_rowcount = False
+    supports_constraint_comments = False
     # Statements without a result of their own give the keys that they made back by RETURNING.
     insert_returning = update_returning = delete_returning = True
 

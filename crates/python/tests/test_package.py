@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-MODULES = ["", ".connection", ".cursor", ".errors", ".relation", ".results", ".sqlalchemy", ".table", ".types"]
+MODULES = ["", ".column", ".connection", ".cursor", ".errors", ".functions", ".progress", ".relation", ".results", ".sqlalchemy", ".table", ".types"]
 
 
 @pytest.mark.parametrize("name", MODULES)
