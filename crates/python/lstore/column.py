@@ -3,8 +3,8 @@
 >>> import lstore
 >>> import numpy
 >>> column = lstore.connect().execute("SELECT a, a * a AS b FROM generate_series(1, 4) AS t(a)").column("b")
->>> numpy.asarray(column).sum(), numpy.from_dlpack(column).max(), len(column)
-(np.int32(30), np.int32(16), 4)
+>>> numpy.asarray(column).tolist(), numpy.from_dlpack(column).max().item(), len(column)
+([1, 4, 9, 16], 16, 4)
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Optional
 from .results import needed
 
 if TYPE_CHECKING:
-    import numpy
     import pyarrow
+    from numpy.typing import NDArray
 
 
 class Column:
@@ -42,7 +42,7 @@ class Column:
         values: list[Any] = self._array.to_pylist()
         return values
 
-    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "numpy.ndarray[Any, Any]":
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "NDArray[Any]":
         """The values for NumPy. NULL among integers makes them floats, as in pandas; with `copy=False` it is an error."""
         numpy = needed("numpy", "__array__")
         try:
@@ -51,7 +51,7 @@ class Column:
             raise ValueError(f'column "{self.name}" can\'t be read without a copy: {error}') from error
         if copy:
             values = values.copy()
-        array: "numpy.ndarray[Any, Any]" = values if dtype is None else numpy.asarray(values, dtype=dtype)
+        array: "NDArray[Any]" = values if dtype is None else numpy.asarray(values, dtype=dtype)
         return array
 
     def __dlpack__(self, **wanted: Any) -> object:

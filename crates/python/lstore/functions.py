@@ -68,8 +68,7 @@ def signature(
             hints = {}
     if parameters is None:
         names = inspect.signature(function).parameters
-        parameters = [hints.get(name) for name in names]  # type: ignore[misc]
-        taken = [type_name(kind, f"parameter {name}") for kind, name in zip(parameters, names)]
+        taken = [type_name(hints.get(name), f"parameter {name}") for name in names]
     else:
         taken = [type_name(kind, f"parameter {at}") for at, kind in enumerate(parameters, 1)]
     return taken, type_name(hints.get("return") if return_type is None else return_type, "the result")

@@ -24,7 +24,6 @@ import ibis.expr.operations as ops
 import ibis.expr.schema as sch
 import ibis.expr.types as ir
 import pyarrow
-import sqlglot
 import sqlglot.expressions as sge
 from ibis.backends import UrlFromPath
 from ibis.backends.sql import SQLBackend
@@ -32,8 +31,10 @@ from ibis.backends.sql.compilers.postgres import PostgresCompiler
 from ibis.formats.pandas import PandasData
 from ibis.formats.pyarrow import PyArrowSchema
 
-import lstore
+from lstore import __version__, connect
 from lstore.connection import Connection, literal, quoted
+from lstore.cursor import Cursor
+from lstore.errors import UndefinedTable
 
 if TYPE_CHECKING:
     import pandas
@@ -50,7 +51,12 @@ def plain(schema: pyarrow.Schema) -> pyarrow.Schema:
     return pyarrow.schema([pyarrow.field(field.name, type_of(field.type)) for field in schema])
 
 
-class Compiler(PostgresCompiler):
+def _place(name: str, schema: Optional[str]) -> str:
+    """The name of a table as SQL writes it."""
+    return f"{quoted(schema)}.{quoted(name)}" if schema else quoted(name)
+
+
+class Compiler(PostgresCompiler):  # type: ignore[misc, unused-ignore]
     """PostgreSQL's, where functions of Python are called by their names."""
 
     __slots__ = ()
@@ -72,7 +78,7 @@ class Backend(SQLBackend, UrlFromPath):  # type: ignore[misc, unused-ignore]
 
     def do_connect(self, database: Union[str, "os.PathLike[str]"] = ":memory:", **settings: Any) -> None:
         """Opens the database in a directory, or one in memory, with the settings of `lstore.connect`."""
-        self.con = lstore.connect(database, autocommit=True, **settings)
+        self.con = connect(database, autocommit=True, **settings)
 
     @classmethod
     def from_connection(cls, con: Connection, /) -> "Backend":
@@ -84,7 +90,7 @@ class Backend(SQLBackend, UrlFromPath):  # type: ignore[misc, unused-ignore]
     @property
     def version(self) -> str:
         """The version of the database."""
-        return lstore.__version__
+        return __version__
 
     @property
     def current_database(self) -> str:
@@ -109,12 +115,12 @@ class Backend(SQLBackend, UrlFromPath):  # type: ignore[misc, unused-ignore]
         names: list[str] = self._filter_with_like([name for (name,) in rows], like)
         return names
 
-    def raw_sql(self, query: Union[str, sge.Expression], **kwargs: Any) -> lstore.Cursor:
+    def raw_sql(self, query: Union[str, sge.Expression], **kwargs: Any) -> Cursor:
         """Runs a statement in SQL."""
         return self.con.execute(query if isinstance(query, str) else query.sql(dialect=self.dialect))
 
     @contextlib.contextmanager
-    def _safe_raw_sql(self, query: Union[str, sge.Expression], **kwargs: Any) -> Iterator[lstore.Cursor]:
+    def _safe_raw_sql(self, query: Union[str, sge.Expression], **kwargs: Any) -> Iterator[Cursor]:
         with self.raw_sql(query) as cursor:
             yield cursor
 
@@ -125,7 +131,7 @@ class Backend(SQLBackend, UrlFromPath):  # type: ignore[misc, unused-ignore]
         of_schema = f"{quoted(database)}." if database else ""
         try:
             schema = self._get_schema_using_query(f"SELECT * FROM {of_schema}{quoted(table_name)}")
-        except lstore.UndefinedTable as error:
+        except UndefinedTable as error:
             raise ibis.common.exceptions.TableNotFound(table_name) from error
         nullable = self._nullable(table_name, database or self.current_database)
         return sch.Schema({name: kind.copy(nullable=nullable.get(name, True)) for name, kind in schema.items()})
@@ -223,16 +229,16 @@ class Backend(SQLBackend, UrlFromPath):  # type: ignore[misc, unused-ignore]
             raise ibis.common.exceptions.IbisError("create_table() needs rows or a schema")
         rows = None if obj is None else obj if isinstance(obj, ir.Expr) else ibis.memtable(obj)
         columns = ibis.schema(schema) if schema is not None else rows.schema()  # type: ignore[union-attr]
-        place = sqlglot.table(name, db=database, quoted=True)
-        made = sge.Schema(this=place, expressions=columns.to_sqlglot_column_defs(self.dialect))
+        place = _place(name, database)
+        made = sge.Schema(this=sge.to_table(place, dialect=self.dialect), expressions=columns.to_sqlglot_column_defs(self.dialect))
         kind = sge.Properties(expressions=[sge.TemporaryProperty()]) if temp else None
         statements = [sge.Create(kind="TABLE", this=made, properties=kind).sql(self.dialect)]
         if rows is not None:
             self._run_pre_execute_hooks(rows)
             listed = ", ".join(map(quoted, columns))
-            statements.append(f"INSERT INTO {place.sql(self.dialect)} ({listed}) {self.compile(rows)}")
+            statements.append(f"INSERT INTO {place} ({listed}) {self.compile(rows)}")
         if overwrite:
-            statements.insert(0, f"DROP TABLE IF EXISTS {place.sql(self.dialect)}")
+            statements.insert(0, f"DROP TABLE IF EXISTS {place}")
         with self.con.transaction():
             for statement in statements:
                 self.con.execute(statement)
@@ -247,7 +253,7 @@ class Backend(SQLBackend, UrlFromPath):  # type: ignore[misc, unused-ignore]
         self._drop("VIEW", name, database, force)
 
     def _drop(self, kind: str, name: str, database: Optional[str], force: bool) -> None:
-        place = sqlglot.table(name, db=database, quoted=True).sql(self.dialect)
+        place = _place(name, database)
         self.con.execute(f"DROP {kind} {'IF EXISTS ' if force else ''}{place}")
 
     def create_database(self, name: str, /, *, catalog: Optional[str] = None, force: bool = False) -> None:

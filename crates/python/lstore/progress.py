@@ -83,12 +83,14 @@ class Notebook:
         self._handle: Any = None
 
     def _show(self, text: str) -> None:
-        from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
+        import importlib
 
+        # Without its types: whether they are there depends on what is installed.
+        shown: Any = importlib.import_module("IPython.display")
         if self._handle is None:
-            self._handle = display(HTML(text), display_id=True)
+            self._handle = shown.display(shown.HTML(text), display_id=True)
         else:
-            self._handle.update(HTML(text))
+            self._handle.update(shown.HTML(text))
 
     def draw(self, label: str, seconds: float, done: int, total: Optional[int]) -> None:
         """Draws a bar."""

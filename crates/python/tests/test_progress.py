@@ -90,8 +90,9 @@ def test_rows_of_parameters_and_files_are_counted(watched, tmp_path):
     assert con._session.progress() is None
 
 
-def test_what_is_short_draws_nothing(watched):
+def test_what_is_short_draws_nothing(watched, monkeypatch):
     con, recorder = watched
+    monkeypatch.setattr(progress, "DELAY_S", 1000.0)
     for _ in range(20):
         con.execute("SELECT 1").fetchall()
     assert recorder.drawn == []
