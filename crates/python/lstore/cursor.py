@@ -6,17 +6,21 @@ import asyncio
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from html import escape
 from typing import TYPE_CHECKING, Any, ContextManager, Optional, Union
 
 from ._lstore import NativeRows, NativeSession, numbered
 from .errors import InterfaceError, ProgrammingError, of_sqlstate
-from .results import ArrowResults
+from .results import ArrowResults, html
 from .types import ColumnDescription
 
 if TYPE_CHECKING:
     from .connection import Connection
 
 Parameters = Union[Sequence[Any], Mapping[str, Any], None]
+
+#: Rows that a notebook shows.
+_SHOWN_MAX = 20
 
 _SHARED = "another thread is using this cursor: give each thread a cursor of its own"
 
@@ -166,6 +170,14 @@ class Cursor(ArrowResults):
         if self._result is not None:
             self._result.close()
         self._result, self._connection = None, None
+
+    def _repr_html_(self) -> str:
+        """The next rows, which are still to be fetched, as notebooks show them."""
+        if self._result is None:
+            return f"<code>{escape(self.statusmessage or repr(self))}</code>"
+        rows = self._result.peek(_SHOWN_MAX + 1)
+        names = [column.name for column in self.description or []]
+        return html(names, rows[:_SHOWN_MAX], len(rows) > _SHOWN_MAX)
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
         """Does nothing: PEP 249 asks for it."""

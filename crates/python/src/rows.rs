@@ -180,6 +180,21 @@ impl NativeRows {
         Ok(fetched)
     }
 
+    /// The rows that come next as tuples, which still come afterwards: up to so many, as far as they come together.
+    fn peek<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
+        let seen = PyList::empty(py);
+        self.with(py, |left| {
+            if self.fill(py, left)?
+                && let Some(batch) = left.read.front()
+            {
+                let end = batch.num_rows().min(left.given.saturating_add(count));
+                objects::append_rows(&seen, batch, (left.given, end))?;
+            }
+            Ok(())
+        })?;
+        Ok(seen)
+    }
+
     /// Reads all that is left into memory, so that the session may go on.
     fn read_all(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |left| {

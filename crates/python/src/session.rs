@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::Database;
+use engine::{Database, Value};
 use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -10,7 +10,6 @@ use pyo3::types::{PyList, PyTuple};
 use sql::{CancelHandle, Command, NoInput, Outcome, Progress, Rows, Session, SqlError, TransactionStatus};
 
 use crate::append::Batches;
-use crate::capsule;
 use crate::errors::{CLOSED, FORKED, Fault};
 use crate::functions::{INSIDE, Manner, PythonFunction, Raised, is_inside};
 use crate::interrupt::Interruptible;
@@ -19,6 +18,7 @@ use crate::process::{self, OfProcess};
 use crate::progress::Meter;
 use crate::rows::NativeRows;
 use crate::statements::Statements;
+use crate::{capsule, objects};
 
 /// A session with the statements that it keeps.
 pub(crate) struct Open {
@@ -122,6 +122,19 @@ impl NativeSession {
         done.map_err(|fault| self.raised.explain(py, fault))
     }
 
+    /// The row that a statement which was run before finds by its key; `None` where it has to be run. What is this short does not let
+    /// the interpreter go, and is not interrupted.
+    fn row_by_key(&self, statement: &str, parameters: &[Parameter]) -> Option<Option<Vec<Value>>> {
+        if process::is_child() || is_inside() {
+            return None;
+        }
+        let open = self.open.try_lock()?;
+        let open = open.as_ref()?;
+        let (prepared, values) = open.statements.known(statement, parameters)?;
+        // An error comes again where it is run.
+        open.session.row_by_key(&prepared, &values).ok()?
+    }
+
     fn rows(&self, rows: Rows) -> NativeRows {
         let functions = self.calls_python.load(Ordering::Relaxed).then(|| self.raised.clone());
         NativeRows::new(rows, self.cancel.clone(), functions)
@@ -208,6 +221,14 @@ impl NativeSession {
         begins: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let parameters = parameters_of(parameters)?;
+        if !begins && let Some(found) = self.row_by_key(statement, &parameters) {
+            let tuple = |row: Vec<Value>| objects::tuple_of(py, &row).transpose();
+            match found.map(tuple) {
+                None => return Ok(None),
+                Some(Some(row)) => return row.map(|row| Some(row.into_any())),
+                Some(None) => {}
+            }
+        }
         match self.with(py, |open| Ok(open.run(statement, &parameters, begins)?))? {
             Outcome::Rows(rows) => self.rows(rows).first(py),
             Outcome::Done(_) => Ok(None),

@@ -96,9 +96,7 @@ impl ScalarUDFImpl for UserCall {
         taken.filter(|_| types.len() == wanted.len()).ok_or_else(|| {
             let named: Vec<String> = types.iter().map(type_name).collect();
             let message = format!("function {}({}) does not exist", self.name, named.join(", "));
-            let wanted: Vec<String> = wanted.iter().map(|wanted| type_name(&wanted.to_arrow())).collect();
-            let hint = format!("The program's function {} takes ({}).", self.name, wanted.join(", "));
-            external(SqlError::new("42883", message).hint(hint))
+            external(SqlError::new("42883", message))
         })
     }
 
