@@ -14,11 +14,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-MODULES = ["", ".column", ".connection", ".cursor", ".errors", ".functions", ".progress", ".relation", ".results", ".sqlalchemy", ".table", ".types"]
+MODULES = ["", ".column", ".connection", ".cursor", ".errors", ".functions", ".ibis", ".progress", ".relation", ".results", ".sqlalchemy", ".table", ".types"]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_in_the_documentation_are_true(name):
+    if name == ".ibis":
+        pytest.importorskip("ibis")
     module = importlib.import_module(f"lstore{name}")
     found = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.failed == 0
@@ -34,6 +36,19 @@ def test_the_types_are_those_that_are_declared():
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_types_are_right_for_pyright_as_well():
+    pytest.importorskip("pyright")
+    root = pathlib.Path(__file__).parents[3]
+
+    def pyright(*arguments):
+        return subprocess.run([sys.executable, "-m", "pyright", *arguments], cwd=root, capture_output=True, text=True, check=False)
+
+    if pyright("--version").returncode != 0:
+        pytest.skip("pyright needs node, and it can't be fetched here")
+    done = pyright("-p", str(root / "pyproject.toml"), "--pythonpath", sys.executable)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
