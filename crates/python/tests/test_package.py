@@ -10,6 +10,7 @@ import sys
 
 import hypothesis.strategies as st
 import lstore
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -88,6 +89,16 @@ CALLS = {
     "capsule": lambda state: state["kept"].append(state["cursors"][0].__arrow_c_stream__()),
     "register": lambda state: state["con"].register("r", state["kept"][-1]),
     "query": lambda state: state["con"].execute("SELECT * FROM r").fetchall(),
+    "function": lambda state: state["con"].create_function("twice", lambda number: number * 2, [int], int),
+    "arrow function": lambda state: state["con"].create_function("twice", lambda array: array, [int], int, type="arrow"),
+    "failing function": lambda state: state["con"].create_function("twice", lambda number: 1 // 0, [int], int),
+    "remove function": lambda state: state["con"].remove_function("twice"),
+    "call": lambda state: state["cursors"].append(state["con"].execute("SELECT twice(a) AS a FROM t")),
+    "column": lambda state: state["kept"].append(state["cursors"][-1].column("a")),
+    "array": lambda state: np.from_dlpack(state["kept"][-1]).sum(),
+    "html": lambda state: state["cursors"][-1]._repr_html_(),
+    "get": lambda state: state["con"].table("t").get(1),
+    "update": lambda state: state["con"].table("t").update(1, {"b": "new"}),
     "commit": lambda state: state["con"].commit(),
     "rollback": lambda state: state["con"].rollback(),
     "fail": lambda state: state["con"].execute("SELECT 1 / 0").fetchall(),
@@ -115,5 +126,5 @@ def test_calls_in_any_order_end_in_an_answer_or_an_exception(calls):
     for call in calls:
         try:
             CALLS[call](state)
-        except (lstore.Error, IndexError, AttributeError, TypeError, ValueError, OSError, StopIteration):
+        except (lstore.Error, IndexError, AttributeError, TypeError, ValueError, OSError, StopIteration, BufferError):
             pass
