@@ -157,6 +157,10 @@ class Connection:
         """Whether there is a transaction."""
         return self.status != "idle"
 
+    def begin(self) -> None:
+        """Begins a transaction, which otherwise the first statement does, or with `autocommit` none."""
+        self.execute("BEGIN")
+
     def commit(self) -> None:
         """Commits the transaction, if there is one."""
         self._end("COMMIT")
@@ -380,6 +384,24 @@ class Connection:
             self.register(name, _file(path))
         self._register_variables(query, sys._getframe(1))
         return Relation(self, query, parameters)
+
+    #: DuckDB's other name of `sql`.
+    query = sql
+
+    def from_arrow(self, data: object) -> Relation:
+        """A table or frame of PyArrow, Polars or pandas as a relation. Its buffers are shared, until the connection is closed.
+
+        >>> import lstore
+        >>> import pyarrow
+        >>> lstore.connect().from_arrow(pyarrow.table({"a": [1, 2, 3]})).filter("a > 1").fetchall()
+        [(2,), (3,)]
+        """
+        self._register_count += 1
+        name = f"lstore_data_{self._register_count}"
+        self.register(name, data)
+        return Relation(self, f"SELECT * FROM {name}")
+
+    from_df = from_arrow
 
     def _register_variables(self, query: str, frame: Optional[FrameType]) -> None:
         wanted = {name for name in names_in(query) if not name.startswith("lstore_")}

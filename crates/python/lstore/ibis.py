@@ -8,8 +8,8 @@ and called where they are.
 >>> backend = lstore.ibis.Backend()
 >>> backend.do_connect()
 >>> numbers = backend.create_table("numbers", {"a": [1, 2, 3, 4]})
->>> numbers.filter(numbers.a > 1).a.sum().execute()
-np.int64(9)
+>>> int(numbers.filter(numbers.a > 1).a.sum().execute())
+9
 """
 
 from __future__ import annotations
