@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use sql::{FileAccess, Session, SessionOptions, SqlError, parse_memory_limit};
 
+use crate::calls::{INSIDE, is_inside};
 use crate::errors::{FORKED, Fault};
-use crate::functions::{INSIDE, is_inside};
 use crate::process::{self, OfProcess};
 use crate::session::NativeSession;
 

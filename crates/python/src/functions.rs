@@ -8,7 +8,6 @@
 //! The thread that waits for the statement has let the interpreter go, so that a computing thread may have it. A function can't use the
 //! package: its session is in use, and a statement that it started would wait for itself. An exception ends the statement with
 //! SQLSTATE 38000; it is kept beside the error, and becomes the cause of what Python raises in the end.
-use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -16,7 +15,6 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use engine::{DataType, Value};
-use parking_lot::Mutex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
@@ -24,65 +22,14 @@ use sql::{
     CancelHandle, Outcome, Session, SqlError, StopCheck, UserFunction, column_of_values, read_value, type_of_field,
 };
 
+use crate::calls::{Inside, Raised};
 use crate::capsule;
-use crate::errors::Fault;
 use crate::objects::objects;
 use crate::parameter::Parameter;
 use crate::rows::NativeRows;
 
 /// How many rows are computed without a look at whether the statement is to stop.
 const ROWS_BETWEEN_CHECKS: usize = 64;
-
-pub(crate) const INSIDE: Fault =
-    Fault::Interface("a function that SQL calls can't use lstore: it would wait for the statement that called it");
-
-/// The exception by which a function of a session ended a statement, until that is raised.
-#[derive(Clone, Default)]
-pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
-
-impl Raised {
-    /// A fault as an exception, with the one that a function has raised as its cause.
-    pub(crate) fn explain(&self, py: Python<'_>, fault: Fault) -> PyErr {
-        let is_of_function = matches!(&fault, Fault::Sql(error) if error.sqlstate == "38000");
-        let error = fault.raised(py);
-        if is_of_function {
-            error.set_cause(py, self.0.lock().take());
-        }
-        error
-    }
-
-    fn failed(&self, py: Python<'_>, error: PyErr) -> SqlError {
-        let name = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
-        let failed = SqlError::new("38000", format!("{name}: {}", error.value(py)));
-        *self.0.lock() = Some(error);
-        failed
-    }
-}
-
-thread_local! {
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this thread is in a function that SQL has called.
-pub(crate) fn is_inside() -> bool {
-    IS_INSIDE.get()
-}
-
-/// Marks this thread as in a function while it lives.
-struct Inside;
-
-impl Inside {
-    fn enter() -> Inside {
-        IS_INSIDE.set(true);
-        Inside
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        IS_INSIDE.set(false);
-    }
-}
 
 /// How a function wants to be called.
 #[derive(Clone, Copy)]

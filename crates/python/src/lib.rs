@@ -15,11 +15,12 @@
 //! | `interrupt` | Ctrl-C ends the statement of the main thread |
 //! | `progress` | how far a long statement has come |
 //! | `parameter`, `placeholders` | parameters from Python's values, and where they stand in a statement |
-//! | `functions` | Python's functions as functions of SQL |
+//! | `calls`, `functions` | Python's functions as functions of SQL, and what holds while one is called |
 //! | `objects` | values of Arrow arrays as Python's objects |
 //! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
 mod append;
 mod c_data;
+mod calls;
 mod capsule;
 mod database;
 mod errors;

@@ -11,8 +11,8 @@ use pyo3::types::{PyCapsule, PyList};
 use sql::{CancelHandle, Rows, SqlError};
 
 use crate::c_data::export::{schema_of_rows, stream_of};
+use crate::calls::{INSIDE, Raised, is_inside};
 use crate::errors::{FORKED, Fault, interface};
-use crate::functions::{INSIDE, Raised, is_inside};
 use crate::interrupt::Interruptible;
 use crate::process::{self, OfProcess};
 use crate::{capsule, objects};

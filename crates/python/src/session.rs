@@ -10,8 +10,9 @@ use pyo3::types::{PyList, PyTuple};
 use sql::{CancelHandle, Command, NoInput, Outcome, Progress, Rows, Session, SqlError, TransactionStatus};
 
 use crate::append::Batches;
+use crate::calls::{INSIDE, Raised, is_inside};
 use crate::errors::{CLOSED, FORKED, Fault};
-use crate::functions::{INSIDE, Manner, PythonFunction, Raised, is_inside};
+use crate::functions::{Manner, PythonFunction};
 use crate::interrupt::Interruptible;
 use crate::parameter::Parameter;
 use crate::process::{self, OfProcess};
