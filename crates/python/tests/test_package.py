@@ -119,7 +119,7 @@ def connected():
     return con
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(sorted(CALLS)), max_size=25))
 def test_calls_in_any_order_end_in_an_answer_or_an_exception(calls):
     state = {"con": connected(), "cursors": [], "kept": []}
