@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from sqlalchemy import pool, types, util
 from sqlalchemy.dialects.postgresql import JSON, JSONB
-from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.dialects.postgresql.base import PGCompiler, PGDialect
 from sqlalchemy.engine import processors
 
 
@@ -59,6 +59,17 @@ class _Float(_Exact, types.Float[Any]):
     pass
 
 
+class _Compiler(PGCompiler):
+    def fetch_clause(self, select: Any, *given: Any, **kw: Any) -> str:
+        """`LIMIT` for `FETCH FIRST`, which takes a number but no expression here."""
+        options = select._fetch_clause_options or {}
+        if options.get("percent") or options.get("with_ties"):
+            text: str = super().fetch_clause(select, *given, **kw)  # type: ignore[no-untyped-call, unused-ignore]
+            return text
+        parts = {"LIMIT": select._fetch_clause, "OFFSET": select._offset_clause}
+        return "".join(f"\n {word} {self.process(of, **kw)}" for word, of in parts.items() if of is not None)
+
+
 class LstoreDialect(PGDialect):
     """See the module."""
 
@@ -68,7 +79,8 @@ class LstoreDialect(PGDialect):
     supports_statement_cache = True
     supports_native_uuid = True
     supports_sane_rowcount = True
-    supports_sane_multi_rowcount = False
+    supports_sane_multi_rowcount = True
+    statement_compiler = _Compiler
     supports_constraint_comments = False
     # There are no types of their own for the values of an Enum.
     supports_native_enum = False
