@@ -121,9 +121,17 @@ setup_clients() {
     fi
 }
 
+# The name under which the registry has a module of Python.
+distribution_of() {
+    case "$1" in
+        ibis) echo ibis-framework ;;
+        *) echo "$1" ;;
+    esac
+}
+
 # An interpreter with what the Python package is built with and reads (`python`), in a folder of the build; more packages by name.
 setup_python() {
-    local -a missing=() packages=(maturin pyarrow numpy pandas polars "$@")
+    local -a missing=() distributions=() packages=(maturin pyarrow numpy pandas polars "$@")
     local package
     command -v python3 >/dev/null 2>&1 || missing+=(python3)
     python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || missing+=(python3-venv)
@@ -137,7 +145,10 @@ setup_python() {
     for package in "${packages[@]}"; do
         if ! "$python" -c "import $package" >/dev/null 2>&1; then
             headline "install ${packages[*]}"
-            "$python" -m pip install --quiet "${packages[@]}"
+            for package in "${packages[@]}"; do
+                distributions+=("$(distribution_of "$package")")
+            done
+            "$python" -m pip install --quiet "${distributions[@]}"
             return
         fi
     done
@@ -149,6 +160,22 @@ build_wheel() {
     rm -rf "$wheels"
     "$python" -m maturin build --quiet --locked --profile "$1" --compression-method stored --out "$wheels" || return 1
     "$python" -m pip install --quiet --no-deps --no-index --force-reinstall "$wheels"/*.whl
+}
+
+# check_wheel PROFILE: the wheel is one for any Python from 3.11 on, and for any Linux of its age, and the interpreter has it in an
+# environment without anything else.
+check_wheel() {
+    local wheels="${CARGO_TARGET_DIR:-target}/wheels/$1"
+    local bare="${CARGO_TARGET_DIR:-target}/wheels/bare"
+    if ! compgen -G "$wheels"/lstore-*-cp311-abi3-manylinux_*.whl >/dev/null; then
+        complain "The wheel is bound to this machine: $(basename "$wheels"/*.whl) has no tag of manylinux."
+        return 1
+    fi
+    rm -rf "$bare"
+    python3 -m venv "$bare"
+    "$bare/bin/python" -m pip install --quiet --no-deps --no-index "$wheels"/*.whl
+    "$bare/bin/python" -c 'import lstore; assert lstore.connect().execute("SELECT 6 * 7").fetchall() == [(42,)]' || return 1
+    rm -rf "$bare"
 }
 
 # The C++ compiler that builds the emulated device, which the tests run the kernels on.

@@ -1,14 +1,16 @@
 //! The promises of each isolation level, one situation after the other; which transaction waits for which, and what
 //! savepoints take back.
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use engine::{
-    Column, DataType, Database, Error, Isolation, LockStrength, LockWait, RowLock, ScanOptions, Schema, Table,
-    Timestamp, Transaction, TransactionOptions, Value,
+    Column, DataType, Database, Error, IndexDefinition, Isolation, LockStrength, LockWait, RowLock, ScanOptions,
+    Schema, Table, Timestamp, Transaction, TransactionOptions, Value,
 };
 
 const ALL: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
@@ -470,6 +472,34 @@ fn a_wait_can_be_interrupted() {
         interrupter.interrupt();
         assert!(matches!(waiting.join().unwrap(), Err(Error::Interrupted)));
     });
+}
+
+/// What takes long looks at an interrupt between its steps, and nothing of it stays.
+#[test]
+fn a_batch_and_the_making_of_an_index_can_be_interrupted() {
+    let db = Database::in_memory();
+    let table = filled(&db, &[(1, 1), (2, 2)]);
+    let column = |number: i64| Arc::new(Int64Array::from(vec![number])) as ArrayRef;
+    let rows = RecordBatch::try_from_iter([("id", column(3)), ("n", column(3))]).unwrap();
+    let values = RecordBatch::try_from_iter([("n", column(7))]).unwrap();
+    let mut transaction = begin(&db, Isolation::ReadCommitted);
+    let view = transaction.view().unwrap();
+    let options = ScanOptions { with_rid: true, ..ScanOptions::default() };
+    let found = table.lookup(&view, &key(1), &options).unwrap();
+    let rids = found.column(found.num_columns() - 1).as_primitive::<UInt64Type>().clone();
+    let is_interrupted = |done: Result<(), Error>| matches!(done, Err(Error::Interrupted));
+
+    transaction.interrupter().interrupt();
+    assert!(is_interrupted(transaction.insert_batch(&table, &rows).map(drop)));
+    assert!(is_interrupted(transaction.update_batch(&table, &rids, &[1], &values, &view).map(drop)));
+    assert!(is_interrupted(transaction.delete_batch(&table, &rids, &view).map(drop)));
+    assert!(is_interrupted(transaction.create_index("t", IndexDefinition::new("t_n", &[1])).map(drop)));
+    transaction.clear_interrupt();
+    assert_eq!((get(&transaction, &table, 1), get(&transaction, &table, 3)), (Some(1), None));
+    assert_eq!(transaction.insert_batch(&table, &rows).unwrap(), 1);
+    transaction.create_index("t", IndexDefinition::new("t_n", &[1])).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(sum(&db.begin().unwrap(), &table), 6);
 }
 
 /// Many threads count in one row, at every level: nothing is lost, and every thread gets through.

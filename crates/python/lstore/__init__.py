@@ -16,6 +16,7 @@ from typing import Optional, Union
 
 from . import _lstore
 from ._lstore import NativeDatabase, __version__
+from .column import Column
 from .connection import Connection
 from .cursor import Cursor
 from .errors import (
@@ -26,6 +27,7 @@ from .errors import (
     DivisionByZero,
     Error,
     ForeignKeyViolation,
+    FunctionFailed,
     InFailedSqlTransaction,
     IntegrityError,
     InterfaceError,
@@ -74,10 +76,12 @@ def connect(
     autocommit: bool = False,
     read_only: bool = False,
     memory_limit: Optional[str] = None,
+    progress: Optional[bool] = None,
     **settings: object,
 ) -> Connection:
     """Opens the database in a directory, which is made if it is missing, or a new one in memory.
 
+    `progress` says whether work that takes long shows a bar; by itself it does in notebooks and terminals.
     `memory_limit` is a text such as `"4GB"`. `settings` are the session's, as `SET` has them: `statement_timeout="10s"`,
     `default_transaction_isolation="serializable"`. Connections of a process to one directory share the database; another process
     is refused, unless all of them have `read_only=True`.
@@ -88,7 +92,53 @@ def connect(
     if read_only:
         settings = {"default_transaction_read_only": True, **settings}
     database = NativeDatabase(os.fspath(path), read_only, memory_limit)
-    return Connection(database, autocommit=autocommit, settings=settings)
+    return Connection(database, autocommit=autocommit, settings=settings, progress=progress)
 
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in ("annotations", "os")]
+__all__ = [
+    "__version__",
+    "apilevel",
+    "BINARY",
+    "Binary",
+    "CheckViolation",
+    "Column",
+    "ColumnDescription",
+    "connect",
+    "Connection",
+    "Cursor",
+    "DatabaseError",
+    "DataError",
+    "Date",
+    "DateFromTicks",
+    "DATETIME",
+    "DeadlockDetected",
+    "DivisionByZero",
+    "Error",
+    "ForeignKeyViolation",
+    "FunctionFailed",
+    "InFailedSqlTransaction",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "LockNotAvailable",
+    "NotNullViolation",
+    "NotSupportedError",
+    "NUMBER",
+    "OperationalError",
+    "paramstyle",
+    "ProgrammingError",
+    "QueryCanceled",
+    "ROWID",
+    "SerializationFailure",
+    "SqlSyntaxError",
+    "STRING",
+    "threadsafety",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "UndefinedColumn",
+    "UndefinedTable",
+    "UniqueViolation",
+    "Warning",
+]

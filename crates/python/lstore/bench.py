@@ -1,5 +1,8 @@
 """Figures of the package beside sqlite3, DuckDB and Polars, measured in turns in one run: `python -m lstore.bench [--json] [--rows N]`.
 
+With `--tpch DIRECTORY` the 22 queries of TPC-H run on a database that has its tables (`./run` in a checkout makes one), and on a copy of
+them in DuckDB; `--queries` is the folder with their texts (`crates/lab/queries` in a checkout).
+
 Each case runs `--runs` times for each system, one after the other, and gives the median. With `--json` each line is an object
 `{"bench","case","metric","value","unit","min","max","runs","baseline","ratio"}`; a `ratio` above 1 says that lstore is better. Systems
 that are not installed are left out. Answers are checked.
@@ -16,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Optional
 
 from . import connect
@@ -50,7 +54,7 @@ def milliseconds(work: Callable[[], None]) -> float:
 class Systems:
     """The databases with one table of so many rows each."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, without: list[str]) -> None:
         pyarrow = optional("pyarrow")
         if pyarrow is None:
             sys.exit("lstore.bench needs the package pyarrow:  pip install pyarrow")
@@ -62,21 +66,28 @@ class Systems:
         self.lstore = connect(autocommit=True)
         self.lstore.execute(self.create)
         self.lstore.append("t", self.table)
-        self.sqlite = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self.sqlite.execute(self.create)
-        self.sqlite.executemany("INSERT INTO t VALUES (?, ?, ?)", zip(*(column.to_pylist() for column in self.table.columns)))
-        self.duckdb_module = optional("duckdb")
+        self.sqlite: Any = None
+        if "sqlite3" not in without:
+            self.sqlite = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+            self.sqlite.execute(self.create)
+            columns = (column.to_pylist() for column in self.table.columns)
+            self.sqlite.executemany("INSERT INTO t VALUES (?, ?, ?)", zip(*columns))
+        duckdb = None if "duckdb" in without else optional("duckdb")
         self.duckdb: Any = None
-        if self.duckdb_module is not None:
-            self.duckdb = self.duckdb_module.connect()
+        if duckdb is not None:
+            self.duckdb = duckdb.connect()
             self.duckdb.execute(self.create)
             self.duckdb.register("loaded", self.table)
             self.duckdb.execute("INSERT INTO t SELECT * FROM loaded")
-        self.polars = optional("polars")
+        self.polars = None if "polars" in without else optional("polars")
 
     def with_duckdb(self, ways: dict[str, Callable[[], float]], way: Callable[[], float]) -> dict[str, Callable[[], float]]:
         """The ways, and DuckDB's if it is installed."""
         return {**ways, "duckdb": way} if self.duckdb is not None else ways
+
+    def with_sqlite(self, ways: dict[str, Callable[[], float]], way: Callable[[], float]) -> dict[str, Callable[[], float]]:
+        """The ways, and SQLite's if it is wanted."""
+        return {**ways, "sqlite3": way} if self.sqlite is not None else ways
 
 
 def points(systems: Systems, count: int) -> list[Case]:
@@ -108,13 +119,22 @@ def points(systems: Systems, count: int) -> list[Case]:
 
         return rate(count, work)
 
-    both = {"lstore": systems.lstore, "sqlite3": systems.sqlite}
-    if systems.duckdb is not None:
-        both["duckdb"] = systems.duckdb
+    def typed_writes() -> float:
+        table = systems.lstore.table("t")
+
+        def work() -> None:
+            for key in keys:
+                assert table.update(key, {"a": key})
+
+        return rate(count, work)
+
+    all_of_them = {"lstore": systems.lstore, "sqlite3": systems.sqlite, "duckdb": systems.duckdb}
+    both = {name: con for name, con in all_of_them.items() if con is not None}
     return [
         ("points", "get by SQL", "1/s", {name: reads(con) for name, con in both.items()}),
-        ("points", "get by table()", "1/s", {"lstore": typed_reads, "sqlite3": reads(systems.sqlite)}),
+        ("points", "get by table()", "1/s", systems.with_sqlite({"lstore": typed_reads}, reads(systems.sqlite))),
         ("points", "update by SQL", "1/s", {name: writes(con) for name, con in both.items()}),
+        ("points", "update by table()", "1/s", systems.with_sqlite({"lstore": typed_writes}, writes(systems.sqlite))),
     ]
 
 
@@ -162,7 +182,7 @@ def loads(systems: Systems, count: int) -> list[Case]:
 
         return run
 
-    ways = {"lstore": by_parameters(systems.lstore), "sqlite3": by_parameters(systems.sqlite)}
+    ways = systems.with_sqlite({"lstore": by_parameters(systems.lstore)}, by_parameters(systems.sqlite))
     cases: list[Case] = [("loads", "executemany", "rows/s", ways)]
     for name, batch in (("Arrow at once", systems.rows), ("Arrow, batches of 100", 100)):
         cases.append(("loads", name, "rows/s", systems.with_duckdb({"lstore": lstore_arrow(batch)}, duckdb_arrow(batch))))
@@ -186,7 +206,7 @@ def results(systems: Systems) -> list[Case]:
 
         ways = systems.with_duckdb({"lstore": of(systems.lstore)}, of(systems.duckdb))
         if way == "fetchall":
-            ways["sqlite3"] = of(systems.sqlite)
+            ways = systems.with_sqlite(ways, of(systems.sqlite))
         cases.append(("results", name, "ms", ways))
     return cases
 
@@ -221,7 +241,8 @@ def aggregates(systems: Systems) -> list[Case]:
 
         return run
 
-    both = systems.with_duckdb({"lstore": idle(systems.lstore), "sqlite3": idle(systems.sqlite)}, idle(systems.duckdb))
+    both = systems.with_sqlite({"lstore": idle(systems.lstore)}, idle(systems.sqlite))
+    both = systems.with_duckdb(both, idle(systems.duckdb))
     if systems.polars is not None:
         frame = systems.polars.DataFrame(systems.table)
 
@@ -234,6 +255,38 @@ def aggregates(systems: Systems) -> list[Case]:
     if systems.duckdb is not None:
         under["duckdb"] = busy(systems.duckdb, systems.duckdb.cursor())
     return [("aggregates", "sum, idle", "ms", both), ("aggregates", "sum while a thread updates", "ms", under)]
+
+
+#: The tables of TPC-H.
+_TPCH = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
+
+
+def tpch(systems: Systems, place: str, queries: str) -> list[Case]:
+    """The queries of TPC-H, each alone and all of them."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(queries).glob("q*.sql"))}
+    own = connect(place, autocommit=True)
+    other: Any = None
+    if systems.duckdb is not None:
+        other = systems.duckdb.cursor()
+        for table in _TPCH:
+            other.register("loaded", own.execute(f"SELECT * FROM {table}").to_arrow_table())
+            other.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM loaded")
+
+    def of(con: Any, wanted: list[str]) -> Callable[[], float]:
+        def work() -> None:
+            for text in wanted:
+                con.execute(text).fetchall()
+
+        return lambda: milliseconds(work)
+
+    for name, text in texts.items():
+        if other is not None:
+            assert len(own.execute(text).fetchall()) == len(other.execute(text).fetchall()), name
+    each = {name: [text] for name, text in texts.items()}
+    return [
+        ("tpch", name, "ms", systems.with_duckdb({"lstore": of(own, wanted)}, of(other, wanted)))
+        for name, wanted in {**each, "all queries": list(texts.values())}.items()
+    ]
 
 
 def show(case: Case, values: dict[str, list[float]], as_json: bool) -> None:
@@ -259,14 +312,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table")
     parser.add_argument("--points", type=int, default=20_000, help="reads and updates by key, rows of executemany")
     parser.add_argument("--runs", type=int, default=3, help="how often each case runs for each system")
+    parser.add_argument("--without", action="append", default=[], metavar="SYSTEM", help="leave out sqlite3, duckdb or polars")
+    parser.add_argument("--tpch", metavar="DIRECTORY", help="a database with the tables of TPC-H, to run its queries on")
+    parser.add_argument("--queries", metavar="DIRECTORY", default="crates/lab/queries", help="the texts of these queries")
     chosen = parser.parse_args()
-    systems = Systems(chosen.rows)
+    systems = Systems(chosen.rows, chosen.without)
     cases = [
         *points(systems, chosen.points),
         *loads(systems, chosen.points),
         *results(systems),
         *aggregates(systems),
     ]
+    if chosen.tpch is not None:
+        cases = tpch(systems, chosen.tpch, chosen.queries)
     for case in cases:
         values: dict[str, list[float]] = {system: [] for system in case[3]}
         for _ in range(chosen.runs):

@@ -13,11 +13,13 @@ import time
 import weakref
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Callable, Iterable, Optional, TypeVar, Union
+from typing import Any, Callable, ContextManager, Iterable, Optional, Sequence, TypeVar, Union
 
 from . import errors
 from ._lstore import NativeDatabase, NativeRows, NativeSession
 from .cursor import Cursor, Parameters, aexecute, rows_of_tag
+from .functions import Type, by_column, signature
+from .progress import Watched, is_wanted
 from .relation import Relation, names_in, with_paths
 from .results import ArrowResults, needed
 from .table import Table, changes, newest_commit, subscribe
@@ -85,9 +87,13 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, database: NativeDatabase, *, autocommit: bool, settings: dict[str, object]) -> None:
+    def __init__(
+        self, database: NativeDatabase, *, autocommit: bool, settings: dict[str, object], progress: Optional[bool] = None
+    ) -> None:
         self._database = database
         self._session: NativeSession = database.session()
+        self._progress: Optional[Watched] = None
+        self.progress = is_wanted() if progress is None else progress
         self._settings = dict(settings)
         self._autocommit = True
         self._open_rows: "weakref.WeakSet[NativeRows]" = weakref.WeakSet()
@@ -101,6 +107,18 @@ class Connection:
             self._session.execute("SELECT set_config($1, $2, false)", (name.replace("__", "."), text), False)
         self._session.settings_are_defaults()
         self._autocommit = autocommit
+
+    @property
+    def progress(self) -> bool:
+        """Whether work that takes longer than a second shows how far it has come; by itself in notebooks and terminals."""
+        return self._progress is not None
+
+    @progress.setter
+    def progress(self, value: bool) -> None:
+        self._progress = Watched(self._session) if value else None
+
+    def _watched(self, label: str) -> ContextManager[object]:
+        return contextlib.nullcontext() if self._progress is None else self._progress.at(label)
 
     def cursor(self) -> Cursor:
         """A new cursor."""
@@ -138,6 +156,10 @@ class Connection:
     def in_transaction(self) -> bool:
         """Whether there is a transaction."""
         return self.status != "idle"
+
+    def begin(self) -> None:
+        """Begins a transaction, which otherwise the first statement does, or with `autocommit` none."""
+        self.execute("BEGIN")
 
     def commit(self) -> None:
         """Commits the transaction, if there is one."""
@@ -258,7 +280,8 @@ class Connection:
         An error names the row (from 0), the column and both types, and nothing of the data stays.
         """
         self._check()
-        return self._session.append(table, _arrow(data), not self._autocommit)
+        with self._watched("append"):
+            return self._session.append(table, _arrow(data), not self._autocommit)
 
     def copy_from(self, table: str, path: Union[str, "os.PathLike[str]"], format: Optional[str] = None) -> int:
         """Loads a CSV or Parquet file into a table; the ending of its name says which it is. Gives the number of rows."""
@@ -289,6 +312,54 @@ class Connection:
         self._check()
         return self._session.unregister(name)
 
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Optional[Sequence[Type]] = None,
+        return_type: Optional[Type] = None,
+        *,
+        type: str = "native",
+        null_handling: str = "default",
+        side_effects: bool = False,
+    ) -> None:
+        """Lets statements of this connection call a function of Python's, as DuckDB's package does.
+
+        `parameters` and `return_type` are types by their names in SQL, or classes of Python; where they are left out those of the
+        function's annotations. A function of type `native` is called for each row, and not for rows with a NULL among its
+        arguments, unless `null_handling` is `special`. One of type `arrow` is called with arrays of PyArrow, for many rows at once,
+        and gives an array. Equal arguments are taken to have equal results, unless the function has `side_effects`.
+
+        A function can't use lstore. Its exception ends the statement, and is the `__cause__` of what that raises.
+
+        >>> import lstore
+        >>> import pyarrow.compute
+        >>> con = lstore.connect()
+        >>> def plural(word: str, count: int) -> str:
+        ...     return word if count == 1 else word + "s"
+        >>> con.create_function("plural", plural)
+        >>> con.execute("SELECT plural('row', n) FROM (VALUES (1), (2)) AS t(n)").fetchall()
+        [('row',), ('rows',)]
+        >>> con.create_function("root", pyarrow.compute.sqrt, [float], float, type="arrow")
+        >>> con.execute("SELECT sum(root(a * a)) FROM generate_series(1, 4) AS t(a)").fetchone()
+        (10.0,)
+        """
+        self._check()
+        _chosen({"native": "", "arrow": ""}, type, "type of functions")
+        _chosen({"default": "", "special": ""}, null_handling, "handling of NULLs")
+        types = signature(function, parameters, return_type)
+        is_by_column = type == "arrow"
+        if is_by_column and not types[0]:
+            raise errors.ProgrammingError('a function of type "arrow" has at least one parameter, which tells it how many rows there are')
+        called = by_column(function, name) if is_by_column else function
+        manner = (is_by_column, null_handling == "special", not side_effects)
+        self._session.register_function(name.lower(), called, types, manner)
+
+    def remove_function(self, name: str) -> bool:
+        """Takes back what `create_function` gave; whether there was a function of this name."""
+        self._check()
+        return self._session.unregister_function(name.lower())
+
     @contextlib.contextmanager
     def _registered(self, data: object) -> Iterator[str]:
         self._register_count += 1
@@ -313,6 +384,24 @@ class Connection:
             self.register(name, _file(path))
         self._register_variables(query, sys._getframe(1))
         return Relation(self, query, parameters)
+
+    #: DuckDB's other name of `sql`.
+    query = sql
+
+    def from_arrow(self, data: object) -> Relation:
+        """A table or frame of PyArrow, Polars or pandas as a relation. Its buffers are shared, until the connection is closed.
+
+        >>> import lstore
+        >>> import pyarrow
+        >>> lstore.connect().from_arrow(pyarrow.table({"a": [1, 2, 3]})).filter("a > 1").fetchall()
+        [(2,), (3,)]
+        """
+        self._register_count += 1
+        name = f"lstore_data_{self._register_count}"
+        self.register(name, data)
+        return Relation(self, f"SELECT * FROM {name}")
+
+    from_df = from_arrow
 
     def _register_variables(self, query: str, frame: Optional[FrameType]) -> None:
         wanted = {name for name in names_in(query) if not name.startswith("lstore_")}
@@ -346,7 +435,8 @@ class Connection:
 
     def _again(self, settings: dict[str, object]) -> "Connection":
         """Another connection to the same database."""
-        return Connection(self._database, autocommit=True, settings={**self._settings, **settings})
+        kept = {**self._settings, **settings}
+        return Connection(self._database, autocommit=True, settings=kept, progress=self.progress)
 
     def newest_commit(self) -> int:
         """The number of the newest commit."""
@@ -385,7 +475,11 @@ class Connection:
         self, text: str, values: Optional[Any]
     ) -> Union[NativeRows, tuple[str, list[tuple[str, str, str]]]]:
         self._check()
-        answer = self._session.execute(text, values, not self._autocommit)
+        if self._progress is None:
+            answer = self._session.execute(text, values, not self._autocommit)
+        else:
+            with self._progress.at(text):
+                answer = self._session.execute(text, values, not self._autocommit)
         if not isinstance(answer, NativeRows):
             for severity, _, message in answer[1]:
                 self.notices.append(f"{severity}: {message}")
@@ -393,12 +487,13 @@ class Connection:
             del self.notices[:-50]
         return answer
 
-    def _run_many(self, text: str, rows: Iterator[Any]) -> int:
+    def _run_many(self, text: str, rows: Iterator[Any], total: Optional[int]) -> int:
         self._check()
-        if self._autocommit and self._session.status() == "idle":
-            with self.transaction():
-                return self._session.execute_many(text, rows, False)
-        return self._session.execute_many(text, rows, not self._autocommit)
+        with self._watched(text):
+            if self._autocommit and self._session.status() == "idle":
+                with self.transaction():
+                    return self._session.execute_many(text, rows, total, False)
+            return self._session.execute_many(text, rows, total, not self._autocommit)
 
     def _gives(self, rows: NativeRows) -> None:
         self._open_rows.add(rows)

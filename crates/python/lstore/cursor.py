@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from contextlib import nullcontext
+from html import escape
+from typing import TYPE_CHECKING, Any, ContextManager, Optional, Union
 
 from ._lstore import NativeRows, NativeSession, numbered
 from .errors import InterfaceError, ProgrammingError, of_sqlstate
-from .results import ArrowResults
+from .results import ArrowResults, html
 from .types import ColumnDescription
 
 if TYPE_CHECKING:
     from .connection import Connection
 
 Parameters = Union[Sequence[Any], Mapping[str, Any], None]
+
+#: Rows that a notebook shows.
+_SHOWN_MAX = 20
 
 _SHARED = "another thread is using this cursor: give each thread a cursor of its own"
 
@@ -75,6 +80,7 @@ class Cursor(ArrowResults):
         self._description: Optional[list[ColumnDescription]] = None
         self.rowcount: int = -1
         self.lastrowid: Optional[int] = None
+        self._label: str = ""
         self.statusmessage: Optional[str] = None
         self.arraysize: int = 1
 
@@ -106,6 +112,7 @@ class Cursor(ArrowResults):
                 *first, text = NativeSession.split(text) or [text]
                 for piece in first:
                     connection._run(piece, None)
+            self._label = statement
             self._answer(connection._run(text, values))
         finally:
             self._using.release()
@@ -135,7 +142,8 @@ class Cursor(ArrowResults):
                 rest: Iterator[Any] = ([row[name] for name in names] for row in rows)  # type: ignore[index,call-overload]
             else:
                 rest = iter(rows)
-            self.rowcount = connection._run_many(text, _chained(values, rest))
+            total = len(parameters) if isinstance(parameters, (list, tuple)) else None
+            self.rowcount = connection._run_many(text, _chained(values, rest), total)
         finally:
             self._using.release()
         return self
@@ -163,6 +171,14 @@ class Cursor(ArrowResults):
             self._result.close()
         self._result, self._connection = None, None
 
+    def _repr_html_(self) -> str:
+        """The next rows, which are still to be fetched, as notebooks show them."""
+        if self._result is None:
+            return f"<code>{escape(self.statusmessage or repr(self))}</code>"
+        rows = self._result.peek(_SHOWN_MAX + 1)
+        names = [column.name for column in self.description or []]
+        return html(names, rows[:_SHOWN_MAX], len(rows) > _SHOWN_MAX)
+
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
         """Does nothing: PEP 249 asks for it."""
 
@@ -174,6 +190,12 @@ class Cursor(ArrowResults):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _watched(self, label: str) -> ContextManager[object]:
+        connection = self._connection
+        if connection is None or connection._progress is None:
+            return nullcontext()
+        return connection._progress.at(self._label or label)
 
     def _take(self) -> None:
         if not self._using.acquire(blocking=False):
@@ -205,7 +227,10 @@ class Cursor(ArrowResults):
         rows = self._rows()
         self._take()
         try:
-            return rows.fetch(count)
+            if self._connection is None or self._connection._progress is None:
+                return rows.fetch(count)
+            with self._watched("fetch"):
+                return rows.fetch(count)
         finally:
             self._using.release()
 

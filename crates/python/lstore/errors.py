@@ -116,6 +116,10 @@ class DivisionByZero(DataError):
     """22012"""
 
 
+class FunctionFailed(OperationalError):
+    """38000: a function of Python's that SQL called has raised an exception, which is the `__cause__` of this one."""
+
+
 _BY_SQLSTATE: dict[str, type[Error]] = {
     "40001": SerializationFailure,
     "40P01": DeadlockDetected,
@@ -130,6 +134,7 @@ _BY_SQLSTATE: dict[str, type[Error]] = {
     "42601": SqlSyntaxError,
     "25P02": InFailedSqlTransaction,
     "22012": DivisionByZero,
+    "38000": FunctionFailed,
 }
 
 _BY_CLASS: dict[str, type[Error]] = {
@@ -143,6 +148,8 @@ _BY_CLASS: dict[str, type[Error]] = {
     "2B": InternalError,
     "2D": InternalError,
     "34": OperationalError,
+    "38": OperationalError,
+    "39": ProgrammingError,
     "3B": InternalError,
     "3D": ProgrammingError,
     "3F": ProgrammingError,

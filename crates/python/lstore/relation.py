@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, ContextManager, Optional, Union
 
 from ._lstore import NativeRows
 from .cursor import Cursor, Parameters
@@ -141,6 +142,10 @@ class Relation(ArrowResults):
 
     def _rows(self) -> NativeRows:
         return self.execute()._rows()
+
+    def _watched(self, label: str) -> ContextManager[object]:
+        progress = self._connection._progress
+        return nullcontext() if progress is None else progress.at(self._query)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """All rows."""

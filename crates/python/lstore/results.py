@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, ContextManager, Optional
 
 from ._lstore import NativeRows
 from .errors import InterfaceError
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from .column import Column
 
 
 def needed(module: str, what: str) -> Any:
@@ -33,6 +36,10 @@ class ArrowResults:
     def _rows(self) -> NativeRows:
         raise NotImplementedError
 
+    def _watched(self, label: str) -> ContextManager[object]:
+        """Shows the progress of what takes long, where the connection does."""
+        return nullcontext()
+
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:
         """The rows by the Arrow PyCapsule interface: to any library that reads it, without a copy."""
         return self._rows().__arrow_c_stream__(requested_schema)
@@ -47,7 +54,8 @@ class ArrowResults:
         pyarrow = needed("pyarrow", "to_arrow_table()")
         rows = self._rows()
         try:
-            return pyarrow.RecordBatchReader.from_stream(rows).read_all()
+            with self._watched("rows to Arrow"):
+                return pyarrow.RecordBatchReader.from_stream(rows).read_all()
         except Exception:
             rows.check()
             raise
@@ -76,11 +84,25 @@ class ArrowResults:
         library = needed("polars", "pl()")
         rows = self._rows()
         try:
-            frame: "polars.DataFrame" = library.DataFrame(rows)
+            with self._watched("rows to Polars"):
+                frame: "polars.DataFrame" = library.DataFrame(rows)
         except BaseException:
             rows.check()
             raise
         return frame
+
+    def column(self, name: Optional[str] = None) -> "Column":
+        """One column, by its name or the only one, for libraries of arrays: `numpy.asarray(rows.column("a"))`."""
+        from .column import Column
+
+        pyarrow = needed("pyarrow", "column()")
+        table = self.to_arrow_table()
+        if name is None and table.num_columns != 1:
+            raise InterfaceError(f"there are {table.num_columns} columns, so column() needs the name of one")
+        if name is not None and name not in table.column_names:
+            raise InterfaceError(f'there is no column "{name}": there are {", ".join(table.column_names)}')
+        found = table.column(0 if name is None else name)
+        return Column(name or table.column_names[0], _one_array(pyarrow, found))
 
     def fetchnumpy(self) -> dict[str, "numpy.ndarray[Any, Any]"]:
         """A NumPy array for each column; columns with NULL are masked arrays."""
@@ -97,6 +119,10 @@ class ArrowResults:
             else:
                 arrays[name] = column.to_numpy()
         return arrays
+
+
+def _one_array(pyarrow: Any, column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else pyarrow.concat_arrays(column.chunks or [pyarrow.array([], column.type)])
 
 
 def _numpy_type(numpy: Any, column: Any) -> Any:

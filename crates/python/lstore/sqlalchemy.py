@@ -10,11 +10,64 @@ Statements are those of SQLAlchemy's dialect for PostgreSQL. Servers are reached
 
 from __future__ import annotations
 
+import decimal
+import json
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import pool
-from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy import pool, types, util
+from sqlalchemy.dialects.postgresql import JSON, JSONB
+from sqlalchemy.dialects.postgresql.base import PGCompiler, PGDialect
+from sqlalchemy.engine import processors
+
+
+def _of_json(dialect: Any) -> Any:
+    """The driver gives what a JSON text says; a deserializer of the program's gets the text again."""
+    given = dialect._json_deserializer
+    return None if given is None else lambda value: None if value is None else given(json.dumps(value))
+
+
+class _Json(JSON):
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        return _of_json(dialect)
+
+
+class _Jsonb(JSONB):
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        return _of_json(dialect)
+
+
+class _Exact:
+    """`numeric` comes as `Decimal`, `double precision` as `float`; `asdecimal` says what is wanted."""
+
+    def bind_processor(self, dialect: Any) -> Any:
+        return None
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        is_exact, wanted = coltype == "numeric", cast("types.Numeric[Any]", self)
+        if wanted.asdecimal:
+            scale = wanted._effective_decimal_return_scale
+            return None if is_exact else processors.to_decimal_processor_factory(decimal.Decimal, scale)
+        return processors.to_float if is_exact else None
+
+
+class _Numeric(_Exact, types.Numeric[Any]):
+    pass
+
+
+class _Float(_Exact, types.Float[Any]):
+    pass
+
+
+class _Compiler(PGCompiler):
+    def fetch_clause(self, select: Any, *given: Any, **kw: Any) -> str:
+        """`LIMIT` for `FETCH FIRST`, which takes a number but no expression here."""
+        options = select._fetch_clause_options or {}
+        if options.get("percent") or options.get("with_ties"):
+            text: str = super().fetch_clause(select, *given, **kw)  # type: ignore[no-untyped-call, unused-ignore]
+            return text
+        parts = {"LIMIT": select._fetch_clause, "OFFSET": select._offset_clause}
+        return "".join(f"\n {word} {self.process(of, **kw)}" for word, of in parts.items() if of is not None)
 
 
 class LstoreDialect(PGDialect):
@@ -26,7 +79,15 @@ class LstoreDialect(PGDialect):
     supports_statement_cache = True
     supports_native_uuid = True
     supports_sane_rowcount = True
-    supports_sane_multi_rowcount = False
+    supports_sane_multi_rowcount = True
+    statement_compiler = _Compiler
+    supports_constraint_comments = False
+    # There are no types of their own for the values of an Enum.
+    supports_native_enum = False
+    colspecs = util.update_copy(
+        PGDialect.colspecs,
+        {types.JSON: _Json, JSON: _Json, JSONB: _Jsonb, types.Numeric: _Numeric, types.Float: _Float},
+    )
     # Statements without a result of their own give the keys that they made back by RETURNING.
     insert_returning = update_returning = delete_returning = True
 

@@ -63,6 +63,7 @@ class Table:
         numbers: list[int] = list(keys[0]) if keys else []
         names = {number: column for column, number in rows}
         self.columns: list[str] = [column for column, _ in rows]
+        self._all = tuple(self.columns)
         self.key: list[str] = [names[number] for number in numbers]
         self._where = " AND ".join(f"{quoted(column)} = ${at}" for at, column in enumerate(self.key, 1))
         self._selects: dict[tuple[str, ...], str] = {}
@@ -89,10 +90,13 @@ class Table:
 
     def get(self, key: Key, columns: Optional[Sequence[str]] = None) -> Optional[dict[str, Any]]:
         """The row with a key, all of its columns or some; `None` if there is none."""
-        values = self._of_key(key)
-        chosen = tuple(self.columns if columns is None else columns)
+        values = key if type(key) is tuple else (key,)
+        if len(values) != len(self.key) or not values:
+            values = self._of_key(key)
+        chosen = self._all if columns is None else tuple(columns)
+        statement = self._selects.get(chosen) or self._select(chosen)
         connection = self._connection
-        row = connection._session.row(self._select(chosen), values, not connection._autocommit)
+        row = connection._session.row(statement, values, not connection._autocommit)
         return None if row is None else dict(zip(chosen, row))
 
     def _write(self, kind: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use sql::{FileAccess, Session, SessionOptions, SqlError, parse_memory_limit};
 
+use crate::calls::{INSIDE, is_inside};
 use crate::errors::{FORKED, Fault};
 use crate::process::{self, OfProcess};
 use crate::session::NativeSession;
@@ -64,6 +65,9 @@ impl NativeDatabase {
     /// Opens the database in a directory, or a new one in memory.
     #[new]
     fn new(py: Python<'_>, path: &str, read_only: bool, memory_limit: Option<&str>) -> PyResult<NativeDatabase> {
+        if is_inside() {
+            return Err(INSIDE.raised(py));
+        }
         if process::is_child() {
             return Err(FORKED.raised(py));
         }

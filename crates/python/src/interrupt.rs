@@ -157,6 +157,8 @@ fn is_main_thread() -> bool {
 /// A statement that Ctrl-C ends, until this is dropped. None on other threads than the main one.
 pub(crate) struct Interruptible {
     is_noted: bool,
+    /// The statement around it, where one is run while another waits.
+    around: Option<CancelHandle>,
 }
 
 impl Interruptible {
@@ -164,11 +166,11 @@ impl Interruptible {
     /// The exception of a handler that is due already.
     pub(crate) fn enter(py: Python<'_>, statement: &CancelHandle) -> PyResult<Interruptible> {
         if !is_main_thread() {
-            return Ok(Interruptible { is_noted: false });
+            return Ok(Interruptible { is_noted: false, around: None });
         }
         stand_before();
-        *RUNNING.lock() = Some(statement.clone());
-        let entered = Interruptible { is_noted: true };
+        let around = RUNNING.lock().replace(statement.clone());
+        let entered = Interruptible { is_noted: true, around };
         // A signal that came before is Python's; one that comes from here on finds the statement.
         py.check_signals()?;
         Ok(entered)
@@ -176,19 +178,19 @@ impl Interruptible {
 
     /// As [`enter`](Self::enter), for a caller that may not hold the interpreter.
     pub(crate) fn without_interpreter(statement: &CancelHandle) -> Interruptible {
-        let is_noted = is_main_thread();
-        if is_noted {
-            stand_before();
-            *RUNNING.lock() = Some(statement.clone());
+        if !is_main_thread() {
+            return Interruptible { is_noted: false, around: None };
         }
-        Interruptible { is_noted }
+        stand_before();
+        let around = RUNNING.lock().replace(statement.clone());
+        Interruptible { is_noted: true, around }
     }
 }
 
 impl Drop for Interruptible {
     fn drop(&mut self) {
         if self.is_noted {
-            *RUNNING.lock() = None;
+            *RUNNING.lock() = self.around.take();
         }
     }
 }

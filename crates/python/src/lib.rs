@@ -13,19 +13,24 @@
 //! | `errors` | errors of SQL and the engine as Python's exceptions |
 //! | `process` | which process a database belongs to: a fork has none of its threads |
 //! | `interrupt` | Ctrl-C ends the statement of the main thread |
+//! | `progress` | how far a long statement has come |
 //! | `parameter`, `placeholders` | parameters from Python's values, and where they stand in a statement |
+//! | `calls`, `functions` | Python's functions as functions of SQL, and what holds while one is called |
 //! | `objects` | values of Arrow arrays as Python's objects |
 //! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
 mod append;
 mod c_data;
+mod calls;
 mod capsule;
 mod database;
 mod errors;
+mod functions;
 mod interrupt;
 mod objects;
 mod parameter;
 mod placeholders;
 mod process;
+mod progress;
 mod rows;
 mod session;
 mod statements;

@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
-use engine::DataType;
+use engine::{DataType, Value};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -81,7 +81,28 @@ pub(crate) fn append_rows(rows: &Bound<'_, PyList>, batch: &RecordBatch, (from, 
     Ok(())
 }
 
-type Objects<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
+pub(crate) type Objects<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
+
+/// A row of single values as a tuple; `None` where a value is of a type that only columns are read of.
+pub(crate) fn tuple_of<'py>(py: Python<'py>, row: &[Value]) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let mut cells = Vec::with_capacity(row.len());
+    for value in row {
+        cells.push(match value {
+            Value::Null => none(py),
+            Value::Boolean(value) => PyBool::new(py, *value).to_owned().into_any(),
+            Value::SmallInt(number) => number.into_bound_py_any(py)?,
+            Value::Integer(number) => number.into_bound_py_any(py)?,
+            Value::BigInt(number) => number.into_bound_py_any(py)?,
+            Value::Real(number) => number.into_bound_py_any(py)?,
+            Value::Double(number) => number.into_bound_py_any(py)?,
+            Value::Decimal(number) => decimal(py, &number.to_string())?,
+            Value::Text(text) => PyString::new(py, text).into_any(),
+            Value::Bytea(bytes) => PyBytes::new(py, bytes).into_any(),
+            _ => return Ok(None),
+        });
+    }
+    PyTuple::new(py, cells).map(Some)
+}
 
 /// The values of numbers, each made an object; NULL is `None`.
 fn primitives<'py, T: ArrowPrimitiveType>(
@@ -130,7 +151,7 @@ fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// The values of an array, one object for each.
-fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
+pub(crate) fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
     match array.data_type() {
         ArrowType::Null => Ok((0..array.len()).map(|_| none(py)).collect()),
         ArrowType::Boolean => {

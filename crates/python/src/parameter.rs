@@ -4,7 +4,7 @@
 //! A parameter takes the type that the statement gives it by where it stands. Where the value does not fit that, or the place says
 //! nothing, the parameter gets the type that the Python value has by itself: `int` is `integer`, or `bigint` where it is larger,
 //! `float` is `double precision`, and so on. Texts have no type of their own, as PostgreSQL's literals.
-use engine::{DataType, Decimal, Value};
+use engine::{DataType, Decimal, Interval, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -28,7 +28,11 @@ pub(crate) enum Parameter {
     Timestamp(i64),
     TimestampTz(i64),
     Uuid([u8; 16]),
-    /// What travels as its text: times of day, intervals, arrays.
+    /// Microseconds of a day.
+    Time(i64),
+    /// Days, and microseconds beside them.
+    Interval(i32, i64),
+    /// What travels as its text: arrays.
     Written(String),
 }
 
@@ -54,10 +58,9 @@ fn micros_of_delta(delta: &Bound<'_, PyDelta>) -> i64 {
         + i64::from(delta.get_microseconds())
 }
 
-/// An interval in PostgreSQL's input syntax.
-fn interval_text(delta: &Bound<'_, PyDelta>) -> String {
+fn interval(delta: &Bound<'_, PyDelta>) -> Parameter {
     let micros = i64::from(delta.get_seconds()) * 1_000_000 + i64::from(delta.get_microseconds());
-    format!("{} days {}.{:06} seconds", delta.get_days(), micros / 1_000_000, micros % 1_000_000)
+    Parameter::Interval(delta.get_days(), micros)
 }
 
 fn datetime(value: &Bound<'_, PyDateTime>) -> PyResult<Parameter> {
@@ -122,10 +125,10 @@ impl Parameter {
             return Ok(Parameter::Date(days_of(value)));
         }
         if let Ok(value) = value.cast::<PyTime>() {
-            return Ok(Parameter::Written(value.call_method0("isoformat")?.extract()?));
+            return Ok(Parameter::Time(micros_of_day(value)));
         }
         if let Ok(value) = value.cast::<PyDelta>() {
-            return Ok(Parameter::Written(interval_text(value)));
+            return Ok(interval(value));
         }
         if let Ok(value) = value.cast::<PyBytes>() {
             return Ok(Parameter::Bytes(value.as_bytes().to_vec()));
@@ -172,6 +175,8 @@ impl Parameter {
             Parameter::Timestamp(_) => DataType::Timestamp,
             Parameter::TimestampTz(_) => DataType::TimestampTz,
             Parameter::Uuid(_) => DataType::Uuid,
+            Parameter::Time(_) => DataType::Time,
+            Parameter::Interval(..) => DataType::Interval,
         })
     }
 
@@ -212,6 +217,10 @@ impl Parameter {
                 Value::TimestampTz(*micros)
             }
             (Parameter::Uuid(bytes), DataType::Uuid) => Value::Uuid(*bytes),
+            (Parameter::Time(micros), DataType::Time) => Value::Time(*micros),
+            (Parameter::Interval(days, micros), DataType::Interval) => {
+                Value::Interval(Interval { months: 0, days: *days, micros: *micros })
+            }
             _ => return None,
         })
     }

@@ -11,6 +11,7 @@ use pyo3::types::{PyCapsule, PyList};
 use sql::{CancelHandle, Rows, SqlError};
 
 use crate::c_data::export::{schema_of_rows, stream_of};
+use crate::calls::{INSIDE, Raised, is_inside};
 use crate::errors::{FORKED, Fault, interface};
 use crate::interrupt::Interruptible;
 use crate::process::{self, OfProcess};
@@ -83,19 +84,39 @@ pub(crate) struct NativeRows {
     tag: Option<String>,
     left: Arc<Mutex<Left>>,
     cancel: CancelHandle,
+    /// What functions of Python's have raised; `None` where the session has no such functions.
+    functions: Option<Raised>,
 }
 
 const IN_USE: &str = "another thread is reading these rows: give each thread a cursor of its own";
 
 impl NativeRows {
-    pub(crate) fn new(rows: Rows, cancel: CancelHandle) -> NativeRows {
+    /// The rows of a query; `functions` where it may call functions of Python's.
+    pub(crate) fn new(rows: Rows, cancel: CancelHandle, functions: Option<Raised>) -> NativeRows {
         let (schema, tag) = (rows.schema(), rows.tag().map(str::to_owned));
         let left = Left { rows: OfProcess::new(Some(rows)), read: VecDeque::new(), given: 0, failed: None };
-        NativeRows { schema, tag, left: Arc::new(Mutex::new(left)), cancel }
+        NativeRows { schema, tag, left: Arc::new(Mutex::new(left)), cancel, functions }
+    }
+
+    /// Rows that are there already.
+    pub(crate) fn of_batch(batch: RecordBatch, cancel: CancelHandle) -> NativeRows {
+        let schema = batch.schema();
+        let left = Left { rows: OfProcess::new(None), read: VecDeque::from([batch]), given: 0, failed: None };
+        NativeRows { schema, tag: None, left: Arc::new(Mutex::new(left)), cancel, functions: None }
+    }
+
+    fn raised(&self, py: Python<'_>, fault: Fault) -> PyErr {
+        match &self.functions {
+            Some(functions) => functions.explain(py, fault),
+            None => fault.raised(py),
+        }
     }
 
     /// Does something with the rows that are left.
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Left) -> PyResult<T>) -> PyResult<T> {
+        if is_inside() {
+            return Err(INSIDE.raised(py));
+        }
         let Some(mut left) = self.left.try_lock() else { return Err(interface(py, IN_USE)) };
         work(&mut left)
     }
@@ -113,7 +134,7 @@ impl NativeRows {
                     let entered = Interruptible::enter(py, &self.cancel)?;
                     let read = py.detach(|| left.read_on());
                     drop(entered);
-                    if !read.map_err(|fault| fault.raised(py))? {
+                    if !read.map_err(|fault| self.raised(py, fault))? {
                         return Ok(false);
                     }
                 }
@@ -126,6 +147,18 @@ impl NativeRows {
         let rows = self.fetch(py, Some(1))?;
         rows.iter().next().map_or(Ok(None), |row| Ok(Some(row)))
     }
+}
+
+/// The next batch for a reader of Arrow.
+fn next_of(left: &Mutex<Left>, cancel: &CancelHandle) -> Option<Result<RecordBatch, String>> {
+    let mut left = left.try_lock()?;
+    let entered = Interruptible::without_interpreter(cancel);
+    let batch = left.next_batch();
+    drop(entered);
+    if let Some(Err(Fault::Sql(error))) = &batch {
+        left.failed = Some(error.clone());
+    }
+    batch.map(|batch| batch.map_err(|fault| fault.text()).and_then(|batch| objects::plain_batch(&batch)))
 }
 
 #[pymethods]
@@ -147,6 +180,21 @@ impl NativeRows {
         Ok(fetched)
     }
 
+    /// The rows that come next as tuples, which still come afterwards: up to so many, as far as they come together.
+    fn peek<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
+        let seen = PyList::empty(py);
+        self.with(py, |left| {
+            if self.fill(py, left)?
+                && let Some(batch) = left.read.front()
+            {
+                let end = batch.num_rows().min(left.given.saturating_add(count));
+                objects::append_rows(&seen, batch, (left.given, end))?;
+            }
+            Ok(())
+        })?;
+        Ok(seen)
+    }
+
     /// Reads all that is left into memory, so that the session may go on.
     fn read_all(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |left| {
@@ -156,13 +204,13 @@ impl NativeRows {
                 Ok(())
             });
             drop(entered);
-            read.map_err(|fault: Fault| fault.raised(py))
+            read.map_err(|fault: Fault| self.raised(py, fault))
         })
     }
 
     /// Raises the error by which a reader of Arrow got no further, if there is one, as the exception that it is elsewhere.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |left| left.failed.take().map_or(Ok(()), |error| Err(Fault::Sql(error).raised(py))))
+        self.with(py, |left| left.failed.take().map_or(Ok(()), |error| Err(self.raised(py, Fault::Sql(error)))))
     }
 
     /// Gives up what is left.
@@ -194,16 +242,14 @@ impl NativeRows {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A reader that wants other types casts what it gets, as the interface allows.
         drop(requested_schema);
-        let (left, cancel) = (self.left.clone(), self.cancel.clone());
+        let (left, cancel, calls_python) = (self.left.clone(), self.cancel.clone(), self.functions.is_some());
         let next = move || {
-            let mut left = left.try_lock()?;
-            let entered = Interruptible::without_interpreter(&cancel);
-            let batch = left.next_batch();
-            drop(entered);
-            if let Some(Err(Fault::Sql(error))) = &batch {
-                left.failed = Some(error.clone());
+            let read = || next_of(&left, &cancel);
+            match calls_python {
+                // The reader may hold the interpreter, which the functions need meanwhile.
+                true => Python::try_attach(|py| py.detach(read)).flatten(),
+                false => read(),
             }
-            batch.map(|batch| batch.map_err(|fault| fault.text()).and_then(|batch| objects::plain_batch(&batch)))
         };
         let schema = objects::plain_schema(&self.schema);
         capsule::of_stream(py, stream_of(schema, Box::new(next)))
@@ -222,9 +268,7 @@ impl NativeRows {
                 return Ok(None);
             }
             let Some(Ok(batch)) = left.next_batch() else { return Ok(None) };
-            let left = Left { rows: OfProcess::new(None), read: VecDeque::from([batch]), given: 0, failed: None };
-            let left = Arc::new(Mutex::new(left));
-            Ok(Some(NativeRows { schema: self.schema.clone(), tag: None, left, cancel: self.cancel.clone() }))
+            Ok(Some(NativeRows::of_batch(batch, self.cancel.clone())))
         })
     }
 }

@@ -1,21 +1,25 @@
 //! A session as Python holds it: statements run while the interpreter is free, and Ctrl-C ends those of the main thread.
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::Database;
+use engine::{Database, Value};
 use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use sql::{CancelHandle, Command, NoInput, Outcome, Session, SqlError, TransactionStatus};
+use sql::{CancelHandle, Command, NoInput, Outcome, Progress, Rows, Session, SqlError, TransactionStatus};
 
 use crate::append::Batches;
-use crate::capsule;
+use crate::calls::{INSIDE, Raised, is_inside};
 use crate::errors::{CLOSED, FORKED, Fault};
+use crate::functions::{Manner, PythonFunction};
 use crate::interrupt::Interruptible;
 use crate::parameter::Parameter;
 use crate::process::{self, OfProcess};
+use crate::progress::Meter;
 use crate::rows::NativeRows;
 use crate::statements::Statements;
+use crate::{capsule, objects};
 
 /// A session with the statements that it keeps.
 pub(crate) struct Open {
@@ -57,6 +61,22 @@ impl Open {
     }
 }
 
+/// Work that a meter shows while this lives.
+struct Shown<'a>(&'a Meter);
+
+impl Shown<'_> {
+    fn start<'a>(meter: &'a Meter, label: &str, total: Option<u64>) -> Shown<'a> {
+        meter.start(label, total);
+        Shown(meter)
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
 /// The number of rows that a command's tag names: of `INSERT 0 3` and `UPDATE 3` 3.
 fn rows_of_tag(tag: &str) -> Option<u64> {
     tag.rsplit(' ').next()?.parse().ok()
@@ -67,19 +87,28 @@ fn rows_of_tag(tag: &str) -> Option<u64> {
 pub(crate) struct NativeSession {
     open: Mutex<OfProcess<Option<Open>>>,
     cancel: CancelHandle,
+    meter: Arc<Meter>,
+    raised: Raised,
+    /// Whether it has been given functions of Python's.
+    calls_python: AtomicBool,
 }
 
 impl NativeSession {
-    pub(crate) fn new(database: Arc<OfProcess<Database>>, session: Session) -> NativeSession {
-        let cancel = session.cancel_handle();
+    pub(crate) fn new(database: Arc<OfProcess<Database>>, mut session: Session) -> NativeSession {
+        let (cancel, meter) = (session.cancel_handle(), Arc::<Meter>::default());
+        session.set_progress(meter.clone());
         let open = Open { session, statements: Statements::default(), _database: database };
-        NativeSession { open: Mutex::new(OfProcess::new(Some(open))), cancel }
+        let open = Mutex::new(OfProcess::new(Some(open)));
+        NativeSession { open, cancel, meter, raised: Raised::default(), calls_python: AtomicBool::new(false) }
     }
 
     /// Does something with the session while the interpreter is free. Another thread's statement is waited for.
     fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Open) -> Result<T, Fault> + Send) -> PyResult<T> {
         if process::is_child() {
             return Err(FORKED.raised(py));
+        }
+        if is_inside() {
+            return Err(INSIDE.raised(py));
         }
         let entered = Interruptible::enter(py, &self.cancel)?;
         let done = py.detach(|| {
@@ -91,12 +120,30 @@ impl NativeSession {
             done
         });
         drop(entered);
-        done.map_err(|fault| fault.raised(py))
+        done.map_err(|fault| self.raised.explain(py, fault))
+    }
+
+    /// The row that a statement which was run before finds by its key; `None` where it has to be run. What is this short does not let
+    /// the interpreter go, and is not interrupted.
+    fn row_by_key(&self, statement: &str, parameters: &[Parameter]) -> Option<Option<Vec<Value>>> {
+        if process::is_child() || is_inside() {
+            return None;
+        }
+        let open = self.open.try_lock()?;
+        let open = open.as_ref()?;
+        let (prepared, values) = open.statements.known(statement, parameters)?;
+        // An error comes again where it is run.
+        open.session.row_by_key(&prepared, &values).ok()?
+    }
+
+    fn rows(&self, rows: Rows) -> NativeRows {
+        let functions = self.calls_python.load(Ordering::Relaxed).then(|| self.raised.clone());
+        NativeRows::new(rows, self.cancel.clone(), functions)
     }
 
     fn answer<'py>(&self, py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyAny>> {
         match outcome {
-            Outcome::Rows(rows) => NativeRows::new(rows, self.cancel.clone()).into_bound_py_any(py),
+            Outcome::Rows(rows) => self.rows(rows).into_bound_py_any(py),
             Outcome::Done(Command { tag, notices }) => {
                 let notices =
                     notices.into_iter().map(|notice| (notice.severity.to_string(), notice.sqlstate, notice.message));
@@ -132,9 +179,18 @@ impl NativeSession {
     }
 
     /// Runs a statement once for each row of parameters, and gives the number of rows that it has changed; -1 if it changes none.
-    fn execute_many(&self, py: Python<'_>, statement: &str, rows: &Bound<'_, PyAny>, begins: bool) -> PyResult<i64> {
+    /// `total` is how many rows there are, where that is known.
+    fn execute_many(
+        &self,
+        py: Python<'_>,
+        statement: &str,
+        rows: &Bound<'_, PyAny>,
+        total: Option<u64>,
+        begins: bool,
+    ) -> PyResult<i64> {
         let mut rows = rows.try_iter()?;
         let mut changed = None;
+        let _shown = Shown::start(&self.meter, "executemany", total);
         loop {
             let chunk =
                 rows.by_ref().take(ROWS_AT_ONCE).map(|row| parameters_of(&row?)).collect::<PyResult<Vec<_>>>()?;
@@ -150,6 +206,7 @@ impl NativeSession {
                     if let Some(rows) = tag.as_deref().and_then(rows_of_tag) {
                         *changed.get_or_insert(0) += i64::try_from(rows).unwrap_or(i64::MAX);
                     }
+                    self.meter.advance(1);
                 }
                 Ok(())
             })?;
@@ -165,22 +222,32 @@ impl NativeSession {
         begins: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let parameters = parameters_of(parameters)?;
+        if !begins && let Some(found) = self.row_by_key(statement, &parameters) {
+            let tuple = |row: Vec<Value>| objects::tuple_of(py, &row).transpose();
+            match found.map(tuple) {
+                None => return Ok(None),
+                Some(Some(row)) => return row.map(|row| Some(row.into_any())),
+                Some(None) => {}
+            }
+        }
         match self.with(py, |open| Ok(open.run(statement, &parameters, begins)?))? {
-            Outcome::Rows(rows) => NativeRows::new(rows, self.cancel.clone()).first(py),
+            Outcome::Rows(rows) => self.rows(rows).first(py),
             Outcome::Done(_) => Ok(None),
         }
     }
 
     /// Appends rows of an object that gives Arrow data to a table, by the names of its columns; gives their number.
     fn append(&self, py: Python<'_>, table: &str, data: &Bound<'_, PyAny>, begins: bool) -> PyResult<u64> {
+        let total = data.len().ok().and_then(|rows| u64::try_from(rows).ok());
         let (schema, batches) = capsule::rows_of(data)?;
         let names: Vec<String> = schema.fields().iter().map(|field| quoted(field.name())).collect();
         let statement = format!("COPY {} ({}) FROM STDIN", quoted(table), names.join(", "));
-        let mut input = Batches::new(schema, batches);
-        self.with(py, move |open| {
+        let mut input = Batches::new((schema, batches), self.meter.clone());
+        self.with(py, |open| {
             if begins {
                 open.begin()?;
             }
+            let _shown = Shown::start(&self.meter, &format!("append to {table}"), total);
             match open.session.execute_with_input(&statement, &mut input)? {
                 Outcome::Done(command) => Ok(rows_of_tag(&command.tag).unwrap_or(0)),
                 Outcome::Rows(_) => Ok(0),
@@ -204,6 +271,41 @@ impl NativeSession {
         self.with(py, |open| {
             open.statements.forget();
             Ok(open.session.unregister(name))
+        })
+    }
+
+    /// Lets statements call a function of Python's under a name. `types` are its parameters' and its results', by their names in SQL;
+    /// `manner` is whether it takes arrays of Arrow, whether it sees NULLs, and whether equal arguments always give equal results.
+    fn register_function(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        function: Py<PyAny>,
+        types: (Vec<String>, String),
+        manner: (bool, bool, bool),
+    ) -> PyResult<()> {
+        let (by_column, sees_null, is_pure) = manner;
+        let manner = Manner { by_column, sees_null, is_pure };
+        self.with(py, |open| {
+            let types = (types.0.as_slice(), types.1.as_str());
+            let function = PythonFunction::new(&mut open.session, function, types, manner, self.raised.clone())?;
+            open.session.register_function(name, Arc::new(function))?;
+            open.statements.forget();
+            self.calls_python.store(true, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    /// What is done of how much, under which name, of work that is long and tells of itself.
+    fn progress(&self) -> Option<(String, u64, Option<u64>)> {
+        self.meter.now().map(|work| (work.label, work.done, work.total))
+    }
+
+    /// Takes back what `register_function` gave; whether there was a function of this name.
+    fn unregister_function(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.with(py, |open| {
+            open.statements.forget();
+            Ok(open.session.unregister_function(name))
         })
     }
 

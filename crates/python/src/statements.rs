@@ -59,10 +59,8 @@ impl Statements {
         text: &str,
         parameters: &[Parameter],
     ) -> Result<Bound, SqlError> {
-        for known in self.0.get(text).into_iter().flatten() {
-            if let Ok(Binding::Values(values)) = bind(known, parameters) {
-                return Ok((known.clone(), values));
-            }
+        if let Some(known) = self.known(text, parameters) {
+            return Ok(known);
         }
         let prepared = session.prepare(text, &[])?;
         let (prepared, values) = match bind(&prepared, parameters)? {
@@ -86,6 +84,14 @@ impl Statements {
             self.0.entry(text.to_owned()).or_default().push(prepared.clone());
         }
         Ok((prepared, values))
+    }
+
+    /// The statement of a text, if it has been prepared for such parameters.
+    pub(crate) fn known(&self, text: &str, parameters: &[Parameter]) -> Option<Bound> {
+        self.0.get(text)?.iter().find_map(|known| match bind(known, parameters) {
+            Ok(Binding::Values(values)) => Some((known.clone(), values)),
+            _ => None,
+        })
     }
 
     /// Forgets all.

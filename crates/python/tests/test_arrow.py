@@ -270,7 +270,7 @@ def test_values_come_back_by_every_way(kind):
     con = lstore.connect(autocommit=True)
     con.execute(f"CREATE TABLE t (a int PRIMARY KEY, b {kind})")
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.none() | SCALARS[kind], min_size=1, max_size=8))
     def check(values):
         con.execute("DELETE FROM t")

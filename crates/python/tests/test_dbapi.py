@@ -83,6 +83,9 @@ def test_a_failed_transaction_takes_nothing_but_its_end(con):
 
 def test_with_autocommit_each_statement_stands_for_itself():
     con = lstore.connect(autocommit=True)
+    con.begin()
+    assert con.in_transaction
+    con.rollback()
     con.execute("CREATE TABLE t (a int)")
     assert not con.in_transaction
     con.rollback()
@@ -264,6 +267,13 @@ def test_time_spans_times_of_day_and_lists(con):
     assert con.execute("SELECT timestamp '2026-01-10' + ?::interval", (span,)).fetchone() == (
         datetime.datetime(2026, 1, 10) + span,
     )
+    day = datetime.date(2026, 1, 10)
+    assert con.execute("SELECT ?, ?, DATE '2026-01-10' - ?", (span, datetime.time(1, 2, 3, 4), span)).fetchone() == (
+        span,
+        datetime.time(1, 2, 3, 4),
+        datetime.datetime(2026, 1, 10) - span,
+    )
+    assert con.execute("SELECT ? - ?", (day, datetime.date(2026, 1, 1))).fetchone() == (9,)
     assert con.execute("SELECT ARRAY[1, NULL, 3]").fetchone() == ([1, None, 3],)
     assert con.execute("SELECT ?::text[]", (['a"b', "c,d", None],)).fetchone() == (['a"b', "c,d", None],)
 

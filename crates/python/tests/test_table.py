@@ -137,3 +137,42 @@ def test_a_task_that_is_cancelled_cancels_its_statement(con):
     asyncio.run(work())
     con.rollback()
     assert con.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_rows_by_key_are_what_sql_says_of_them_at_every_moment(con):
+    """The short way of the second call on, in and out of transactions, and after the table is another."""
+    con.autocommit = True
+    kinds = {
+        "b": "true", "c": "-7::smallint", "d": "2.5::real", "e": "0.1::float8", "f": "1.50::numeric(10,2)", "g": "'ä'", "h": "'x'::char(4)",
+        "i": "'\\x00ff'::bytea", "j": "DATE '2026-01-02'", "k": "timestamptz '2026-01-02 03:04:05+00'", "l": "gen_random_uuid()",
+        "m": "'{\"a\": 1}'::jsonb", "n": "interval '1 day'", "o": "NULL::text",
+    }  # fmt: skip
+    con.execute(f"CREATE TABLE wide AS SELECT 1::bigint AS id, {', '.join(f'{value} AS {name}' for name, value in kinds.items())}")
+    con.execute("ALTER TABLE wide ADD PRIMARY KEY (id)")
+    wide = con.table("wide")
+    for columns in (None, ["id", "b", "c", "d", "e", "f", "g", "i", "o"], ["h", "j"], ["m"]):
+        listed = ", ".join(columns or wide.columns)
+        row = con.execute(f"SELECT {listed} FROM wide").fetchone()
+        for _ in range(3):
+            found = wide.get(1, columns)
+            assert tuple(found.values()) == row and [type(value) for value in found.values()] == [type(value) for value in row]
+            assert wide.get(2, columns) is None
+    with con.transaction():
+        wide.update(1, {"g": "new"})
+        assert wide.get(1, ["g"]) == {"g": "new"}
+        with con._again({}) as other:
+            assert other.table("wide").get(1, ["g"]) == {"g": "ä"}
+    assert wide.get(1, ["g"]) == {"g": "new"}
+    con.execute("SET lstore.as_of = '1'")
+    with pytest.raises(lstore.Error):
+        con.execute("INSERT INTO wide (id) VALUES (3)")
+    con.execute("RESET lstore.as_of")
+    assert wide.get("1", ["g"]) == {"g": "new"}
+    con.execute("ALTER TABLE wide RENAME TO wider; CREATE TABLE wide (id bigint PRIMARY KEY, g text); INSERT INTO wide VALUES (1, 'other')")
+    assert wide.get(1, ["g"]) == {"g": "other"}
+    con.execute("DROP TABLE wide")
+    with pytest.raises(lstore.UndefinedTable):
+        wide.get(1, ["g"])
+    con.close()
+    with pytest.raises(lstore.InterfaceError, match="closed"):
+        wide.get(1, ["g"])

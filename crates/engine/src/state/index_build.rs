@@ -14,7 +14,7 @@ use lineage::{Cell, Outcomes, View};
 use parking_lot::Mutex;
 use types::{Rid, Snapshot};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::IndexData;
 use crate::keys::order::{IndexKey, ordered_integer};
@@ -28,12 +28,16 @@ pub(crate) fn enter_committed(
     table: &TableData,
     index: &IndexData,
     transactions: &Transactions,
+    is_interrupted: &(dyn Fn() -> bool + Sync),
 ) -> Result<HashSet<Rid>> {
     // Nothing is given up meanwhile: a version that was in the tail a moment ago is in the history then.
     let (all, failing) = (table.storage.keep_all(), Mutex::new(HashSet::new()));
     debug_assert!(table.storage.keeps(all.from()), "invariant 3: versions of {:?} may go meanwhile", all.from());
     index.serve_from(all.from());
     share_out(table.storage.range_count(), |range| {
+        if is_interrupted() {
+            return Err(Error::Interrupted);
+        }
         let mut entered = Ok(());
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match keyed {
             Ok(Some(keyed)) if entered.is_ok() => entered = index.enter(&keyed.key, rid),

@@ -214,6 +214,29 @@ impl Table {
         Ok(rows.finish(self.data.projection(options).schema))
     }
 
+    /// Some columns (positions in the table) of the visible row with this primary key, as values; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchColumn`] if the table has fewer columns; else as [`lookup`](Self::lookup).
+    pub fn lookup_values<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        key: &[Value],
+        columns: &[usize],
+    ) -> Result<Option<Vec<Value>>> {
+        let sight @ Sight { snapshot, reads, .. } = view.into();
+        self.data.check_positions(columns.iter().copied())?;
+        let key = self.data.key_of_values(key)?;
+        let _held = self.hold_for_a_moment(sight)?;
+        let Some(key) = key else { return Ok(None) };
+        let view = self.database.shared.core.transactions.view(snapshot);
+        let found = self.data.read(view, &key, columns, |rid, cells| (rid, self.values_of(columns, cells)))?;
+        reads
+            .into_iter()
+            .for_each(|reads| reads.note_key(&self.data, key.clone(), found.as_ref().map(|(rid, _)| *rid)));
+        Ok(found.map(|(_, values)| values))
+    }
+
     /// The visible ones of the records with these Rid words that pass the tests, in this order, shaped as a scan's batches
     /// are.
     ///

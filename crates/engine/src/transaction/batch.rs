@@ -40,6 +40,7 @@ impl Transaction {
         let columns: Vec<_> = columns.into_iter().map(|(_, cells)| cells).collect();
         self.whole(|transaction| {
             for first in (0..rows.num_rows()).step_by(ROWS_AT_ONCE) {
+                transaction.go_on(first)?;
                 let end = rows.num_rows().min(first + ROWS_AT_ONCE);
                 let (part, slice) =
                     (ColumnRows { columns: &columns, rows: first..end }, rows.slice(first, end - first));
@@ -104,6 +105,7 @@ impl Transaction {
         self.whole(|transaction| {
             let mut changed = Changed::default();
             for (row, rid) in rids.values().iter().enumerate() {
+                transaction.go_on(row)?;
                 let cells: Vec<(usize, Cell<'_>)> = arrays.iter().map(|(at, array)| (*at, array.get(row))).collect();
                 check_cells(&data.name, &data.schema, cells.iter().map(|(at, cell)| (*at, cell)))?;
                 transaction.change_found(table, *rid, view.at(), Change::Update(&cells), &mut changed)?;
@@ -121,11 +123,21 @@ impl Transaction {
         self.check_writable(table)?;
         self.whole(|transaction| {
             let mut changed = Changed::default();
-            for rid in rids.values() {
+            for (row, rid) in rids.values().iter().enumerate() {
+                transaction.go_on(row)?;
                 transaction.change_found(table, *rid, view.at(), Change::Delete, &mut changed)?;
             }
             Ok(changed)
         })
+    }
+
+    /// An error before this row of a batch, if the transaction was interrupted. It looks once for many rows.
+    #[inline]
+    fn go_on(&self, row: usize) -> Result<()> {
+        match row.is_multiple_of(ROWS_AT_ONCE) && self.is_interrupted() {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
     }
 
     fn change_found(

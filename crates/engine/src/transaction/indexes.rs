@@ -44,7 +44,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::KeysNotUnique`] if it is to be unique and can't; [`Error::IndexExists`], or [`Error::TableExists`], if the name is
-    /// taken; [`Error::BadIndex`] if its method does not take such columns.
+    /// taken; [`Error::BadIndex`] if its method does not take such columns; [`Error::Interrupted`] if another thread ended it.
     pub fn create_index(&mut self, table: &str, definition: IndexDefinition) -> Result<Index> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(table)?;
@@ -53,7 +53,8 @@ impl Transaction {
             let index = transaction.add_index(&data, KeptIndex { definition, has_changed_keys })?;
             transaction.await_writers(&data)?;
             transaction.anchor.check_memory()?;
-            let failing = enter_committed(&data, &index, &transaction.anchor.core.transactions)?;
+            let (transactions, own) = (&transaction.anchor.core.transactions, transaction.id());
+            let failing = enter_committed(&data, &index, transactions, &|| transactions.0.is_interrupted(own))?;
             failing.into_iter().try_for_each(|rid| transaction.check_expressions(&data, &index, rid))?;
             transaction.enter_own(&data, &index)?;
             if index.definition.unique {

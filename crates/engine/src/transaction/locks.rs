@@ -47,7 +47,7 @@ pub(super) enum Obstacle {
     Share(LockStrength),
 }
 
-/// Ends a transaction's wait for a row from another thread.
+/// Ends from another thread what a transaction is at for long: its wait for a row, a batch of rows, the making of an index.
 #[derive(Clone)]
 pub struct Interrupter {
     anchor: Anchor,
@@ -55,7 +55,7 @@ pub struct Interrupter {
 }
 
 impl Interrupter {
-    /// The transaction's wait fails with [`Error::Interrupted`], or its next one if it is not waiting now.
+    /// What the transaction is at fails with [`Error::Interrupted`], or what it is at next if it is at nothing now.
     pub fn interrupt(&self) {
         self.anchor.core.transactions.0.interrupt(self.txn);
     }
@@ -67,7 +67,12 @@ impl Transaction {
         Interrupter { anchor: self.anchor.clone(), txn: self.id() }
     }
 
-    /// Forgets an interrupt that has not met a wait.
+    /// Whether the transaction is to end what it is at. What takes long asks this between its steps.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.transactions().0.is_interrupted(self.id())
+    }
+
+    /// Forgets an interrupt that has not ended anything.
     pub fn clear_interrupt(&mut self) {
         self.transactions().0.clear_interrupt(self.handle());
     }

@@ -70,6 +70,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     crate::functions::statement::sequences::register(state, view)?;
     crate::functions::statement::advisory::register(state, view)?;
     session::register(state, view)?;
+    crate::functions::statement::user::register(state, view)?;
     state.register_udf(Arc::new(ScalarUDF::from(generate::SeriesList::new())))?;
     state.register_udtf(generate::NAME, Arc::new(generate::Generate));
     state.register_udtf(keywords::NAME, Arc::new(keywords::Keywords));

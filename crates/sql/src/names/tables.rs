@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    Database, Index, PUBLIC_SCHEMA, ReadView, Sequence, Snapshot, Table, Timestamp, Transaction, name_in_schema,
-    schema_and_name,
+    Database, Index, PUBLIC_SCHEMA, ReadView, Sequence, Snapshot, Table, TableSettings, Timestamp, Transaction,
+    name_in_schema, schema_and_name,
 };
 
 use crate::names::moment::Moment;
@@ -38,6 +38,8 @@ enum NameSnapshot {
 struct Own {
     /// by the id of their table
     indexes: Arc<BTreeMap<u32, Vec<Index>>>,
+    /// by the id of their table
+    settings: Arc<BTreeMap<u32, TableSettings>>,
 }
 
 impl Tables {
@@ -56,8 +58,10 @@ impl Tables {
         let seen = NameSnapshot::Bare(transaction.catalog_snapshot());
         let tables = Tables { db: db.clone(), seen, own: None, path: SearchPath::default() };
         let own = || {
-            let indexes = tables.all().into_iter().map(|(_, table)| (table.id(), transaction.indexes(&table)));
-            Own { indexes: Arc::new(indexes.collect()) }
+            let all = tables.all();
+            let indexes = all.iter().map(|(_, table)| (table.id(), transaction.indexes(table))).collect();
+            let settings = all.iter().map(|(_, table)| (table.id(), transaction.settings(table))).collect();
+            Own { indexes: Arc::new(indexes), settings: Arc::new(settings) }
         };
         let own = transaction.has_changed_catalog().then(own);
         Tables { own, ..tables }
@@ -174,6 +178,14 @@ impl Tables {
     pub(crate) fn indexes_of(&self, table: &Table) -> Vec<Index> {
         match self.own.as_ref().and_then(|own| own.indexes.get(&table.id())) {
             None => table.indexes(),
+            Some(own) => own.clone(),
+        }
+    }
+
+    /// The defaults and constraints of a table.
+    pub(crate) fn settings_of(&self, table: &Table) -> TableSettings {
+        match self.own.as_ref().and_then(|own| own.settings.get(&table.id())) {
+            None => table.settings(),
             Some(own) => own.clone(),
         }
     }

@@ -251,7 +251,7 @@ impl TableObject {
         for index in tables.indexes_of(&table) {
             indexes.push(object(&index, index.definition().name.clone(), false));
         }
-        let settings = table.settings();
+        let settings = tables.settings_of(&table);
         let mut constraint_oid = |constraint: &str| free_oid(FIRST_CONSTRAINT_OID, &format!("{key}.{constraint}"));
         let checks = settings.checks.into_iter().map(|check| CheckObject { oid: constraint_oid(&check.name), check });
         let checks = checks.collect();

@@ -8,6 +8,7 @@ use crate::access::index_expressions::write::{Style, written};
 use crate::error::{Result, SqlError};
 use crate::planning::index_compile::{Kind, check_syntax};
 use crate::planning::planner::Planner;
+use crate::state::user_functions::UserFunctions;
 use crate::state::view::View;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
@@ -38,6 +39,8 @@ pub(crate) fn define(
     for name in sequences_named(expr) {
         view.tables.find(&name).map_err(|error| SqlError::from(error).at(at))?;
     }
+    // Other sessions, which fill the column too, do not have the functions of this one's program.
+    let view = View { user_functions: UserFunctions::default(), ..view };
     check_type(planner, view, expr, column, source)?;
     let mut expr = expr.clone();
     let _ = expr.walk_mut(&mut WithSequences { renamed: None });

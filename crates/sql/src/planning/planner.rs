@@ -178,6 +178,13 @@ impl Planner {
         self.template.aggregate_functions().contains_key(name)
     }
 
+    /// Whether a function, an aggregate or a window function has this name.
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        let state = &self.template;
+        let is_scalar = state.scalar_functions().contains_key(name);
+        is_scalar || self.is_aggregate(name) || state.window_functions().contains_key(name)
+    }
+
     /// Whether a function has this name that gives the same for the same arguments at all times.
     pub(crate) fn is_immutable(&self, name: &str) -> bool {
         let found = self.template.scalar_functions().get(name);

@@ -42,6 +42,7 @@ use crate::state::advisory::Locks;
 use crate::state::registered::Registered;
 use crate::state::settings::{Limit, Settings};
 use crate::state::taken_numbers::{StatementSequences, TakenNumbers};
+use crate::state::user_functions::{UserFunction, UserFunctions};
 use crate::state::view::{RowTarget, View};
 use crate::syntax::source::Source;
 
@@ -100,6 +101,7 @@ pub struct Session {
     pub(crate) statements: Statements,
     pub(crate) cursors: Cursors,
     registered: Registered,
+    user_functions: UserFunctions,
     /// What `pg_backend_pid()` is.
     process: i32,
     pub(crate) temporary: Temporary,
@@ -124,6 +126,7 @@ impl Session {
             statements: Statements::default(),
             cursors: Cursors::default(),
             registered: Registered::default(),
+            user_functions: UserFunctions::default(),
             process: std::process::id().cast_signed(),
             temporary: Temporary::default(),
         }
@@ -155,6 +158,24 @@ impl Session {
     /// Takes back what [`register`](Self::register) gave; whether there was something of this name.
     pub fn unregister(&mut self, name: &str) -> bool {
         self.registered.remove(name)
+    }
+
+    /// Lets statements of this session call a function of the program by a name, in place of one that it has given for this name.
+    ///
+    /// # Errors
+    /// 42723 if SQL has a function of this name.
+    pub fn register_function(&mut self, name: &str, function: Arc<dyn UserFunction>) -> Result<()> {
+        if self.planner.has_function(name) {
+            let message = format!("function {name} is one of SQL already");
+            return Err(SqlError::new("42723", message).hint("Give the function another name."));
+        }
+        self.user_functions.add(name, function);
+        Ok(())
+    }
+
+    /// Takes back what [`register_function`](Self::register_function) gave; whether there was a function of this name.
+    pub fn unregister_function(&mut self, name: &str) -> bool {
+        self.user_functions.remove(name)
     }
 
     /// What other threads stop this session's statements with.
@@ -220,7 +241,7 @@ impl Session {
         let (now, process) = (self.now, self.process);
         let cursors = self.cursors.facts().into();
         let given = Arc::default();
-        let registered = self.registered.clone();
+        let (registered, user_functions) = (self.registered.clone(), self.user_functions.clone());
         View {
             db,
             tables,
@@ -233,6 +254,7 @@ impl Session {
             settings,
             cursors,
             registered,
+            user_functions,
             locks,
             process,
             now,

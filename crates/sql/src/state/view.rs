@@ -11,6 +11,7 @@ use crate::names::tables::Tables;
 use crate::state::advisory::Locks;
 use crate::state::registered::Registered;
 use crate::state::taken_numbers::StatementSequences;
+use crate::state::user_functions::UserFunctions;
 use crate::state::with_rows::GivenRows;
 
 /// The schema in which a plan finds the tables that have rows changed or locked, with the hidden row ids. No
@@ -52,6 +53,8 @@ pub(crate) struct View {
     pub(crate) cursors: Arc<[CursorFacts]>,
     /// The tables that the session was given by its program.
     pub(crate) registered: Registered,
+    /// The functions that the session was given by its program.
+    pub(crate) user_functions: UserFunctions,
     /// The session's advisory locks.
     pub(crate) locks: Locks,
     /// The value of `pg_backend_pid()`.

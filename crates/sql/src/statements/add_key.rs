@@ -16,6 +16,8 @@ use crate::state::target::Target;
 use crate::statements::altered::locked_table;
 use crate::statements::ddl::key_columns;
 use crate::syntax::source::Source;
+use crate::values::stored::{rows_as_queried, rows_as_stored};
+use crate::values::types::arrow_schema;
 
 /// Runs the statement.
 pub(crate) fn run(
@@ -76,9 +78,9 @@ pub(crate) fn not_unique(error: engine::Error, table: &str) -> SqlError {
 fn move_rows(write: &mut Write<'_>, view: &ReadView, from: &Table, to: Table) -> Result<()> {
     let columns = (0..from.schema().columns().len()).collect();
     let rows = from.scan(view, ScanOptions { columns, ..ScanOptions::default() })?;
-    let target = Target::new(to, &[])?;
+    let (target, schema) = (Target::new(to, &[])?, arrow_schema(from.schema()));
     for batch in rows.batches() {
-        let batch = batch?;
+        let batch = rows_as_queried(&batch?, &schema);
         write.check()?;
         for (at, column) in target.table.schema().columns().iter().enumerate() {
             if !column.nullable && batch.column(at).null_count() > 0 {
@@ -88,6 +90,7 @@ fn move_rows(write: &mut Write<'_>, view: &ReadView, from: &Table, to: Table) ->
             }
         }
         let batch = target.rows(batch.columns().to_vec(), batch.num_rows())?;
+        let batch = rows_as_stored(&batch);
         write.transaction.insert_batch(&target.table, &batch).map_err(|error| not_unique(error, from.name()))?;
     }
     write.end_reading();

@@ -10,6 +10,7 @@ use crate::point::{Action, Columns, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Outcome, Rows};
+use crate::state::past::wall_time;
 use crate::state::target::batch;
 use crate::statements::change::outcome;
 use crate::values::Misfit;
@@ -142,6 +143,16 @@ impl Point {
         };
         let rows = Rows::ready(found).renamed(columns.schema.clone());
         Ok(Some(Outcome::Rows(rows)))
+    }
+
+    /// The row that a `SELECT` by a key finds, as values; `None` where it has to be run.
+    pub(crate) fn row(&self, session: &Session, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
+        let Action::Select { key, columns } = &self.action else { return Ok(None) };
+        let Some(key) = (Bound { values, now: wall_time() }).key(key) else { return Ok(None) };
+        let view = session.db.read_view()?;
+        let table = session.db.table_seen(&view, &self.table).ok().filter(|table| table.id() == self.id);
+        let Some(table) = table else { return Ok(None) };
+        Ok(Some(table.lookup_values(&view, &key, &columns.positions)?))
     }
 
     /// The table that it is about, if that still has its name.

@@ -23,7 +23,7 @@ use engine::json::JsonFault;
 
 use crate::error::SqlError;
 
-pub use single::read_value;
+pub use single::{column_of_values, read_value};
 
 /// Why a value does not go into a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! Single values of the engine: from their text, and from and to the scalars of DataFusion.
+use arrow_array::ArrayRef;
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
 use engine::{DataType, Decimal, Value};
 
+use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
 use super::{Misfit, datetime, input};
 use crate::error::Result;
@@ -53,6 +55,22 @@ fn number(text: &str) -> Result<Decimal, Misfit> {
     let exponent: i64 = exponent.parse().unwrap_or(0);
     let scale = i8::try_from(written.saturating_sub(exponent).clamp(0, 38)).unwrap_or(38);
     Ok(Decimal { unscaled: input::decimal(text, 38, scale)?, scale })
+}
+
+/// A column with these values, in the Arrow type of a column type. A `numeric` is rounded to the type's decimals.
+///
+/// # Errors
+/// 42804 for a value of another type, 22003 for a number that is too large.
+pub fn column_of_values(values: &[Value], data_type: DataType) -> Result<ArrayRef> {
+    let mut builder = ColumnBuilder::new(data_type);
+    for value in values {
+        let appended = match value {
+            Value::Decimal(_) => builder.append_text(&value.to_string()),
+            _ => builder.append_value(value),
+        };
+        appended.map_err(|misfit| misfit.error("", data_type, &value.to_string(), "another type"))?;
+    }
+    Ok(builder.finish())
 }
 
 /// A scalar as a value of exactly this type; `None` where it is NULL or of another type.

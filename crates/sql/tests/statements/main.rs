@@ -16,3 +16,4 @@ mod reference_histories;
 mod session;
 mod sums;
 mod temporary;
+mod user_functions;

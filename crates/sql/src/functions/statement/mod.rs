@@ -5,3 +5,4 @@ pub(crate) mod advisory;
 pub(crate) mod commit;
 pub(crate) mod sequences;
 pub(crate) mod session;
+pub(crate) mod user;

@@ -1,0 +1,3 @@
+"""All of it."""
+
+from sqlalchemy.testing.suite import *  # noqa: F403
