@@ -245,7 +245,7 @@ fn delta_elided(scale: &Scale) -> Figure {
         Claim::new(
             "with lookups alone 2.5% of the traversals take the latch, by capacity",
             format!("{reads:.1}%; {overflows:.0}% of the aborts are overflows"),
-            (0.8..8.0).contains(&reads) && overflows > 50.0,
+            (1.2..5.0).contains(&reads) && overflows > 50.0,
         ),
         Claim::new(
             "so TSX-R loses to the RW latch there",

@@ -110,10 +110,12 @@ pub struct MachineConfig {
 const L1: CacheShape = CacheShape::kib(32, 8);
 const L2: CacheShape = CacheShape::kib(256, 8);
 
-/// Two of these are fitted to a sentence of a paper each, and nothing else is. With 36 threads on a large tree, attempts that retry
-/// after an overflow have more than twice the performance of those that do not (tle-multisocket, section 3.1): that gives the noise. Lookups in
-/// the Delta Storage Index overflow often enough that some per cent of them take the latch (tsx-index, section 4.3): that gives the
-/// lines that abort.
+/// Two of these are fitted to a sentence of a paper each, and nothing else is.
+///
+/// - The noise: with 36 threads on a large tree, attempts that retry after an overflow have more than twice the performance of those
+///   that do not (tle-multisocket, section 3.1).
+/// - The lines read that abort: some per cent of the lookups in the Delta Storage Index take the latch, by overflows (tsx-index,
+///   section 4.3).
 const TRANSACTIONS: Transactions = Transactions {
     begin: 20,
     commit: 15,
