@@ -88,8 +88,11 @@ fn add(transaction: &mut Transaction, table: &Table, key: &[i64], column: usize,
     Ok(now)
 }
 
+/// Runs one transaction.
+type Run<'a> = &'a mut dyn FnMut(&mut Random) -> Result<()>;
+
 /// Runs `count` transactions of each type, the types in turn by chance; how many of each committed.
-fn run_all(count: usize, types: &mut [(usize, &mut dyn FnMut(&mut Random) -> Result<()>)]) -> Result<Vec<u64>> {
+fn run_all(count: usize, types: &mut [(usize, Run<'_>)]) -> Result<Vec<u64>> {
     let mut random = Random(7);
     let mut left: Vec<usize> = (0..types.len()).flat_map(|at| std::iter::repeat_n(at, count)).collect();
     let mut committed = vec![0; types.len()];
