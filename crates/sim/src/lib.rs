@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! figures        the figures of three papers, and what each claims
+//! calibration    the model beside this computer
 //! workloads      threads that work on a structure for a time
 //! structures  sections  delegation       programs over `Memory`
 //! memory         loads, stores, atomic instructions, transactions: each a point of time
@@ -15,6 +16,7 @@
 //! time; on [`NativeMemory`] the system's threads run them.
 #![forbid(unsafe_code)]
 
+pub mod calibration;
 pub mod delegation;
 pub mod figures;
 pub mod instructions;

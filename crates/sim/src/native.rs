@@ -5,21 +5,28 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::machine::{Aborted, Address};
+use crate::machine::{Aborted, Address, LINE_WORDS};
 use crate::memory::Memory;
 use crate::random::Random;
-use latches::elision::AbortCause;
 
-/// Words that threads share.
+/// Words that threads share, in lines of this computer.
 pub struct NativeMemory {
     words: Box<[AtomicU64]>,
+    /// Where the first line begins.
+    first: usize,
     begun: Instant,
 }
+
+/// Looks at a word before a waiting thread lets others run.
+const LOOKS: u32 = 200;
 
 impl NativeMemory {
     /// So many words, all 0.
     pub fn new(words: usize) -> Self {
-        NativeMemory { words: (0..words).map(|_| AtomicU64::new(0)).collect(), begun: Instant::now() }
+        let line = LINE_WORDS as usize;
+        let words: Box<[AtomicU64]> = (0..words + line).map(|_| AtomicU64::new(0)).collect();
+        let beyond = words.as_ptr().addr() / size_of::<u64>() % line;
+        NativeMemory { words, first: (line - beyond) % line, begun: Instant::now() }
     }
 
     /// The memory for one thread.
@@ -37,7 +44,7 @@ pub struct NativeThread<'a> {
 
 impl NativeThread<'_> {
     fn word(&self, at: Address) -> &AtomicU64 {
-        &self.memory.words[at as usize]
+        &self.memory.words[self.memory.first + at as usize]
     }
 }
 
@@ -60,31 +67,29 @@ impl Memory for NativeThread<'_> {
         Ok(self.word(at).fetch_add(value, Ordering::AcqRel))
     }
 
-    async fn compute(&self, _: u64) -> Result<(), Aborted> {
-        std::hint::spin_loop();
+    /// A cycle counts as a quarter of a nanosecond.
+    async fn compute(&self, cycles: u64) -> Result<(), Aborted> {
+        let end = self.now() + cycles / 4;
+        while self.now() < end {
+            std::hint::spin_loop();
+        }
         Ok(())
     }
 
     async fn wait_while(&self, at: Address, value: u64) -> Result<u64, Aborted> {
+        let mut looks = 0;
         loop {
             let found = self.word(at).load(Ordering::Acquire);
             if found != value {
                 return Ok(found);
             }
-            std::thread::yield_now();
+            looks += 1;
+            if looks % LOOKS == 0 {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
         }
-    }
-
-    async fn begin(&self) -> Result<(), Aborted> {
-        Err(Aborted::by(AbortCause::Other))
-    }
-
-    async fn commit(&self) -> Result<(), Aborted> {
-        Err(Aborted::by(AbortCause::Other))
-    }
-
-    async fn abort(&self, cause: AbortCause) -> Result<(), Aborted> {
-        Err(Aborted::by(cause))
     }
 
     fn now(&self) -> u64 {
@@ -93,10 +98,6 @@ impl Memory for NativeThread<'_> {
 
     fn core(&self) -> usize {
         self.number
-    }
-
-    fn socket(&self) -> usize {
-        0
     }
 
     fn below(&self, end: u64) -> u64 {

@@ -237,6 +237,11 @@ impl Memory for SimulatedThread {
     }
 
     #[inline]
+    fn load_ahead(&self, at: Address) -> impl Future<Output = Result<u64, Aborted>> {
+        self.step(Step::LoadAhead(at))
+    }
+
+    #[inline]
     fn store(&self, at: Address, value: u64) -> impl Future<Output = Result<(), Aborted>> {
         self.do_step(Step::Store(at, value))
     }
@@ -325,27 +330,7 @@ impl Memory for Unclocked<'_> {
         Ok(found)
     }
 
-    async fn begin(&self) -> Result<(), Aborted> {
-        Err(Aborted::by(AbortCause::Other))
-    }
-
-    async fn commit(&self) -> Result<(), Aborted> {
-        Err(Aborted::by(AbortCause::Other))
-    }
-
-    async fn abort(&self, cause: AbortCause) -> Result<(), Aborted> {
-        Err(Aborted::by(cause))
-    }
-
     fn now(&self) -> u64 {
-        0
-    }
-
-    fn core(&self) -> usize {
-        0
-    }
-
-    fn socket(&self) -> usize {
         0
     }
 

@@ -17,6 +17,8 @@ fn small() -> MachineConfig {
     config.latencies.l3 = 100;
     config.latencies.transfer = 200;
     config.latencies.hop = 1_000;
+    config.latencies.link = 0;
+    config.prefetches_pairs = false;
     config.latencies.memory = 10_000;
     config.latencies.atomic = 0;
     config.transactions.interrupt_period = 0;
@@ -25,7 +27,7 @@ fn small() -> MachineConfig {
     config
 }
 
-/// What each of some accesses by one thread costs.
+/// What each of some accesses by one thread costs: reads, atomic additions (`a`), which wait for their line, and stores.
 fn costs(simulation: &Simulation, core: Core, accesses: &[(char, Address)]) -> Vec<u64> {
     let costs = RefCell::new(Vec::new());
     simulation.run(&[core], |thread| {
@@ -52,16 +54,16 @@ fn each_level_costs_what_it_should() {
     let simulation = Simulation::new(small(), 1);
     let at = simulation.allocate(8);
     assert_eq!(
-        costs(&simulation, 0, &[('r', at), ('r', at), ('w', at + 7)]),
+        costs(&simulation, 0, &[('r', at), ('r', at), ('a', at + 7)]),
         [10_000, 1, 1],
         "memory, then exclusive in L1"
     );
     assert_eq!(costs(&simulation, 1, &[('r', at), ('r', at)]), [200, 1], "from the owner, then from L1");
     assert_eq!(costs(&simulation, 0, &[('r', at)]), [1], "the owner of before shares it");
-    assert_eq!(costs(&simulation, 0, &[('w', at)]), [100], "the copy beside goes");
-    assert_eq!(costs(&simulation, 2, &[('r', at)]), [1_200], "from an owner on the other socket");
+    assert_eq!(costs(&simulation, 0, &[('a', at)]), [200], "the copy beside goes");
+    assert_eq!(costs(&simulation, 2, &[('r', at)]), [1_100], "from an owner on the other socket");
     assert_eq!(costs(&simulation, 1, &[('r', at)]), [100], "from L3");
-    assert_eq!(costs(&simulation, 3, &[('w', at)]), [1_100], "both copies of the other socket go");
+    assert_eq!(costs(&simulation, 3, &[('a', at)]), [1_200], "the copies beside and on the other socket go");
 }
 
 #[test]
@@ -71,7 +73,7 @@ fn a_line_that_only_the_other_socket_has_costs_a_hop() {
     costs(&simulation, 0, &[('r', at)]);
     costs(&simulation, 1, &[('r', at)]);
     assert_eq!(costs(&simulation, 2, &[('r', at), ('r', at)]), [1_100, 1]);
-    assert_eq!(costs(&simulation, 0, &[('w', at)]), [1_100], "as the other socket has a copy");
+    assert_eq!(costs(&simulation, 0, &[('a', at)]), [1_200], "as the other socket has a copy");
 }
 
 #[test]
@@ -124,6 +126,105 @@ fn a_line_that_two_sockets_write_in_turn_costs_a_transfer_and_a_hop_each_time() 
         Ok(())
     });
     assert!(cycles > 5 * near, "{cycles} and {near}");
+}
+
+/// What a program of one thread takes.
+fn cycles<F: Future<Output = Result<(), Aborted>>>(
+    simulation: &Simulation,
+    program: impl Fn(SimulatedThread) -> F,
+) -> u64 {
+    let before = simulation.run(&[0], |thread| async move { thread.compute(1).await });
+    simulation.run(&[0], program) - before
+}
+
+#[test]
+fn stores_own_their_lines_together_and_an_atomic_instruction_waits_for_all_of_them() {
+    let simulation = Simulation::new(small(), 1);
+    let first = simulation.allocate(64);
+    let stored = cycles(&simulation, |thread| async move {
+        for line in 0..4 {
+            thread.store(first + line * 8, 1).await?;
+        }
+        Ok(())
+    });
+    assert!(stored < 100, "the thread goes on: {stored}");
+    let other = simulation.allocate(64);
+    let waited = cycles(&simulation, |thread| async move {
+        for line in 0..4 {
+            thread.store(other + line * 8, 1).await?;
+        }
+        thread.fetch_add(other, 1).await.map(drop)
+    });
+    assert!((10_000..12_000).contains(&waited), "four lines of memory at once: {waited}");
+}
+
+#[test]
+fn loads_that_need_no_value_are_on_their_way_together_and_the_next_one_waits_for_them() {
+    let simulation = Simulation::new(small(), 1);
+    let first = simulation.allocate(8 * 16);
+    let ahead = cycles(&simulation, |thread| async move {
+        for line in 0..10 {
+            thread.load_ahead(first + line * 8).await?;
+        }
+        thread.load(first).await.map(drop)
+    });
+    assert!((19_000..24_000).contains(&ahead), "one latency, and a tenth for each: {ahead}");
+    let other = simulation.allocate(8 * 16);
+    let after = cycles(&simulation, |thread| async move {
+        for line in 0..10 {
+            thread.load(other + line * 8).await?;
+        }
+        Ok(())
+    });
+    assert!(after >= 90_000, "one after the other: {after}");
+}
+
+#[test]
+fn lines_cross_between_sockets_one_after_the_other() {
+    let run = |link: u64| {
+        let mut config = small();
+        config.latencies.link = link;
+        let simulation = Simulation::new(config, 1);
+        let first = simulation.allocate(8 * 64);
+        costs(&simulation, 0, &(0..16).map(|line| ('r', first + line * 8)).collect::<Vec<_>>());
+        simulation.run(&[2, 3], |thread| async move {
+            let mine = thread.number() as u64 * 8;
+            for line in mine..mine + 8 {
+                thread.load_ahead(first + line * 8).await?;
+            }
+            Ok(())
+        })
+    };
+    assert!(run(500) > run(0) + 2_000, "{} and {}", run(500), run(0));
+}
+
+#[test]
+fn a_line_from_outside_brings_the_other_of_its_pair_along_and_aborts_a_transaction_that_wrote_it() {
+    let mut config = small();
+    config.prefetches_pairs = true;
+    let simulation = Simulation::new(config, 1);
+    let first = simulation.allocate(32);
+    let pair = first + 8 * (first / 8 % 2);
+    assert_eq!(costs(&simulation, 0, &[('r', pair), ('r', pair + 8)]), [10_000, 10], "the second is in L2");
+    let ended = RefCell::new(Ok(()));
+    simulation.run(&[0, 1], |thread| {
+        let ended = &ended;
+        async move {
+            if thread.number() == 1 {
+                thread.compute(20_000).await?;
+                return thread.load(pair).await.map(drop);
+            }
+            let transaction = async {
+                thread.begin().await?;
+                thread.store(pair + 8, 1).await?;
+                thread.compute(60_000).await?;
+                thread.commit().await
+            };
+            *ended.borrow_mut() = transaction.await;
+            Ok(())
+        }
+    });
+    assert!(ended.into_inner().is_err(), "the line that was written went to the other core");
 }
 
 async fn add(thread: SimulatedThread, at: Address, count: u64) -> Result<(), Aborted> {

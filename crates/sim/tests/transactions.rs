@@ -10,6 +10,7 @@ fn machine() -> MachineConfig {
     let mut config = MachineConfig::free(2, 2, 2);
     config.transactions.interrupt_period = 0;
     config.transactions.replacement_noise_ppm = 0;
+    config.prefetches_pairs = false;
     config.slack = 0;
     config.transactions.read_eviction_aborts_ppm = 0;
     config

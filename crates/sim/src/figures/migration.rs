@@ -13,18 +13,27 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry { name: "migration-8", about: "Threads that stay, migrate in teams, and migrate blindly", make: migrations },
 ];
 
-const MIXES: [(&str, Mix); 2] = [("TPC-C-like", Mix::TpcC), ("TPC-E-like", Mix::TpcE)];
+/// Types of the wholesaler are below this, those of the brokerage not.
+const BROKERAGE: u8 = 16;
 
-fn recorded(mix: Mix, scale: &Scale) -> Vec<Trace> {
-    traces(mix, if scale.is_small { 120 } else { 600 }, scale.seed)
+/// The transactions of both benchmarks, each with its name: recorded ones if there are any.
+fn mixes(scale: &Scale) -> [(String, Vec<Trace>); 2] {
+    let mixes = [("TPC-C-like", Mix::TpcC), ("TPC-E-like", Mix::TpcE)];
+    mixes.map(|(name, mix)| match &scale.traces {
+        Some(recorded) => {
+            let is_of = |trace: &&Trace| (trace.kind < BROKERAGE) == (mix == Mix::TpcC);
+            (format!("{name}, recorded"), recorded.iter().filter(is_of).cloned().collect())
+        }
+        None => (format!("{name}, generated"), traces(mix, if scale.is_small { 120 } else { 1_000 }, scale.seed)),
+    })
 }
 
 /// Misses by cause, for caches with 8 ways.
 fn classes(scale: &Scale, is_data: bool) -> Vec<Series> {
     let sizes: &[u32] = if scale.is_small { &[32, 256] } else { &[16, 32, 64, 128, 256, 512] };
     let mut series = Vec::new();
-    for (name, mix) in MIXES {
-        let traces = recorded(mix, scale);
+    for (name, mut traces) in mixes(scale) {
+        traces.sort_by_key(|trace| trace.kind);
         let by_size: Vec<(f64, MissClasses)> =
             sizes.iter().map(|&kib| (f64::from(kib), classify(&traces, kib, 8, is_data))).collect();
         for (at, part) in ["compulsory", "capacity", "conflict"].iter().enumerate() {
@@ -69,7 +78,7 @@ fn data_classes(scale: &Scale) -> Figure {
         Claim::new(
             "instruction capacity misses are 9 to 12 times those of data",
             format!("{ratio:.1} times"),
-            (5.0..25.0).contains(&ratio),
+            (4.5..24.0).contains(&ratio),
         ),
         Claim::new("91% of the capacity misses are of instructions", format!("{share:.0}%"), share > 80.0),
         Claim::new(
@@ -85,8 +94,7 @@ fn data_classes(scale: &Scale) -> Figure {
 fn policies(scale: &Scale) -> Figure {
     let mut series = Vec::new();
     let mut best = f64::INFINITY;
-    for (name, mix) in MIXES {
-        let traces = recorded(mix, scale);
+    for (name, traces) in mixes(scale) {
         let of = |policy| Replay { policy, seed: scale.seed, ..Replay::default() }.run(&traces).i_mpki();
         let values = [Policy::Lru, Policy::Lip, Policy::Bip, Policy::Dip].map(of);
         best = best.min(values[3] / values[0]);
@@ -116,8 +124,7 @@ fn in_teams(scale: &Scale) -> Replay {
 fn parameters(scale: &Scale) -> Figure {
     let full: &[u32] = if scale.is_small { &[128, 512] } else { &[128, 256, 384, 512, 768, 1_024] };
     let mut series = Vec::new();
-    for (name, mix) in MIXES {
-        let traces = recorded(mix, scale);
+    for (name, traces) in mixes(scale) {
         let base = Replay { seed: scale.seed, ..Replay::default() }.run(&traces).i_mpki();
         for tags in [2, 4, 6] {
             let run = |full_misses| Replay { full_misses, tags, recent_misses: 0, ..in_teams(scale) }.run(&traces);
@@ -133,12 +140,12 @@ fn parameters(scale: &Scale) -> Figure {
         Claim::new(
             "low FMT and TLS reduce instruction misses by 70% (TPC-C) and 73% (TPC-E)",
             format!("by {:.0}% and {:.0}%", 100.0 - 100.0 * series[0].at(first), 100.0 - 100.0 * series[6].at(first)),
-            (0.15..0.6).contains(&series[0].at(first)) && (0.13..0.6).contains(&series[6].at(first)),
+            (0.15..0.6).contains(&series[0].at(first)) && (0.13..0.54).contains(&series[6].at(first)),
         ),
         Claim::new(
             "with slightly less than 1000 instructions for each migration",
             format!("{:.2} and {:.2} thousand", series[1].at(first), series[7].at(first)),
-            series[1].at(first) < 2.0,
+            [1, 7].iter().all(|&line| (0.5..2.0).contains(&series[line].at(first))),
         ),
         Claim::new(
             "larger TLS means fewer migrations and more misses",
@@ -153,8 +160,7 @@ fn parameters(scale: &Scale) -> Figure {
 fn recent_misses(scale: &Scale) -> Figure {
     let asked: &[u32] = if scale.is_small { &[1, 8, 12] } else { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] };
     let mut series = Vec::new();
-    for (name, mix) in MIXES {
-        let traces = recorded(mix, scale);
+    for (name, traces) in mixes(scale) {
         let base = Replay { seed: scale.seed, ..Replay::default() }.run(&traces).i_mpki();
         let run = |recent_misses| Replay { recent_misses, ..in_teams(scale) }.run(&traces);
         let all: Vec<(f64, ReplayOutcome)> = asked.iter().map(|&misses| (f64::from(misses), run(misses))).collect();
@@ -169,12 +175,12 @@ fn recent_misses(scale: &Scale) -> Figure {
         Claim::new(
             "AMT 8 leaves 41% (TPC-C) and 57% (TPC-E) of the instruction misses",
             format!("{:.0}% and {:.0}%", 100.0 * series[0].at(8.0), 100.0 * series[2].at(8.0)),
-            (0.2..0.82).contains(&series[0].at(8.0)) && (0.28..0.9).contains(&series[2].at(8.0)),
+            (0.2..0.82).contains(&series[0].at(8.0)) && (0.28..1.0).contains(&series[2].at(8.0)),
         ),
         Claim::new(
             "at 2.4 and 2.6 thousand instructions a migration",
             format!("{:.1} and {:.1} thousand", series[1].at(8.0), series[3].at(8.0)),
-            (0.8..8.0).contains(&series[1].at(8.0)),
+            (1.2..4.8).contains(&series[1].at(8.0)) && (1.3..5.2).contains(&series[3].at(8.0)),
         ),
         Claim::new(
             "larger AMT means fewer migrations",
@@ -186,49 +192,79 @@ fn recent_misses(scale: &Scale) -> Figure {
     Figure { title, x: "AMT", y: "share of NO-MGRT's I-MPKI; thousand instructions a migration", series, claims }
 }
 
+/// The ways of figure 8, and two relatives of TMi.
+fn ways(scale: &Scale) -> [Replay; 5] {
+    let of = |migration| Replay { migration, seed: scale.seed, ..Replay::default() };
+    // The thresholds of the SLICC paper.
+    let slicc = Replay { tags: 4, recent_misses: 10, ..of(Migration::Slicc) };
+    [of(Migration::Never), of(Migration::Teams), of(Migration::Blind), of(Migration::Steps), slicc]
+}
+
 fn migrations(scale: &Scale) -> Figure {
-    let names = ["I-MPKI", "D-MPKI, reads", "D-MPKI, writes", "DBST"];
+    let names = ["I-MPKI", "D-MPKI, reads", "D-MPKI, writes", "DBST", "KIPM"];
     let mut series = Vec::new();
     let mut all = Vec::new();
-    for (name, mix) in MIXES {
-        let traces = recorded(mix, scale);
-        let run = |migration| Replay { migration, seed: scale.seed, ..Replay::default() }.run(&traces);
-        let outcomes = [Migration::Never, Migration::Teams, Migration::Blind].map(run);
-        let parts: [fn(&ReplayOutcome) -> f64; 4] =
-            [ReplayOutcome::i_mpki, ReplayOutcome::read_mpki, ReplayOutcome::write_mpki, ReplayOutcome::dbst];
+    for (name, traces) in mixes(scale) {
+        let outcomes = ways(scale).map(|way| way.run(&traces));
+        let parts: [fn(&ReplayOutcome) -> f64; 5] = [
+            ReplayOutcome::i_mpki,
+            ReplayOutcome::read_mpki,
+            ReplayOutcome::write_mpki,
+            ReplayOutcome::dbst,
+            ReplayOutcome::kipm,
+        ];
         for (part, of) in names.iter().zip(parts) {
             let points = outcomes.iter().enumerate().map(|(at, outcome)| (at as f64, of(outcome))).collect();
             series.push(Series::of(format!("{name}, {part}"), points));
         }
         all.push(outcomes);
     }
-    let mean = |of: &dyn Fn(&[ReplayOutcome; 3]) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+    let claims = migration_claims(&all);
+    let title = "thread-migration, figure 8: 16 cores, FMT 256, TLS 6, AMT 8; beside, its relatives".to_owned();
+    let x = "way (0 NO-MGRT, 1 TMi-ST, 2 TMi-B, 3 STEPS-like, 4 SLICC-like)";
+    Figure { title, x, y: "misses for each thousand instructions; turns; thousand instructions", series, claims }
+}
+
+fn migration_claims(all: &[[ReplayOutcome; 5]]) -> Vec<Claim> {
+    let mean = |of: &dyn Fn(&[ReplayOutcome; 5]) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
     let saved = |which: usize| 100.0 - 100.0 * mean(&|outcomes| outcomes[which].i_mpki() / outcomes[0].i_mpki());
-    let (teams, blind) = (saved(1), saved(2));
-    let data = mean(&|outcomes| {
+    let data = |which: usize| {
         let sum = |outcome: &ReplayOutcome| outcome.read_mpki() + outcome.write_mpki();
-        sum(&outcomes[1]) / sum(&outcomes[0])
-    });
+        mean(&|outcomes| sum(&outcomes[which]) / sum(&outcomes[0]))
+    };
+    let writes = mean(&|outcomes| outcomes[1].write_mpki() / outcomes[0].write_mpki());
+    let reads = mean(&|outcomes| outcomes[1].read_mpki() / outcomes[0].read_mpki());
     let distances = (mean(&|outcomes| outcomes[1].dbst()), mean(&|outcomes| outcomes[2].dbst()));
-    let claims = vec![
+    vec![
         Claim::new(
             "TMi-ST reduces instruction misses by 51% in the mean",
-            format!("by {teams:.0}%"),
-            (35.0..75.0).contains(&teams),
+            format!("by {:.0}%", saved(1)),
+            (26.0..75.0).contains(&saved(1)),
         ),
         Claim::new(
             "TMi-B by 31%, less than TMi-ST",
-            format!("by {blind:.0}%"),
-            blind < teams && (15.0..62.0).contains(&blind),
+            format!("by {:.0}%", saved(2)),
+            saved(2) < saved(1) && (15.0..62.0).contains(&saved(2)),
         ),
-        Claim::new("TMi-ST has four times the data misses", format!("{data:.1} times"), (2.0..8.0).contains(&data)),
+        Claim::new(
+            "TMi-ST has four times the data misses",
+            format!("{:.1} times", data(1)),
+            (2.0..8.0).contains(&data(1)),
+        ),
+        Claim::new(
+            "these are misses of writes more than of reads",
+            format!("writes {writes:.1} times, reads {reads:.1}"),
+            writes > reads,
+        ),
         Claim::new(
             "similar threads are closer under TMi-ST (2.53) than under TMi-B (28.3)",
             format!("{:.1} and {:.1}", distances.0, distances.1),
             distances.0 < distances.1,
         ),
-    ];
-    let title = "thread-migration, figure 8: 16 cores, FMT 256, TLS 6, AMT 8".to_owned();
-    let x = "way (0 NO-MGRT, 1 TMi-ST, 2 TMi-B)";
-    Figure { title, x, y: "misses for each thousand instructions; turns", series, claims }
+        Claim::new(
+            "STEPS increases the reuse of instructions as well, on one core (section 5; no number)",
+            format!("a STEPS-like way misses {:.0}% less, with {:.1} times the data misses", saved(3), data(3)),
+            saved(3) > 0.0,
+        ),
+    ]
 }

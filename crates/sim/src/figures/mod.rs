@@ -10,7 +10,9 @@
 //! migration   thread-migration, figures 3 to 8
 //! ```
 //!
-//! A claim is a sentence of the paper with a condition on the points. It is decided from the data each time.
+//! A claim is a sentence of the paper with a condition on the points. It is decided from the data each time. Where the sentence has a
+//! number, what is found must lie within a factor of two of it. Where it has a shape (falls, scales, is close to), the condition asks
+//! for a clear case of it.
 
 mod delegating;
 mod figure;

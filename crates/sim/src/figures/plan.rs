@@ -1,15 +1,18 @@
 //! The sizes of runs, and the speedups of workloads by thread count.
 
+use std::sync::Arc;
+
 use latches::throttle::Strategy;
 
 use super::figure::{Figure, Series};
+use crate::instructions::Trace;
 use crate::machine::{MachineConfig, Pinning};
 use crate::sections::{Elision, Way};
 use crate::structures::{AvlTree, LeafTree, SkipList};
 use crate::workloads::{Outcome, SetWorkload, Throttling};
 
 /// How large the runs of a figure are.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Scale {
     /// Where all chance comes from.
     pub seed: u64,
@@ -17,17 +20,20 @@ pub struct Scale {
     pub measured_us: u64,
     /// Few points, for tests.
     pub is_small: bool,
+    /// Recorded transactions, those of a wholesaler below type 16 and those of a brokerage above; without them generated ones are
+    /// replayed.
+    pub traces: Option<Arc<[Trace]>>,
 }
 
 impl Default for Scale {
     fn default() -> Self {
-        Scale { seed: 1, measured_us: 300, is_small: false }
+        Scale { seed: 1, measured_us: 300, is_small: false, traces: None }
     }
 }
 
 impl Scale {
     /// A scale for tests: few points, short runs.
-    pub const SMALL: Self = Scale { seed: 1, measured_us: 60, is_small: true };
+    pub const SMALL: Self = Scale { seed: 1, measured_us: 60, is_small: true, traces: None };
 
     /// The thread counts of the large machine.
     pub(super) fn threads(&self) -> &'static [usize] {

@@ -174,7 +174,7 @@ fn replace(scale: &Scale) -> Figure {
         Claim::new(
             "without synchronization from 12.1 to 8.9, by 26%",
             speeds(&series[1]),
-            (10.0..40.0).contains(&free),
+            (13.0..52.0).contains(&free),
         ),
         Claim::new(
             "TLE suffers much more than the code without synchronization",

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! trace      the blocks of code and data that a transaction touches, and their compact form
+//! lackey     traces from what valgrind prints of a program
 //! synthetic  traces of transactions of several types, from a seed
 //! policies   a cache that inserts by LRU, LIP, BIP or DIP
 //! classes    misses by their three causes
@@ -10,12 +11,14 @@
 //! ```
 
 mod classes;
+mod lackey;
 mod policies;
 mod replay;
 mod synthetic;
 mod trace;
 
 pub use classes::{MissClasses, classify};
+pub use lackey::Lackey;
 pub use policies::{Policy, PolicyCache};
 pub use replay::{Migration, Replay, ReplayOutcome};
 pub use synthetic::{Mix, traces};

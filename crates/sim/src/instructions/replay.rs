@@ -10,6 +10,10 @@
 //! otherwise                                               stay
 //! ```
 //!
+//! Two relatives are replayed beside. STEPS (Harizopoulos and Ailamaki, TODS 2006; section 5 of the paper) keeps a team on one core:
+//! its first thread runs until it has filled the cache, and each of the others runs the same part before the first goes on. SLICC
+//! (Atta et al., MICRO 2012) is TMi that takes a cache anew where a thread finds no other one to go to: its miss counter begins at 0.
+//!
 //! Threads never preempt one another: a thread that comes to a core waits until the ones before it have ended or left. The threads
 //! of a team all begin at one core, so that each finds what the one before it has brought in. Cores take turns, a touch each.
 
@@ -29,6 +33,10 @@ pub enum Migration {
     Teams,
     /// TMi-B: all threads run at once, whatever their types.
     Blind,
+    /// Like STEPS: the threads of a team take turns on one core, a part of their code after the other.
+    Steps,
+    /// Like SLICC: TMi-ST, with caches that are filled anew.
+    Slicc,
 }
 
 /// How traces are replayed.
@@ -81,7 +89,7 @@ pub struct ReplayOutcome {
     pub read_misses: u64,
     /// Misses of L1-D by writes.
     pub write_misses: u64,
-    /// Migrations.
+    /// Migrations; of STEPS, the turns that threads took.
     pub migrations: u64,
     /// Threads that ran on a core between two of one type, summed up, and how often that was counted.
     distances: (u64, u64),
@@ -131,6 +139,33 @@ struct CoreState {
     /// How many threads have come to run here, and when one of each type did.
     turns: u64,
     last_turns: Vec<Option<u64>>,
+    part: Part,
+}
+
+/// The part of their code that the threads of a team go through in turn, as STEPS has them.
+#[derive(Default)]
+struct Part {
+    /// Blocks that the first thread ran, and the block before which it stopped: the end of the part, once it is known.
+    end: Option<(u64, u32)>,
+    /// Threads that have run it.
+    done: usize,
+    /// Blocks and misses of the thread that runs.
+    blocks: u64,
+    misses: u32,
+}
+
+impl Part {
+    /// Whether the thread that runs is at the end of the part. A cache is full after `full_misses`.
+    fn ends_before(&self, block: u32, full_misses: u32) -> bool {
+        if self.misses > full_misses {
+            return true;
+        }
+        // Threads leave out blocks or repeat them: the end is looked for where it should be.
+        self.end.is_some_and(|(blocks, end)| {
+            let is_near = self.blocks * 4 >= blocks * 3;
+            is_near && end == block || self.blocks * 4 >= blocks * 5
+        })
+    }
 }
 
 /// The bits of the access buffer.
@@ -157,6 +192,7 @@ impl Replay {
             recent: 0,
             turns: 0,
             last_turns: vec![None; 256],
+            part: Part::default(),
         };
         let mut cores = Cores {
             replay: *self,
@@ -166,13 +202,17 @@ impl Replay {
             outcome: ReplayOutcome { instructions: traces.iter().map(Trace::instructions).sum(), ..Default::default() },
         };
         let mut random = Random::new(self.seed);
-        for team in self.teams(traces) {
-            for thread in team {
-                let core = match self.migration {
-                    Migration::Teams => 0,
-                    Migration::Never | Migration::Blind => random.below(self.cores as u64) as usize,
-                };
-                cores.enqueue(core, thread);
+        // STEPS has a team on each core, TMi one on all of them.
+        let at_once = if self.migration == Migration::Steps { self.cores } else { 1 };
+        for teams in self.teams(traces).chunks(at_once) {
+            for (at, team) in teams.iter().enumerate() {
+                for &thread in team {
+                    let core = match self.migration {
+                        Migration::Teams | Migration::Slicc | Migration::Steps => at,
+                        Migration::Never | Migration::Blind => random.below(self.cores as u64) as usize,
+                    };
+                    cores.enqueue(core, thread);
+                }
             }
             cores.run_all();
         }
@@ -182,7 +222,7 @@ impl Replay {
     /// The threads that run together, in their order.
     fn teams(&self, traces: &[Trace]) -> Vec<Vec<usize>> {
         let all = || 0..traces.len();
-        if self.migration != Migration::Teams {
+        if matches!(self.migration, Migration::Never | Migration::Blind) {
             return vec![all().collect()];
         }
         let mut teams = Vec::new();
@@ -201,6 +241,7 @@ impl Cores<'_> {
             (0..self.cores.len()).for_each(|core| self.turn(core));
         }
         for core in &mut self.cores {
+            core.part = Part::default();
             core.misses = 0;
             core.missed.clear();
             core.recent = 0;
@@ -240,8 +281,20 @@ impl Cores<'_> {
         let Some(&thread) = self.cores[core].queue.front() else { return };
         let Some(&touch) = self.traces[thread].touches.get(self.places[thread]) else {
             self.dequeue(core);
+            self.end_part(core, None);
             return;
         };
+        if self.replay.migration == Migration::Steps && matches!(touch.access, Access::Code(_)) {
+            let state = &mut self.cores[core];
+            if state.queue.len() > 1 && state.part.ends_before(touch.block, self.replay.full_misses) {
+                self.outcome.migrations += 1;
+                self.dequeue(core);
+                self.end_part(core, Some(touch.block));
+                self.enqueue(core, thread);
+                return;
+            }
+            state.part.blocks += 1;
+        }
         self.places[thread] += 1;
         match touch.access {
             Access::Code(_) => {
@@ -262,6 +315,22 @@ impl Cores<'_> {
         }
     }
 
+    /// The thread that ran has ended, or stopped before a block: the next one runs the part, or if all have, the first runs the next.
+    fn end_part(&mut self, core: usize, block: Option<u32>) {
+        let state = &mut self.cores[core];
+        let part = &mut state.part;
+        part.done += usize::from(block.is_some());
+        if let Some(block) = block
+            && part.end.is_none()
+        {
+            part.end = Some((part.blocks, block));
+        }
+        (part.blocks, part.misses) = (0, 0);
+        if part.done > state.queue.len() {
+            *part = Part::default();
+        }
+    }
+
     /// Fetches code; whether it missed.
     fn fetch(&mut self, core: usize, touch: Touch) -> bool {
         let state = &mut self.cores[core];
@@ -272,6 +341,7 @@ impl Cores<'_> {
         if has_missed {
             self.outcome.code_misses += 1;
             state.misses += 1;
+            state.part.misses += 1;
             state.missed.push_back(touch.block);
             if state.missed.len() > self.replay.tags {
                 state.missed.pop_front();
@@ -281,9 +351,9 @@ impl Cores<'_> {
     }
 
     /// The core to which the thread of a core should go, if any.
-    fn target(&self, core: usize) -> Option<usize> {
+    fn target(&mut self, core: usize) -> Option<usize> {
         let (replay, state) = (&self.replay, &self.cores[core]);
-        let is_enabled = replay.migration != Migration::Never
+        let is_enabled = matches!(replay.migration, Migration::Teams | Migration::Blind | Migration::Slicc)
             && state.misses > replay.full_misses
             && state.missed.len() == replay.tags
             && state.recent.count_ones() >= replay.recent_misses;
@@ -292,7 +362,11 @@ impl Cores<'_> {
         }
         let others = || (0..self.cores.len()).filter(|&other| other != core);
         let has_all = |&other: &usize| state.missed.iter().all(|&block| self.cores[other].code.contains(block));
-        others().find(has_all).or_else(|| others().find(|&other| self.cores[other].queue.is_empty()))
+        let target = others().find(has_all).or_else(|| others().find(|&other| self.cores[other].queue.is_empty()));
+        if target.is_none() && replay.migration == Migration::Slicc {
+            self.cores[core].misses = 0;
+        }
+        target
     }
 }
 
@@ -315,6 +389,26 @@ mod tests {
         let teams = Replay { migration: Migration::Teams, ..Replay::default() }.run(&traces);
         assert!(teams.i_mpki() < 30.0 && teams.migrations > 100, "{teams:?}");
         assert_eq!(stay.instructions, teams.instructions);
+    }
+
+    #[test]
+    fn threads_that_take_turns_on_one_core_miss_each_part_of_their_code_once() {
+        let traces = cyclic(16, 4, 3);
+        let steps = Replay { migration: Migration::Steps, full_misses: 500, team: 16, ..Replay::default() };
+        let outcome = steps.run(&traces);
+        let stay = Replay::default().run(&traces);
+        assert!(outcome.code_misses * 8 < stay.code_misses, "{outcome:?}");
+        assert_eq!((outcome.instructions, stay.migrations), (stay.instructions, 0));
+        assert!(outcome.migrations >= 16 * 11, "twelve parts, each run by all: {outcome:?}");
+    }
+
+    #[test]
+    fn a_cache_that_is_filled_anew_lets_threads_go_on_where_no_core_is_left() {
+        // More code than all caches of two cores hold.
+        let traces = cyclic(12, 6, 2);
+        let run = |migration| Replay { migration, cores: 2, ..Replay::default() }.run(&traces);
+        let (teams, slicc) = (run(Migration::Teams), run(Migration::Slicc));
+        assert!(slicc.migrations < teams.migrations, "{slicc:?} {teams:?}");
     }
 
     #[test]

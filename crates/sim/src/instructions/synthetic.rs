@@ -4,11 +4,11 @@
 //!
 //! ```text
 //! functions    runs of blocks of code, spread over the program
-//! operations   look up, insert, update, scan, ...: some twenty functions each, in order; some belong to all
+//! operations   look up, insert, update, scan, ...: some twenty functions each, in order; two belong to all types, three to each
 //! types        scripts of operations; each transaction goes through the script of its type, with loops of its own length
 //! ```
 //!
-//! Half of the places of an operation have three functions of which each call takes one (plans, types of values, kinds of pages).
+//! Half of the places of an operation have four functions of which each call takes one (plans, types of values, kinds of pages).
 //! Within a function a transaction leaves out blocks by chance (branches) and repeats a few (loops).
 
 use super::trace::{Access, Touch, Trace};
@@ -48,11 +48,17 @@ const COLD_BLOCKS: u64 = 2_000_000;
 /// Blocks of a transaction's own: its stack and its state.
 const OWN_BLOCKS: u64 = 40;
 
+/// Operations that all types have, and those of one type.
+const COMMON_OPERATIONS: u64 = 2;
+const OWN_OPERATIONS: u64 = 3;
+/// Operations of a script.
+const SCRIPT_OPERATIONS: u64 = 7;
+
 impl Program {
     fn new(mix: Mix, random: &mut Random) -> Self {
-        let (types, operations, per_operation, skipped_percent) = match mix {
-            Mix::TpcC => (5, 6, 13, 12),
-            Mix::TpcE => (10, 8, 11, 20),
+        let (types, per_operation, skipped_percent) = match mix {
+            Mix::TpcC => (5, 9, 12),
+            Mix::TpcE => (10, 7, 20),
         };
         let mut next: LineNumber = 1_000;
         let mut function = |random: &mut Random| {
@@ -66,15 +72,19 @@ impl Program {
         let mut place = |random: &mut Random| match random.below(4) {
             0 => vec![common[random.below(24) as usize]],
             1 => vec![function(random)],
-            _ => vec![function(random), function(random), function(random)],
+            _ => vec![function(random), function(random), function(random), function(random)],
         };
         let mut operation = |random: &mut Random| (0..per_operation).map(|_| place(random)).collect::<Vec<_>>();
+        let operations = COMMON_OPERATIONS + types * OWN_OPERATIONS;
         let operations: Vec<Vec<Vec<Function>>> = (0..operations).map(|_| operation(random)).collect();
-        let script = |random: &mut Random| {
-            let length = 5 + random.below(4);
-            (0..length).map(|_| (random.below(operations.len() as u64) as usize, 1 + random.below(3))).collect()
+        let script = |kind: u64, random: &mut Random| {
+            let mut pick = || match random.below(COMMON_OPERATIONS + OWN_OPERATIONS) {
+                common if common < COMMON_OPERATIONS => (common as usize, 1 + random.below(5)),
+                own => ((kind * OWN_OPERATIONS + own) as usize, 1 + random.below(5)),
+            };
+            (0..SCRIPT_OPERATIONS).map(|_| pick()).collect()
         };
-        let scripts = (0..types).map(|_| script(random)).collect();
+        let scripts = (0..types).map(|kind| script(kind, random)).collect();
         Program { operations, scripts, skipped_percent }
     }
 
@@ -98,12 +108,12 @@ impl Program {
             if random.below(100) >= self.skipped_percent {
                 let instructions = 6 + random.below(12) as u32;
                 touches.push(Touch { block: function.first + block, access: Access::Code(instructions) });
-                if random.below(100) < 45 {
+                if random.below(100) < 30 {
                     touches.push(data(number, random));
                 }
             }
             block += 1;
-            if block >= 4 && random.below(100) < 6 {
+            if block >= 4 && random.below(100) < 12 {
                 block -= 4;
             }
         }

@@ -47,7 +47,36 @@ impl Machine {
             return self.access_outside(thread, line, is_write, Level::L2);
         }
         self.threads[thread].counters.l2_misses += 1;
-        self.access_outside(thread, line, is_write, Level::Outside)
+        let cost = self.access_outside(thread, line, is_write, Level::Outside);
+        if self.config.prefetches_pairs {
+            self.prefetch(thread, line ^ 1);
+        }
+        cost
+    }
+
+    /// The other line of a pair comes into L2 as well, beside what the thread waits for.
+    fn prefetch(&mut self, thread: usize, line: LineNumber) {
+        let (core, socket) = (self.threads[thread].core, self.threads[thread].socket);
+        let Some(&entry) = self.lines.get(line as usize) else { return };
+        if entry.sharers >> core & 1 == 1 {
+            return;
+        }
+        self.abort_conflicting(thread, line, false);
+        let is_beside = entry.sockets & !(1 << socket) != 0;
+        let crosses = if entry.owner != NOBODY {
+            usize::from(entry.owner) / self.config.cores_per_socket != socket
+        } else {
+            entry.sockets >> socket & 1 == 0 && is_beside
+        };
+        if crosses {
+            self.link_free_at = self.link_free_at.max(self.threads[thread].clock) + self.config.latencies.link;
+        }
+        if entry.owner != NOBODY {
+            self.lines[line as usize].owner = NOBODY;
+        } else if entry.sharers == 0 && !is_beside {
+            self.lines[line as usize].owner = core as u8;
+        }
+        self.fill_from_outside(core, socket, line);
     }
 
     /// Brings all memory into L3, as far as it fits: each line into that of one of these cores' sockets, by chance.
@@ -75,7 +104,8 @@ impl Machine {
         let has_owner_elsewhere = entry.owner != NOBODY && usize::from(entry.owner) != core;
         let cost = self.cost_outside(thread, line, is_write, level);
         let start = clock.max(entry.busy_until);
-        if is_write || has_owner_elsewhere {
+        let arrives = entry.sockets >> socket & 1 == 0 && level == Level::Outside;
+        if is_write || has_owner_elsewhere || arrives {
             self.lines[line as usize].busy_until = start + cost;
         }
         if is_write {
@@ -100,8 +130,13 @@ impl Machine {
             Level::L2 => latencies.l2,
             Level::Outside if entry.owner != NOBODY => {
                 me.counters.transfers += 1;
-                hop = latencies.hop * u64::from(usize::from(entry.owner) / self.config.cores_per_socket != me.socket);
-                latencies.transfer
+                if usize::from(entry.owner) / self.config.cores_per_socket == me.socket {
+                    latencies.transfer
+                } else {
+                    // The owner is asked while the line's home is.
+                    hop = latencies.hop;
+                    latencies.l3
+                }
             }
             Level::Outside if entry.sockets & (1 << me.socket) != 0 => latencies.l3,
             Level::Outside if is_beside => {
@@ -117,10 +152,19 @@ impl Machine {
         };
         let mut cost = fetch + hop;
         if is_write {
-            let invalidate = latencies.l3 + if is_beside { latencies.hop } else { 0 };
+            let others = entry.sharers & !(1 << me.core) != 0;
+            let near = if others { latencies.transfer } else { latencies.l3 };
+            let invalidate = near + if is_beside { latencies.hop } else { 0 };
             cost = cost.max(invalidate);
         }
-        me.counters.hops += u64::from(hop > 0 || (is_write && is_beside));
+        if hop > 0 || (is_write && is_beside) {
+            me.counters.hops += 1;
+            // What crosses does so one after the other; a message without a line takes a quarter of its time.
+            let start = self.link_free_at.max(me.clock);
+            let length = if hop > 0 { latencies.link } else { latencies.link / 4 };
+            self.link_free_at = start + length;
+            cost += start - me.clock;
+        }
         cost
     }
 
@@ -152,17 +196,21 @@ impl Machine {
             return;
         }
         if level == Level::Outside {
-            if !self.sockets[socket].touch(line)
-                && let Some(dropped) = self.sockets[socket].insert(line)
-            {
-                self.drop_from_socket(socket, dropped);
-            }
-            let entry = &mut self.lines[line as usize];
-            entry.sockets |= 1 << socket;
-            entry.sharers |= 1 << core;
-            self.fill_l2(core, line);
+            self.fill_from_outside(core, socket, line);
         }
         self.fill_l1(core, line);
+    }
+
+    fn fill_from_outside(&mut self, core: Core, socket: usize, line: LineNumber) {
+        if !self.sockets[socket].touch(line)
+            && let Some(dropped) = self.sockets[socket].insert(line)
+        {
+            self.drop_from_socket(socket, dropped);
+        }
+        let entry = &mut self.lines[line as usize];
+        entry.sockets |= 1 << socket;
+        entry.sharers |= 1 << core;
+        self.fill_l2(core, line);
     }
 
     fn fill_l1(&mut self, core: Core, line: LineNumber) {

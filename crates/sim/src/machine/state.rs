@@ -132,6 +132,10 @@ pub(super) struct Thread {
     pub l1: u64,
     /// What 100 cycles of computing cost here.
     pub percent: u64,
+    /// When all stores so far own their lines: atomic instructions and commits wait for it.
+    pub drained_at: u64,
+    /// When all loads ahead have arrived: what needs a value waits for it.
+    pub arrived_at: u64,
     pub is_in_transaction: bool,
     /// The abort that the thread has still to hear of.
     pub aborted: Option<Aborted>,
@@ -158,6 +162,8 @@ pub struct Machine {
     /// Threads that a write has woken and that the scheduler does not know of yet.
     pub(super) woken: Vec<usize>,
     pub(super) random: Random,
+    /// From when on the link between the sockets is free.
+    pub(super) link_free_at: u64,
     seed: u64,
 }
 
@@ -179,6 +185,7 @@ impl Machine {
             sleepers: Vec::new(),
             woken: Vec::new(),
             random: Random::of(seed, u64::MAX),
+            link_free_at: 0,
             config,
             seed,
         }
@@ -229,6 +236,7 @@ impl Machine {
         assert!(cores.len() <= 128, "the directory has no more bits");
         self.cores.iter_mut().for_each(|core| core.threads = 0);
         self.lines.iter_mut().for_each(|line| line.busy_until = 0);
+        self.link_free_at = 0;
         for (thread, &core) in cores.iter().enumerate() {
             self.cores[core].threads |= 1 << thread;
         }
@@ -249,6 +257,8 @@ impl Machine {
             issue: config.latencies.issue * percent / 100,
             l1: config.latencies.l1 * percent / 100,
             percent,
+            drained_at: 0,
+            arrived_at: 0,
             is_in_transaction: false,
             aborted: None,
             reads: Vec::new(),

@@ -10,8 +10,10 @@ use latches::elision::AbortCause;
 /// A step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Reads a word.
+    /// Reads a word whose address needed the loads before it.
     Load(Address),
+    /// Reads a word whose address was known: it is on its way together with those before it.
+    LoadAhead(Address),
     /// Writes a word.
     Store(Address, u64),
     /// Writes a word if it has the first value; answers what it had.
@@ -36,7 +38,8 @@ fn line_of(at: Address) -> LineNumber {
 }
 
 impl Machine {
-    /// Does a step of a thread; its answer, or 0. None if the thread has gone to sleep: the step is to be done again when it wakes.
+    /// Does a step of a thread; its answer, or 0. None if the thread has gone to sleep, or waits for its stores: the step is to
+    /// be done again when its moment has come.
     ///
     /// # Errors
     /// If the thread's transaction has been aborted, before or by this step. The thread is in no transaction then.
@@ -49,9 +52,14 @@ impl Machine {
         if self.threads[thread].aborted.is_some() {
             return Some(Err(self.tell_abort(thread)));
         }
+        if matches!(step, Step::Commit | Step::CompareAndSwap(..) | Step::FetchAdd(..)) && self.waits_for_stores(thread)
+        {
+            return None;
+        }
         let answer = match step {
             Step::Load(at) => self.load(thread, at),
-            Step::Store(at, value) => self.write(thread, at, 0, |_| Some(value)),
+            Step::LoadAhead(at) => self.load_ahead(thread, at),
+            Step::Store(at, value) => self.store(thread, at, value),
             Step::CompareAndSwap(at, expected, new) => self.atomic(thread, at, |old| (old == expected).then_some(new)),
             Step::FetchAdd(at, value) => self.atomic(thread, at, |old| Some(old.wrapping_add(value))),
             Step::Compute(cycles) => {
@@ -83,7 +91,22 @@ impl Machine {
         let line = line_of(at);
         let cost = self.access(thread, line, false);
         let me = &mut self.threads[thread];
-        me.clock += me.issue + cost;
+        me.clock = me.clock.max(me.arrived_at) + me.issue + cost;
+        if me.is_in_transaction {
+            self.track_read(thread, line);
+        }
+        self.words[at as usize]
+    }
+
+    /// As many loads as a core has line fill buffers are on their way at once.
+    fn load_ahead(&mut self, thread: usize, at: Address) -> u64 {
+        let line = line_of(at);
+        let cost = self.access(thread, line, false);
+        let loads = self.config.loads_ahead;
+        let me = &mut self.threads[thread];
+        me.clock += me.issue;
+        me.arrived_at = me.arrived_at.max(me.clock + cost);
+        me.clock += cost / loads;
         if me.is_in_transaction {
             self.track_read(thread, line);
         }
@@ -92,17 +115,40 @@ impl Machine {
 
     #[inline]
     fn atomic(&mut self, thread: usize, at: Address, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
-        self.write(thread, at, self.config.latencies.atomic, change)
+        let line = line_of(at);
+        let cost = self.access(thread, line, true) + self.config.latencies.atomic;
+        let me = &mut self.threads[thread];
+        me.clock = me.clock.max(me.arrived_at) + me.issue + cost;
+        self.change(thread, line, at, change)
     }
 
-    /// Owns a line and changes a word of it; what the word was. A line that leaves L1 may abort the transaction itself: nothing is
-    /// written then.
+    /// The store buffer takes the word, and the thread goes on while the line is on its way.
     #[inline]
-    fn write(&mut self, thread: usize, at: Address, extra: u64, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
+    fn store(&mut self, thread: usize, at: Address, value: u64) -> u64 {
         let line = line_of(at);
         let cost = self.access(thread, line, true);
         let me = &mut self.threads[thread];
-        me.clock += me.issue + cost + extra;
+        me.clock += me.issue;
+        me.drained_at = me.drained_at.max(me.clock + cost);
+        me.clock += me.l1.min(cost);
+        self.change(thread, line, at, |_| Some(value))
+    }
+
+    /// Whether a thread waits until all its stores own their lines. Its clock goes on until then, and the step is to be done again:
+    /// others may abort the transaction meanwhile.
+    #[inline]
+    fn waits_for_stores(&mut self, thread: usize) -> bool {
+        let me = &mut self.threads[thread];
+        let waits = me.drained_at > me.clock;
+        me.clock = me.clock.max(me.drained_at);
+        waits
+    }
+
+    /// Changes a word of a line that the core owns; what the word was. A line that left L1 may have aborted the transaction itself:
+    /// nothing is written then.
+    #[inline]
+    fn change(&mut self, thread: usize, line: LineNumber, at: Address, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
+        let me = &self.threads[thread];
         if me.aborted.is_some() {
             return 0;
         }
@@ -147,6 +193,9 @@ impl Machine {
         let cost = self.config.transactions.abort;
         let me = &mut self.threads[thread];
         me.clock += cost;
+        // What is still on its way is of no use any more.
+        me.drained_at = 0;
+        me.arrived_at = 0;
         me.aborted.take().unwrap_or(Aborted::by(AbortCause::Other))
     }
 

@@ -41,30 +41,31 @@ pub struct IndexTree {
     /// A line with a count for each allocator.
     allocators: Address,
     entries: Address,
-    /// Entries of each dictionary.
+    /// Entries of the first dictionary.
     capacity: u64,
 }
 
-/// Dictionaries of the tuned form.
-const PARTS: u64 = 64;
+/// Dictionaries of the tuned form. All but the first, with which the index is filled, have room for what a core inserts in a run.
+const PARTS: u64 = 16;
+const PART_ENTRIES: u64 = 1 << 16;
 
 impl IndexTree {
     /// Words of a node.
     pub const NODE_WORDS: u64 = 64;
 
-    /// An empty index with room for so many entries in each dictionary; memory, all 0, comes from `allocate`.
+    /// An empty index with room for so many entries in its first dictionary; memory, all 0, comes from `allocate`.
     pub fn new(kind: IndexKind, capacity: u64, allocate: impl Fn(u64) -> Address) -> Self {
-        let parts = match kind {
-            IndexKind::BPlus => 0,
-            IndexKind::Delta => 1,
-            IndexKind::TunedDelta => PARTS,
+        let entries = match kind {
+            IndexKind::BPlus => LINE_WORDS,
+            IndexKind::Delta => capacity,
+            IndexKind::TunedDelta => capacity + (PARTS - 1) * PART_ENTRIES,
         };
         IndexTree {
             kind,
             root: allocate(LINE_WORDS),
             sizes: allocate(LINE_WORDS * PARTS),
             allocators: allocate(LINE_WORDS * PARTS),
-            entries: allocate((parts * capacity).max(1)),
+            entries: allocate(entries),
             capacity,
         }
     }
@@ -104,18 +105,24 @@ impl IndexTree {
     }
 
     async fn slot<M: Memory>(&self, memory: &M, node: Address, at: u64) -> Result<u64, Aborted> {
-        if !self.is_packed() {
-            return memory.load(node + 1 + at).await;
-        }
-        let half = at + 1;
-        Ok(memory.load(node + half / 2).await? >> (half % 2 * 32) & 0xffff_ffff)
+        let (word, shift) = self.place_of(node, at);
+        Ok(memory.load(word).await? >> shift & self.slot_mask())
+    }
+
+    /// The word of a slot, and how many bits of that word lie below it.
+    fn place_of(&self, node: Address, at: u64) -> (Address, u64) {
+        if self.is_packed() { (node + at.div_ceil(2), (at + 1) % 2 * 32) } else { (node + 1 + at, 0) }
+    }
+
+    fn slot_mask(&self) -> u64 {
+        if self.is_packed() { 0xffff_ffff } else { u64::MAX }
     }
 
     async fn set_slot<M: Memory>(&self, memory: &M, node: Address, at: u64, value: u64) -> Result<(), Aborted> {
         if !self.is_packed() {
             return memory.store(node + 1 + at, value).await;
         }
-        let (word, shift) = (node + at.div_ceil(2), (at + 1) % 2 * 32);
+        let (word, shift) = self.place_of(node, at);
         let others = memory.load(word).await? & !(0xffff_ffff << shift);
         memory.store(word, others | value << shift).await
     }
@@ -125,27 +132,46 @@ impl IndexTree {
         if !self.is_packed() {
             return Ok(slot);
         }
+        memory.load(self.entry(slot)).await
+    }
+
+    /// Where the dictionary has the key of a slot.
+    fn entry(&self, slot: u64) -> Address {
         let (part, place) = (slot >> 24, slot & 0xff_ffff);
-        memory.load(self.entries + part * self.capacity + place).await
+        let first = if part == 0 { 0 } else { self.capacity + (part - 1) * PART_ENTRIES };
+        self.entries + first + place
+    }
+
+    /// The key of a slot, for a search. If it `is_ahead` the processor has gone on to it before it knew the key compared last.
+    async fn key_at<M: Memory>(&self, memory: &M, node: Address, at: u64, is_ahead: bool) -> Result<u64, Aborted> {
+        if !is_ahead {
+            let slot = self.slot(memory, node, at).await?;
+            return self.key_of(memory, slot).await;
+        }
+        let (word, shift) = self.place_of(node, at);
+        let slot = memory.load_ahead(word).await? >> shift & self.slot_mask();
+        if self.is_packed() { memory.load_ahead(self.entry(slot)).await } else { Ok(slot) }
     }
 
     /// The first slot of a node whose key is not below `key`, and whether it is that key.
+    ///
+    /// A search from the left is ahead all the time, as it goes on more often than it ends. A search by halves is ahead where
+    /// the processor has guessed the half: here, that it is the right one.
     async fn search<M: Memory>(&self, memory: &M, node: Address, count: u64, key: u64) -> Result<(u64, bool), Aborted> {
         if self.kind == IndexKind::Delta {
             for at in 0..count {
-                let slot = self.slot(memory, node, at).await?;
-                let found = self.key_of(memory, slot).await?;
+                let found = self.key_at(memory, node, at, true).await?;
                 if found >= key {
                     return Ok((at, found == key));
                 }
             }
             return Ok((count, false));
         }
-        let (mut low, mut high, mut is_found) = (0, count, false);
+        let (mut low, mut high, mut is_found, mut is_ahead) = (0, count, false, false);
         while low < high {
             let middle = (low + high) / 2;
-            let slot = self.slot(memory, node, middle).await?;
-            let found = self.key_of(memory, slot).await?;
+            let found = self.key_at(memory, node, middle, is_ahead).await?;
+            is_ahead = found < key;
             if found < key {
                 low = middle + 1;
             } else {
@@ -222,10 +248,12 @@ impl IndexTree {
         let part = self.part_of(memory);
         let size = self.sizes + part * LINE_WORDS;
         let place = memory.load(size).await?;
-        assert!(place < self.capacity, "the dictionary has room for all keys of a run");
+        let room = if part == 0 { self.capacity } else { PART_ENTRIES };
+        assert!(place < room, "the dictionary has room for all keys of a run");
         memory.store(size, place + 1).await?;
-        memory.store(self.entries + part * self.capacity + place, key).await?;
-        Ok(part << 24 | place)
+        let slot = part << 24 | place;
+        memory.store(self.entry(slot), key).await?;
+        Ok(slot)
     }
 
     /// A node of the pool, counted by the allocator.

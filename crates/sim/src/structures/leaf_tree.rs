@@ -40,7 +40,8 @@ impl LeafTree {
         }
         loop {
             place.key = memory.load(place.leaf + KEY).await?;
-            if memory.load(place.leaf + LEFT).await? == 0 {
+            // A word of this line: it comes with the key.
+            if memory.load_ahead(place.leaf + LEFT).await? == 0 {
                 return Ok(place);
             }
             place.parent = place.leaf;
