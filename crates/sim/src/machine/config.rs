@@ -3,7 +3,8 @@
 //!
 //! All costs are cycles of a core. The presets have the shapes of the processors that three papers measured on; their latencies
 //! are of the size that manuals and measurements of such processors give (for the X5-2: Molka et al., "Cache Coherence Protocol and
-//! Memory Performance of the Intel Haswell-EP Architecture", ICPP 2015), not fitted to a figure.
+//! Memory Performance of the Intel Haswell-EP Architecture", ICPP 2015). Which of the values of that size it is, some figures
+//! have decided; docs/simulator.md says for which numbers.
 
 /// The sets and ways of one cache; a line has 64 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +111,7 @@ pub struct MachineConfig {
 const L1: CacheShape = CacheShape::kib(32, 8);
 const L2: CacheShape = CacheShape::kib(256, 8);
 
-/// Two of these are fitted to a sentence of a paper each, and nothing else is.
+/// Two of these are fitted to a sentence of a paper each:
 ///
 /// - The noise: with 36 threads on a large tree, attempts that retry after an overflow have more than twice the performance of those
 ///   that do not (tle-multisocket, section 3.1).
