@@ -249,6 +249,22 @@ impl Table {
         options: &ScanOptions,
         few: Few,
     ) -> Result<Option<RecordBatch>> {
+        let found = self.index_rows_by_range(view, (index, ranges), direction, options, few)?;
+        Ok(found.map(|(rows, _)| rows))
+    }
+
+    /// As [`index_rows`](Self::index_rows), and where the rows of each range end in the batch.
+    ///
+    /// # Errors
+    /// As [`index_scan`](Self::index_scan).
+    pub fn index_rows_by_range<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        (index, ranges): (&Index, &[IndexRange]),
+        direction: Direction,
+        options: &ScanOptions,
+        few: Few,
+    ) -> Result<Option<(RecordBatch, Vec<usize>)>> {
         let sight @ Sight { snapshot, reads, .. } = view.into();
         let _held = self.hold_for_a_moment(sight)?;
         if !index.data.serves(snapshot.at) {
@@ -258,8 +274,12 @@ impl Table {
         let view = transactions.view(snapshot);
         let mut rows = Rows::new(self, options);
         let (columns, mut left) = (rows.columns.clone(), few.entries);
+        let mut ends = Vec::with_capacity(ranges.len());
         for range in ranges {
-            let Some(bounds) = self.data.index_bounds(&index.data, range)? else { continue };
+            let Some(bounds) = self.data.index_bounds(&index.data, range)? else {
+                ends.push(rows.len());
+                continue;
+            };
             if let Some(reads) = reads {
                 reads.note_entries(&self.data, &index.data, &bounds);
             }
@@ -275,10 +295,14 @@ impl Table {
                 cursor.note_used(&self.data, &index.data, transactions, used);
             }
             cursor.end_idle(&self.data, &index.data, transactions);
+            ends.push(rows.len());
         }
         debug_assert!(rows.len() <= few.entries, "invariant 7: a record comes twice");
+        debug_assert!(ends.is_sorted() && ends.len() == ranges.len(), "each range ends where the next begins");
         let rows = rows.finish(self.data.projection(options).schema);
-        Ok(Some(rows.slice(0, rows.num_rows().min(few.rows))))
+        let wanted = rows.num_rows().min(few.rows);
+        ends.iter_mut().for_each(|end| *end = wanted.min(*end));
+        Ok(Some((rows.slice(0, wanted), ends)))
     }
 }
 

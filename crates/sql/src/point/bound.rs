@@ -18,6 +18,10 @@ impl Bound<'_> {
         match origin {
             Origin::Constant(value) => Some(value.clone()),
             Origin::Parameter(at, to) => exact(self.values.get(*at)?, *to),
+            Origin::Shifted { parameter, by, width, column_type } => {
+                let sum = integer(self.values.get(*parameter)?)?.checked_add(*by)?;
+                exact(&exact(&Value::BigInt(sum), *width)?, *column_type)
+            }
             Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
             Origin::Now(_) => Some(Value::TimestampTz(self.now)),
             // Numbers are taken once it is sure that the row is put in this way.
@@ -40,6 +44,11 @@ impl Bound<'_> {
         let change = |(column, term): &(usize, Term)| {
             let value = match term {
                 Term::Value(origin) => self.value(origin)?,
+                Term::Column { column_type, .. } => exact(read.next()?, *column_type)?,
+                Term::Columns { is_minus, width, column_type, .. } => {
+                    let sum = sum(read.next()?, read.next()?, *is_minus)?;
+                    exact(&exact(&sum, *width)?, *column_type)?
+                }
                 Term::Sum { by, is_minus, width, column_type, .. } => {
                     let sum = sum(read.next()?, &self.value(by)?, *is_minus)?;
                     exact(&exact(&sum, *width)?, *column_type)?

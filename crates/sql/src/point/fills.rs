@@ -2,7 +2,8 @@
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{ColumnDefault, Identity};
 
-use super::term::{Origin, Scope};
+use super::scope::Scope;
+use super::term::Origin;
 use crate::access::default_expressions::{expression_of, next_of};
 use crate::point::exact::is_integer;
 
@@ -28,7 +29,7 @@ impl Fills {
                 Err(_) => Fill::Other,
             }
         };
-        Fills { columns: (0..scope.schema.columns().len()).map(fill).collect() }
+        Fills { columns: (0..scope.schema().columns().len()).map(fill).collect() }
     }
 
     /// What fills a column; `None` where that goes the long way.
@@ -41,7 +42,7 @@ impl Fills {
 }
 
 fn origin(expr: &Expr, at: usize, scope: &Scope<'_>) -> Option<Origin> {
-    let column = &scope.schema.columns()[at];
+    let column = scope.known(at);
     let next = || next_of(expr).filter(|_| is_integer(column.data_type));
     scope.cell(expr, column).or_else(|| next().map(|sequence| Origin::Next(sequence, column.data_type)))
 }

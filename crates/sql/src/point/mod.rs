@@ -3,10 +3,12 @@
 //! ```text
 //! SELECT a, b FROM t WHERE key = ?            UPDATE t SET a = ?, b = b + ? WHERE key = ?
 //! INSERT INTO t (a, b) VALUES (?, ?), ...     DELETE FROM t WHERE key = ?              ?: a literal or a parameter
-//!     [RETURNING a, b], also of an UPDATE that sets no column of the key
+//!     [ON CONFLICT ... DO NOTHING | UPDATE SET a = EXCLUDED.a, b = t.b + EXCLUDED.b]
+//!     [RETURNING a, b], of each of the three
 //! ```
 //!
-//! Queries of few rows that any index leads to are read beside them, by [`search`].
+//! Queries of few rows that any index leads to are read beside them, by [`search`], and those of a few tables that are joined by
+//! their keys by [`join`].
 //!
 //! Such a statement is looked at once (`shape` tells what it is, `term` where its values come from), against the table as it is
 //! then, and run (`statements/point.rs`, with the values that `bound` has) as often as wanted by a call of the engine: no plan, no
@@ -14,32 +16,43 @@
 //! way, which means the same for all that both can do, errors included: here nothing is reported that the engine does not report.
 //!
 //! Imports names, values, defaults of columns (in `access`) and below; sessions keep such statements prepared.
+#[cfg(test)]
+mod both_ways;
 pub(crate) mod bound;
+pub(crate) mod columns;
+pub(crate) mod conflict;
+#[cfg(test)]
+mod conflict_tests;
 pub(crate) mod exact;
 pub(crate) mod fills;
+pub(crate) mod join;
+pub(crate) mod scope;
 pub(crate) mod search;
 pub(crate) mod shape;
 pub(crate) mod term;
 #[cfg(test)]
 mod tests;
-use std::sync::Arc;
-
-use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{Query, SelectItem, Statement};
-use engine::{DataType, Table};
+#[cfg(test)]
+mod tpcc;
+use arrow_schema::SchemaRef;
+use columns::Columns;
+use conflict::Conflict;
+use datafusion::sql::sqlparser::ast::{Query, Statement};
+use engine::DataType;
 use fills::is_always_filled;
+use join::Join;
+use scope::{Named, Scope};
 use search::{Changes, Search};
 use shape::Shape;
-use term::{Origin, Scope, Term};
+use term::{Origin, Term};
 
-use crate::names::origin::Origin as Source;
 use crate::names::tables::Tables;
 use crate::parsing::lock_clauses::LockClause;
-use crate::values::types::arrow_schema;
 
-/// A statement about rows by their keys, for a table as it is.
+/// A statement about rows by their keys, for tables as they are.
 #[derive(Debug)]
 pub(crate) struct Point {
+    /// Of several tables the first.
     pub(crate) table: String,
     pub(crate) id: u32,
     pub(crate) action: Action,
@@ -54,6 +67,8 @@ pub(crate) enum Action {
     },
     /// Rows that an index leads to.
     Search(Search),
+    /// Rows of a few tables, each of which an index leads to.
+    Join(Join),
     /// A change of such rows.
     Change(Changes),
     /// Columns in the order in which they are set; those that are read.
@@ -67,27 +82,31 @@ pub(crate) enum Action {
     Delete {
         key: Vec<Origin>,
     },
-    /// Whole rows, as they are filled until the settings of the table change.
-    Insert {
-        rows: Vec<Vec<Origin>>,
-        settings_changes: u64,
-        returning: Option<Columns>,
-    },
+    Insert(NewRows),
 }
 
-/// Columns of a table that a statement gives.
+/// Whole rows that are put in, as they are filled until the settings of the table change.
 #[derive(Debug)]
-pub(crate) struct Columns {
-    /// their positions
-    pub(crate) positions: Vec<usize>,
-    /// under their names in the answer
-    pub(crate) schema: SchemaRef,
+pub(crate) struct NewRows {
+    pub(crate) rows: Vec<Vec<Origin>>,
+    pub(crate) settings_changes: u64,
+    /// What becomes of rows whose key is taken, where that is no error.
+    pub(crate) conflict: Option<Conflict>,
+    pub(crate) returning: Option<Columns>,
 }
 
 impl Point {
     /// The statement, if it is one of these; `types` are those of its parameters.
     pub(crate) fn plan(statement: &Statement, tables: &Tables, types: &[DataType]) -> Option<Point> {
-        Point::of_shape(Shape::of(statement)?, None, tables, types)
+        match Shape::of(statement) {
+            Some(shape) => Point::of_shape(shape, None, tables, types),
+            None => Join::plan(statement, tables, types).map(Point::of_join),
+        }
+    }
+
+    fn of_join(join: Join) -> Point {
+        let (table, id) = join.first();
+        Point { table: table.to_owned(), id, action: Action::Join(join) }
     }
 
     /// The query that locks its rows, if it is one of these.
@@ -104,16 +123,16 @@ impl Point {
     fn of_shape(shape: Shape<'_>, lock: Option<&LockClause>, tables: &Tables, types: &[DataType]) -> Option<Point> {
         let table =
             tables.find(&shape.table).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
-        let schema = table.schema().clone();
-        let scope = Scope { schema: &schema, label: &shape.label, types };
+        let named = [Named::only(&shape.label, &table)];
+        let scope = Scope { tables: &named, types };
         let key = || scope.key(&shape.conditions);
         let action = match &shape.action {
             shape::Action::Select(selection) => {
-                let columns = || Columns::of(selection.items, &scope, &table);
+                let columns = || Columns::of(selection.items, &scope);
                 let plain = key().filter(|_| lock.is_none() && selection.is_plain());
                 match plain.and_then(|key| Some(Action::Select { key, columns: columns()? })) {
                     Some(select) => select,
-                    None => Action::Search(Search::plan(&shape.conditions, selection, lock, (&scope, &table))?),
+                    None => Action::Search(Search::plan(&shape.conditions, selection, lock, &scope)?),
                 }
             }
             shape::Action::Update { sets, returning } => {
@@ -127,29 +146,34 @@ impl Point {
                 if sets.iter().any(|(column, _)| is_always_filled(&defaults, *column)) {
                     return None;
                 }
-                let reads = sets.iter().filter_map(|(_, term)| term.reads()).collect();
-                let returning = Columns::of_clause(*returning, &scope, &table)?;
-                let is_of_key = |(column, _): &(usize, Term)| schema.primary_key().contains(column);
-                if returning.is_some() && sets.iter().any(is_of_key) {
-                    return None;
-                }
-                match key() {
+                let reads = sets.iter().flat_map(|(_, term)| term.reads()).collect();
+                let returning = Columns::of_clause(*returning, &scope)?;
+                let is_of_key = |(column, _): &(usize, Term)| scope.schema().primary_key().contains(column);
+                // A row that takes another key is not found by this one afterwards.
+                let keeps_key = returning.is_none() || !sets.iter().any(is_of_key);
+                match key().filter(|_| keeps_key) {
                     Some(key) => {
                         Action::Update { key, sets, reads, settings_changes: table.settings_changes(), returning }
                     }
-                    None if returning.is_some() => return None,
-                    None => Action::Change(Changes::plan(&shape.conditions, sets, (&scope, &table))?),
+                    None => Action::Change(Changes::plan(&shape.conditions, sets, returning, (&scope, tables))?),
                 }
             }
-            shape::Action::Delete => match key() {
-                Some(key) => Action::Delete { key },
-                None => Action::Change(Changes::plan(&shape.conditions, Vec::new(), (&scope, &table))?),
-            },
-            shape::Action::Insert { columns, rows, returning } => {
-                let settings_changes = table.settings_changes();
+            shape::Action::Delete { returning } => {
+                let returning = Columns::of_clause(*returning, &scope)?;
+                match key().filter(|_| returning.is_none()) {
+                    Some(key) => Action::Delete { key },
+                    None => Action::Change(Changes::plan(&shape.conditions, Vec::new(), returning, (&scope, tables))?),
+                }
+            }
+            shape::Action::Insert { columns, rows, on, returning } => {
                 let defaults = table.settings().defaults;
-                let returning = Columns::of_clause(*returning, &scope, &table)?;
-                Action::Insert { rows: scope.rows(columns, rows, &defaults)?, settings_changes, returning }
+                let returning = Columns::of_clause(*returning, &scope)?;
+                let rows = scope.rows(columns, rows, &defaults)?;
+                let conflict = match on {
+                    Some(on) => Some(Conflict::of(on, &scope, &defaults)?),
+                    None => None,
+                };
+                Action::Insert(NewRows { rows, settings_changes: table.settings_changes(), conflict, returning })
             }
         };
         Some(Point { table: shape.table, id: table.id(), action })
@@ -160,37 +184,12 @@ impl Point {
         let schema = match &self.action {
             Action::Select { columns, .. } => &columns.schema,
             Action::Search(search) => search.answer.schema(),
-            Action::Insert { returning, .. } | Action::Update { returning, .. } => &returning.as_ref()?.schema,
-            Action::Delete { .. } | Action::Change(_) => return None,
+            Action::Join(join) => return join.are_there(tables).then(|| join.answer.schema().clone()),
+            Action::Insert(NewRows { returning, .. }) | Action::Update { returning, .. } => &returning.as_ref()?.schema,
+            Action::Change(changes) => &changes.returning.as_ref()?.columns.schema,
+            Action::Delete { .. } => return None,
         };
         let table = tables.find(&self.table).ok().filter(|table| table.id() == self.id);
         table.map(|_| schema.clone())
     }
-}
-
-impl Columns {
-    /// Those of a `RETURNING`, if there is one; `None` if it gives more than columns.
-    fn of_clause(items: Option<&[SelectItem]>, scope: &Scope<'_>, table: &Table) -> Option<Option<Columns>> {
-        match items {
-            Some(items) => Columns::of(items, scope, table).map(Some),
-            None => Some(None),
-        }
-    }
-
-    /// Those of a list, if it is one of columns.
-    fn of(items: &[SelectItem], scope: &Scope<'_>, table: &Table) -> Option<Columns> {
-        let items = shape::columns(items, scope)?;
-        let positions = items.iter().map(|(column, _)| *column).collect();
-        Some(Columns { positions, schema: heading(table, &items) })
-    }
-}
-
-/// The columns of a query's answer, each under its name there.
-fn heading(table: &Table, items: &[(usize, String)]) -> SchemaRef {
-    let schema = arrow_schema(table.schema());
-    let field = |(column, name): &(usize, String)| -> Field {
-        let field = schema.field(*column).clone().with_name(name).with_nullable(true);
-        Source::of_column(table, *column).noted_on(field)
-    };
-    Arc::new(ArrowSchema::new(items.iter().map(field).collect::<Vec<_>>()))
 }

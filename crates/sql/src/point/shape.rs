@@ -5,13 +5,14 @@
 use std::sync::OnceLock;
 
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Delete, Distinct, Expr, FromTable, Insert, LimitClause, ObjectName, OrderBy,
-    Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Update,
+    AssignmentTarget, BinaryOperator, Delete, Distinct, Expr, FromTable, Insert, LimitClause, ObjectName, OnConflict,
+    OnInsert, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableFactor,
+    TableObject, TableWithJoins, Update,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use super::term::Scope;
+use super::scope::{Named, Scope};
 use crate::names::schemas::local;
 use crate::names::{column_name, fold, table_name};
 use crate::syntax::source::Source;
@@ -31,13 +32,23 @@ pub(super) struct Shape<'a> {
 
 pub(super) enum Action<'a> {
     Select(Selection<'a>),
-    Update { sets: Vec<(String, &'a Expr)>, returning: Option<&'a [SelectItem]> },
-    Delete,
-    Insert { columns: Vec<String>, rows: Vec<&'a [Expr]>, returning: Option<&'a [SelectItem]> },
+    Update {
+        sets: Vec<(String, &'a Expr)>,
+        returning: Option<&'a [SelectItem]>,
+    },
+    Delete {
+        returning: Option<&'a [SelectItem]>,
+    },
+    Insert {
+        columns: Vec<String>,
+        rows: Vec<&'a [Expr]>,
+        on: Option<&'a OnConflict>,
+        returning: Option<&'a [SelectItem]>,
+    },
 }
 
 /// What a query gives of its rows.
-pub(super) struct Selection<'a> {
+pub(crate) struct Selection<'a> {
     pub(super) items: &'a [SelectItem],
     pub(super) is_distinct: bool,
     pub(super) order: Option<&'a OrderBy>,
@@ -71,25 +82,27 @@ impl<'a> Shape<'a> {
     }
 
     pub(super) fn of_query(query: &'a Query) -> Option<Shape<'a>> {
-        let SetExpr::Select(select) = query.body.as_ref() else { return None };
+        let (select, selection) = selection(query)?;
         let [from] = &select.from[..] else { return None };
-        let plain = &plain()?.query;
-        let SetExpr::Select(plain_select) = plain.body.as_ref() else { return None };
-        let is_distinct = match &select.distinct {
-            None | Some(Distinct::All) => false,
-            Some(Distinct::Distinct) => true,
-            Some(Distinct::On(_)) => return None,
-        };
         let (table, label) = named(from)?;
-        let (order, limit) = (query.order_by.as_ref(), query.limit_clause.as_ref());
-        let selection = Selection { items: &select.projection, is_distinct, order, limit };
-        (is_plain_query(query, plain) && is_plain_select(select, plain_select)).then(|| Shape {
-            table,
-            label,
-            conditions: conditions(select.selection.as_ref()),
-            action: Action::Select(selection),
-        })
+        let conditions = conditions(select.selection.as_ref());
+        Some(Shape { table, label, conditions, action: Action::Select(selection) })
     }
+}
+
+/// The `SELECT` of a query, and what it gives, if it says nothing else but its tables and conditions.
+pub(super) fn selection(query: &Query) -> Option<(&Select, Selection<'_>)> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let plain = &plain()?.query;
+    let SetExpr::Select(plain_select) = plain.body.as_ref() else { return None };
+    let is_distinct = match &select.distinct {
+        None | Some(Distinct::All) => false,
+        Some(Distinct::Distinct) => true,
+        Some(Distinct::On(_)) => return None,
+    };
+    let (order, limit) = (query.order_by.as_ref(), query.limit_clause.as_ref());
+    let selection = Selection { items: &select.projection, is_distinct, order, limit };
+    (is_plain_query(query, plain) && is_plain_select(select, plain_select)).then_some((select, selection))
 }
 
 /// The plainest statements, parsed once.
@@ -157,11 +170,12 @@ fn delete(delete: &Delete) -> Option<Shape<'_>> {
     let FromTable::WithFromKeyword(tables) = &delete.from else { return None };
     let [from] = &tables[..] else { return None };
     let is_plain = is_same!(delete, plain, Delete {
-        optimizer_hints, tables, using, returning, output, order_by, limit
-    }, but delete_token, from, selection);
+        optimizer_hints, tables, using, output, order_by, limit
+    }, but delete_token, from, selection, returning);
     let (table, label) = named(from)?;
     let conditions = conditions(delete.selection.as_ref());
-    is_plain.then_some(Shape { table, label, conditions, action: Action::Delete })
+    let action = Action::Delete { returning: delete.returning.as_deref() };
+    is_plain.then_some(Shape { table, label, conditions, action })
 }
 
 fn insert(insert: &Insert) -> Option<Shape<'_>> {
@@ -171,9 +185,9 @@ fn insert(insert: &Insert) -> Option<Shape<'_>> {
     let SetExpr::Values(values) = query.body.as_ref() else { return None };
     let is_plain = is_same!(insert, plain, Insert {
         optimizer_hints, or, ignore, into, table_alias, overwrite, assignments, partitioned, after_columns,
-        has_table_keyword, on, output, replace_into, priority, insert_alias, settings, format_clause,
+        has_table_keyword, output, replace_into, priority, insert_alias, settings, format_clause,
         multi_table_insert_type, multi_table_into_clauses, multi_table_when_clauses, multi_table_else_clause
-    }, but insert_token, table, columns, source, returning);
+    }, but insert_token, table, columns, source, on, returning);
     let is_cut = query.order_by.is_some() || query.limit_clause.is_some();
     let is_plain_source = is_plain_query(query, plain.source.as_deref()?) && !is_cut;
     if values.rows.len() > ROWS_MAX || values.explicit_row || !is_plain_source {
@@ -185,16 +199,26 @@ fn insert(insert: &Insert) -> Option<Shape<'_>> {
     let table = table_of(name)?;
     let label = local(&table).to_owned();
     let returning = insert.returning.as_deref();
+    let on = match &insert.on {
+        None => None,
+        Some(OnInsert::OnConflict(clause)) => Some(clause),
+        Some(_) => return None,
+    };
     is_plain.then(|| Shape {
         table,
         label,
         conditions: Vec::new(),
-        action: Action::Insert { columns, rows, returning },
+        action: Action::Insert { columns, rows, on, returning },
     })
 }
 
 /// The name of the one table in FROM, and what its columns are called by.
 fn named(from: &TableWithJoins) -> Option<(String, String)> {
+    factor(&from.relation).filter(|_| from.joins.is_empty())
+}
+
+/// The name of a table, and what its columns are called by.
+pub(super) fn factor(factor: &TableFactor) -> Option<(String, String)> {
     let TableFactor::Table {
         name,
         alias,
@@ -206,11 +230,11 @@ fn named(from: &TableWithJoins) -> Option<(String, String)> {
         json_path: None,
         sample: None,
         index_hints,
-    } = &from.relation
+    } = factor
     else {
         return None;
     };
-    if !from.joins.is_empty() || !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
+    if !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
         return None;
     }
     let table = table_of(name)?;
@@ -226,7 +250,7 @@ fn table_of(name: &ObjectName) -> Option<String> {
 }
 
 /// The parts of a condition that are joined by AND.
-fn conditions(condition: Option<&Expr>) -> Vec<&Expr> {
+pub(super) fn conditions(condition: Option<&Expr>) -> Vec<&Expr> {
     let mut parts = Vec::new();
     let mut rest: Vec<&Expr> = condition.into_iter().collect();
     while let Some(expr) = rest.pop() {
@@ -246,15 +270,30 @@ pub(super) fn columns(items: &[SelectItem], scope: &Scope<'_>) -> Option<Vec<(us
         match item {
             SelectItem::UnnamedExpr(expr) => {
                 let column = scope.column(expr)?;
-                columns.push((column, scope.schema.columns()[column].name.clone()));
+                columns.push((column, scope.known(column).name.clone()));
             }
             SelectItem::ExprWithAlias { expr, alias } => columns.push((scope.column(expr)?, fold(alias))),
             SelectItem::Wildcard(options) if *options == Default::default() => {
-                let all = scope.schema.columns().iter().enumerate();
-                columns.extend(all.map(|(at, column)| (at, column.name.clone())));
+                if scope.tables.iter().any(|named| !named.merged.is_empty()) {
+                    return None;
+                }
+                scope.tables.iter().for_each(|named| columns.extend(all_of(named)));
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options)
+                if *options == Default::default() =>
+            {
+                let [part] = &name.0[..] else { return None };
+                let label = fold(part.as_ident()?);
+                columns.extend(all_of(scope.tables.iter().find(|named| named.label == label)?));
             }
             _ => return None,
         }
     }
     Some(columns)
+}
+
+/// All columns of a table, under their own names.
+fn all_of<'n>(named: &'n Named<'_>) -> impl Iterator<Item = (usize, String)> + 'n {
+    let columns = named.table.schema().columns().iter().enumerate();
+    columns.map(|(at, column)| (named.first + at, column.name.clone()))
 }

@@ -4,11 +4,11 @@
 //! type, an integer of another width that fits. For all else there is the long way.
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
-use engine::{Column, ColumnDefault, DataType, Schema, Value};
+use engine::{Column, ColumnDefault, DataType, Value};
 
 use super::exact::{bits, decimal, exact, is_integer};
 use super::fills::{Fills, is_always_filled};
-use crate::names::fold;
+use super::scope::Scope;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::{Literal, append_literal, is_default, literal};
 use crate::values::single::value_of_scalar;
@@ -21,6 +21,8 @@ pub(crate) enum Origin {
     Constant(Value),
     /// A parameter, counted from 0, for a column of this type.
     Parameter(usize, DataType),
+    /// A parameter, counted from 0, plus an integer.
+    Shifted { parameter: usize, by: i64, width: DataType, column_type: DataType },
     /// The time of the transaction, for a column of this type.
     Now(DataType),
     /// The next number of a sequence, for a column of this type.
@@ -31,6 +33,19 @@ pub(crate) enum Origin {
 #[derive(Clone, Debug)]
 pub(crate) enum Term {
     Value(Origin),
+    /// The value of another column, which this one takes as it is.
+    Column {
+        read: usize,
+        column_type: DataType,
+    },
+    /// Two columns of integers, or of decimals, added or subtracted; as [`Term::Sum`].
+    Columns {
+        left: usize,
+        right: usize,
+        is_minus: bool,
+        width: DataType,
+        column_type: DataType,
+    },
     /// A column of integers plus or minus an integer, or one of decimals plus or minus a number. `width` is the type of
     /// the sum, `column_type` that of the column which it goes to.
     Sum {
@@ -43,42 +58,22 @@ pub(crate) enum Term {
 }
 
 impl Term {
-    /// The column that it reads.
-    pub(crate) fn reads(&self) -> Option<usize> {
-        match self {
-            Term::Value(_) => None,
-            Term::Sum { read, .. } => Some(*read),
-        }
+    /// The columns that it reads, in their order.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = usize> + use<> {
+        let (one, other) = match self {
+            Term::Value(_) => (None, None),
+            Term::Column { read, .. } | Term::Sum { read, .. } => (Some(*read), None),
+            Term::Columns { left, right, .. } => (Some(*left), Some(*right)),
+        };
+        one.into_iter().chain(other)
     }
-}
-
-/// The names and types that a statement's expressions may use.
-pub(crate) struct Scope<'a> {
-    pub(crate) schema: &'a Schema,
-    /// what the table is called by
-    pub(crate) label: &'a str,
-    /// of the parameters
-    pub(crate) types: &'a [DataType],
 }
 
 impl Scope<'_> {
-    /// The column that an expression is.
-    pub(crate) fn column(&self, expr: &Expr) -> Option<usize> {
-        match expr {
-            Expr::Identifier(ident) => self.schema.position(&fold(ident)),
-            Expr::CompoundIdentifier(parts) => match &parts[..] {
-                [table, column] if fold(table) == self.label => self.schema.position(&fold(column)),
-                _ => None,
-            },
-            Expr::Nested(inner) => self.column(inner),
-            _ => None,
-        }
-    }
-
     /// Where the values of the primary key come from, if conditions say `column = value` for each of its columns once and
     /// nothing else.
     pub(crate) fn key(&self, conditions: &[&Expr]) -> Option<Vec<Origin>> {
-        let key = self.schema.primary_key();
+        let key = self.schema().primary_key();
         if key.is_empty() || conditions.len() != key.len() {
             return None;
         }
@@ -94,13 +89,16 @@ impl Scope<'_> {
             (None, Some(column)) if column == wanted => left,
             _ => return None,
         };
-        self.key_value(value, &self.schema.columns()[wanted])
+        self.key_value(value, self.known(wanted))
     }
 
     /// A value to compare a column with, which nothing may be rounded or cut off of.
     pub(super) fn key_value(&self, expr: &Expr, column: &Column) -> Option<Origin> {
         if let Some(parameter) = self.parameter(expr, column.data_type) {
             return Some(parameter);
+        }
+        if let Some(shifted) = self.shifted(expr, column.data_type) {
+            return Some(shifted);
         }
         let value = match literal(expr)? {
             Literal::Number(number) => match column.data_type {
@@ -119,6 +117,25 @@ impl Scope<'_> {
             _ => return None,
         };
         Some(Origin::Constant(value)).filter(|_| !matches!(column.data_type, DataType::Real | DataType::Double))
+    }
+
+    /// A parameter plus or minus an integer that is written out, to compare a column of integers with.
+    fn shifted(&self, expr: &Expr, column_type: DataType) -> Option<Origin> {
+        let (left, right, is_minus) = match expr {
+            Expr::Nested(inner) => return self.shifted(inner, column_type),
+            Expr::BinaryOp { left, op: BinaryOperator::Plus, right } => (left, right, false),
+            Expr::BinaryOp { left, op: BinaryOperator::Minus, right } => (left, right, true),
+            _ => return None,
+        };
+        let Origin::Parameter(parameter, _) = self.parameter(left, column_type)? else { return None };
+        let ((Origin::Constant(Value::BigInt(by)), by_type), from) =
+            (self.integer(right)?, *self.types.get(parameter)?)
+        else {
+            return None;
+        };
+        let width = if bits(from) >= bits(by_type) { from } else { by_type };
+        let by = if is_minus { by.checked_neg()? } else { by };
+        is_integer(column_type).then_some(Origin::Shifted { parameter, by, width, column_type })
     }
 
     /// A value that is put into a column.
@@ -147,13 +164,24 @@ impl Scope<'_> {
 
     /// A column and what it is set to.
     pub(crate) fn set(&self, name: &str, expr: &Expr) -> Option<(usize, Term)> {
-        let at = self.schema.position(name).filter(|_| !is_default(expr))?;
-        let column = &self.schema.columns()[at];
-        let term = match self.cell(expr, column) {
-            Some(value) => Term::Value(value),
-            None => self.sum(expr, column.data_type)?,
+        let at = self.tables[0].position(name).filter(|_| !is_default(expr))?;
+        let column = self.known(at);
+        let term = match (self.cell(expr, column), self.column(expr)) {
+            (Some(value), _) => Term::Value(value),
+            (None, Some(read)) => self.taken(read, column.data_type)?,
+            (None, None) => self.sum(expr, column.data_type)?,
         };
         Some((at, term))
+    }
+
+    /// The value of a column for one that takes it as it is.
+    fn taken(&self, read: usize, column_type: DataType) -> Option<Term> {
+        let fits = match (self.known(read).data_type, column_type) {
+            (DataType::Json | DataType::Jsonb | DataType::Interval, _) => false,
+            (DataType::Text { .. }, DataType::Text { .. }) => true,
+            (from, to) => from == to || (is_integer(from) && is_integer(to)),
+        };
+        fits.then_some(Term::Column { read, column_type })
     }
 
     fn sum(&self, expr: &Expr, column_type: DataType) -> Option<Term> {
@@ -166,9 +194,10 @@ impl Scope<'_> {
         let (read, other) = match (self.column(left), self.column(right)) {
             (Some(read), None) => (read, right),
             (None, Some(read)) if !is_minus => (read, left),
+            (Some(left), Some(right)) => return self.sum_of_columns((left, right), is_minus, column_type),
             _ => return None,
         };
-        let read_type = self.schema.columns()[read].data_type;
+        let read_type = self.known(read).data_type;
         if let (DataType::Decimal { .. }, DataType::Decimal { .. }) = (read_type, column_type) {
             return Some(Term::Sum { read, by: self.number(other)?, is_minus, width: column_type, column_type });
         }
@@ -178,6 +207,18 @@ impl Scope<'_> {
         }
         let width = if bits(read_type) >= bits(by_type) { read_type } else { by_type };
         Some(Term::Sum { read, by, is_minus, width, column_type })
+    }
+
+    fn sum_of_columns(&self, (left, right): (usize, usize), is_minus: bool, column_type: DataType) -> Option<Term> {
+        let types = (self.known(left).data_type, self.known(right).data_type);
+        let width = match (types, column_type) {
+            ((DataType::Decimal { .. }, DataType::Decimal { .. }), DataType::Decimal { .. }) => column_type,
+            ((left, right), to) if is_integer(left) && is_integer(right) && is_integer(to) => {
+                if bits(left) >= bits(right) { left } else { right }
+            }
+            _ => return None,
+        };
+        Some(Term::Columns { left, right, is_minus, width, column_type })
     }
 
     /// A number that decimals are added to.
@@ -208,8 +249,8 @@ impl Scope<'_> {
         rows: &[&[Expr]],
         defaults: &[ColumnDefault],
     ) -> Option<Vec<Vec<Origin>>> {
-        let columns = self.schema.columns();
-        let named = names.iter().map(|name| self.schema.position(name)).collect::<Option<Vec<_>>>()?;
+        let columns = self.schema().columns();
+        let named = names.iter().map(|name| self.schema().position(name)).collect::<Option<Vec<_>>>()?;
         let targets = if names.is_empty() { (0..columns.len()).collect() } else { named };
         let is_twice = |(at, column): (usize, &usize)| targets[..at].contains(column);
         if targets.iter().enumerate().any(is_twice) {

@@ -57,6 +57,7 @@ pub(crate) fn write_update(
     let table = write.table(found.name, source)?;
     let defaults = write.transaction.settings(&table).defaults;
     let sets = read_assignments(&table, &defaults, &update.assignments, source)?;
+    let set: Vec<(usize, Texts)> = sets.iter().map(Set::column).collect();
     let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
     let (updated, kept) = change(write, |write, rids| {
         let target = RowTarget::new(table.clone(), write.moment()?, rids);
@@ -64,7 +65,7 @@ pub(crate) fn write_update(
         let columns = tables.as_deref().map(columns_of).unwrap_or_default();
         let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).chain(&columns).collect();
         let rows = found.rows(session, write, target, &exprs, source)?;
-        update_rows(write, &table, &sets, &rows, tables.as_deref())
+        update_rows(write, &table, &set, &rows, tables.as_deref())
     })?;
     if updated == 0 {
         let columns = table.schema().columns();
@@ -369,22 +370,29 @@ fn rids_changed(rids: &UInt64Array, changed: &Changed) -> Vec<u64> {
     rids.values().iter().copied().filter(|rid| !left_out.contains(rid)).collect()
 }
 
+impl Set {
+    /// The column, and whether a text that goes to it is read as a literal.
+    pub(crate) fn column(&self) -> (usize, Texts) {
+        (self.column, self.texts)
+    }
+}
+
 /// Sets columns of the rows that a query has found, with their ids and the new values.
 pub(crate) fn update_rows(
     write: &mut Write<'_>,
     table: &Table,
-    sets: &[Set],
+    sets: &[(usize, Texts)],
     rows: &RecordBatch,
     tables: Option<&[NamedTable]>,
 ) -> Result<Pass> {
     let schema = rows.schema();
     let columns = table.schema().columns();
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(sets.len());
-    for (at, set) in sets.iter().enumerate() {
-        let column = &columns[set.column];
-        arrays.push(assign(rows.column(at + 1), schema.field(at + 1), &column.name, column.data_type, set.texts)?);
+    for (at, (column, texts)) in sets.iter().enumerate() {
+        let column = &columns[*column];
+        arrays.push(assign(rows.column(at + 1), schema.field(at + 1), &column.name, column.data_type, *texts)?);
     }
-    let positions: Vec<usize> = sets.iter().map(|set| set.column).collect();
+    let positions: Vec<usize> = sets.iter().map(|(column, _)| *column).collect();
     let values = batch(nullable(positions.iter().map(|at| &columns[*at])), arrays, rows.num_rows())?;
     let (view, rids) = (write.moment_read()?, rids(rows)?);
     let changed = write.transaction.update_batch(table, &rids, &positions, &rows_as_stored(&values), &view)?;

@@ -9,6 +9,8 @@
 //!
 //! Keys that a running transaction may give up or take are waited for by the engine, at READ COMMITTED; each round looks at a
 //! newer moment. Above, a key of a row that the snapshot does not show is a conflict (40001), as in PostgreSQL.
+//!
+//! New values that are made of values alone need no query ([`upsert`](super::upsert)).
 use std::collections::HashSet;
 
 use arrow_array::cast::AsArray;
@@ -25,15 +27,20 @@ use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::local;
 use crate::names::{find_column, fold};
+use crate::point;
+use crate::point::bound::Bound;
+use crate::point::conflict::Conflict;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::view::RowTarget;
 use crate::statements::change::{Set, read_assignments, rids, rows_of, update_rows};
 use crate::statements::changed_rows::{NamedTable, as_read, columns_of, with_rids};
 use crate::statements::target_factor::target_factor;
+use crate::statements::upsert::Upsert;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
+use crate::values::assign::Texts;
 use crate::values::single::value_of_scalar;
 use crate::values::stored::rows_as_stored;
 
@@ -52,6 +59,8 @@ pub(crate) struct OnConflict<'a> {
     inserted: HashSet<String>,
     /// The rows that it has changed.
     changed: HashSet<u64>,
+    /// Whether it met a value that only a query can tell what becomes of.
+    needs_query: bool,
 }
 
 /// A key that no two rows may have.
@@ -61,10 +70,17 @@ struct Arbiter {
     columns: Vec<usize>,
 }
 
-/// `DO UPDATE`.
+/// `DO UPDATE`: the columns that are set, and how their new values are found.
 struct Update<'a> {
-    sets: Vec<Set>,
-    selection: Option<&'a Expr>,
+    sets: Vec<(usize, Texts)>,
+    by: By<'a>,
+}
+
+enum By<'a> {
+    /// A query for these expressions, over rows of which the condition holds.
+    Query { exprs: Vec<Expr>, selection: Option<&'a Expr> },
+    /// From values alone.
+    Values(Upsert<'a>),
 }
 
 /// What came of some rows.
@@ -181,11 +197,46 @@ impl<'a> OnConflict<'a> {
             OnConflictAction::DoUpdate(update) => {
                 let defaults = write.transaction.settings(table).defaults;
                 let sets = read_assignments(table, &defaults, &update.assignments, source)?;
-                Some(Update { sets, selection: update.selection.as_ref() })
+                let set = sets.iter().map(Set::column).collect();
+                let exprs = sets.into_iter().map(|set| set.expr).collect();
+                Some(Update { sets: set, by: By::Query { exprs, selection: update.selection.as_ref() } })
             }
         };
+        Ok(Some(OnConflict::new(arbiter, update, label, source)))
+    }
+
+    /// A clause that goes the short way.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn of_values(
+        conflict: &Conflict,
+        bound: &'a Bound<'a>,
+        update: Option<&'a point::conflict::Update>,
+        (write, table): (&Write<'_>, &Table),
+        source: &'a Source<'a>,
+    ) -> Result<OnConflict<'a>> {
+        let arbiter = conflict.target.as_ref().map(|target| Arbiter::of(target, write, table, source)).transpose()?;
+        let update = update.map(|update| Update {
+            sets: update.sets.iter().map(|(column, _)| (*column, Texts::Stay)).collect(),
+            by: By::Values(Upsert { update, bound }),
+        });
+        Ok(OnConflict::new(arbiter, update, &conflict.label, source))
+    }
+
+    fn new(
+        arbiter: Option<Arbiter>,
+        update: Option<Update<'a>>,
+        label: &str,
+        source: &'a Source<'a>,
+    ) -> OnConflict<'a> {
         let (inserted, changed) = (HashSet::new(), HashSet::new());
-        Ok(Some(OnConflict { arbiter, update, label: label.to_owned(), source, inserted, changed }))
+        OnConflict { arbiter, update, label: label.to_owned(), source, inserted, changed, needs_query: false }
+    }
+
+    /// Whether it met a value that only a query can tell what becomes of; what it has done so far is to be taken back then.
+    pub(super) fn needs_query(&self) -> bool {
+        self.needs_query
     }
 
     /// Puts rows in, or does with them what the clause says.
@@ -208,6 +259,9 @@ impl<'a> OnConflict<'a> {
                 None => Vec::new(),
                 Some(_) => self.change(session, write, (table, rows), &taken, keeps, &mut outcome)?,
             };
+            if self.needs_query {
+                break;
+            }
             write.end_reading();
             open.extend(self.insert(write, (table, rows), &missing, keeps, &mut outcome)?);
             if !open.is_empty() {
@@ -264,7 +318,38 @@ impl<'a> OnConflict<'a> {
         let (now, later): (Vec<_>, Vec<_>) = found.iter().partition(|(_, rid)| seen.insert(*rid));
         let label = self.label.clone();
         let tables = keeps.then(|| vec![NamedTable { label, table: table.clone() }]);
-        let mut query = self.query(update, tables.as_deref().map(columns_of).unwrap_or_default())?;
+        let qualified = match &update.by {
+            By::Query { exprs, selection } => {
+                let columns = tables.as_deref().map(columns_of).unwrap_or_default();
+                let query = self.query(exprs.iter().cloned().chain(columns), *selection)?;
+                self.run(session, write, query, (table, rows), &now)?
+            }
+            By::Values(upsert) => match upsert.rows(table, &write.moment()?, rows, &now, keeps)? {
+                Some(qualified) => qualified,
+                None => {
+                    self.needs_query = true;
+                    return Ok(Vec::new());
+                }
+            },
+        };
+        let (changed, kept) = update_rows(write, table, &update.sets, &qualified, tables.as_deref())?;
+        let again: HashSet<u64> = changed.stale.iter().chain(&changed.gone).copied().collect();
+        self.changed.extend(rids(&qualified)?.values().iter().filter(|rid| !again.contains(rid)));
+        outcome.count += changed.rows;
+        outcome.kept.extend(kept);
+        let again = now.into_iter().filter(|(_, rid)| again.contains(rid));
+        Ok(again.chain(later).map(|(row, _)| *row).collect())
+    }
+
+    /// The rows that are there beside those that were to be put in, as a query gives them.
+    fn run(
+        &self,
+        session: &Session,
+        write: &mut Write<'_>,
+        mut query: Box<Query>,
+        (table, rows): (&Table, &RecordBatch),
+        now: &[&(usize, u64)],
+    ) -> Result<RecordBatch> {
         write.with.surround(&mut query)?;
         let moment = write.moment()?;
         let of_rows: UInt64Array = now.iter().map(|(_, rid)| *rid).collect();
@@ -277,31 +362,23 @@ impl<'a> OnConflict<'a> {
         ];
         let view = write.view(session, moment, targets);
         let plan = session.planner.plan(Statement::Query(query), view, self.source)?;
-        let qualified = rows_of(plan)?;
-        let (changed, kept) = update_rows(write, table, &update.sets, &qualified, tables.as_deref())?;
-        let again: HashSet<u64> = changed.stale.iter().chain(&changed.gone).copied().collect();
-        self.changed.extend(rids(&qualified)?.values().iter().filter(|rid| !again.contains(rid)));
-        outcome.count += changed.rows;
-        outcome.kept.extend(kept);
-        let again = now.into_iter().filter(|(_, rid)| again.contains(rid));
-        Ok(again.chain(later).map(|(row, _)| row).collect())
+        rows_of(plan)
     }
 
     /// `SELECT rid, sets..., columns... FROM target AS label, excluded WHERE they belong together AND selection`
-    fn query(&self, update: &Update<'_>, columns: Vec<Expr>) -> Result<Box<Query>> {
+    fn query(&self, exprs: impl Iterator<Item = Expr>, selection: Option<&Expr>) -> Result<Box<Query>> {
         let mut query = template("SELECT 1")?;
         let quoted = |name: &str| Ident::with_quote('"', name);
         let rid = |label: &str, at| Expr::CompoundIdentifier(vec![quoted(label), quoted(&rid_column(at))]);
         if let SetExpr::Select(select) = query.body.as_mut() {
-            let sets = update.sets.iter().map(|set| set.expr.clone());
-            let exprs = std::iter::once(rid(&self.label, 0)).chain(sets).chain(columns).enumerate();
+            let exprs = std::iter::once(rid(&self.label, 0)).chain(exprs).enumerate();
             let item =
                 |(at, expr): (usize, Expr)| SelectItem::ExprWithAlias { expr, alias: quoted(&format!("\0{at}")) };
             select.projection = exprs.map(item).collect();
             select.from = vec![target_factor(&self.label, 0)?, target_factor(EXCLUDED, 1)?];
             let and = |left, op, right| Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) };
             let together = and(rid(&self.label, 0), BinaryOperator::Eq, rid(EXCLUDED, 1));
-            select.selection = Some(match update.selection {
+            select.selection = Some(match selection {
                 Some(selection) => {
                     let selection = Expr::Nested(Box::new(selection.clone()));
                     and(together, BinaryOperator::And, selection)

@@ -4,15 +4,17 @@ use engine::{ScanOptions, Table, Value};
 
 use crate::error::Result;
 use crate::point::bound::Bound;
+use crate::point::columns::Columns;
 use crate::point::exact::exact;
 use crate::point::term::Origin;
-use crate::point::{Action, Columns, Point};
+use crate::point::{Action, NewRows, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Outcome, Rows};
 use crate::state::past::wall_time;
 use crate::state::target::batch;
 use crate::statements::change::outcome;
+use crate::statements::insert_few;
 use crate::values::Misfit;
 use crate::values::builder::ColumnBuilder;
 use crate::values::stored::rows_as_queried;
@@ -64,6 +66,7 @@ impl Point {
         let done = match &self.action {
             Action::Select { key, columns } => return self.select(session, &bound, key, columns),
             Action::Search(search) => return self.search(session, &bound, search),
+            Action::Join(join) => return self.join(session, &bound, join),
             Action::Change(changes) => return self.change(session, &bound, changes),
             Action::Update { key, sets, reads, settings_changes, returning } => session.write("UPDATE", |_, write| {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
@@ -89,34 +92,28 @@ impl Point {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
                 Ok(Some((format!("DELETE {}", u64::from(write.transaction.delete(&table, &key)?)), None)))
             }),
-            Action::Insert { rows, settings_changes, returning } => {
-                return self.insert(session, &bound, rows, *settings_changes, returning.as_ref());
-            }
+            Action::Insert(new) => return self.insert(session, &bound, new),
         };
         Ok(done?.map(|(tag, given)| outcome(tag, given)))
     }
 
-    fn insert(
-        &self,
-        session: &mut Session,
-        bound: &Bound<'_>,
-        rows: &[Vec<Origin>],
-        settings_changes: u64,
-        returning: Option<&Columns>,
-    ) -> Result<Option<Outcome>> {
+    fn insert(&self, session: &mut Session, bound: &Bound<'_>, new: &NewRows) -> Result<Option<Outcome>> {
         let inserted = session.write("INSERT", |session, write| {
             let found = self.find(write)?;
-            let Some(table) = found.filter(|table| is_filled_alike(write, table, settings_changes)) else {
+            let Some(table) = found.filter(|table| is_filled_alike(write, table, new.settings_changes)) else {
                 return Ok(None);
             };
-            let Some(mut values) = rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
+            let Some(mut values) = new.rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
                 return Ok(None);
             };
-            number(session, &table, rows, &mut values)?;
+            number(session, &table, &new.rows, &mut values)?;
+            if let Some(conflict) = &new.conflict {
+                return insert_few::put(session, write, &table, (&values, conflict), bound, new.returning.as_ref());
+            }
             for row in &values {
                 write.transaction.insert(&table, row)?;
             }
-            let given = returning.map(|columns| columns.rows(&table, &values)).transpose()?;
+            let given = new.returning.as_ref().map(|columns| columns.rows(&table, &values)).transpose()?;
             Ok(Some((format!("INSERT 0 {}", values.len()), given)))
         })?;
         Ok(inserted.map(|(tag, given)| outcome(tag, given)))

@@ -36,7 +36,9 @@ pub(super) fn there<T>(found: engine::Result<T>) -> Result<Option<T>> {
 impl Point {
     /// Runs it; `None` if it has to go the long way.
     pub(super) fn search(&self, session: &mut Session, bound: &Bound<'_>, search: &Search) -> Result<Option<Outcome>> {
-        let (Some(tests), Some(cut)) = (bound.tests(&search.conditions), search.cut(bound)) else { return Ok(None) };
+        let (Some(tests), Some(cut)) = (bound.tests(&search.conditions), search.limits.cut(bound)) else {
+            return Ok(None);
+        };
         session.token.check()?;
         let options = ScanOptions { columns: search.reads.clone(), tests, ..ScanOptions::default() };
         let rows = match search.lock {
@@ -81,7 +83,13 @@ impl Search {
     }
 
     /// The answer, read at a moment.
-    fn rows(&self, table: &Table, moment: &Moment, options: &ScanOptions, cut: Cut) -> Result<Option<RecordBatch>> {
+    pub(super) fn rows(
+        &self,
+        table: &Table,
+        moment: &Moment,
+        options: &ScanOptions,
+        cut: Cut,
+    ) -> Result<Option<RecordBatch>> {
         let Some(path) = Path::find(table, &options.tests, (&self.order, &self.reads), cut.end()) else {
             return Ok(None);
         };
@@ -97,7 +105,7 @@ impl Search {
     }
 }
 
-fn cut_off(rows: &RecordBatch, cut: Cut) -> RecordBatch {
+pub(super) fn cut_off(rows: &RecordBatch, cut: Cut) -> RecordBatch {
     let offset = cut.offset.min(rows.num_rows());
     let left = rows.num_rows() - offset;
     rows.slice(offset, cut.limit.map_or(left, |limit| limit.min(left)))

@@ -1,5 +1,7 @@
 //! Single values of the engine: from their text, and from and to the scalars of DataFusion.
-use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
 use engine::{DataType, Decimal, Value};
@@ -104,6 +106,19 @@ pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Opti
         (ScalarValue::TimestampMicrosecond(Some(time), Some(_)), _) => Value::TimestampTz(*time),
         _ => return None,
     })
+}
+
+/// The value in a row of a column of this type, NULL too; `None` if it is none of the type.
+pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Option<Value> {
+    if array.is_null(row) {
+        return Some(Value::Null);
+    }
+    match data_type {
+        DataType::SmallInt => array.as_primitive_opt::<Int16Type>().map(|array| Value::SmallInt(array.value(row))),
+        DataType::Integer => array.as_primitive_opt::<Int32Type>().map(|array| Value::Integer(array.value(row))),
+        DataType::BigInt => array.as_primitive_opt::<Int64Type>().map(|array| Value::BigInt(array.value(row))),
+        _ => value_of_scalar(&ScalarValue::try_from_array(array, row).ok()?, data_type),
+    }
 }
 
 /// A value of a column of this type as a scalar of the column's Arrow type; `None` where it is not of that type.

@@ -12,17 +12,16 @@ use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderBy, OrderByExpr,
     OrderByKind, SelectItem,
 };
-use engine::{DataType, Table};
+use engine::DataType;
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
-use crate::point::Columns;
+use crate::point::columns::Columns;
+use crate::point::scope::Scope;
 use crate::point::search::condition::is_compared_otherwise;
 use crate::point::shape::Selection;
-use crate::point::term::Scope;
 use crate::syntax::identifiers::last_part;
 use crate::values::stored::as_queried;
-use crate::values::types::arrow_schema;
 
 /// What a query gives.
 #[derive(Debug)]
@@ -70,15 +69,10 @@ fn place(reads: &mut Vec<usize>, column: usize) -> usize {
 
 impl Answer {
     /// What a query gives, if that is columns or totals of columns alone.
-    pub(super) fn of(
-        selection: &Selection<'_>,
-        reads: &mut Vec<usize>,
-        scope: &Scope<'_>,
-        table: &Table,
-    ) -> Option<Answer> {
-        if let Some(columns) = Columns::of(selection.items, scope, table) {
+    pub(crate) fn of(selection: &Selection<'_>, reads: &mut Vec<usize>, scope: &Scope<'_>) -> Option<Answer> {
+        if let Some(columns) = Columns::of(selection.items, scope) {
             let places = columns.positions.iter().map(|column| place(reads, *column)).collect();
-            let is_other = |column: &usize| is_compared_otherwise(scope.schema.columns()[*column].data_type);
+            let is_other = |column: &usize| is_compared_otherwise(scope.known(*column).data_type);
             let fits = !(selection.is_distinct && columns.positions.iter().any(is_other));
             return fits.then_some(Answer::Columns { columns, places, is_distinct: selection.is_distinct });
         }
@@ -99,6 +93,16 @@ impl Answer {
         fits.then(|| Answer::Totals { totals, schema: Arc::new(ArrowSchema::new(fields)) })
     }
 
+    /// The order in which the first row has what it gives, if that is the smallest or the largest value of a column alone.
+    pub(super) fn extreme(&self) -> Option<SortKey> {
+        let Answer::Totals { totals, .. } = self else { return None };
+        match totals[..] {
+            [Total::Min(place)] => Some(SortKey { place, is_down: false, nulls_first: false }),
+            [Total::Max(place)] => Some(SortKey { place, is_down: true, nulls_first: true }),
+            _ => None,
+        }
+    }
+
     /// The columns of its rows.
     pub(crate) fn schema(&self) -> &SchemaRef {
         match self {
@@ -113,7 +117,7 @@ impl Answer {
     }
 
     /// The columns of an `ORDER BY`: a name is that of an item first, then that of a column.
-    pub(super) fn order(
+    pub(crate) fn order(
         &self,
         order: Option<&OrderBy>,
         reads: &mut Vec<usize>,
@@ -130,7 +134,7 @@ impl Answer {
             let column = named(expr, columns, scope)?;
             let is_given = columns.positions.contains(&column);
             if with_fill.is_some()
-                || is_compared_otherwise(scope.schema.columns()[column].data_type)
+                || is_compared_otherwise(scope.known(column).data_type)
                 || (*is_distinct && !is_given)
             {
                 return None;
@@ -202,8 +206,8 @@ fn total(function: &Function, reads: &mut Vec<usize>, scope: &Scope<'_>) -> Opti
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => scope.column(expr)?,
         _ => return None,
     };
-    let data_type = scope.schema.columns()[column].data_type;
-    let arrow_type = arrow_schema(scope.schema).field(column).data_type().clone();
+    let data_type = scope.known(column).data_type;
+    let arrow_type = scope.field(column).data_type().clone();
     let (make, gives): (fn(usize) -> Total, ArrowType) = match (name.as_str(), is_distinct) {
         ("count", false) => (Total::Count, ArrowType::Int64),
         ("count", true) if !is_compared_otherwise(data_type) => (Total::CountDistinct, ArrowType::Int64),

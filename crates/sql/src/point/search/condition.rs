@@ -5,7 +5,8 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use engine::{Comparison, DataType, Test, Value};
 
 use crate::point::bound::Bound;
-use crate::point::term::{Origin, Scope};
+use crate::point::scope::Scope;
+use crate::point::term::Origin;
 
 /// Lists of values up to so many.
 const VALUES_MAX: usize = 256;
@@ -29,21 +30,48 @@ enum Relation {
 
 /// Whether values of a type are compared by the planner in another way than by how they are kept: the zeros of floats, equal
 /// intervals and numbers in JSON that are written otherwise.
-pub(super) fn is_compared_otherwise(data_type: DataType) -> bool {
+pub(crate) fn is_compared_otherwise(data_type: DataType) -> bool {
     use DataType::{Double, Interval, Json, Jsonb, Real};
 
     matches!(data_type, Real | Double | Json | Jsonb | Interval)
+}
+
+impl Condition {
+    /// The column that it is about.
+    pub(crate) fn column(&self) -> usize {
+        self.column
+    }
+
+    /// This condition on another column.
+    pub(crate) fn of_column(self, column: usize) -> Condition {
+        Condition { column, ..self }
+    }
+
+    /// That a column has a value.
+    pub(super) fn equal(column: usize, value: Origin) -> Condition {
+        Condition { column, relation: Relation::Compare(Comparison::Eq, value) }
+    }
+
+    /// That a column is not NULL.
+    pub(crate) fn is_not_null(column: usize) -> Condition {
+        Condition { column, relation: Relation::IsNotNull }
+    }
+
+    /// Whether NULL alone fulfils it; no other condition holds of NULL.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.relation, Relation::IsNull)
+    }
 }
 
 impl Scope<'_> {
     /// The condition that an expression is.
     pub(crate) fn condition(&self, expr: &Expr) -> Option<Condition> {
         let condition = self.relation(expr)?;
-        Some(condition).filter(|condition| !is_compared_otherwise(self.schema.columns()[condition.column].data_type))
+        Some(condition).filter(|condition| !is_compared_otherwise(self.known(condition.column).data_type))
     }
 
     fn relation(&self, expr: &Expr) -> Option<Condition> {
-        let value = |column: usize, expr: &Expr| self.key_value(expr, &self.schema.columns()[column]);
+        let value = |column: usize, expr: &Expr| self.key_value(expr, self.known(column));
         let (column, relation) = match expr {
             Expr::BinaryOp { left, op, right } => {
                 let (column, value_side, is_turned) = match (self.column(left), self.column(right)) {
@@ -73,7 +101,7 @@ impl Scope<'_> {
     /// A column of booleans that is to be true or false.
     fn truth(&self, expr: &Expr, is_true: bool) -> Option<(usize, Relation)> {
         let column = self.column(expr)?;
-        let is_boolean = self.schema.columns()[column].data_type == DataType::Boolean;
+        let is_boolean = self.known(column).data_type == DataType::Boolean;
         let value = Origin::Constant(Value::Boolean(is_true));
         is_boolean.then_some((column, Relation::Compare(Comparison::Eq, value)))
     }

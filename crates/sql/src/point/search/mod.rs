@@ -13,6 +13,7 @@
 //! Where no index leads to few rows, or a value is not plainly one of its column's type, the planner answers.
 pub(crate) mod answer;
 pub(crate) mod condition;
+pub(crate) mod one_value;
 pub(crate) mod path;
 #[cfg(test)]
 mod tests;
@@ -20,12 +21,16 @@ mod tests;
 use answer::{Answer, SortKey};
 use condition::Condition;
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause};
-use engine::{DataType, LockStrength, LockWait, Table, Value};
+use engine::{DataType, LockStrength, LockWait, Value};
+use one_value::OneValue;
 
 use super::bound::Bound;
+use super::columns::Columns;
 use super::exact::integer;
+use super::scope::Scope;
 use super::shape::Selection;
-use super::term::{Origin, Scope, Term};
+use super::term::{Origin, Term};
+use crate::names::tables::Tables;
 use crate::parsing::lock_clauses::LockClause;
 
 /// A query of few rows.
@@ -36,18 +41,29 @@ pub(crate) struct Search {
     pub(crate) reads: Vec<usize>,
     pub(crate) answer: Answer,
     pub(crate) order: Vec<SortKey>,
-    limit: Option<Origin>,
-    offset: Option<Origin>,
+    pub(crate) limits: Limits,
     /// How its rows are locked, if they are.
     pub(crate) lock: Option<(LockStrength, LockWait)>,
+}
+
+/// `LIMIT` and `OFFSET`.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    limit: Option<Origin>,
+    offset: Option<Origin>,
 }
 
 /// A change of few rows.
 #[derive(Debug)]
 pub(crate) struct Changes {
     pub(crate) conditions: Vec<Condition>,
-    /// The columns that the new values are made of.
+    /// Queries whose values the conditions compare with, behind so many parameters.
+    pub(crate) queries: Vec<OneValue>,
+    pub(crate) parameters: usize,
+    /// The columns that the new values are made of, then those that are given back.
     pub(crate) reads: Vec<usize>,
+    /// What is given back of each row, if anything is.
+    pub(crate) returning: Option<Returned>,
     /// The columns that are set, each with its new value; the rows are deleted where there are none.
     pub(crate) sets: Vec<(usize, Term)>,
     /// How often the table's settings had changed.
@@ -59,12 +75,48 @@ impl Changes {
     pub(super) fn plan(
         conditions: &[&Expr],
         sets: Vec<(usize, Term)>,
-        (scope, table): (&Scope<'_>, &Table),
+        returning: Option<Columns>,
+        (scope, tables): (&Scope<'_>, &Tables),
     ) -> Option<Changes> {
-        let conditions = conditions.iter().map(|condition| scope.condition(condition)).collect::<Option<Vec<_>>>()?;
-        let reads = sets.iter().filter_map(|(_, term)| term.reads()).collect();
-        let settings_changes = table.settings_changes();
-        (!conditions.is_empty()).then_some(Changes { conditions, reads, sets, settings_changes })
+        let mut queries = Vec::new();
+        let condition = |expr: &&Expr| one_value::condition(expr, scope, tables, &mut queries);
+        let conditions = conditions.iter().map(condition).collect::<Option<Vec<_>>>()?;
+        let parameters = scope.types.len();
+        let mut reads: Vec<usize> = sets.iter().flat_map(|(_, term)| term.reads()).collect();
+        let returning = returning.map(|columns| Returned::of(columns, &sets, &mut reads));
+        let settings_changes = scope.table().settings_changes();
+        let changes = Changes { conditions, queries, parameters, reads, returning, sets, settings_changes };
+        (!changes.conditions.is_empty()).then_some(changes)
+    }
+}
+
+/// What a change gives back of each row.
+#[derive(Debug)]
+pub(crate) struct Returned {
+    pub(crate) columns: Columns,
+    pub(crate) from: Vec<Given>,
+}
+
+/// Where a column that is given back comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given {
+    /// It is set, as the change's set of this number.
+    Set(usize),
+    /// It stays as it was, and is read at this place.
+    Read(usize),
+}
+
+impl Returned {
+    fn of(columns: Columns, sets: &[(usize, Term)], reads: &mut Vec<usize>) -> Returned {
+        let given = |column: &usize| match sets.iter().position(|(set, _)| set == column) {
+            Some(set) => Given::Set(set),
+            None => {
+                reads.push(*column);
+                Given::Read(reads.len() - 1)
+            }
+        };
+        let from = columns.positions.iter().map(given).collect();
+        Returned { columns, from }
     }
 }
 
@@ -88,25 +140,58 @@ impl Search {
         conditions: &[&Expr],
         selection: &Selection<'_>,
         lock: Option<&LockClause>,
-        (scope, table): (&Scope<'_>, &Table),
+        scope: &Scope<'_>,
     ) -> Option<Search> {
         let conditions = conditions.iter().map(|condition| scope.condition(condition)).collect::<Option<Vec<_>>>()?;
         let mut reads = Vec::new();
-        let answer = Answer::of(selection, &mut reads, scope, table)?;
+        let answer = Answer::of(selection, &mut reads, scope)?;
         let order = answer.order(selection.order, &mut reads, scope)?;
-        let (limit, offset) = bounds(selection.limit, scope)?;
-        let is_bounded = !conditions.is_empty() || (!order.is_empty() && limit.is_some());
+        let limits = Limits::of(selection.limit, scope)?;
+        let is_bounded = !conditions.is_empty() || (!order.is_empty() && limits.limit.is_some());
         let lock = match lock {
             Some(clause) if clause.of.is_empty() && answer.may_lock() => Some((clause.strength.lock(), clause.wait)),
             Some(_) => return None,
             None => None,
         };
-        let is_cut = limit.is_some() || offset.is_some();
-        let fits = is_bounded && !(is_cut && matches!(answer, Answer::Totals { .. }));
-        fits.then_some(Search { conditions, reads, answer, order, limit, offset, lock })
+        let fits = is_bounded && !(limits.are_given() && matches!(answer, Answer::Totals { .. }));
+        let search = Search { conditions, reads, answer, order, limits, lock };
+        fits.then(|| search.of_extreme())
     }
 
-    /// How its rows are cut, with the values of one execution; `None` where the long way has something to say about them.
+    /// The smallest or the largest value is that of the first row which has any, in its order.
+    fn of_extreme(mut self) -> Search {
+        if let Some(key) = self.answer.extreme() {
+            self.conditions.push(Condition::is_not_null(self.reads[key.place]));
+            self.order = vec![key];
+            self.limits.limit = Some(Origin::Constant(Value::BigInt(1)));
+        }
+        self
+    }
+}
+
+impl Limits {
+    /// Those of a query, if they are numbers or parameters.
+    pub(super) fn of(clause: Option<&LimitClause>, scope: &Scope<'_>) -> Option<Limits> {
+        let number = |expr: Option<&Expr>| match expr {
+            Some(expr) => scope.count(expr).map(Some),
+            None => Some(None),
+        };
+        match clause {
+            None => Some(Limits { limit: None, offset: None }),
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => Some(Limits {
+                limit: number(limit.as_ref())?,
+                offset: number(offset.as_ref().map(|offset| &offset.value))?,
+            }),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether there are any.
+    pub(super) fn are_given(&self) -> bool {
+        self.limit.is_some() || self.offset.is_some()
+    }
+
+    /// How rows are cut, with the values of one execution; `None` where the long way has something to say about them.
     pub(crate) fn cut(&self, bound: &Bound<'_>) -> Option<Cut> {
         let number = |origin: &Origin| usize::try_from(integer(&bound.value(origin)?)?).ok();
         let offset = self.offset.as_ref().map_or(Some(0), number)?;
@@ -115,21 +200,6 @@ impl Search {
             None => None,
         };
         Some(Cut { offset, limit })
-    }
-}
-
-/// `LIMIT` and `OFFSET`, if they are numbers or parameters.
-fn bounds(clause: Option<&LimitClause>, scope: &Scope<'_>) -> Option<(Option<Origin>, Option<Origin>)> {
-    let number = |expr: Option<&Expr>| match expr {
-        Some(expr) => scope.count(expr).map(Some),
-        None => Some(None),
-    };
-    match clause {
-        None => Some((None, None)),
-        Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
-            Some((number(limit.as_ref())?, number(offset.as_ref().map(|offset| &offset.value))?))
-        }
-        Some(_) => None,
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Path {
     ordered: Option<Direction>,
     /// how far it is walked
     entries: usize,
+    /// about how many entries it leads to
+    pub(crate) count: usize,
 }
 
 /// What is wanted of the rows: their order, as columns and whether they go down, and how many.
@@ -77,7 +79,7 @@ impl Wanted<'_> {
             let count = count(table, index, &ranges, below);
             if count < below {
                 let ordered = self.direction(index, &ranges);
-                best = Some((count, Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX }));
+                best = Some((count, Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX, count }));
             }
         }
         best.map(|(_, path)| path)
@@ -96,7 +98,8 @@ impl Wanted<'_> {
             None => (vec![IndexRange::all()], self.end.saturating_mul(ENTRIES_PER_ROW).max(ENTRIES_MAX / 8)),
         };
         let ordered = Some(self.direction(index, &ranges)?);
-        Some(Path { index: index.clone(), ranges, ordered, entries: entries.min(ENTRIES_MAX) })
+        let entries = entries.min(ENTRIES_MAX);
+        Some(Path { index: index.clone(), ranges, ordered, entries, count: entries })
     }
 
     /// The direction in which the rows of an index's ranges come in the wanted order.

@@ -4,12 +4,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::names::tables::Tables;
-use crate::parsing::ParsedStatement;
-use crate::parsing::parse::parse;
-use crate::point::Point;
+use crate::point::both_ways::{by_the_short_way, plan, shown};
 use crate::session::{Session, SessionOptions};
-use crate::{Outcome, SqlError, text_value};
 
 const ROWS: u32 = 150;
 
@@ -100,6 +96,11 @@ fn query(random: &mut StdRng) -> (String, String, bool) {
             "min(day)",
             "max(b)",
         ];
+        if random.random_bool(0.3) {
+            let extremes = ["min(a)", "max(b)", "max(id)", "min(price)", "max(a) AS m", "min(day)"];
+            let extreme = extremes.choose(random).unwrap();
+            return (format!("SELECT {extreme} FROM t WHERE {conditions}"), String::new(), true);
+        }
         let picked: Vec<&str> = (0..random.random_range(1..4)).map(|_| *totals.choose(random).unwrap()).collect();
         return (format!("SELECT {} FROM t WHERE {conditions}", picked.join(", ")), String::new(), true);
     }
@@ -128,43 +129,6 @@ fn query(random: &mut StdRng) -> (String, String, bool) {
     }
     let distinct = if is_distinct { "DISTINCT " } else { "" };
     (format!("SELECT {distinct}{} FROM t WHERE {conditions}", items.join(", ")), end, is_total)
-}
-
-/// The heading and the rows, in an order of their own where they have none.
-fn shown(outcome: Result<Outcome, SqlError>, is_total: bool) -> String {
-    let rows = match outcome {
-        Ok(Outcome::Rows(rows)) => rows,
-        other => return format!("{other:?}"),
-    };
-    let heading: Vec<String> =
-        rows.schema().fields().iter().map(|f| format!("{}:{}", f.name(), f.data_type())).collect();
-    let mut lines = Vec::new();
-    for batch in rows {
-        let batch = batch.unwrap();
-        for row in 0..batch.num_rows() {
-            let cells = batch.columns().iter().map(|array| format!("{:?}", text_value(array.as_ref(), row)));
-            lines.push(cells.collect::<Vec<_>>().join(" "));
-        }
-    }
-    if !is_total {
-        lines.sort();
-    }
-    format!("{heading:?} {lines:?}")
-}
-
-fn plan(session: &Session, text: &str) -> Option<Point> {
-    let tables = Tables::published(session.database());
-    match parse(text).unwrap() {
-        ParsedStatement::Statement(statement) => Point::plan(&statement, &tables, &[]),
-        ParsedStatement::Locking(query, clauses) => Point::plan_locking(&query, &clauses, &tables, &[]),
-        _ => None,
-    }
-}
-
-/// The query by the short way, if it is one for it.
-fn by_the_short_way(session: &mut Session, text: &str) -> Option<Outcome> {
-    let point = plan(session, text)?;
-    point.run(session, &[]).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 #[test]
@@ -198,6 +162,10 @@ fn change(random: &mut StdRng) -> String {
     if random.random_bool(0.25) {
         return format!("DELETE FROM t WHERE id < 40 AND {conditions}");
     }
+    if random.random_bool(0.1) {
+        let sets = ["a = b", "b = a + b", "b = id - a", "price = price + price"].choose(random).unwrap();
+        return format!("UPDATE t SET {sets} WHERE {conditions}");
+    }
     let column = *COLUMNS[1..].choose(random).unwrap();
     let value = match column {
         "a" | "b" | "price" if random.random_bool(0.6) => {
@@ -221,9 +189,10 @@ fn random_changes_by_an_index_do_what_the_planner_does() {
         let (mut short, mut long) = (database(random), database(&mut StdRng::seed_from_u64(seed)));
         for _ in 0..30 {
             let text = change(random);
-            let longer = format!("{text} AND 1 = 1");
+            let end = ["", " RETURNING *, b AS c", " RETURNING id, t.price, name"].choose(random).unwrap();
+            let (longer, text) = (format!("{text} AND 1 = 1{end}"), format!("{text}{end}"));
             short_ones += usize::from(plan(&short, &text).is_some());
-            let answers = [short.execute(&text), long.execute(&longer)].map(|outcome| shown(outcome, true));
+            let answers = [short.execute(&text), long.execute(&longer)].map(|outcome| shown(outcome, false));
             assert_eq!(answers[0], answers[1], "seed {seed}: {text}");
             let rows =
                 [&mut short, &mut long].map(|session| shown(session.execute("SELECT * FROM t ORDER BY id"), true));

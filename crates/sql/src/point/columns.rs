@@ -1,0 +1,45 @@
+//! The columns that a statement gives of its rows, each under its name in the answer.
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
+use datafusion::sql::sqlparser::ast::SelectItem;
+
+use super::scope::Scope;
+use super::shape;
+use crate::names::origin::Origin as Source;
+
+/// Columns of a table that a statement gives.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    /// their positions
+    pub(crate) positions: Vec<usize>,
+    /// under their names in the answer
+    pub(crate) schema: SchemaRef,
+}
+
+impl Columns {
+    /// Those of a `RETURNING`, if there is one; `None` if it gives more than columns.
+    pub(super) fn of_clause(items: Option<&[SelectItem]>, scope: &Scope<'_>) -> Option<Option<Columns>> {
+        match items {
+            Some(items) => Columns::of(items, scope).map(Some),
+            None => Some(None),
+        }
+    }
+
+    /// Those of a list, if it is one of columns.
+    pub(super) fn of(items: &[SelectItem], scope: &Scope<'_>) -> Option<Columns> {
+        let items = shape::columns(items, scope)?;
+        let positions = items.iter().map(|(column, _)| *column).collect();
+        Some(Columns { positions, schema: heading(scope, &items) })
+    }
+}
+
+/// The columns of a query's answer, each under its name there.
+fn heading(scope: &Scope<'_>, items: &[(usize, String)]) -> SchemaRef {
+    let field = |(column, name): &(usize, String)| -> Field {
+        let (table, at) = scope.place(*column);
+        let field = Field::clone(&scope.field(*column)).with_name(name).with_nullable(true);
+        Source::of_column(scope.tables[table].table, at).noted_on(field)
+    };
+    Arc::new(ArrowSchema::new(items.iter().map(field).collect::<Vec<_>>()))
+}

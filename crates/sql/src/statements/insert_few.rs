@@ -1,0 +1,71 @@
+//! `INSERT ... ON CONFLICT` by the short way: the rows are values that are known, and so is what a row that is there changes to.
+//!
+//! Keys, waits and rounds are those of any other ([`on_conflict`](super::on_conflict)); only the query is left out.
+use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
+use engine::{Table, Value};
+
+use crate::error::{Result, SqlError};
+use crate::point::bound::Bound;
+use crate::point::columns::Columns;
+use crate::point::conflict::Conflict;
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::Rows;
+use crate::state::target::{batch, nullable};
+use crate::statements::on_conflict::{OnConflict, Outcome};
+use crate::syntax::source::Source;
+use crate::values::builder::ColumnBuilder;
+
+/// Puts rows in, or does with them what `conflict` says; gives their number, and what is given back of them. `None` if that has
+/// to go the long way, and nothing was done.
+pub(super) fn put(
+    session: &Session,
+    write: &mut Write<'_>,
+    table: &Table,
+    (values, conflict): (&[Vec<Value>], &Conflict),
+    bound: &Bound<'_>,
+    returning: Option<&Columns>,
+) -> Result<Option<(String, Option<Rows>)>> {
+    let source = Source::new("");
+    let clause = OnConflict::of_values(conflict, bound, conflict.update.as_ref(), (write, table), &source);
+    // What is wrong with it is told with its place in the text.
+    let Ok(mut clause) = clause else { return Ok(None) };
+    let rows = whole(table, values)?;
+    let before = write.transaction.savepoint();
+    let done = clause.put(session, write, table, &rows, returning.is_some())?;
+    if clause.needs_query() {
+        write.transaction.rollback_to(before)?;
+    }
+    write.transaction.release(before)?;
+    if clause.needs_query() {
+        return Ok(None);
+    }
+    let given = returning.map(|columns| given(columns, &done)).transpose()?;
+    Ok(Some((format!("INSERT 0 {}", done.count), given)))
+}
+
+/// Rows of values as a batch.
+fn whole(table: &Table, values: &[Vec<Value>]) -> Result<RecordBatch> {
+    let columns = table.schema().columns();
+    let mut builders: Vec<ColumnBuilder> = columns.iter().map(|column| ColumnBuilder::new(column.data_type)).collect();
+    for row in values {
+        for ((builder, column), value) in builders.iter_mut().zip(columns).zip(row) {
+            let appended = builder.append_value(value);
+            appended.map_err(|misfit| misfit.error(&column.name, column.data_type, "", ""))?;
+        }
+    }
+    let arrays = builders.into_iter().map(|mut builder| builder.finish()).collect();
+    batch(nullable(columns.iter()), arrays, values.len())
+}
+
+/// What is given back of the rows that were put in or changed.
+fn given(columns: &Columns, done: &Outcome) -> Result<Rows> {
+    let failed = |error: arrow_schema::ArrowError| SqlError::new("XX000", error.to_string());
+    let mut all = Vec::with_capacity(done.kept.len());
+    for rows in done.kept.iter().filter_map(|tables| tables.first()) {
+        let picked = rows.project(&columns.positions).map_err(failed)?;
+        all.push(batch(columns.schema.clone(), picked.columns().to_vec(), rows.num_rows())?);
+    }
+    Ok(Rows::ready(concat_batches(&columns.schema, &all).map_err(failed)?))
+}
