@@ -8,11 +8,13 @@ use arrow_array::RecordBatch;
 use engine::{Database, TableStats};
 use sql::{Outcome, Session};
 
+use super::args::TpchArgs;
 use super::existing::{self, ExistingTables};
+use super::load::load;
 use super::queries::{CONSISTENCY, query};
 use super::report::{Report, Times};
+use super::tables::TABLES;
 use super::writer::{Writers, WrittenTotals};
-use super::{TABLES, TpchArgs, load, session};
 use crate::{LabError, Progress};
 
 /// A query that has taken this long in all is not run again: the others' turn.
@@ -23,6 +25,11 @@ const SETTLED: Duration = Duration::from_millis(500);
 const SETTLE_MAX: Duration = Duration::from_secs(20);
 /// Every so many checks of consistency, the sums are looked at too.
 const PLAUSIBILITY_EVERY: u32 = 10;
+
+/// A session that runs the benchmark's queries.
+fn session(db: &Database) -> sql::Session {
+    sql::Session::new(db, sql::SessionOptions::default())
+}
 
 /// Runs the queries idle and under updates, and writes the report to `out`.
 pub(super) fn bench_alone(

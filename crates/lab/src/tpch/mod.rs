@@ -43,14 +43,3 @@ pub fn bench(
         None => bench::bench_alone(args, db, shell_command, progress, out),
     }
 }
-
-/// How many rows a table has at a scale factor where the number is proportional: `per_unit` rows at 1.
-fn scaled(per_unit: u32, sf: f64) -> u64 {
-    // The generator cuts off, too.
-    (f64::from(per_unit) * sf) as u64
-}
-
-/// A session that runs the benchmark's queries.
-fn session(db: &Database) -> sql::Session {
-    sql::Session::new(db, sql::SessionOptions::default())
-}

@@ -19,10 +19,12 @@ use std::time::Instant;
 use engine::Database;
 use sql::{FileAccess, Session, SessionOptions};
 
+use super::args::TpchArgs;
 use super::bench::{largest_order_key, prepare, rows_of, settle};
+use super::existing;
 use super::queries::query;
+use super::tables::TABLES;
 use super::writer::{Writers, WrittenTotals};
-use super::{TABLES, TpchArgs, existing};
 use crate::{LabError, Progress};
 
 mod answers;

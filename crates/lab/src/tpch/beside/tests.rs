@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::Quiet;
-use crate::tpch::load;
+use crate::tpch::load::load;
 
 /// A package `duckdb` for Python that gives recorded rows.
 const RECORDED: &str = r#"
