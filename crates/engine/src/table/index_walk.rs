@@ -123,11 +123,10 @@ impl Cursor {
 
     /// Tells which of the entries have led to a row. Those before, between the last two times that one did, may be a gap.
     pub(crate) fn note_used(&mut self, table: &TableData, index: &IndexData, transactions: &Transactions, used: Used) {
-        let (first, last) = match used.first {
-            Some(first) => (self.whole_key(index, first, first), self.whole_key(index, used.last, used.last + 1)),
-            None => (0..self.entries.len(), 0..0),
-        };
-        let before = if used.first.is_some() { 0..first.start } else { first };
+        let of_use = used.first.map(|first| {
+            self.whole_key(index, first, first).start..self.whole_key(index, used.last, used.last + 1).end
+        });
+        let before = 0..of_use.as_ref().map_or(self.entries.len(), |of_use| of_use.start);
         if let Some(end) = self.entries[before.clone()].last() {
             let last = self.end_of(index, end);
             let (start, count) = match self.idle.take() {
@@ -136,11 +135,11 @@ impl Cursor {
             };
             self.idle = Some(Idle { start, last, count: count + before.len() });
         }
-        if used.first.is_some() {
+        if let Some(of_use) = of_use {
             self.end_idle(table, index, transactions);
-            let behind = &self.entries[last.end..];
+            let behind = &self.entries[of_use.end..];
             self.idle = behind.last().map(|end| Idle {
-                start: Bound::Excluded(self.end_of(index, &self.entries[last.end - 1])),
+                start: Bound::Excluded(self.end_of(index, &self.entries[of_use.end - 1])),
                 last: self.end_of(index, end),
                 count: behind.len(),
             });

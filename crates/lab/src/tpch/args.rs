@@ -1,7 +1,7 @@
 //! How `bench tpch` runs: its part of the command line.
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::tables::check_scale_factor;
 
@@ -9,7 +9,15 @@ const EXAMPLES: &str = "\
 Examples:
   lstore bench tpch                      scale factor 0.1, in memory
   lstore bench tpch --sf 1 --dir data    in directory data, loaded once
-  lstore bench tpch --json > tpch.jsonl  one JSON object a line";
+  lstore bench tpch --json > tpch.jsonl  one JSON object a line
+  lstore bench tpch --beside duckdb      the queries here and in DuckDB, in turns, answers compared";
+
+/// Another database that runs the queries, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Rival {
+    /// The package duckdb of Python
+    Duckdb,
+}
 
 /// How `bench tpch` runs.
 #[derive(Args, Clone, Debug)]
@@ -24,9 +32,19 @@ pub struct TpchArgs {
     /// Throw away complete TPC-H tables of another scale factor found in DIR, instead of refusing to go on
     #[arg(long)]
     pub reload: bool,
-    /// How often each query runs, idle and under updates; the median counts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub runs: u32,
+    /// How often each query runs, idle and under updates; the median counts: 3, or 5 beside another database
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: Option<u32>,
+    /// Run the queries in another database as well, in turns, on one thread and on as many as there are cores, and compare
+    /// the answers. What it needs is kept in DIR.beside, or among your caches
+    #[arg(long, value_enum, value_name = "DATABASE")]
+    pub beside: Option<Rival>,
+    /// With --beside: measure once more while transactions change the data here at full speed
+    #[arg(long, requires = "beside")]
+    pub writer: bool,
+    /// With --beside: a Python that has the other database's package, instead of an environment made for it
+    #[arg(long, requires = "beside", value_name = "PROGRAM")]
+    pub python: Option<PathBuf>,
     /// How many threads change the data
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub writers: u32,
@@ -39,6 +57,18 @@ pub struct TpchArgs {
     /// The command that opens a shell on DIR, as told at the end
     #[arg(long, value_name = "COMMAND", hide = true)]
     pub shell_command: Option<String>,
+}
+
+impl TpchArgs {
+    /// How often each query runs where the benchmark runs alone.
+    pub(super) fn runs_alone(&self) -> u32 {
+        self.runs.unwrap_or(3)
+    }
+
+    /// How often each query runs in each of two databases.
+    pub(super) fn runs_beside(&self) -> u32 {
+        self.runs.unwrap_or(5)
+    }
 }
 
 fn scale_factor(text: &str) -> Result<f64, String> {

@@ -8,11 +8,13 @@ use arrow_array::RecordBatch;
 use engine::{Database, TableStats};
 use sql::{Outcome, Session};
 
+use super::args::TpchArgs;
 use super::existing::{self, ExistingTables};
+use super::load::load;
 use super::queries::{CONSISTENCY, query};
 use super::report::{Report, Times};
+use super::tables::TABLES;
 use super::writer::{Writers, WrittenTotals};
-use super::{TABLES, TpchArgs, load, session};
 use crate::{LabError, Progress};
 
 /// A query that has taken this long in all is not run again: the others' turn.
@@ -24,14 +26,13 @@ const SETTLE_MAX: Duration = Duration::from_secs(20);
 /// Every so many checks of consistency, the sums are looked at too.
 const PLAUSIBILITY_EVERY: u32 = 10;
 
-/// Runs the benchmark on a database and writes its report to `out`. The report ends with `shell_command`, which opens a shell
-/// on the data where it outlives the program.
-///
-/// # Errors
-/// - [`LabError::Output`] if `out` does not take more; [`LabError::Engine`] or [`LabError::Sql`] if the database refuses
-///   something.
-/// - [`LabError::Failed`] if the database has other tables of these names, or what a query saw was not consistent.
-pub fn bench(
+/// A session that runs the benchmark's queries.
+fn session(db: &Database) -> sql::Session {
+    sql::Session::new(db, sql::SessionOptions::default())
+}
+
+/// Runs the queries idle and under updates, and writes the report to `out`.
+pub(super) fn bench_alone(
     args: &TpchArgs,
     db: &Database,
     shell_command: Option<&str>,
@@ -45,7 +46,7 @@ pub fn bench(
     let idle = time_queries(&mut session, args, "queries, idle", progress)?;
     let counts_before = live_counts(db)?;
     let last_loaded = existing::last_order_key(args.sf);
-    let last_key = single_number(&mut session, "largest order key", "select max(o_orderkey) from orders")?;
+    let last_key = largest_order_key(&mut session)?;
     let writers = Writers::start(db, args.writers, args.sf, last_loaded, last_key)?;
     let busy = time_queries(&mut session, args, "queries, under updates", progress)?;
     let checks_held = check_consistency(&mut session, &writers, args.checks, progress)?;
@@ -76,7 +77,7 @@ pub fn bench(
 }
 
 /// Has the data there: loads it unless an earlier run did.
-fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<(), LabError> {
+pub(super) fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<(), LabError> {
     match existing::look(db, args.sf)? {
         ExistingTables::Complete => {
             progress.finish(&format!("TPC-H, scale factor {}, is loaded already", args.sf));
@@ -104,7 +105,7 @@ fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -> Result<()
 }
 
 /// Waits until the background has merged what loading or opening left to it, so that idle is idle.
-fn settle(db: &Database, progress: &dyn Progress) -> Result<(), LabError> {
+pub(super) fn settle(db: &Database, progress: &dyn Progress) -> Result<(), LabError> {
     let start = Instant::now();
     let (mut seen, mut seen_at) = (stats(db)?, Instant::now());
     while seen_at.elapsed() < SETTLED && start.elapsed() < SETTLE_MAX {
@@ -132,7 +133,7 @@ fn time_queries(
         let text = query(number, args.sf);
         let query_start = Instant::now();
         let mut times = Vec::new();
-        while times.len() < args.runs as usize && (times.is_empty() || query_start.elapsed() < QUERY_BUDGET) {
+        while times.len() < args.runs_alone() as usize && (times.is_empty() || query_start.elapsed() < QUERY_BUDGET) {
             let run_start = Instant::now();
             rows_of(session, &format!("q{number:02}"), &text)?;
             times.push(run_start.elapsed().as_secs_f64() * 1000.0);
@@ -145,7 +146,7 @@ fn time_queries(
 }
 
 /// Runs a query to its end.
-fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, LabError> {
+pub(super) fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, LabError> {
     let failed = |error| LabError::Sql(name.to_owned(), Box::new(error));
     match session.execute(text).map_err(failed)? {
         Outcome::Rows(rows) => rows.collect::<Result<_, _>>().map_err(failed),
@@ -168,6 +169,11 @@ fn single_number(session: &mut Session, name: &str, text: &str) -> Result<i64, L
     let row = single_row(session, name, text)?;
     let number = row.first().and_then(|value| value.parse().ok());
     number.ok_or_else(|| LabError::Failed(format!("{name}: not a number: {row:?}")))
+}
+
+/// The largest key of an order there is.
+pub(super) fn largest_order_key(session: &mut Session) -> Result<i64, LabError> {
+    single_number(session, "largest order key", "select max(o_orderkey) from orders")
 }
 
 /// Looks for orders that differ from their lines, again and again while the writer runs; returns how often none was found.

@@ -4,8 +4,7 @@ use engine::{Database, Snapshot};
 use tpchgen::generators::OrderGenerator;
 
 use super::load::rows_expected;
-use super::scaled;
-use super::tables::{TABLES, schema};
+use super::tables::{TABLES, scaled, schema};
 use crate::LabError;
 
 /// The tables that are there.

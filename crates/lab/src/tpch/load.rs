@@ -5,8 +5,8 @@ use std::thread;
 use engine::{Database, Error, Result};
 use parking_lot::Mutex;
 
-use super::tables::{TABLES, create_tables};
-use super::{rows, scaled};
+use super::rows;
+use super::tables::{TABLES, create_tables, scaled};
 use crate::Progress;
 
 /// How many rows one transaction loads, about.

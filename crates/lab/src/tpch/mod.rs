@@ -1,11 +1,14 @@
 //! The TPC-H benchmark: its tables, its data (by the `tpchgen` crate), its queries, and a writer beside them.
 //!
 //! [`load()`] fills a database; [`bench()`] measures the 22 queries idle and while transactions change the data at full
-//! speed, and checks at every moment that what a query sees is one consistent state.
+//! speed, and checks at every moment that what a query sees is one consistent state; or measures them beside DuckDB.
+use std::io::Write;
+
 use engine::Database;
 
 mod args;
 mod bench;
+mod beside;
 mod existing;
 mod load;
 mod queries;
@@ -14,24 +17,35 @@ mod rows;
 mod tables;
 mod writer;
 
-pub use args::TpchArgs;
-pub use bench::bench;
+pub use args::{Rival, TpchArgs};
 pub use load::load;
 pub use tables::{TABLES, create_tables};
 pub(crate) use tables::{check_scale_factor, schema};
 
-/// How many rows a table has at a scale factor where the number is proportional: `per_unit` rows at 1.
-fn scaled(per_unit: u32, sf: f64) -> u64 {
-    // The generator cuts off, too.
-    (f64::from(per_unit) * sf) as u64
-}
+use crate::{LabError, Progress};
 
 /// The rows of a table at a scale factor.
 pub(crate) fn rows_of_table(table: &str, sf: f64) -> impl Iterator<Item = arrow_array::RecordBatch> {
     rows::batches(table, sf, 1, 1)
 }
 
-/// A session that runs the benchmark's queries.
-fn session(db: &Database) -> sql::Session {
-    sql::Session::new(db, sql::SessionOptions::default())
+/// Runs the benchmark on a database and writes its report to `out`. The report ends with `shell_command`, which opens a shell
+/// on the data where it outlives the program, unless it is a comparison with another database.
+///
+/// # Errors
+/// - [`LabError::Output`] if `out` does not take more; [`LabError::Engine`] or [`LabError::Sql`] if the database refuses
+///   something.
+/// - [`LabError::Failed`] if the database has other tables of these names, if what a query saw was not consistent, and if the
+///   other database can't be had or answers differently.
+pub fn bench(
+    args: &TpchArgs,
+    db: &Database,
+    shell_command: Option<&str>,
+    progress: &dyn Progress,
+    out: &mut dyn Write,
+) -> Result<(), LabError> {
+    match args.beside {
+        Some(Rival::Duckdb) => beside::bench_beside(args, db, progress, out),
+        None => bench::bench_alone(args, db, shell_command, progress, out),
+    }
 }

@@ -1,10 +1,14 @@
 //! The eight tables: columns, types and primary keys as the specification has them. No column takes NULL.
 use engine::{Column, DataType, Database, Schema};
 
-use super::scaled;
-
 /// The tables, in the order in which each comes after those that it refers to.
 pub const TABLES: [&str; 8] = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"];
+
+/// How many rows a table has at a scale factor where the number is proportional: `per_unit` rows at 1.
+pub(super) fn scaled(per_unit: u32, sf: f64) -> u64 {
+    // The generator cuts off, too.
+    (f64::from(per_unit) * sf) as u64
+}
 
 const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
 const KEY: DataType = DataType::Integer;

@@ -50,6 +50,18 @@ pub(super) struct WrittenTotals {
     pub(super) elapsed: Duration,
 }
 
+impl WrittenTotals {
+    /// How many transactions were committed.
+    pub(super) fn transactions(&self) -> u64 {
+        self.new_orders + self.changes
+    }
+
+    /// How many were committed in a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.transactions() as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
 /// The state that the writers share.
 struct WriterState {
     stop: AtomicBool,

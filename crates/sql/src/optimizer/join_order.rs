@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! plan ─▶ top of a region? ─ yes ─▶ leaves planned ─▶ graph ─▶ best tree ─▶ joins anew, columns as before
-//!               │ no
+//!               │ no                                    └ none: the regions below each join of it, with the leaves as planned
 //!               └─▶ the plans below it; sides of a join of another kind changed where the left one is larger
 //! ```
 //!
 //! The left side of a join is the one that is put into a hash table. With this rule the library leaves the sides as they are.
 //! Columns that nothing above asks for are taken out by the library's rule that comes after this one. The rule does not ask
 //! for another pass of all rules, and does the same again in each pass.
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -46,10 +47,13 @@ impl OptimizerRule for JoinOrder {
 #[recursive::recursive]
 fn ordered(plan: LogicalPlan) -> Result<(LogicalPlan, Estimate)> {
     interrupt::check_plan()?;
-    if let Some(shape) = Shape::of(&plan)
-        && let Some(found) = of_region(&plan, &shape)?
-    {
-        return Ok(found);
+    if let Some(shape) = Shape::of(&plan) {
+        let mut planned = Planned::new();
+        for relation in shape.relations() {
+            let (ordered, estimate) = ordered(relation.clone())?;
+            planned.insert(std::ptr::from_ref(relation), (Arc::new(ordered), estimate));
+        }
+        return of_region(&plan, &planned);
     }
     let mut estimates = Vec::new();
     let plan = plan.map_subqueries(|query| Ok(Transformed::yes(ordered(query)?.0)))?.data;
@@ -60,11 +64,39 @@ fn ordered(plan: LogicalPlan) -> Result<(LogicalPlan, Estimate)> {
             Ok(Transformed::yes(child))
         })?
         .data;
-    let estimate = of_node(&plan, &estimates);
-    match (plan, &estimates[..]) {
+    with_larger_right(plan, &estimates)
+}
+
+/// The plan with the sides of a join changed where the left one is larger, and what is known of it.
+fn with_larger_right(plan: LogicalPlan, inputs: &[Estimate]) -> Result<(LogicalPlan, Estimate)> {
+    let estimate = of_node(&plan, inputs);
+    match (plan, inputs) {
         (LogicalPlan::Join(join), [left, right]) if left.is_larger(right) => Ok((turned(join)?, estimate)),
         (plan, _) => Ok((plan, estimate)),
     }
+}
+
+/// The relations of a region in order, by where they stand in the plan as it was.
+type Planned = HashMap<*const LogicalPlan, (Arc<LogicalPlan>, Estimate)>;
+
+/// The region, or a part of it, in its best order. Where it has none, its parts are ordered, each for itself.
+#[recursive::recursive]
+fn of_region(plan: &LogicalPlan, planned: &Planned) -> Result<(LogicalPlan, Estimate)> {
+    if let Some((plan, estimate)) = planned.get(&std::ptr::from_ref(plan)) {
+        return Ok((plan.as_ref().clone(), estimate.clone()));
+    }
+    if let Some(shape) = Shape::of(plan)
+        && let Some(found) = best_order(plan, &shape, planned)?
+    {
+        return Ok(found);
+    }
+    let (mut inputs, mut estimates) = (Vec::new(), Vec::new());
+    for input in plan.inputs() {
+        let (input, estimate) = of_region(input, planned)?;
+        inputs.push(input);
+        estimates.push(estimate);
+    }
+    with_larger_right(plan.with_new_exprs(plan.expressions(), inputs)?, &estimates)
 }
 
 /// The join with its sides changed, if it is of a kind that has both.
@@ -106,13 +138,11 @@ fn with_columns_of(wanted: &LogicalPlan, plan: LogicalPlan) -> Result<LogicalPla
     Ok(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(plan))?))
 }
 
-/// The region in its best order, `None` where it stays as it is.
-fn of_region(plan: &LogicalPlan, shape: &Shape<'_>) -> Result<Option<(LogicalPlan, Estimate)>> {
-    let planned = shape.relations().map(|relation| {
-        let (plan, estimate) = ordered(relation.clone())?;
-        Ok((Arc::new(plan), estimate))
-    });
-    let Some(region) = shape.graph(planned.collect::<Result<_>>()?)? else { return Ok(None) };
+/// The region in its best order, `None` where it has none.
+fn best_order(plan: &LogicalPlan, shape: &Shape<'_>, planned: &Planned) -> Result<Option<(LogicalPlan, Estimate)>> {
+    let relations = shape.relations().map(|relation| planned.get(&std::ptr::from_ref(relation)).cloned());
+    let Some(relations) = relations.collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let Some(region) = shape.graph(relations)? else { return Ok(None) };
     let cardinality = Cardinality::of(&region);
     let needs: Vec<Option<Set>> =
         region.relations.iter().map(|relation| relation.reducer.as_ref().map(|reducer| reducer.needs)).collect();
@@ -267,5 +297,43 @@ fn filtered(plan: Arc<LogicalPlan>, condition: Option<Expr>) -> Result<Arc<Logic
     match condition {
         Some(condition) => Ok(Arc::new(LogicalPlan::Filter(Filter::try_new(condition, plan)?))),
         None => Ok(plan),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use datafusion::logical_expr::{LogicalPlanBuilder, col, table_scan};
+
+    use super::*;
+
+    /// A join that has no graph, as a key of it is made of both tables on its left; below a limit, which no join passes.
+    fn without_graph(below: LogicalPlan, level: usize) -> LogicalPlan {
+        let fields = vec![Field::new("x", DataType::Int32, false), Field::new("is", DataType::Boolean, false)];
+        let table = |name: &str| {
+            let name = format!("{name}{level}");
+            let scan = table_scan(Some(name.as_str()), &Schema::new(fields.clone()), None).unwrap();
+            scan.build().unwrap()
+        };
+        let below_x = Expr::Column(below.schema().columns()[0].clone());
+        let pair = LogicalPlanBuilder::from(below).join_on(table("t"), JoinType::Inner, [] as [Expr; 0]).unwrap();
+        let key = below_x.eq(col(format!("t{level}.x")));
+        let joined =
+            pair.join_with_expr_keys(table("u"), JoinType::Inner, (vec![key], vec![col(format!("u{level}.is"))]), None);
+        let columns = [col(format!("t{level}.x"))];
+        joined.unwrap().limit(0, Some(9)).unwrap().project(columns).unwrap().build().unwrap()
+    }
+
+    #[test]
+    fn regions_without_an_order_are_planned_once_at_each_level() {
+        let fields = vec![Field::new("x", DataType::Int32, false)];
+        let mut plan = table_scan(Some("s"), &Schema::new(fields), None).unwrap().build().unwrap();
+        // Planned twice at each level, they would be planned longer than anybody waits.
+        for level in 0..40 {
+            plan = without_graph(plan, level);
+        }
+        let (found, estimate) = ordered(plan.clone()).unwrap();
+        assert_eq!(found.schema().columns(), plan.schema().columns());
+        assert_eq!(estimate.domains.len(), 1);
     }
 }

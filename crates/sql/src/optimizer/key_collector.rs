@@ -9,8 +9,9 @@
 //! ```
 //!
 //! It stands below what deals the rows out to partitions, and so has seen all of them before the first row of the other side is asked
-//! for. Rows pass through as they are. Should that side begin earlier, or a partition never end, scans give all rows. A plan that runs
-//! again takes the keys back: they might be others.
+//! for. Rows pass through as they are. The keys are charged to the memory of queries, and given up where there is none left. Should
+//! that side begin earlier, or a partition never end, scans give all rows. A plan that runs again takes the keys back: they might be
+//! others.
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +22,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -56,8 +58,16 @@ struct State {
     /// by partition: how often it was run
     runs: Box<[AtomicUsize]>,
     rows: AtomicUsize,
-    /// by column: the keys of partitions that have ended
-    ended: Mutex<Vec<Vec<Vec<i64>>>>,
+    ended: Mutex<Ended>,
+}
+
+/// Partitions that have ended.
+#[derive(Debug)]
+struct Ended {
+    /// by column: their keys
+    keys: Vec<Vec<Vec<i64>>>,
+    /// what the keys take
+    memory: Vec<MemoryReservation>,
 }
 
 impl KeyCollectorExec {
@@ -66,7 +76,7 @@ impl KeyCollectorExec {
         let state = State {
             runs: (0..partitions).map(|_| AtomicUsize::new(0)).collect(),
             rows: AtomicUsize::new(0),
-            ended: Mutex::new(vec![Vec::new(); columns.len()]),
+            ended: Mutex::new(Ended { keys: vec![Vec::new(); columns.len()], memory: Vec::new() }),
         };
         KeyCollectorExec { input, columns, state: Arc::new(state) }
     }
@@ -81,13 +91,18 @@ struct Collection {
     state: Arc<State>,
     columns: Vec<Collected>,
     keys: Vec<Vec<i64>>,
+    memory: MemoryReservation,
 }
 
 impl Collection {
     fn add(&mut self, batch: &RecordBatch) {
         let rows = self.state.rows.fetch_add(batch.num_rows(), Ordering::Relaxed) + batch.num_rows();
-        if rows > ROWS_MAX {
+        let bytes = self.columns.len() * batch.num_rows() * size_of::<i64>();
+        if rows > ROWS_MAX || self.memory.try_grow(bytes).is_err() {
+            // No partition's keys are published without those of the others.
+            self.state.rows.fetch_max(ROWS_MAX + 1, Ordering::Relaxed);
             self.keys.iter_mut().for_each(|keys| *keys = Vec::new());
+            self.memory.free();
             return;
         }
         for (Collected { column, .. }, keys) in self.columns.iter().zip(&mut self.keys) {
@@ -98,15 +113,16 @@ impl Collection {
     /// The partition has ended; the last one publishes the keys of all.
     fn end(self) {
         let mut ended = self.state.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.iter_mut().zip(self.keys).for_each(|(parts, keys)| parts.push(keys));
-        if self.state.rows.load(Ordering::Relaxed) > ROWS_MAX {
+        ended.keys.iter_mut().zip(self.keys).for_each(|(parts, keys)| parts.push(keys));
+        ended.memory.push(self.memory);
+        if ended.memory.len() < self.state.runs.len() {
             return;
         }
-        for (parts, Collected { filter, .. }) in ended.iter_mut().zip(&self.columns) {
-            if parts.len() == self.state.runs.len() {
-                filter.publish(KeySet::of(&std::mem::take(parts)));
-            }
+        let (keys, memory) = (std::mem::take(&mut ended.keys), std::mem::take(&mut ended.memory));
+        if self.state.rows.load(Ordering::Relaxed) <= ROWS_MAX {
+            keys.iter().zip(&self.columns).for_each(|(parts, collected)| collected.filter.publish(KeySet::of(parts)));
         }
+        drop(memory);
     }
 }
 
@@ -175,13 +191,15 @@ impl ExecutionPlan for KeyCollectorExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let runs = self.state.runs.get(partition).map(|runs| runs.fetch_add(1, Ordering::Relaxed));
+        let consumer = MemoryConsumer::new(format!("KeyCollector[{partition}]"));
+        let memory = consumer.register(context.memory_pool());
         let input = self.input.execute(partition, context)?;
         if runs != Some(0) {
             self.take_back();
             return Ok(input);
         }
         let keys = vec![Vec::new(); self.columns.len()];
-        let collection = Collection { state: self.state.clone(), columns: self.columns.clone(), keys };
+        let collection = Collection { state: self.state.clone(), columns: self.columns.clone(), keys, memory };
         let schema = input.schema();
         let rows = futures::stream::unfold((input, Some(collection)), |(mut input, mut collection)| async move {
             let batch = input.next().await;
@@ -207,5 +225,40 @@ impl DisplayAs for KeyCollectorExec {
         let names: Vec<&str> =
             self.columns.iter().map(|collected| schema.field(collected.column).name().as_str()).collect();
         write!(f, "KeyCollectorExec: keys=[{}]", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+    use arrow_schema::{Field, Schema};
+    use datafusion::catalog::memory::MemorySourceConfig;
+    use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+
+    use super::*;
+
+    /// Whether the keys of two partitions come to their filter where queries have so much memory, of which none is taken in the end.
+    fn are_published(bytes: usize) -> bool {
+        let schema = Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, false)]));
+        let keys = Arc::new(Int64Array::from_iter_values(0..1_000));
+        let batch = RecordBatch::try_new(schema.clone(), vec![keys]).unwrap();
+        let input = MemorySourceConfig::try_new_exec(&[vec![batch.clone()], vec![batch]], schema, None).unwrap();
+        let filter = Arc::new(KeyFilter::default());
+        let collector = KeyCollectorExec::new(input, vec![Collected { column: 0, filter: filter.clone() }]);
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc().unwrap();
+        let context = Arc::new(TaskContext::default().with_runtime(runtime.clone()));
+        for partition in 0..2 {
+            let rows = collector.execute(partition, context.clone()).unwrap();
+            let batches: Vec<_> = futures::executor::block_on(rows.collect());
+            assert_eq!(batches.into_iter().map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 1_000);
+        }
+        assert_eq!(runtime.memory_pool.reserved(), 0);
+        !format!("{filter:?}").contains("keys: OnceLock(<uninit>)")
+    }
+
+    #[test]
+    fn keys_are_charged_to_the_memory_of_queries_and_given_up_without() {
+        assert!(are_published(16_000));
+        assert!(!are_published(15_999));
     }
 }

@@ -6,9 +6,13 @@
 //!              │ `estimate`: rows and keys of what is joined          └ `cardinality`: rows of what is joined with what
 //! ```
 //!
+//! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
+//! are the limit (`direct_groups`, `short_decimals`).
+//!
 //! Estimates come from what merges have left of tables ([`crate::access::statistics`]). They decide how long a query takes and
 //! never what it answers. Imports `access`; the rules of `semantics` put this into their list.
 mod cardinality;
+mod direct_groups;
 mod estimate;
 pub(crate) mod join_order;
 mod key_collector;
@@ -16,8 +20,10 @@ pub(crate) mod options;
 mod region;
 mod run_time_filters;
 mod search;
+mod short_decimals;
 mod steady;
 
+pub(crate) use direct_groups::OwnOperators;
 pub(crate) use join_order::JoinOrder;
 pub(crate) use options::PlanOptions;
 pub(crate) use run_time_filters::RunTimeFilters;

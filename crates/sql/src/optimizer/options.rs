@@ -9,6 +9,8 @@ extensions_options! {
         pub join_order: bool, default = true
         /// Whether scans leave out rows without a partner in a join.
         pub run_time_filters: bool, default = true
+        /// Whether operators of our own stand in the place of the library's.
+        pub own_operators: bool, default = true
     }
 }
 
@@ -18,7 +20,8 @@ impl ConfigExtension for PlanOptions {
 
 impl PartialEq for PlanOptions {
     fn eq(&self, other: &PlanOptions) -> bool {
-        (self.join_order, self.run_time_filters) == (other.join_order, other.run_time_filters)
+        let choices = |options: &PlanOptions| (options.join_order, options.run_time_filters, options.own_operators);
+        choices(self) == choices(other)
     }
 }
 

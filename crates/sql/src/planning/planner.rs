@@ -36,7 +36,7 @@ use crate::semantics::{
 };
 use crate::state::context::context;
 use crate::state::outcome::{Rows, Stop};
-use crate::state::settings::{JOIN_ORDER, RUN_TIME_FILTERS};
+use crate::state::settings::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
 use crate::syntax::source::Source;
@@ -202,7 +202,11 @@ impl Planner {
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
     pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
         let mut state = interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
-        let wanted = PlanOptions { join_order: view.is_on(JOIN_ORDER), run_time_filters: view.is_on(RUN_TIME_FILTERS) };
+        let wanted = PlanOptions {
+            join_order: view.is_on(JOIN_ORDER),
+            run_time_filters: view.is_on(RUN_TIME_FILTERS),
+            own_operators: view.is_on(OWN_OPERATORS),
+        };
         if wanted != PlanOptions::default() {
             wanted.put_into(state.config_mut().options_mut());
         }

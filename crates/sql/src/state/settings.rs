@@ -85,6 +85,7 @@ enum Whose {
 enum Choice {
     JoinOrder,
     RunTimeFilters,
+    OwnOperators,
 }
 
 /// The time limits.
@@ -106,8 +107,11 @@ pub(crate) const JOIN_ORDER: &str = "lstore.join_order";
 /// Whether scans leave out rows without a partner in a join that is above them.
 pub(crate) const RUN_TIME_FILTERS: &str = "lstore.run_time_filters";
 
+/// Whether operators of our own stand in the place of the library's.
+pub(crate) const OWN_OPERATORS: &str = "lstore.own_operators";
+
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, AllowedValues); 38] = [
+const KNOWN: [(&str, &str, AllowedValues); 39] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     ("client_encoding", "UTF8", AllowedValues::Encoding),
@@ -129,6 +133,7 @@ const KNOWN: [(&str, &str, AllowedValues); 38] = [
     ("lock_timeout", "0", AllowedValues::Time(Limit::Lock)),
     ("lstore.as_of", "", AllowedValues::Past),
     (JOIN_ORDER, "on", AllowedValues::Planner(Choice::JoinOrder)),
+    (OWN_OPERATORS, "on", AllowedValues::Planner(Choice::OwnOperators)),
     (RUN_TIME_FILTERS, "on", AllowedValues::Planner(Choice::RunTimeFilters)),
     ("max_identifier_length", "63", AllowedValues::Fixed),
     ("max_index_keys", "32", AllowedValues::Fixed),
@@ -156,7 +161,7 @@ struct Values {
     modes: Modes,
     durability: Durability,
     /// What the planner does, by [`Choice`].
-    choices: [bool; 2],
+    choices: [bool; 3],
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -217,7 +222,7 @@ impl Settings {
             as_of: None,
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
-            choices: [true; 2],
+            choices: [true; 3],
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),

@@ -97,7 +97,7 @@ fn rows_between_looks(node: &Arc<dyn ExecutionPlan>) -> Result<usize> {
     let mut keys = 1;
     if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
         keys = aggregate.group_expr().groups().len() * aggregate.group_expr().expr().len();
-    } else if !node.is::<FilterExec>() && !node.is::<ProjectionExec>() {
+    } else if !node.is::<FilterExec>() && !node.is::<ProjectionExec>() && node.name() != "DirectGroupsExec" {
         return Ok(usize::MAX);
     }
     let mut values = 0;

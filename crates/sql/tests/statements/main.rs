@@ -9,6 +9,7 @@ mod generated;
 mod join_order;
 mod names;
 mod opening;
+mod own_operators;
 mod pg_catalog;
 mod prepared;
 mod pushdown;

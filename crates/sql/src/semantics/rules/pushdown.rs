@@ -30,7 +30,7 @@ use super::unions::EmptyParts;
 use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::access::totals::AggregateScans;
-use crate::optimizer::{JoinOrder, RunTimeFilters};
+use crate::optimizer::{JoinOrder, OwnOperators, RunTimeFilters};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -85,6 +85,8 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     rules.push(Arc::new(OpenRowsOnly));
     // Nothing may change a plan any more that has scans wait for joins.
     rules.push(Arc::new(RunTimeFilters));
+    // But for operators that do what those in their places did.
+    rules.push(Arc::new(OwnOperators));
     rules
 }
 

@@ -1,0 +1,149 @@
+//! DuckDB in a process of its own: a Python that has its package, and the script that answers questions line by line.
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::answers::Row;
+use crate::{LabError, Progress};
+
+const SCRIPT: &str = include_str!("duckdb.py");
+
+/// One measured run of a query.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub(super) seconds: f64,
+    /// of all its threads; `None` where it is not known
+    pub(super) cpu_seconds: Option<f64>,
+}
+
+/// The Python of an environment in a folder, which is made, with DuckDB from the index of Python's packages, unless it is there.
+pub(super) fn environment(dir: &Path, progress: &dyn Progress) -> Result<PathBuf, LabError> {
+    let environment = dir.join("python");
+    let python = environment.join("bin").join("python");
+    if has_duckdb(&python) {
+        return Ok(python);
+    }
+    progress.start("making a Python environment with DuckDB", 2);
+    let base = Path::new("python3");
+    let make = ["-m", "venv", "--clear"].map(Path::new);
+    done(base, &[&make[..], &[environment.as_path()]].concat()).map_err(|why| {
+        let remedy =
+            "Install Python 3 with its module venv, or name a Python that has the package duckdb with --python";
+        LabError::Failed(format!("no Python environment could be made in {}: {why}. {remedy}", environment.display()))
+    })?;
+    progress.advance(1);
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "duckdb"].map(Path::new);
+    done(&python, &install).map_err(|why| {
+        let remedy = "It comes over the network. Without one, name a Python that has the package with --python";
+        LabError::Failed(format!("the package duckdb could not be installed: {why}. {remedy}"))
+    })?;
+    progress.advance(1);
+    progress.finish("a Python environment with DuckDB is there");
+    Ok(python)
+}
+
+fn has_duckdb(python: &Path) -> bool {
+    done(python, &["-c", "import duckdb"].map(Path::new)).is_ok()
+}
+
+/// Runs a program to its end; why it failed, if it did.
+fn done(program: &Path, args: &[&Path]) -> Result<(), String> {
+    let ran = Command::new(program).args(args).stdin(Stdio::null()).output();
+    let ran = ran.map_err(|error| format!("{} does not start: {error}", program.display()))?;
+    match ran.status.success() {
+        true => Ok(()),
+        false => {
+            let (errors, text) = (String::from_utf8_lossy(&ran.stderr), String::from_utf8_lossy(&ran.stdout));
+            let mut lines = errors.lines().chain(text.lines()).map(str::trim).filter(|line| !line.is_empty());
+            let last = lines.next_back().unwrap_or("it does not say why").trim_end_matches('.').to_owned();
+            Err(last)
+        }
+    }
+}
+
+/// DuckDB, with a database in memory. It ends when this is dropped.
+pub(super) struct DuckDb {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    pub(super) version: String,
+}
+
+impl DuckDb {
+    /// Starts it in a Python that has its package.
+    pub(super) fn start(python: &Path) -> Result<DuckDb, LabError> {
+        let fail = |why: String| LabError::Failed(format!("DuckDB does not start in {}: {why}", python.display()));
+        let mut command = Command::new(python);
+        command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| fail(error.to_string()))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(fail("it has no input and output".to_owned()));
+        };
+        let mut duckdb = DuckDb { child, input: Some(input), output: BufReader::new(output), version: String::new() };
+        let first = duckdb.answer().map_err(|error| fail(error.to_string()))?;
+        duckdb.version = first["version"].as_str().unwrap_or("of no version").to_owned();
+        Ok(duckdb)
+    }
+
+    /// Makes a table of a Parquet file.
+    pub(super) fn load(&mut self, table: &str, path: &Path) -> Result<(), LabError> {
+        self.ask(&json!({ "load": table, "path": path.display().to_string() })).map(drop)
+    }
+
+    /// Runs queries on so many threads from now on.
+    pub(super) fn set_threads(&mut self, threads: usize) -> Result<(), LabError> {
+        self.ask(&json!({ "threads": threads })).map(drop)
+    }
+
+    /// Measures a query.
+    pub(super) fn run(&mut self, query: &str) -> Result<Run, LabError> {
+        let told = self.ask(&json!({ "run": query }))?;
+        let seconds = told["seconds"].as_f64().ok_or_else(|| unreadable(&told))?;
+        Ok(Run { seconds, cpu_seconds: told["cpu_seconds"].as_f64() })
+    }
+
+    /// The rows of a query.
+    pub(super) fn rows(&mut self, query: &str) -> Result<Vec<Row>, LabError> {
+        let mut told = self.ask(&json!({ "rows": query }))?;
+        serde_json::from_value(told["rows"].take()).map_err(|_| unreadable(&told))
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Value, LabError> {
+        if let Some(input) = &mut self.input {
+            writeln!(input, "{request}").and_then(|()| input.flush()).map_err(|error| ended(&error.to_string()))?;
+        }
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Result<Value, LabError> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(0) => return Err(ended("it says nothing more")),
+            Ok(_) => {}
+            Err(error) => return Err(ended(&error.to_string())),
+        }
+        let told: Value = serde_json::from_str(&line).map_err(|_| unreadable(&line))?;
+        match told["error"].as_str() {
+            Some(why) => Err(LabError::Failed(format!("DuckDB: {why}"))),
+            None => Ok(told),
+        }
+    }
+}
+
+impl Drop for DuckDb {
+    fn drop(&mut self) {
+        // At the end of its input the script ends.
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn ended(why: &str) -> LabError {
+    LabError::Failed(format!("DuckDB has ended: {why}"))
+}
+
+fn unreadable(told: &dyn std::fmt::Display) -> LabError {
+    LabError::Failed(format!("DuckDB answers what the benchmark does not understand: {told}"))
+}

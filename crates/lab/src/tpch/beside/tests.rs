@@ -1,0 +1,102 @@
+//! The comparison with a program in DuckDB's place that knows the answers beforehand.
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use clap::{Args, Command, FromArgMatches};
+use serde_json::Value;
+
+use super::*;
+use crate::Quiet;
+use crate::tpch::load::load;
+
+/// A package `duckdb` for Python that gives recorded rows.
+const RECORDED: &str = r#"
+import json, os
+__version__ = "of a test"
+KNOWN = json.load(open(os.path.join(os.path.dirname(__file__), "answers.json")))
+class Connection:
+    def execute(self, text):
+        self.rows = KNOWN.get(text, [])
+        return self
+    def fetchone(self):
+        return self.rows[0] if self.rows else None
+    def fetchall(self):
+        return self.rows
+def connect():
+    return Connection()
+"#;
+
+const SF: f64 = 0.0031;
+
+/// A database, and a folder with a Python whose DuckDB gives the database's answers, the first query's changed by `change`.
+fn prepared(change: fn(&mut Vec<Row>)) -> (Database, tempfile::TempDir) {
+    let db = Database::in_memory();
+    load(&db, SF, &Quiet).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut known = serde_json::Map::new();
+    let mut session = session(&db, 1);
+    for number in 1..=22 {
+        let text = query(number, SF);
+        let mut rows = rows_here(&mut session, number, &text).unwrap();
+        if number == 1 {
+            change(&mut rows);
+        }
+        known.insert(text, serde_json::to_value(rows).unwrap());
+    }
+    let package = folder.path().join("package");
+    fs::create_dir(&package).unwrap();
+    fs::write(package.join("duckdb.py"), RECORDED).unwrap();
+    fs::write(package.join("answers.json"), Value::Object(known).to_string()).unwrap();
+    let python = folder.path().join("python");
+    fs::write(&python, format!("#!/bin/sh\nPYTHONPATH='{}' exec python3 \"$@\"\n", package.display())).unwrap();
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    (db, folder)
+}
+
+fn compare(db: &Database, folder: &Path, more: &[&str]) -> (Result<(), LabError>, String) {
+    let (sf, dir, python) = (SF.to_string(), folder.join("data"), folder.join("python"));
+    let args = ["tpch", "--sf", &sf, "--beside", "duckdb", "--runs", "1", "--dir", dir.to_str().unwrap()];
+    let python = ["--python", python.to_str().unwrap()];
+    let command = TpchArgs::augment_args(Command::new("tpch"));
+    let found = command.try_get_matches_from(args.iter().chain(&python).chain(more)).unwrap();
+    let args = TpchArgs::from_arg_matches(&found).unwrap();
+    let mut out = Vec::new();
+    let ended = bench_beside(&args, db, &Quiet, &mut out);
+    (ended, String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn both_run_in_turns_and_equal_answers_are_told_to_be_the_same() {
+    let (db, folder) = prepared(|_| {});
+    let (ended, out) = compare(&db, folder.path(), &["--writer"]);
+    ended.unwrap();
+    assert!(out.contains("beside DuckDB of a test in memory") && out.contains("\nThreads: 1\n"), "{out}");
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let times = if cores > 1 { 2 } else { 1 };
+    assert_eq!(out.matches("| same").count(), 22 * times, "{out}");
+    assert!(out.contains("under updates; DuckDB's rows") && out.contains("transactions beside them"), "{out}");
+    assert!(folder.path().join("data.beside").join("lineitem.parquet").is_file());
+
+    let (ended, out) = compare(&db, folder.path(), &["--json", "--writer"]);
+    assert!(ended.is_err(), "a writer has changed the data");
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let compared = |line: &&Value| line["baseline"] == "DuckDB" && line["metric"] == "time";
+    assert_eq!(lines.iter().filter(compared).count(), 22 * (times + 1), "{out}");
+}
+
+#[test]
+fn an_answer_that_differs_is_an_error_that_names_the_query() {
+    let (db, folder) = prepared(|rows| rows[0][2] = Some("1.00".to_owned()));
+    let (ended, out) = compare(&db, folder.path(), &[]);
+    let why = ended.unwrap_err().to_string();
+    assert!(why.contains("query 1 has another answer in DuckDB: the row (A, F, "), "{why}");
+    assert!(out.contains("| differs"), "{out}");
+}
+
+#[test]
+fn a_python_without_duckdb_is_told_with_the_remedy() {
+    let (db, folder) = prepared(|_| {});
+    fs::write(folder.path().join("python"), "#!/bin/sh\necho nothing >&2\nexit 1\n").unwrap();
+    let why = compare(&db, folder.path(), &[]).0.unwrap_err().to_string();
+    assert!(why.contains("DuckDB does not start in ") && why.contains("it says nothing more"), "{why}");
+}

@@ -1,0 +1,168 @@
+//! Grouping without a general hash table: by one integer key, or by a few keys of a few words.
+//!
+//! ```text
+//! AggregateExec    keys ─▶ hash ─▶ table of all types of keys ─▶ group ─┐
+//! DirectGroupsExec keys ─▶ `dense`: a place in an array       ─▶ group ─┼─▶ the aggregate functions' own states
+//!                  keys ─▶ `words`: numbers, compared at once ─▶ group ─┘
+//! ```
+//!
+//! Several keys, or texts, are taken where statistics say that there are few groups.
+//!
+//! The functions are the planner's, so that results and errors are as they were; the rule changes how rows find their groups, and
+//! works decimals out in 64 bits where they fit ([`super::short_decimals`]). It comes last, when nothing asks for the operator by
+//! its type any more. `SET lstore.own_operators = off` leaves plans as they are.
+mod dense;
+mod exec;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateMode};
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
+
+use super::options::PlanOptions;
+use super::short_decimals::ShortDecimals;
+use crate::access::totals::SUM;
+use crate::syntax::walk::WalkTree;
+use dense::DenseKeys;
+use exec::DirectGroupsExec;
+use words::WordKeys;
+
+/// So many groups by several keys are few.
+const GROUPS_FEW: usize = 4096;
+
+/// Puts our own operators and expressions in the place of the library's.
+#[derive(Debug)]
+pub(crate) struct OwnOperators;
+
+impl PhysicalOptimizerRule for OwnOperators {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        if !PlanOptions::of(config).own_operators {
+            return Ok(plan);
+        }
+        plan.change_up(|node| Ok(replaced(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
+            .map(|plan| plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "own_operators"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn replaced(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+        return of_projection(projection);
+    }
+    let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    let short = with_short_arguments(aggregate);
+    let aggregate = short.as_ref().unwrap_or(aggregate);
+    if is_direct(aggregate)? {
+        return Ok(Some(Arc::new(DirectGroupsExec::new(aggregate)?)));
+    }
+    Ok(short.map(|short| Arc::new(short) as _))
+}
+
+/// The expression worked out in 64 bits where its numbers fit; `None` if it is not of that kind.
+fn short(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Arc<dyn PhysicalExpr>> {
+    ShortDecimals::of(expr, schema).map(|short| Arc::new(short) as _)
+}
+
+fn of_projection(projection: &ProjectionExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let schema = projection.input().schema();
+    let mut is_changed = false;
+    let exprs = projection.expr().iter().map(|known| {
+        let short = short(&known.expr, &schema);
+        is_changed |= short.is_some();
+        ProjectionExpr { expr: short.unwrap_or_else(|| known.expr.clone()), alias: known.alias.clone() }
+    });
+    let exprs: Vec<ProjectionExpr> = exprs.collect();
+    if !is_changed {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(ProjectionExec::try_new(exprs, projection.input().clone())?)))
+}
+
+/// The aggregate with arguments in 64 bits; `None` if it has none of that kind.
+fn with_short_arguments(aggregate: &AggregateExec) -> Option<AggregateExec> {
+    if aggregate.mode().input_mode() != AggregateInputMode::Raw {
+        return None;
+    }
+    let schema = aggregate.input().schema();
+    let mut is_changed = false;
+    let functions = aggregate.aggr_expr().iter().map(|function| {
+        let parts = function.all_expressions();
+        let arguments: Vec<_> = parts.args.iter().map(|argument| short(argument, &schema)).collect();
+        if arguments.iter().all(Option::is_none) {
+            return function.clone();
+        }
+        let arguments = arguments.into_iter().zip(parts.args).map(|(short, known)| short.unwrap_or(known)).collect();
+        match function.with_new_expressions(arguments, parts.order_by_exprs) {
+            Some(changed) => {
+                is_changed = true;
+                Arc::new(changed)
+            }
+            None => function.clone(),
+        }
+    });
+    let functions: Vec<_> = functions.collect();
+    is_changed.then(|| aggregate.with_new_aggr_exprs(functions))
+}
+
+/// Whether rows find their groups directly.
+fn is_direct(aggregate: &AggregateExec) -> Result<bool> {
+    let groups = aggregate.group_expr();
+    let is_plain = groups.is_single()
+        && !groups.is_empty()
+        && !groups.has_grouping_set()
+        && aggregate.limit_options().is_none()
+        && *aggregate.input_order_mode() == InputOrderMode::Linear;
+    if !is_plain || !aggregate.aggr_expr().iter().all(|function| is_known(function)) {
+        return Ok(false);
+    }
+    let schema = aggregate.input().schema();
+    let types = groups.expr().iter().map(|(key, _)| key.data_type(&schema)).collect::<Result<Vec<DataType>>>()?;
+    Ok(match aggregate.mode() {
+        AggregateMode::PartialReduce => false,
+        // States of many groups come by one integer key alone.
+        AggregateMode::Final | AggregateMode::FinalPartitioned => types.len() == 1 && DenseKeys::takes(&types[0]),
+        AggregateMode::Partial | AggregateMode::Single | AggregateMode::SinglePartitioned => {
+            types.len() == 1 && DenseKeys::takes(&types[0]) || WordKeys::takes(&types) && are_few(aggregate)?
+        }
+    })
+}
+
+/// Whether there are few groups, as far as is known. Of many, the library's table is as fast.
+fn are_few(aggregate: &AggregateExec) -> Result<bool> {
+    let known = StatisticsContext::new().compute(aggregate.input().as_ref(), &StatisticsArgs::new())?;
+    let mut values = aggregate.group_expr().expr().iter().map(|(key, _)| {
+        let column = known.column_statistics.get(key.downcast_ref::<Column>()?.index())?;
+        // NULL is a value, too.
+        Some(column.distinct_count.get_value()?.saturating_add(1))
+    });
+    let groups = values.try_fold(1, |groups: usize, values| Some(groups.saturating_mul(values?)));
+    Ok(groups.is_some_and(|groups| groups <= GROUPS_FEW))
+}
+
+/// Whether the function has states for many groups, whatever the order of the rows.
+fn is_known(function: &AggregateFunctionExpr) -> bool {
+    matches!(function.fun().name(), SUM | "avg" | "count" | "min" | "max")
+        && function.order_bys().is_empty()
+        && !function.is_distinct()
+        && function.groups_accumulator_supported()
+}

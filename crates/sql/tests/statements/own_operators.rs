@@ -1,0 +1,139 @@
+//! Random groupings give the same rows by our operators as by the library's.
+use std::fmt::Write as _;
+
+use engine::Database;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use sql::{Outcome, Session, SessionOptions};
+
+/// So many random queries; `LSTORE_GROUPINGS` says how many instead.
+const QUERIES: u64 = 60;
+
+fn run(session: &mut Session, text: &str) {
+    session.execute(text).map(drop).unwrap_or_else(|error| panic!("{text}: {error}"));
+}
+
+/// The rows of a query as texts in order, or its error.
+fn rows(session: &mut Session, text: &str) -> Result<Vec<Vec<Option<String>>>, String> {
+    let Outcome::Rows(batches) = session.execute(text).map_err(|error| error.to_string())? else { panic!("{text}") };
+    let mut lines = Vec::new();
+    for batch in batches {
+        let batch = batch.map_err(|error| error.to_string())?;
+        let line = |at| batch.columns().iter().map(|column| sql::text_value(column, at)).collect();
+        lines.extend((0..batch.num_rows()).map(line));
+    }
+    lines.sort_unstable();
+    Ok(lines)
+}
+
+/// A table with keys of all kinds, and amounts of which some are too large for 64 bits together.
+fn open(partitions: usize, count: u64) -> Session {
+    let db = Database::in_memory();
+    let mut session =
+        Session::new(&db, SessionOptions { target_partitions: Some(partitions), ..SessionOptions::default() });
+    run(
+        &mut session,
+        "CREATE TABLE t (id bigint PRIMARY KEY, near integer, far bigint, small smallint, day date, flag text, name text, \
+         yes boolean, price numeric(15,2), rate numeric(6,4), large numeric(30,2))",
+    );
+    run(
+        &mut session,
+        &format!(
+            "INSERT INTO t SELECT i, nullif(i % 1000, 7), (i % 300) * 12345678901, i % 50, DATE '2020-01-01' + (i % 40)::integer, \
+         chr((65 + i % 3)::integer), nullif('a name that is long ' || (i % 20), 'a name that is long 3'), nullif(i % 3, 1) = 2, \
+         nullif(i % 10007, 5) * 1.25, (i % 100) * 0.0125, (i % 77) * 1234567890123456789.25 FROM generate_series(1, {count}) s (i)"
+        ),
+    );
+    // Statistics come from merges.
+    db.merge_now();
+    session
+}
+
+struct Generator(StdRng);
+
+impl Generator {
+    fn of<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.0.random_range(0..from.len())]
+    }
+
+    fn query(&mut self) -> String {
+        let keys: Vec<&str> = (0..self.0.random_range(1..=4))
+            .map(|_| self.of(&["near", "far", "small", "day", "flag", "name", "yes", "price", "near / 10"]))
+            .collect();
+        let functions: Vec<String> = (0..self.0.random_range(0..=3)).map(|_| self.function()).collect();
+        let columns: Vec<String> = keys.iter().map(|key| (*key).to_owned()).chain(functions).collect();
+        let mut text = format!("SELECT {} FROM t", columns.join(", "));
+        if self.0.random_range(0..2) == 0 {
+            let condition =
+                self.of(&["id % 7 = 1", "near < 20", "day > DATE '2020-01-20'", "id < 0", "rate * price > 20.5"]);
+            write!(text, " WHERE {condition}").unwrap();
+        }
+        write!(text, " GROUP BY {}", keys.join(", ")).unwrap();
+        if self.0.random_range(0..4) == 0 {
+            text.push_str(" HAVING count(*) > 3");
+        }
+        text
+    }
+
+    fn function(&mut self) -> String {
+        let number = self.of(&[
+            "near",
+            "far",
+            "small",
+            "price",
+            "price * (1 - rate)",
+            "price * (1 - rate) * (1 + rate)",
+            "large * rate",
+            "large + price",
+        ]);
+        let mut text = match self.of(&["sum", "avg", "count", "min", "max", "rows", "texts"]) {
+            "rows" => "count(*)".to_owned(),
+            "texts" => "max(name)".to_owned(),
+            name => format!("{name}({number})"),
+        };
+        if self.0.random_range(0..5) == 0 {
+            text.push_str(" FILTER (WHERE small > 10)");
+        }
+        text
+    }
+}
+
+#[test]
+fn random_groupings_give_the_rows_of_the_library() {
+    let count = std::env::var("LSTORE_GROUPINGS").ok().and_then(|count| count.parse().ok()).unwrap_or(QUERIES);
+    // A table of two ranges is read in two partitions.
+    let mut sessions = [open(1, 4_000), open(2, 70_000)];
+    let mut answered = 0;
+    for seed in 0..count {
+        let mut generator = Generator(StdRng::seed_from_u64(seed));
+        let query = generator.query();
+        let session = &mut sessions[usize::from(seed % 6 == 0)];
+        run(session, "SET lstore.own_operators = off");
+        let expected = rows(session, &query);
+        run(session, "SET lstore.own_operators = on");
+        assert_eq!(rows(session, &query), expected, "seed {seed}: {query}");
+        answered += u64::from(expected.is_ok());
+    }
+    assert!(answered * 10 >= count * 9, "{answered} of {count} were answered");
+}
+
+#[test]
+fn rows_that_are_groups_of_their_own_are_passed_on() {
+    let mut session = open(2, 120_000);
+    let query = "SELECT id, sum(price), avg(rate), count(near), min(day), max(far), sum(price) FILTER (WHERE small > 20) \
+                 FROM t GROUP BY id";
+    let found = rows(&mut session, query).unwrap();
+    run(&mut session, "SET lstore.own_operators = off");
+    assert!(found.len() == 120_000 && found == rows(&mut session, query).unwrap());
+}
+
+#[test]
+fn plans_show_the_operators_and_the_setting_takes_them_out() {
+    let mut session = open(2, 70_000);
+    let query = "EXPLAIN SELECT near, sum(price * (1 - rate)) FROM t GROUP BY near";
+    let text: String = rows(&mut session, query).unwrap().into_iter().flatten().flatten().collect();
+    assert!(text.contains("DirectGroupsExec: step=") && text.contains("aggr=[Sum(short("), "{text}");
+    run(&mut session, "SET lstore.own_operators = off");
+    let text: String = rows(&mut session, query).unwrap().into_iter().flatten().flatten().collect();
+    assert!(!text.contains("DirectGroupsExec") && !text.contains("short("), "{text}");
+}
