@@ -19,6 +19,7 @@ use crate::syntax::identity_tokens;
 use crate::syntax::limits;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
+use crate::syntax::subscript_tokens;
 use crate::syntax::tokens;
 use crate::syntax::walk::WalkMut;
 
@@ -94,6 +95,7 @@ fn parse_source(source: &Source) -> Result<ParsedStatement> {
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
     let locks = lock_clauses::take(&mut tokens, source)?;
     identity_tokens::spell_out(&mut tokens);
+    subscript_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);

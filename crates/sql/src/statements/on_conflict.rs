@@ -180,7 +180,7 @@ impl<'a> OnConflict<'a> {
             }
             OnConflictAction::DoUpdate(update) => {
                 let defaults = write.transaction.settings(table).defaults;
-                let sets = read_assignments(table, &defaults, &update.assignments, source)?;
+                let sets = read_assignments((table, label), &defaults, &update.assignments, source)?;
                 Some(Update { sets, selection: update.selection.as_ref() })
             }
         };
@@ -199,7 +199,7 @@ impl<'a> OnConflict<'a> {
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         // A row that the table does not take is an error, whether or not its key is taken.
-        write.transaction.check_batch(table, rows)?;
+        write.transaction.check_batch(table, &rows_as_stored(rows))?;
         let mut open: Vec<usize> = (0..rows.num_rows()).collect();
         while !open.is_empty() {
             write.check()?;

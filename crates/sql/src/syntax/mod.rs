@@ -13,6 +13,7 @@ pub(crate) mod operators;
 pub(crate) mod source;
 pub(crate) mod split;
 pub(crate) mod stack;
+pub(crate) mod subscript_tokens;
 pub(crate) mod template;
 pub(crate) mod tokens;
 pub(crate) mod visit;
