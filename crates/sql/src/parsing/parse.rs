@@ -16,6 +16,7 @@ use crate::syntax::chains;
 use crate::syntax::composed;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identity_tokens;
+use crate::syntax::like_tokens;
 use crate::syntax::limits;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
@@ -96,6 +97,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     let locks = lock_clauses::take(&mut tokens, source)?;
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
+    like_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);

@@ -25,6 +25,7 @@ pub(crate) mod index_columns;
 pub(crate) mod indexes;
 pub(crate) mod insert;
 pub(crate) mod kept_constraints;
+pub(crate) mod like;
 pub(crate) mod locking;
 pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;

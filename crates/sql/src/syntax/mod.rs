@@ -8,6 +8,7 @@ pub(crate) mod dialect;
 pub(crate) mod identifiers;
 pub(crate) mod identity_tokens;
 pub(crate) mod infix;
+pub(crate) mod like_tokens;
 pub(crate) mod limits;
 pub(crate) mod operators;
 pub(crate) mod source;
