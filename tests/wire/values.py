@@ -195,7 +195,6 @@ class Values(unittest.TestCase):
                     cursor = connection.cursor(binary=binary)
                     found = cursor.execute("SELECT a FROM lists ORDER BY id").fetchall()
                     self.assertEqual(found, [(value,)] * 4 + [(None,)], (name, binary))
-                    self.assertEqual(cursor.description[0].type_code, connection.adapters.types[name.split("(")[0].rstrip("[]")].array_oid)
             connection.execute("CREATE TABLE IF NOT EXISTS tagged (id int PRIMARY KEY, tags text[], counts int[])")
             connection.execute("DELETE FROM tagged")
             connection.execute("INSERT INTO tagged VALUES (1, %s, %s)", (["a", "b"], [1, 2]))
