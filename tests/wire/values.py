@@ -166,6 +166,43 @@ class Values(unittest.TestCase):
             found = connection.execute("SELECT j, b FROM documents WHERE id > 3 ORDER BY id").fetchall()
             self.assertEqual(found, [([1], {"a": 1}), (None, None)])
 
+    def test_columns_that_are_arrays_go_both_ways_in_both_formats(self):
+        key = uuid.UUID(int=7)
+        cases = {
+            "int[]": [1, None, -3],
+            "bigint[]": [2**40],
+            "smallint[]": [],
+            "text[]": ["a", "b,c", "", None, 'q"\\{}', "NULL", "\u00e4"],
+            "varchar(5)[]": ["abc"],
+            "boolean[]": [True, False, None],
+            "float8[]": [1.5, float("inf")],
+            "numeric(8,2)[]": [Decimal("1.50"), Decimal("-20.00")],
+            "bytea[]": [b"\x00\xff", b""],
+            "date[]": [dt.date(2020, 1, 2)],
+            "timestamp[]": [dt.datetime(2020, 1, 2, 3, 4, 5, 600000)],
+            "uuid[]": [key, None],
+        }
+        with connect(prepare_threshold=None) as connection:
+            for name, value in cases.items():
+                connection.execute("DROP TABLE IF EXISTS lists")
+                connection.execute(f"CREATE TABLE lists (id int PRIMARY KEY, a {name})")
+                for at, mark in enumerate(("%t", "%b", "%s")):
+                    connection.execute(f"INSERT INTO lists VALUES (%s, {mark}::{name})", (at, value))
+                with connection.cursor().copy("COPY lists FROM STDIN") as copy:
+                    copy.write_row((3, value))
+                    copy.write_row((4, None))
+                for binary in (False, True):
+                    cursor = connection.cursor(binary=binary)
+                    found = cursor.execute("SELECT a FROM lists ORDER BY id").fetchall()
+                    self.assertEqual(found, [(value,)] * 4 + [(None,)], (name, binary))
+            connection.execute("CREATE TABLE IF NOT EXISTS tagged (id int PRIMARY KEY, tags text[], counts int[])")
+            connection.execute("DELETE FROM tagged")
+            connection.execute("INSERT INTO tagged VALUES (1, %s, %s)", (["a", "b"], [1, 2]))
+            connection.execute("UPDATE tagged SET counts[%s] = %s, tags = tags || %s::text WHERE id = 1", (2, 9, "c"))
+            self.assertEqual(connection.execute("SELECT tags, counts FROM tagged").fetchone(), (["a", "b", "c"], [1, 9]))
+            query = "SELECT id FROM tagged WHERE tags @> %s::text[] AND %s = ANY (counts)"
+            self.assertEqual(connection.execute(query, (["c"], 9)).fetchall(), [(1,)])
+
     def test_arrays_come_back_and_are_taken_in_any(self):
         with connect() as connection:
             connection.execute("DROP TABLE IF EXISTS many")

@@ -97,4 +97,7 @@ pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction,
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
 pub use types::json;
-pub use types::{Column, DataType, Decimal, Interval, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value};
+pub use types::{
+    ArrayItem, ArrayValue, Column, DataType, Decimal, Interval, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId,
+    Value,
+};

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::json::Jsonb;
 use engine::{
-    Column, Comparison, DataType, Database, Interval, LayoutSetting, OpenOptions, ScanOptions, Schema, Snapshot, Table,
-    TableSettings, Test, Timestamp, Transaction, Value,
+    ArrayItem, ArrayValue, Column, Comparison, DataType, Database, Interval, LayoutSetting, OpenOptions, ScanOptions,
+    Schema, Snapshot, Table, TableSettings, Test, Timestamp, Transaction, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -30,6 +30,11 @@ fn make_table(db: &Database, name: &str, types: &[DataType], layout: LayoutSetti
     columns.extend(types.iter().enumerate().map(|(i, data_type)| Column::new(format!("c{i}"), *data_type)));
     let settings = TableSettings { layout, ..TableSettings::default() };
     db.create_table_with(name, Schema::new(columns, &["id"]).unwrap(), settings).unwrap()
+}
+
+/// An array of texts.
+fn array(texts: &[&str]) -> Value {
+    Value::Array(ArrayValue::of(ArrayItem::TEXT, &texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>()))
 }
 
 /// Each type with values of it, extremes among them.
@@ -55,6 +60,7 @@ fn samples() -> Vec<(DataType, Vec<Value>)> {
         (DataType::Json, ["{}", "[ 1 ]"].map(|text| Value::Json(text.to_owned())).into()),
         (DataType::Jsonb, ["{}", "[1.50]", "null"].map(|text| Value::Jsonb(Jsonb::parse(text).unwrap())).into()),
         (DataType::Time, [0, 1, 86_400_000_000].map(Value::Time).into()),
+        (DataType::Array(ArrayItem::TEXT), vec![array(&[]), array(&["a", ""]), array(&["b"; 40])]),
         (DataType::Interval, [-1, 7].map(|days| Value::Interval(Interval { months: 1, days, micros: -1 })).into()),
         (DataType::Uuid, vec![Value::Uuid([0; 16]), Value::Uuid([0xab; 16]), Value::Uuid([255; 16])]),
     ]

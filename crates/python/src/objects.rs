@@ -15,7 +15,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyList, PyString, PyTime, PyTuple, PyTzInfo};
-use sql::{for_file, pg_types, text_value, type_of_field};
+use sql::{field_of_items, for_file, pg_types, text_value, type_of_field};
 
 use crate::errors::with_sqlstate;
 use crate::parameter::DAY_MICROS;
@@ -33,6 +33,7 @@ pub(crate) fn described(field: &Field) -> (String, String, Option<u8>, Option<i8
 
 fn type_name(field: &Field) -> String {
     match type_of_field(field) {
+        Some(DataType::Array(_)) => format!("{}[]", type_name(&field_of_items(field))),
         Some(known) => pg_types::numbered(pg_types::number_of(known)).map_or("", |known| known.shown).to_owned(),
         None => match field.data_type() {
             ArrowType::Decimal256(..) => "numeric".to_owned(),
@@ -208,10 +209,7 @@ fn bytes<'py, 'a>(py: Python<'py>, values: impl Iterator<Item = Option<&'a [u8]>
 
 /// Arrays as lists.
 fn lists<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
-    let item = match field.data_type() {
-        ArrowType::List(item) | ArrowType::LargeList(item) => item.clone(),
-        _ => Arc::new(Field::new("", ArrowType::Null, true)),
-    };
+    let item = field_of_items(field);
     let of = |row: usize| {
         if array.is_null(row) {
             return Ok(none(py));

@@ -298,3 +298,18 @@ def test_json_is_an_object_in_rows_and_a_text_in_arrow():
         ]
         table = con.execute("SELECT j, b FROM docs ORDER BY id").arrow()
         assert table.to_pydict() == {"j": ['{"a": [1, 2.5, null]}', None], "b": ['{"b": {"c": true}}', None]}
+
+
+def test_columns_that_are_arrays_are_lists():
+    rows = [(1, [1, None, 3], ["a", "b,c"], [uuid.UUID(int=7)]), (2, [], None, [None])]
+    with lstore.connect() as con:
+        con.execute("CREATE TABLE lists (id INT PRIMARY KEY, n INT[], t TEXT[], u UUID[])")
+        for id, numbers, texts, keys in rows:
+            con.execute("INSERT INTO lists VALUES (?, ?, ?, ?)", [id, numbers, texts, keys])
+        answer = con.execute("SELECT * FROM lists ORDER BY id")
+        assert answer.fetchall() == rows
+        table = con.execute("SELECT id, n, t FROM lists ORDER BY id").arrow()
+        assert table.to_pydict() == {"id": [1, 2], "n": [[1, None, 3], []], "t": [["a", "b,c"], None]}
+        con.execute("DELETE FROM lists")
+        con.append("lists", table.append_column("u", pa.nulls(2)))
+        assert con.execute("SELECT n, t FROM lists ORDER BY id").fetchall() == [row[1:3] for row in rows]

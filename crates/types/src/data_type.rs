@@ -2,7 +2,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 /// The type of a column.
@@ -55,6 +55,8 @@ pub enum DataType {
     Time,
     /// `interval`; see [`Interval`](crate::Interval)
     Interval,
+    /// an array of one dimension; see [`ArrayValue`](crate::ArrayValue)
+    Array(ArrayItem),
 }
 
 impl DataType {
@@ -80,6 +82,9 @@ impl DataType {
             DataType::Jsonb => ArrowType::LargeBinary,
             DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
             DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
+            DataType::Array(item) => {
+                ArrowType::List(Arc::new(Field::new_list_field(item.data_type().to_arrow(), true)))
+            }
         }
     }
 
@@ -87,7 +92,7 @@ impl DataType {
     pub fn to_stored_arrow(self) -> ArrowType {
         match self {
             DataType::Json => ArrowType::Utf8View,
-            DataType::Jsonb | DataType::Interval => ArrowType::BinaryView,
+            DataType::Jsonb | DataType::Interval | DataType::Array(_) => ArrowType::BinaryView,
             other => other.to_arrow(),
         }
     }
@@ -118,6 +123,9 @@ impl DataType {
             ArrowType::Date32 | ArrowType::Date64 => DataType::Date,
             ArrowType::Timestamp(_, None) => DataType::Timestamp,
             ArrowType::Timestamp(_, Some(_)) => DataType::TimestampTz,
+            ArrowType::List(item) | ArrowType::LargeList(item) | ArrowType::FixedSizeList(item, _) => {
+                DataType::Array(ArrayItem::of(DataType::from_arrow(item.data_type())?)?)
+            }
             ArrowType::Dictionary(_, values) => return DataType::from_arrow(values),
             _ => return None,
         })
@@ -138,7 +146,10 @@ impl DataType {
     /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key. A `json` may
     /// not: its texts have no order.
     pub fn is_key(self) -> bool {
-        !matches!(self, DataType::Real | DataType::Double | DataType::Json)
+        match self {
+            DataType::Array(item) => item.data_type().is_key(),
+            other => !matches!(other, DataType::Real | DataType::Double | DataType::Json),
+        }
     }
 }
 
@@ -164,8 +175,66 @@ impl fmt::Display for DataType {
             DataType::Jsonb => f.write_str("jsonb"),
             DataType::Time => f.write_str("time"),
             DataType::Interval => f.write_str("interval"),
+            DataType::Array(item) => write!(f, "{}[]", item.data_type()),
         }
     }
+}
+
+macro_rules! items {
+    ($($name:ident),* $(,)?) => {
+        /// The type of an array's items: any type of a column but another array.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+        #[allow(missing_docs, reason = "each is the type of its name")]
+        pub enum ArrayItem {
+            $($name,)*
+            Decimal {
+                /// digits in all
+                precision: u8,
+                /// digits after the decimal point
+                scale: i8,
+            },
+            Text {
+                /// the longest value allowed, in characters
+                max_chars: Option<u32>,
+            },
+            Char {
+                /// the length of every value as it is shown, in characters
+                chars: u32,
+            },
+        }
+
+        impl ArrayItem {
+            /// The type of items; `None` if it is one of arrays.
+            pub fn of(data_type: DataType) -> Option<ArrayItem> {
+                Some(match data_type {
+                    $(DataType::$name => ArrayItem::$name,)*
+                    DataType::Decimal { precision, scale } => ArrayItem::Decimal { precision, scale },
+                    DataType::Text { max_chars } => ArrayItem::Text { max_chars },
+                    DataType::Char { chars } => ArrayItem::Char { chars },
+                    DataType::Array(_) => return None,
+                })
+            }
+
+            /// The type of a column of such values.
+            pub fn data_type(self) -> DataType {
+                match self {
+                    $(ArrayItem::$name => DataType::$name,)*
+                    ArrayItem::Decimal { precision, scale } => DataType::Decimal { precision, scale },
+                    ArrayItem::Text { max_chars } => DataType::Text { max_chars },
+                    ArrayItem::Char { chars } => DataType::Char { chars },
+                }
+            }
+        }
+    };
+}
+
+items! {
+    Boolean, SmallInt, Integer, BigInt, Real, Double, Bytea, Date, Timestamp, TimestampTz, Uuid, Json, Jsonb, Time, Interval,
+}
+
+impl ArrayItem {
+    /// Texts of any length.
+    pub const TEXT: ArrayItem = ArrayItem::Text { max_chars: None };
 }
 
 #[cfg(test)]
@@ -191,6 +260,7 @@ mod tests {
             DataType::Jsonb,
             DataType::Time,
             DataType::Interval,
+            DataType::Array(ArrayItem::Integer),
         ];
         for data_type in all {
             assert_eq!(DataType::from_arrow(&data_type.to_arrow()), Some(data_type), "{data_type}");

@@ -4,6 +4,8 @@
 //! world it names is Arrow's schema, as every column type has exactly one Arrow type (see [`DataType::to_arrow`]).
 #![forbid(unsafe_code)]
 
+mod array;
+mod array_items;
 mod blob;
 mod calendar;
 mod data_type;
@@ -14,9 +16,10 @@ mod schema;
 mod time;
 mod value;
 
+pub use array::ArrayValue;
 pub use blob::BlobRef;
 pub use calendar::civil;
-pub use data_type::DataType;
+pub use data_type::{ArrayItem, DataType};
 pub use interval::Interval;
 pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};

@@ -17,7 +17,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use smallvec::SmallVec;
 use types::json::Jsonb;
-use types::{DataType, Decimal, Interval, Value};
+use types::{ArrayValue, DataType, Decimal, Interval, Value};
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -79,10 +79,13 @@ impl Storage {
             DataType::Decimal { precision, .. } if precision <= WORD_DECIMAL_DIGITS => Storage::Decimal,
             DataType::Decimal { .. } => Storage::WideDecimal,
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => Storage::Text,
-            DataType::Bytea | DataType::Jsonb | DataType::Interval => Storage::Bytes,
+            DataType::Bytea | DataType::Jsonb | DataType::Interval | DataType::Array(_) => Storage::Bytes,
         }
     }
 }
+
+/// What the number of a type has for arrays of that type.
+const ARRAYS: u8 = 1 << 7;
 
 /// A number for each type on disk, and what it is made with.
 pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
@@ -104,6 +107,11 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Jsonb => [15, 0, 0],
         DataType::Time => [16, 0, 0],
         DataType::Interval => [17, 0, 0],
+        // Behind the numbers of all other types: one for arrays of each.
+        DataType::Array(item) => {
+            let [number, first, second] = tag_of(item.data_type());
+            [number | ARRAYS, first, second]
+        }
     }
 }
 
@@ -152,7 +160,8 @@ macro_rules! with_primitive {
             | ::types::DataType::Uuid
             | ::types::DataType::Json
             | ::types::DataType::Jsonb
-            | ::types::DataType::Interval => $other,
+            | ::types::DataType::Interval
+            | ::types::DataType::Array(_) => $other,
         }
     };
 }
@@ -238,7 +247,8 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         | Value::Uuid(_)
         | Value::Json(_)
         | Value::Jsonb(_)
-        | Value::Interval(_) => None,
+        | Value::Interval(_)
+        | Value::Array(_) => None,
     }
 }
 
@@ -249,6 +259,7 @@ pub(crate) fn bytes_of<'a>(value: &'a Value, scratch: &'a mut Scratch) -> &'a [u
         Value::Text(text) | Value::Json(text) => text.as_bytes(),
         Value::Bytea(bytes) => bytes,
         Value::Jsonb(value) => value.as_bytes(),
+        Value::Array(array) => array.as_bytes(),
         Value::Interval(span) => {
             let bytes = span.to_bytes();
             scratch.0[..bytes.len()].copy_from_slice(&bytes);
@@ -289,6 +300,7 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         DataType::Json => Value::Json(String::from_utf8_lossy(bytes).into_owned()),
         DataType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
         DataType::Interval => Value::Interval(Interval::from_bytes(bytes)),
+        DataType::Array(item) => Value::Array(ArrayValue::from_bytes(item, bytes)),
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale }),
         DataType::Uuid => Value::Uuid(uuid_of_text(bytes)),
         DataType::Boolean
@@ -323,7 +335,8 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         | DataType::Uuid
         | DataType::Json
         | DataType::Jsonb
-        | DataType::Interval => unreachable!("{data_type} is stored as bytes"),
+        | DataType::Interval
+        | DataType::Array(_) => unreachable!("{data_type} is stored as bytes"),
     }
 }
 
@@ -389,7 +402,9 @@ impl<'a> ArrayCells<'a> {
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
                 ArrayCells::Text(array.as_string_view())
             }
-            DataType::Bytea | DataType::Jsonb | DataType::Interval => ArrayCells::Bytea(array.as_binary_view()),
+            DataType::Bytea | DataType::Jsonb | DataType::Interval | DataType::Array(_) => {
+                ArrayCells::Bytea(array.as_binary_view())
+            }
         }
     }
 
@@ -503,7 +518,7 @@ impl ColumnBuilder {
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
                 Builder::Text(StringViewBuilder::with_capacity(capacity))
             }
-            DataType::Bytea | DataType::Jsonb | DataType::Interval => {
+            DataType::Bytea | DataType::Jsonb | DataType::Interval | DataType::Array(_) => {
                 Builder::Bytea(BinaryViewBuilder::with_capacity(capacity))
             }
         };

@@ -50,6 +50,13 @@ fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, S
         DataType::Timestamp => Value::Timestamp(micros(bytes)?),
         DataType::TimestampTz => Value::TimestampTz(micros(bytes)?),
         DataType::Uuid => Value::Uuid(exactly(bytes)?),
+        DataType::Array(item) => {
+            let number = oids::of_type(item.data_type());
+            return Ok(match array_text(bytes, number)? {
+                Ok(text) => sql::read_value(&text.to_string(), data_type),
+                Err(error) => Err(error),
+            });
+        }
         DataType::Json => return Ok(text_of(bytes).and_then(|text| sql::read_value(text, data_type))),
         DataType::Jsonb => match bytes {
             // The number of the form.

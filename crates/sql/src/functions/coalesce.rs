@@ -43,9 +43,14 @@ impl ScalarUDFImpl for OfOneWidth {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        // Literals beside JSON become JSON by a rule of their own, and what does not fit is refused by another one.
+        // Literals beside JSON and arrays become such by a rule of their own, and what does not fit is refused by another one.
         if let Some(json) = types.iter().find(|found| matches!(found, DataType::LargeUtf8 | DataType::LargeBinary)) {
             return Ok(vec![json.clone(); types.len()]);
+        }
+        if let Some(array) = types.iter().find(|found| found.is_list())
+            && types.iter().all(|found| found == array || found.is_null() || *found == DataType::Utf8)
+        {
+            return Ok(vec![array.clone(); types.len()]);
         }
         self.inner.coerce_types(&of_one_width(types.to_vec()))
     }

@@ -23,7 +23,7 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitorMut};
 
-use crate::functions::arrays::{fills, lists, shapes};
+use crate::functions::arrays::{assigned, fills, lists, shapes};
 use crate::functions::numbers::{bits, degrees, floats, numerics, rounding};
 use crate::functions::statement::{commit, session};
 use crate::functions::tables::{changes, generate, history, keywords};
@@ -57,6 +57,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(octets::functions())
         .chain(degrees::functions())
         .chain(fills::functions())
+        .chain(assigned::functions())
         .chain(codes::functions())
         .chain(zones::functions())
         .chain(json::functions())

@@ -14,7 +14,6 @@ use datafusion::functions::string::{bit_length, concat, octet_length};
 use datafusion::functions::unicode::{character_length, strpos, substr};
 use datafusion::functions_nested::concat::{array_append_udf, array_prepend_udf};
 use datafusion::functions_nested::position::{array_position_udf, array_positions_udf};
-use datafusion::functions_nested::remove::array_remove_udf;
 use datafusion::functions_nested::replace::array_replace_udf;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{
@@ -51,7 +50,6 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         (Gives::Integers, array_positions_udf()),
         (Gives::Array, array_append_udf()),
         (Gives::Array, array_prepend_udf()),
-        (Gives::Array, array_remove_udf()),
         (Gives::Array, array_replace_udf()),
         (Gives::Widest, gcd()),
         (Gives::Widest, lcm()),

@@ -16,9 +16,11 @@ use crate::syntax::chains;
 use crate::syntax::composed;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identity_tokens;
+use crate::syntax::like_tokens;
 use crate::syntax::limits;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
+use crate::syntax::subscript_tokens;
 use crate::syntax::tokens;
 use crate::syntax::walk::WalkMut;
 
@@ -94,6 +96,8 @@ fn parse_source(source: &Source) -> Result<ParsedStatement> {
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
     let locks = lock_clauses::take(&mut tokens, source)?;
     identity_tokens::spell_out(&mut tokens);
+    subscript_tokens::spell_out(&mut tokens);
+    like_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);

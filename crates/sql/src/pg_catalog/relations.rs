@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::{Column, Database, IndexMethod, schema_and_name};
+use engine::{Column, DataType, Database, IndexMethod, schema_and_name};
 
 pub(super) use super::cells::{Cell, Row, count, text};
 use super::columns::{self, INFORMATION_PREFIX};
@@ -289,9 +289,10 @@ fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_n
         _ => "p",
     };
     let collation = if matches!(oid, 25 | 1043) { 100 } else { 0 };
+    let dimensions = i64::from(matches!(column.data_type, DataType::Array(_)));
     let mut row = vec![("attrelid", Number(relation)), ("attname", text(name)), ("atttypid", Number(oid))];
     row.extend([("attlen", Number(length)), ("attnum", count(number + 1)), ("attcacheoff", Number(-1))]);
-    row.extend([("atttypmod", Number(modifier)), ("attndims", Number(0)), ("attbyval", Truth(length > 0))]);
+    row.extend([("atttypmod", Number(modifier)), ("attndims", Number(dimensions)), ("attbyval", Truth(length > 0))]);
     row.extend([("attalign", text("i")), ("attstorage", text(storage)), ("attcompression", text(""))]);
     row.extend([("attnotnull", Truth(is_not_null)), ("attidentity", text("")), ("attgenerated", text(""))]);
     row.extend(["atthasdef", "atthasmissing", "attisdropped"].map(|name| (name, Truth(false))));

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement, TableFactor, TableObject,
     TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
 };
-use engine::{DataType, Schema};
+use engine::{ArrayItem, DataType, Schema};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
@@ -25,6 +25,7 @@ use crate::parsing::ParsedStatement;
 use crate::semantics::spelling::array_literals::item_type;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
+use crate::syntax::subscript_tokens::{ITEM, PART};
 use crate::syntax::walk::{Walk, WalkMut};
 use crate::values::types::column_type;
 
@@ -298,9 +299,29 @@ impl<'a> Finder<'a> {
             if let AssignmentTarget::ColumnName(name) = &assignment.target
                 && let Some(column) = name.0.last().and_then(ObjectNamePart::as_ident)
             {
-                let data_type = self.column(None, column);
-                self.set(&assignment.value, data_type);
+                match column.value.strip_suffix(PART) {
+                    Some(whole) => self.part(&Ident::with_quote('"', whole), &assignment.value),
+                    None => {
+                        let data_type = self.column(None, column);
+                        self.set(&assignment.value, data_type);
+                    }
+                }
             }
+        }
+    }
+
+    /// Of a part of an array that is set the places are integers, and the value is an item or an array.
+    fn part(&mut self, column: &Ident, call: &Expr) {
+        let Expr::Function(Function { args: FunctionArguments::List(list), name, .. }) = call else { return };
+        let Some((value, places)) = list.args.split_last() else { return };
+        places.iter().filter_map(plain_argument).for_each(|place| self.set(place, Some(DataType::Integer)));
+        let of = self.column(None, column);
+        let of = match of {
+            Some(DataType::Array(item)) if last_part(name).is_some_and(|name| name == ITEM) => Some(item.data_type()),
+            other => other,
+        };
+        if let Some(value) = plain_argument(value) {
+            self.set(value, of);
         }
     }
 
@@ -372,6 +393,7 @@ fn plain(data_type: DataType) -> DataType {
     match data_type {
         DataType::Text { .. } | DataType::Char { .. } => DataType::TEXT,
         DataType::Decimal { .. } => DataType::Decimal { precision: 38, scale: 10 },
+        DataType::Array(item) => ArrayItem::of(plain(item.data_type())).map_or(data_type, DataType::Array),
         other => other,
     }
 }

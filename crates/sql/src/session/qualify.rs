@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AlterTableOperation, ColumnOption, CommentObject, CreateTable, Ident, ObjectName, ObjectNamePart, ObjectType,
-    Query, Statement, TableConstraint, TableFactor, VisitorMut,
+    AlterTableOperation, ColumnOption, CommentObject, CreateTable, DataType as SqlType, Ident, ObjectName,
+    ObjectNamePart, ObjectType, Query, Statement, TableConstraint, TableFactor, VisitorMut,
 };
 use engine::{PUBLIC_SCHEMA, name_in_schema, schema_and_name};
 
@@ -23,6 +23,7 @@ use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::session::Session;
 use crate::syntax::identifiers::fold;
+use crate::syntax::like_tokens::LIKE;
 use crate::syntax::source::Source;
 use crate::syntax::walk::WalkMut;
 use crate::syntax::with_scope::WithScope;
@@ -150,6 +151,11 @@ impl Names<'_> {
                 _ => {}
             },
             Statement::CreateTable(create) => {
+                for column in create.columns.iter_mut().filter(|column| column.name.value == LIKE) {
+                    if let SqlType::Custom(name, _) = &mut column.data_type {
+                        self.relation(name);
+                    }
+                }
                 let options = create.columns.iter_mut().flat_map(|column| &mut column.options);
                 for option in options {
                     if let ColumnOption::ForeignKey(key) = &mut option.option {

@@ -12,8 +12,9 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem, SetExpr,
-    Spanned, Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Spanned, Statement, TableAlias, TableFactor,
+    TableWithJoins, Update, UpdateTableFromKind,
 };
 use engine::{Changed, ColumnDefault, Table};
 
@@ -21,7 +22,6 @@ use crate::access::default_expressions::expression_of;
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
-use crate::names::schemas::local;
 use crate::names::{column_name, find_column, fold, position, table_name};
 use crate::planning::planner::Plan;
 use crate::session::Session;
@@ -35,6 +35,7 @@ use crate::statements::returning::Returning;
 use crate::statements::target_factor::target_factor;
 use crate::statements::{constants, identity};
 use crate::syntax::source::Source;
+use crate::syntax::subscript_tokens::PART;
 use crate::syntax::template::template;
 use crate::values::assign::{Texts, assign};
 use crate::values::literals::{is_default, is_untyped};
@@ -56,7 +57,7 @@ pub(crate) fn write_update(
     let returning = found.returning(update.returning.as_ref(), session, &write.with, source)?;
     let table = write.table(found.name, source)?;
     let defaults = write.transaction.settings(&table).defaults;
-    let sets = read_assignments(&table, &defaults, &update.assignments, source)?;
+    let sets = read_assignments((&table, &found.label()), &defaults, &update.assignments, source)?;
     let set: Vec<(usize, Texts)> = sets.iter().map(Set::column).collect();
     let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
     let (updated, kept) = change(write, |write, rids| {
@@ -175,11 +176,25 @@ pub(crate) struct Set {
     column: usize,
     pub(crate) expr: Expr,
     texts: Texts,
+    /// Whether only a part of an array is set.
+    is_part: bool,
 }
 
-/// The columns of `SET` with their expressions.
+/// The call that gives an array with another part, of this array.
+fn with_part(array: Expr, call: &Expr) -> Result<Expr> {
+    let mut call = call.clone();
+    match &mut call {
+        Expr::Function(Function { args: FunctionArguments::List(list), .. }) => {
+            list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(array)));
+            Ok(call)
+        }
+        _ => Err(SqlError::new("XX000", "a part of an array is set by no call")),
+    }
+}
+
+/// The columns of `SET` of a table, which expressions call by the name beside it, with their expressions.
 pub(crate) fn read_assignments(
-    table: &Table,
+    (table, label): (&Table, &str),
     defaults: &[ColumnDefault],
     assignments: &[Assignment],
     source: &Source,
@@ -188,8 +203,20 @@ pub(crate) fn read_assignments(
     for assignment in assignments {
         for (name, expr) in pairs(assignment)? {
             let at = position(name, source);
-            let column = find_column(table, &column_name(name, source)?, at)?;
-            if sets.iter().any(|set| set.column == column) {
+            let name = column_name(name, source)?;
+            let (name, is_part) = name.strip_suffix(PART).map_or((&*name, false), |name| (name, true));
+            let column = find_column(table, name, at)?;
+            let before = sets.iter().position(|set| set.column == column);
+            if is_part && before.is_none_or(|before| sets[before].is_part) {
+                identity::check_set(defaults, table, column).map_err(|error| error.at(at))?;
+                let whole = match before.map(|before| sets.swap_remove(before).expr) {
+                    Some(expr) => expr,
+                    None => Expr::CompoundIdentifier([label, name].map(|part| Ident::with_quote('"', part)).to_vec()),
+                };
+                sets.push(Set { column, expr: with_part(whole, expr)?, texts: Texts::Stay, is_part });
+                continue;
+            }
+            if before.is_some() {
                 let name = &table.schema().columns()[column].name;
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::syntax(message).at(at));
@@ -201,7 +228,7 @@ pub(crate) fn read_assignments(
                 expr.clone()
             };
             let texts = if is_untyped(&expr) { Texts::AreRead } else { Texts::Stay };
-            sets.push(Set { column, expr, texts });
+            sets.push(Set { column, expr, texts, is_part });
         }
     }
     Ok(sets)
@@ -274,6 +301,12 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// What the statement calls the table.
+    fn label(&self) -> String {
+        let name = || self.name.0.last().and_then(ObjectNamePart::as_ident).map(fold).unwrap_or_default();
+        self.alias.map_or_else(name, |alias| fold(&alias.name))
+    }
+
     /// What is given back of the rows.
     fn returning<'r>(
         &self,
@@ -282,11 +315,8 @@ impl<'a> Found<'a> {
         with: &WithRows,
         source: &Source,
     ) -> Result<Option<Returning<'r>>> {
-        let label = match self.alias {
-            Some(alias) => fold(&alias.name),
-            None => local(&table_name(self.name, source)?).to_owned(),
-        };
-        let returning = Returning::read(items, label, &session.planner, source)?;
+        table_name(self.name, source)?;
+        let returning = Returning::read(items, self.label(), &session.planner, source)?;
         let others = || joined(self.others, &session.tables, with, source);
         returning.map(|returning| returning.beside(others())).transpose()
     }
@@ -301,7 +331,7 @@ impl<'a> Found<'a> {
         source: &Source,
     ) -> Result<RecordBatch> {
         let table = target.table.clone();
-        let mut query = self.select(&table, exprs)?;
+        let mut query = self.select(exprs)?;
         write.with.surround(&mut query)?;
         let view = write.view(session, target.moment.clone(), vec![target]);
         let plan = session.planner.plan(Statement::Query(query), view, source)?;
@@ -313,12 +343,12 @@ impl<'a> Found<'a> {
     }
 
     /// `SELECT rid, exprs... FROM target AS alias, others... WHERE selection`.
-    fn select(&self, table: &Table, exprs: &[&Expr]) -> Result<Box<Query>> {
+    fn select(&self, exprs: &[&Expr]) -> Result<Box<Query>> {
         let mut query = template("SELECT 1")?;
         let SetExpr::Select(select) = query.body.as_mut() else {
             return Err(SqlError::new("XX000", "the template is no SELECT"));
         };
-        let alias = self.alias.map_or_else(|| local(table.name()).to_owned(), |alias| fold(&alias.name));
+        let alias = self.label();
         let quoted = |name: &str| Ident::with_quote('"', name);
         let rid = Expr::CompoundIdentifier(vec![quoted(&alias), quoted(&rid_column(0))]);
         let items = std::iter::once(&rid).chain(exprs.iter().copied()).enumerate();

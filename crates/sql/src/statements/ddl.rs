@@ -17,6 +17,7 @@ use crate::statements::checks::{AskedCheck, Names};
 use crate::statements::columns::{self, check_key};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
+use crate::statements::like::{self, Copied};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::{schemas, view_users, wrong_kind};
 use crate::syntax::source::Source;
@@ -96,6 +97,20 @@ impl NewTable {
 
 /// `CREATE TABLE` with a list of columns.
 pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: &Source) -> Result<Command> {
+    if !like::is_asked(create) {
+        return create_with(session, create, None, source);
+    }
+    let copied = session.write("CREATE TABLE", |_, write| like::spelled_out(write.transaction, create, source))?;
+    create_with(session, &copied.create, Some(&copied), source)
+}
+
+/// Makes a table whose columns are all spelled out, and what is copied from other tables.
+fn create_with(
+    session: &mut Session,
+    create: &CreateTable,
+    copied: Option<&Copied>,
+    source: &Source,
+) -> Result<Command> {
     let new = NewTable::read(create, source)?;
     let mut command = Command::new("CREATE TABLE");
     let mut columns = Vec::with_capacity(create.columns.len());
@@ -139,6 +154,7 @@ pub(crate) fn create_table(session: &mut Session, create: &CreateTable, source: 
                 let table = new.create(session, write.transaction, schema.clone(), defaults, checks)?;
                 uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
                 add_foreign_keys(write.transaction, &table, &foreign_keys, source)?;
+                copied.map_or(Ok(()), |copied| copied.complete(write.transaction, &table, source))?;
                 Ok(None)
             }
         })?;

@@ -27,6 +27,7 @@ pub(crate) mod insert;
 pub(crate) mod insert_few;
 pub(crate) mod join;
 pub(crate) mod kept_constraints;
+pub(crate) mod like;
 pub(crate) mod locking;
 pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;

@@ -196,7 +196,7 @@ impl<'a> OnConflict<'a> {
             }
             OnConflictAction::DoUpdate(update) => {
                 let defaults = write.transaction.settings(table).defaults;
-                let sets = read_assignments(table, &defaults, &update.assignments, source)?;
+                let sets = read_assignments((table, label), &defaults, &update.assignments, source)?;
                 let set = sets.iter().map(Set::column).collect();
                 let exprs = sets.into_iter().map(|set| set.expr).collect();
                 Some(Update { sets: set, by: By::Query { exprs, selection: update.selection.as_ref() } })
@@ -250,7 +250,7 @@ impl<'a> OnConflict<'a> {
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         // A row that the table does not take is an error, whether or not its key is taken.
-        write.transaction.check_batch(table, rows)?;
+        write.transaction.check_batch(table, &rows_as_stored(rows))?;
         let mut open: Vec<usize> = (0..rows.num_rows()).collect();
         while !open.is_empty() {
             write.check()?;

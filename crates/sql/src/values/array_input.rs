@@ -48,6 +48,11 @@ pub(crate) fn items(text: &str) -> Option<Vec<Option<String>>> {
     Some(items)
 }
 
+/// Whether the items of an array are arrays.
+pub(crate) fn has_dimensions(text: &str) -> bool {
+    text.trim().strip_prefix('{').is_some_and(|inner| inner.trim_start().starts_with('{'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

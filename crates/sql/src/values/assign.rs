@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, StringViewArray, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, StringViewArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, Field};
+use datafusion::arrow::buffer::OffsetBuffer;
 use engine::DataType;
 
 use super::builder::ColumnBuilder;
@@ -16,7 +17,7 @@ use super::input;
 use super::{Misfit, blanks, clock};
 use crate::error::{Result, SqlError};
 use crate::values::text::{float_digits, text_value};
-use crate::values::types::{type_name, type_of_field};
+use crate::values::types::{field_of_items, type_name, type_of_field};
 
 /// The types that texts may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +83,12 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
             let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
             from_text(&texts, None, to, Texts::Stay)
         }
-        (from_type, _) if *from_type == target => Ok(array.clone()),
+        (from_type, _) if *from_type == target && !from_type.is_list() => Ok(array.clone()),
+        (ArrowType::LargeList(item) | ArrowType::FixedSizeList(item, _), DataType::Array(_)) => {
+            let plain = from.clone().with_data_type(ArrowType::List(item.clone()));
+            convert(&kernel(array, plain.data_type())?, &plain, to, texts)
+        }
+        (ArrowType::List(_), DataType::Array(item)) => into_lists(array.as_list(), from, item.data_type(), texts),
         (ArrowType::LargeUtf8, DataType::Jsonb) | (ArrowType::LargeBinary, DataType::Json) => {
             let texts: ArrayRef =
                 Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>());
@@ -110,6 +116,22 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         }
         _ => Err((None, Misfit::Kind)),
     }
+}
+
+/// Arrays whose items are assigned to items of this type.
+fn into_lists(lists: &ListArray, from: &Field, item: DataType, texts: Texts) -> Result<ArrayRef, Misplaced> {
+    let offsets = lists.value_offsets();
+    let (first, last) = (offsets[0] as usize, offsets[lists.len()] as usize);
+    if lists.values().data_type().is_list() {
+        return Err((None, Misfit::Dimensions));
+    }
+    let field = field_of_items(from);
+    let of_list = |at: usize| offsets[1..].partition_point(|end| *end as usize <= first + at);
+    let placed = |(at, misfit): Misplaced| (at.map(of_list), misfit);
+    let items = convert(&lists.values().slice(first, last - first), &field, item, texts).map_err(placed)?;
+    let lengths = lists.offsets().lengths();
+    let made = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    Ok(Arc::new(ListArray::new(made, OffsetBuffer::from_lengths(lengths), items, lists.nulls().cloned())))
 }
 
 fn is_number(data_type: &ArrowType) -> bool {

@@ -12,11 +12,13 @@ use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
     Time64MicrosecondType, TimestampMicrosecondType,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, ListArray};
+use arrow_schema::Field;
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use engine::{DataType, Value};
 
 use super::clock::interval_of;
-use super::{Misfit, datetime, input};
+use super::{Misfit, array_input, datetime, input};
 
 /// A column in the making.
 pub(crate) struct ColumnBuilder {
@@ -40,6 +42,51 @@ enum Values {
     Jsonb(LargeBinaryBuilder),
     Time(Time64MicrosecondBuilder),
     Interval(IntervalMonthDayNanoBuilder),
+    List(Box<Lists>),
+}
+
+/// Arrays in the making.
+struct Lists {
+    items: ColumnBuilder,
+    lengths: Vec<usize>,
+    valid: Vec<bool>,
+}
+
+impl Lists {
+    fn append_null(&mut self) {
+        self.lengths.push(0);
+        self.valid.push(false);
+    }
+
+    fn end(&mut self, length: usize) {
+        self.lengths.push(length);
+        self.valid.push(true);
+    }
+
+    fn append_text(&mut self, text: &str) -> Result<(), Misfit> {
+        let items = array_input::items(text).ok_or(Misfit::Syntax)?;
+        items.iter().try_for_each(|item| self.items.append_option(item.as_deref()))?;
+        self.end(items.len());
+        Ok(())
+    }
+
+    fn append_values(&mut self, values: &[Value]) -> Result<(), Misfit> {
+        values.iter().try_for_each(|value| self.items.append_value(value))?;
+        self.end(values.len());
+        Ok(())
+    }
+
+    fn append_cells(&mut self, items: &ArrayRef) {
+        (0..items.len()).for_each(|row| self.items.append_cell(items, row));
+        self.end(items.len());
+    }
+
+    fn finish(&mut self) -> ListArray {
+        let items = self.items.finish();
+        let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+        let (lengths, valid) = (std::mem::take(&mut self.lengths), std::mem::take(&mut self.valid));
+        ListArray::new(field, OffsetBuffer::from_lengths(lengths), items, Some(NullBuffer::from(valid)))
+    }
 }
 
 macro_rules! each {
@@ -60,6 +107,7 @@ macro_rules! each {
             Values::Jsonb($builder) => $do,
             Values::Time($builder) => $do,
             Values::Interval($builder) => $do,
+            Values::List($builder) => $do,
         }
     };
 }
@@ -80,6 +128,10 @@ impl ColumnBuilder {
             DataType::Jsonb => Values::Jsonb(LargeBinaryBuilder::new()),
             DataType::Time => Values::Time(Time64MicrosecondBuilder::new()),
             DataType::Interval => Values::Interval(IntervalMonthDayNanoBuilder::new()),
+            DataType::Array(item) => {
+                let items = ColumnBuilder::new(item.data_type());
+                Values::List(Box::new(Lists { items, lengths: Vec::new(), valid: Vec::new() }))
+            }
             DataType::Date => Values::Date(Date32Builder::new()),
             DataType::Timestamp | DataType::TimestampTz => {
                 Values::Timestamp(TimestampMicrosecondBuilder::new().with_data_type(data_type.to_arrow()))
@@ -120,6 +172,7 @@ impl ColumnBuilder {
             (Values::Jsonb(builder), _) => builder.append_value(input::jsonb(text)?.as_bytes()),
             (Values::Time(builder), _) => builder.append_value(datetime::parse_time(text)?),
             (Values::Interval(builder), _) => builder.append_value(interval_of(input::interval(text)?)),
+            (Values::List(lists), _) => lists.append_text(text)?,
             (Values::Decimal(_), _) => return Err(Misfit::Kind),
         }
         Ok(())
@@ -186,6 +239,7 @@ impl ColumnBuilder {
             (Values::Jsonb(builder), Value::Jsonb(value)) => builder.append_value(value.as_bytes()),
             (Values::Time(builder), Value::Time(micros)) => builder.append_value(*micros),
             (Values::Interval(builder), Value::Interval(span)) => builder.append_value(interval_of(*span)),
+            (Values::List(lists), Value::Array(array)) => lists.append_values(&array.values())?,
             (Values::Date(builder), Value::Date(days)) => builder.append_value(*days),
             (Values::Timestamp(builder), Value::Timestamp(time) | Value::TimestampTz(time)) => {
                 builder.append_value(*time);
@@ -211,6 +265,7 @@ impl ColumnBuilder {
             Values::Text(builder) => builder.append_value(array.as_string_view().value(row)),
             Values::Bytes(builder) => builder.append_value(array.as_binary_view().value(row)),
             Values::Date(builder) => builder.append_value(array.as_primitive::<Date32Type>().value(row)),
+            Values::List(lists) => lists.append_cells(&array.as_list::<i32>().value(row)),
             Values::Json(builder) => builder.append_value(array.as_string::<i64>().value(row)),
             Values::Jsonb(builder) => builder.append_value(array.as_binary::<i64>().value(row)),
             Values::Time(builder) => builder.append_value(array.as_primitive::<Time64MicrosecondType>().value(row)),

@@ -94,6 +94,35 @@ pub static TYPES: [PgType; 22] = [
     named((JSONB, 3807), "jsonb", "jsonb", -1, "U", Some(DataType::Jsonb)),
 ];
 
+/// An array of such items.
+const fn array(number: u32, name: &'static str, shown: &'static str) -> PgType {
+    named((number, 0), name, shown, -1, "A", None)
+}
+
+/// The arrays of the types that columns have; as parameters they travel as text.
+static ARRAYS: [PgType; 20] = [
+    array(1000, "_bool", "boolean[]"),
+    array(1001, "_bytea", "bytea[]"),
+    array(1016, "_int8", "bigint[]"),
+    array(1005, "_int2", "smallint[]"),
+    array(1007, "_int4", "integer[]"),
+    array(1009, "_text", "text[]"),
+    array(199, "_json", "json[]"),
+    array(1021, "_float4", "real[]"),
+    array(1022, "_float8", "double precision[]"),
+    array(1014, "_bpchar", "character[]"),
+    array(1015, "_varchar", "character varying[]"),
+    array(1182, "_date", "date[]"),
+    array(1183, "_time", "time without time zone[]"),
+    array(1115, "_timestamp", "timestamp without time zone[]"),
+    array(1185, "_timestamptz", "timestamp with time zone[]"),
+    array(1187, "_interval", "interval[]"),
+    array(1231, "_numeric", "numeric[]"),
+    array(2951, "_uuid", "uuid[]"),
+    array(3807, "_jsonb", "jsonb[]"),
+    array(1003, "_name", "name[]"),
+];
+
 /// The number of a column's type.
 pub fn number_of(data_type: DataType) -> u32 {
     match data_type {
@@ -116,6 +145,7 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Jsonb => JSONB,
         DataType::Time => TIME,
         DataType::Interval => INTERVAL,
+        DataType::Array(item) => of_column(item.data_type()).array,
     }
 }
 
@@ -131,7 +161,9 @@ pub fn item_of(array: u32) -> Option<&'static PgType> {
 
 /// PostgreSQL's type of a column.
 pub(crate) fn of_column(data_type: DataType) -> &'static PgType {
-    numbered(number_of(data_type)).expect("the type of each column is in the list")
+    let number = number_of(data_type);
+    let known = numbered(number).or_else(|| ARRAYS.iter().find(|known| known.number == number));
+    known.expect("the type of each column is in the list")
 }
 
 /// What `information_schema` tells of the width of a type.
@@ -161,7 +193,12 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Char { chars } => Measure::Characters(Some(chars)),
         DataType::Date => Measure::Seconds(0),
         DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::Interval => Measure::Seconds(6),
-        DataType::Boolean | DataType::Bytea | DataType::Uuid | DataType::Json | DataType::Jsonb => Measure::None,
+        DataType::Boolean
+        | DataType::Bytea
+        | DataType::Uuid
+        | DataType::Json
+        | DataType::Jsonb
+        | DataType::Array(_) => Measure::None,
     }
 }
 

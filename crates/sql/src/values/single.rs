@@ -4,11 +4,11 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
-use engine::{DataType, Decimal, Value};
+use engine::{ArrayItem, ArrayValue, DataType, Decimal, Value};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
-use super::{Misfit, datetime, input};
+use super::{Misfit, array_input, datetime, input};
 use crate::error::Result;
 
 /// The value that a text stands for in the input syntax of a type. A `numeric` keeps the digits that it is written with.
@@ -37,6 +37,12 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Date => Value::Date(datetime::parse_date(text)?),
         DataType::Timestamp => Value::Timestamp(datetime::parse_timestamp(text, false)?),
         DataType::TimestampTz => Value::TimestampTz(datetime::parse_timestamp(text, true)?),
+        DataType::Array(item) => {
+            let items = array_input::items(text).ok_or(Misfit::Syntax)?;
+            let read = |text: Option<String>| text.map_or(Ok(Value::Null), |text| element(&text, item));
+            let values = items.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+            Value::Array(ArrayValue::of(item, &values))
+        }
         DataType::Json => Value::Json(input::json(text)?.to_owned()),
         DataType::Jsonb => Value::Jsonb(input::jsonb(text)?),
         DataType::Time => Value::Time(datetime::parse_time(text)?),
@@ -46,6 +52,24 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
             Value::Uuid(uuid::Uuid::try_parse(&canonical).map_err(|_| Misfit::Syntax)?.into_bytes())
         }
     })
+}
+
+/// The items of an array as one value.
+pub(crate) fn array_of(items: &ArrayRef, item: ArrayItem) -> Option<ArrayValue> {
+    let value = |row: usize| {
+        let scalar = ScalarValue::try_from_array(items, row).ok()?;
+        if scalar.is_null() { Some(Value::Null) } else { value_of_scalar(&scalar, item.data_type()) }
+    };
+    let values = (0..items.len()).map(value).collect::<Option<Vec<Value>>>()?;
+    Some(ArrayValue::of(item, &values))
+}
+
+/// A value of an array, whose numerics have the decimals of its type.
+fn element(text: &str, item: ArrayItem) -> Result<Value, Misfit> {
+    match item {
+        ArrayItem::Decimal { precision, scale } => Ok(Value::decimal(input::decimal(text, precision, scale)?, scale)),
+        other => read(text, other.data_type()),
+    }
 }
 
 /// A number with as many decimals as are written, or as there may be.
@@ -79,6 +103,9 @@ pub fn column_of_values(values: &[Value], data_type: DataType) -> Result<ArrayRe
 pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
     if scalar.is_null() || scalar.data_type() != data_type.to_arrow() {
         return None;
+    }
+    if let (ScalarValue::List(list), DataType::Array(item)) = (scalar, data_type) {
+        return array_of(&list.value(0), item).map(Value::Array);
     }
     Some(match (scalar, data_type) {
         (ScalarValue::Boolean(Some(value)), _) => Value::Boolean(*value),
@@ -143,6 +170,11 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
         (Value::Jsonb(value), DataType::Jsonb) => ScalarValue::LargeBinary(Some(value.as_bytes().to_vec())),
         (Value::Time(micros), DataType::Time) => ScalarValue::Time64Microsecond(Some(*micros)),
         (Value::Interval(span), DataType::Interval) => ScalarValue::IntervalMonthDayNano(Some(interval_of(*span))),
+        (Value::Array(array), DataType::Array(_)) => {
+            let mut builder = ColumnBuilder::new(data_type);
+            builder.append_value(&Value::Array(array.clone())).ok()?;
+            ScalarValue::try_from_array(&builder.finish(), 0).ok()?
+        }
         (Value::Date(days), DataType::Date) => ScalarValue::Date32(Some(*days)),
         (Value::Timestamp(time), DataType::Timestamp) => ScalarValue::TimestampMicrosecond(Some(*time), None),
         (Value::TimestampTz(time), DataType::TimestampTz) => {
@@ -177,6 +209,10 @@ mod tests {
             (Value::Json("[ 1 ]".to_owned()), DataType::Json),
             (Value::Jsonb(Jsonb::parse("{\"a\": [1.0]}").unwrap()), DataType::Jsonb),
             (Value::Time(7), DataType::Time),
+            (
+                Value::Array(ArrayValue::of(ArrayItem::Uuid, &[Value::Uuid([7; 16]), Value::Null])),
+                DataType::Array(ArrayItem::Uuid),
+            ),
             (Value::Interval(engine::Interval { months: 1, days: -2, micros: 3 }), DataType::Interval),
         ];
         for (value, data_type) in values {

@@ -6,6 +6,7 @@
 //! | `json` | texts | `LargeUtf8` |
 //! | `jsonb` | bytes | `LargeBinary` |
 //! | `interval` | bytes | `Interval` |
+//! | arrays | bytes | `List` |
 //! | any other | as in a query | |
 //!
 //! Files of other programs have the Arrow types of queries for plain texts and bytes.
@@ -18,9 +19,11 @@ use arrow_array::{
     RecordBatchOptions, StringViewArray,
 };
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, Schema, SchemaRef};
-use engine::Interval;
+use engine::{ArrayItem, ArrayValue, DataType, Interval, Value};
 
+use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
+use super::single::array_of;
 use super::text::text_value;
 
 /// A column of a table as a query has it.
@@ -36,8 +39,25 @@ pub(crate) fn as_queried(array: &ArrayRef, wanted: &ArrowType) -> ArrayRef {
             let interval = |bytes: Option<&[u8]>| bytes.map(|bytes| interval_of(Interval::from_bytes(bytes)));
             Arc::new(array.as_binary_view().iter().map(interval).collect::<IntervalMonthDayNanoArray>())
         }
+        (ArrowType::BinaryView, ArrowType::List(item)) => lists_of(array.as_binary_view(), item.data_type()),
         _ => array.clone(),
     }
+}
+
+/// Arrays that are kept as bytes.
+fn lists_of(kept: &BinaryViewArray, item: &ArrowType) -> ArrayRef {
+    let item = DataType::from_arrow(item).and_then(ArrayItem::of).unwrap_or(ArrayItem::TEXT);
+    let mut builder = ColumnBuilder::new(DataType::Array(item));
+    for bytes in kept {
+        match bytes {
+            Some(bytes) => {
+                let appended = builder.append_value(&Value::Array(ArrayValue::from_bytes(item, bytes)));
+                debug_assert!(appended.is_ok(), "items are of the type of the array");
+            }
+            None => builder.append_null(),
+        }
+    }
+    builder.finish()
 }
 
 /// A column of a query as a table has it.
@@ -49,6 +69,13 @@ pub(crate) fn as_stored(array: &ArrayRef) -> ArrayRef {
             let values = array.as_primitive::<IntervalMonthDayNanoType>().iter();
             let bytes = |interval: Option<IntervalMonthDayNano>| interval.map(|interval| span_of(interval).to_bytes());
             Arc::new(values.map(bytes).collect::<BinaryViewArray>())
+        }
+        ArrowType::List(item) => {
+            let item = DataType::from_arrow(item.data_type()).and_then(ArrayItem::of).unwrap_or(ArrayItem::TEXT);
+            let lists = array.as_list::<i32>();
+            let kept = |items: Option<ArrayRef>| items.and_then(|items| array_of(&items, item));
+            let kept: Vec<Option<ArrayValue>> = lists.iter().map(kept).collect();
+            Arc::new(kept.iter().map(|array| array.as_ref().map(ArrayValue::as_bytes)).collect::<BinaryViewArray>())
         }
         _ => array.clone(),
     }

@@ -6,8 +6,10 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::logical_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
-use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
-use engine::{Column, DataType};
+use datafusion::sql::sqlparser::ast::{
+    ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+};
+use engine::{ArrayItem, Column, DataType};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
@@ -59,6 +61,12 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::Uuid => DataType::Uuid,
         SqlType::JSON => DataType::Json,
         SqlType::JSONB => DataType::Jsonb,
+        SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item)) => {
+            let (item, notice) = column_type(item)?;
+            // The dimensions of a type are not kept, in PostgreSQL neither.
+            let data_type = ArrayItem::of(item).map_or(item, DataType::Array);
+            return Ok((data_type, notice));
+        }
         SqlType::Time(digits @ (None | Some(0..=6)), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             let is_shorter = digits.is_some_and(|digits| digits < 6);
             return Ok((DataType::Time, is_shorter.then_some("a time is kept with six digits of its seconds")));
@@ -92,6 +100,9 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
         DataType::Uuid => SqlType::Uuid,
         DataType::Json => SqlType::JSON,
         DataType::Jsonb => SqlType::JSONB,
+        DataType::Array(item) => {
+            SqlType::Array(ArrayElemTypeDef::SquareBracket(Box::new(sql_type(item.data_type())), None))
+        }
         DataType::Time => SqlType::Time(None, TimezoneInfo::None),
         DataType::Interval => SqlType::Interval { fields: None, precision: None },
     }
@@ -150,7 +161,6 @@ impl TypePlanner for CastTypes {
             let field = Field::new("", data_type.to_arrow(), true);
             return Ok(Some(Arc::new(marked(field, data_type))));
         }
-        // Types that columns do not have (lists) are left to DataFusion.
         let Ok((data_type, _)) = column_type(sql_type) else { return Ok(None) };
         let field = Field::new("", data_type.to_arrow(), true);
         Ok(Some(Arc::new(marked(field, data_type))))
@@ -239,11 +249,31 @@ pub(crate) fn cast_to(field: &Field, from: &ArrowType) -> ArrowType {
 
 /// The column type that holds a query's column; `None` for types that no column has.
 pub fn type_of_field(field: &Field) -> Option<DataType> {
-    match field.metadata().get(TYPE_KEY).map(String::as_str) {
+    named_type(field.metadata().get(TYPE_KEY).map(String::as_str)).or_else(|| DataType::from_arrow(field.data_type()))
+}
+
+/// The field of the items of an array, with what its type does not say of them.
+pub fn field_of_items(field: &Field) -> Field {
+    let item = match field.data_type() {
+        ArrowType::List(item) | ArrowType::LargeList(item) | ArrowType::FixedSizeList(item, _) => item.as_ref().clone(),
+        _ => Field::new("", ArrowType::Null, true),
+    };
+    match type_of_field(field) {
+        Some(DataType::Array(known)) => marked(item, known.data_type()),
+        _ => item,
+    }
+}
+
+/// The type that a mark names.
+fn named_type(name: Option<&str>) -> Option<DataType> {
+    match name {
+        Some(name) if let Some(item) = name.strip_suffix("[]") => {
+            Some(DataType::Array(ArrayItem::of(named_type(Some(item))?)?))
+        }
         Some("uuid") => Some(DataType::Uuid),
         Some(name) if let Some(chars) = length_in(name, "char(") => Some(DataType::Char { chars }),
         Some(name) if let Some(max) = length_in(name, "varchar(") => Some(DataType::Text { max_chars: Some(max) }),
-        _ => DataType::from_arrow(field.data_type()),
+        _ => None,
     }
 }
 
@@ -260,6 +290,7 @@ pub(crate) fn marked(field: Field, data_type: DataType) -> Field {
 fn is_marked(data_type: DataType) -> bool {
     match data_type {
         DataType::Char { .. } | DataType::Text { max_chars: Some(_) } => true,
+        DataType::Array(item) => is_marked(item.data_type()),
         other => other.travels_as_text(),
     }
 }

@@ -8,7 +8,7 @@ mod merging;
 use arrow_array::{Array, ArrayRef};
 use proptest::prelude::ProptestConfig;
 use types::json::{Json, Jsonb};
-use types::{DataType, Interval, Value};
+use types::{ArrayItem, ArrayValue, DataType, Interval, Value};
 
 use super::choose::fill_nulls;
 use super::choose::nulls_of;
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-pub const TYPES: [DataType; 18] = [
+pub const TYPES: [DataType; 19] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -62,6 +62,7 @@ pub const TYPES: [DataType; 18] = [
     DataType::Jsonb,
     DataType::Time,
     DataType::Interval,
+    DataType::Array(ArrayItem::BigInt),
 ];
 
 /// How the values of a column are spread.
@@ -119,6 +120,7 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
         DataType::Json => Value::Json(format!("[{word}]")),
         DataType::Jsonb => Value::Jsonb(Jsonb::of(&Json::Array(vec![Json::Text(text(shape, word))]))),
         DataType::Time => Value::Time(number),
+        DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::BigInt(number), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: -7, micros: number >> 8 }),
     }
 }

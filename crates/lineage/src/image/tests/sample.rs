@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema as ArrowSchema};
 use types::json::{Json, Jsonb};
-use types::{Column, DataType, Interval, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value};
+use types::{
+    ArrayItem, ArrayValue, Column, DataType, Interval, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value,
+};
 
 use super::{Blobs, Shelf};
 use crate::image::{PageReading, RestoreError};
@@ -27,7 +29,7 @@ impl Outcomes for OneRuns {
     fn await_decision(&self, _: TxnId) {}
 }
 
-pub(crate) const TYPES: [DataType; 18] = [
+pub(crate) const TYPES: [DataType; 19] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -46,6 +48,7 @@ pub(crate) const TYPES: [DataType; 18] = [
     DataType::Jsonb,
     DataType::Time,
     DataType::Interval,
+    DataType::Array(ArrayItem::TEXT),
 ];
 
 /// Numbers of no kind.
@@ -89,6 +92,7 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         DataType::Json => Value::Json(format!("{{\"a\": {number}}}")),
         DataType::Jsonb => Value::Jsonb(Jsonb::of(&Json::Array(vec![Json::Null; number as usize % 9]))),
         DataType::Time => Value::Time(number as i64),
+        DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::from(format!("{number}")), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: 1, micros: -5 }),
     }
 }

@@ -1,4 +1,6 @@
 //! Values of every type come back from cells and arrays.
+use types::ArrayItem;
+
 use super::*;
 
 fn samples() -> Vec<(DataType, Value)> {
@@ -22,6 +24,10 @@ fn samples() -> Vec<(DataType, Value)> {
         (DataType::Json, Value::Json("[1, 2]".to_owned())),
         (DataType::Jsonb, Value::Jsonb(Jsonb::parse("{\"a\": [1.50, \"b\"]}").unwrap())),
         (DataType::Time, Value::Time(86_399_999_999)),
+        (
+            DataType::Array(ArrayItem::Integer),
+            Value::Array(ArrayValue::of(ArrayItem::Integer, &[Value::Integer(0), Value::Null])),
+        ),
         (DataType::Interval, Value::Interval(Interval { months: 14, days: -3, micros: 7 })),
     ]
 }

@@ -1,35 +1,60 @@
-//! Arrays made by length: `array_fill(value, lengths)`, of one dimension, and `trim_array(array, count)`.
+//! Arrays made by length: `array_fill(value, lengths)`, of one dimension, `trim_array(array, count)`, the slice `array[2:3]`
+//! and the item `array[2]`, which has the type that the array's says of its items.
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
+use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, ListArray, UInt64Array, new_empty_array};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef};
 use arrow_select::concat::concat;
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::take;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 
 use crate::error::SqlError;
+use crate::values::types::{field_of_items, type_name};
 
 /// How many items an array may have.
 const ITEMS_MAX: i64 = 134_217_727;
 
 /// The functions under their names in SQL.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    [("array_fill", true), ("trim_array", false)].into_iter().map(|(name, fills)| {
-        let signature = Signature::variadic_any(Volatility::Immutable);
-        ScalarUDF::from(Function { name, fills, signature })
-    })
+    let named = [("array_fill", Makes::Filled), ("trim_array", Makes::Trimmed), (SLICED, Makes::Sliced)];
+    named.into_iter().map(|(name, makes)| function(name, makes))
+}
+
+/// The name of the function for `array[first:last]`, which no statement can spell.
+pub(crate) const SLICED: &str = "\0sliced";
+
+/// What is made of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Makes {
+    Filled,
+    Trimmed,
+    Sliced,
+    /// One item.
+    Item,
+}
+
+/// `array[place]`.
+pub(crate) fn item(array: Expr, place: Expr) -> Expr {
+    function("array_element", Makes::Item).call(vec![array, place])
+}
+
+fn function(name: &'static str, makes: Makes) -> ScalarUDF {
+    ScalarUDF::from(Function { name, makes, signature: Signature::variadic_any(Volatility::Immutable) })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Function {
     name: &'static str,
-    fills: bool,
+    makes: Makes,
     signature: Signature,
 }
 
@@ -52,21 +77,53 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         let is_places = |found: &DataType| found.is_null() || found.is_list() || found.is_string();
+        let is_number = |found: &DataType| found.is_integer() || found.is_null();
         match types {
-            [value, lengths] if self.fills && is_places(lengths) => Ok(filled_type(value)),
-            [value, lengths, bounds] if self.fills && is_places(lengths) && is_places(bounds) => Ok(filled_type(value)),
-            [array, count] if !self.fills && array.is_list() && (count.is_integer() || count.is_null()) => {
+            [value, lengths] if self.makes == Makes::Filled && is_places(lengths) => Ok(filled_type(value)),
+            [value, lengths, bounds] if self.makes == Makes::Filled && is_places(lengths) && is_places(bounds) => {
+                Ok(filled_type(value))
+            }
+            [array, count] if self.makes == Makes::Trimmed && array.is_list() && is_number(count) => Ok(array.clone()),
+            [array, first, last]
+                if self.makes == Makes::Sliced && array.is_list() && is_number(first) && is_number(last) =>
+            {
                 Ok(array.clone())
+            }
+            [DataType::List(item), place] if self.makes == Makes::Item && is_number(place) => {
+                Ok(item.data_type().clone())
+            }
+            [other, _, _] if self.makes == Makes::Sliced => {
+                let name = type_name(other);
+                let message = format!("cannot subscript type {name} because it does not support subscripting");
+                Err(external(SqlError::mismatch(message)))
             }
             _ => Err(DataFusionError::Plan(format!("Function '{}' failed to match any signature", self.name))),
         }
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let of = self.return_type(&types)?;
+        Ok(match self.makes {
+            Makes::Filled => Arc::new(Field::new(self.name, of, true)),
+            Makes::Item => Arc::new(field_of_items(&args.arg_fields[0]).with_name(self.name).with_nullable(true)),
+            // What the type of the array says of its items is kept.
+            Makes::Trimmed | Makes::Sliced => {
+                Arc::new(args.arg_fields[0].as_ref().clone().with_name(self.name).with_nullable(true))
+            }
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_scalar { 1 } else { args.number_rows };
         let arrays = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<_>>>()?;
-        let made = if self.fills { fill(&arrays)? } else { trim(&arrays)? };
+        let made = match self.makes {
+            Makes::Filled => fill(&arrays)?,
+            Makes::Trimmed => trim(&arrays)?,
+            Makes::Sliced => slice(&arrays)?,
+            Makes::Item => items(&arrays)?,
+        };
         Ok(match is_scalar {
             true => ColumnarValue::Scalar(ScalarValue::try_from_array(&made, 0)?),
             false => ColumnarValue::Array(made),
@@ -147,34 +204,64 @@ fn one_list(items: ArrayRef) -> ArrayRef {
 }
 
 fn trim(arrays: &[ArrayRef]) -> Result<ArrayRef> {
-    let lists = arrays[0].as_list::<i32>();
     let counts = cast(&arrays[1], &DataType::Int32)?;
     let counts = counts.as_primitive::<Int32Type>();
+    parts(arrays[0].as_list(), |row, length| {
+        if counts.is_null(row) {
+            return Ok(None);
+        }
+        let trimmed = usize::try_from(counts.value(row)).ok();
+        let kept = trimmed.and_then(|trimmed| length.checked_sub(trimmed)).ok_or_else(|| {
+            SqlError::new("2202E", format!("number of elements to trim must be between 0 and {length}"))
+        })?;
+        Ok(Some(0..kept))
+    })
+}
+
+/// The items between two places, counted from 1, as far as there are such.
+fn slice(arrays: &[ArrayRef]) -> Result<ArrayRef> {
+    let places = arrays[1..].iter().map(|places| Ok(cast(places, &DataType::Int64)?)).collect::<Result<Vec<_>>>()?;
+    let place = |at: usize, row: usize| {
+        let places = places[at].as_primitive::<Int64Type>();
+        places.is_valid(row).then(|| places.value(row))
+    };
+    parts(arrays[0].as_list(), |row, length| {
+        let (Some(first), Some(last)) = (place(0, row), place(1, row)) else { return Ok(None) };
+        let end = usize::try_from(last).unwrap_or(0).min(length);
+        let start = usize::try_from(first.max(1) - 1).unwrap_or(usize::MAX).min(end);
+        Ok(Some(start..end))
+    })
+}
+
+/// The item of each list at a place, counted from 1; NULL where there is none.
+fn items(arrays: &[ArrayRef]) -> Result<ArrayRef> {
+    let (lists, places) = (arrays[0].as_list::<i32>(), cast(&arrays[1], &DataType::Int64)?);
+    let places = places.as_primitive::<Int64Type>();
+    let at = |row: usize| {
+        let place = places.is_valid(row).then(|| u64::try_from(places.value(row)).ok()?.checked_sub(1))??;
+        let length = u64::try_from(lists.value_length(row)).ok()?;
+        let start = u64::try_from(lists.value_offsets()[row]).ok()?;
+        (lists.is_valid(row) && place < length).then_some(start + place)
+    };
+    let indices: UInt64Array = (0..lists.len()).map(at).collect();
+    Ok(take(lists.values(), &indices, None)?)
+}
+
+/// The part of each list that is told by its row and its length; NULL where none is.
+fn parts(lists: &ListArray, part: impl Fn(usize, usize) -> Result<Option<Range<usize>>, SqlError>) -> Result<ArrayRef> {
     let (mut kept, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
     for row in 0..lists.len() {
-        let is_known = lists.is_valid(row) && counts.is_valid(row);
-        let mut length = 0;
-        if is_known {
-            let items = lists.value(row);
-            let trimmed = usize::try_from(counts.value(row)).ok();
-            length = trimmed.and_then(|trimmed| items.len().checked_sub(trimmed)).ok_or_else(|| {
-                let message = format!("number of elements to trim must be between 0 and {}", items.len());
-                external(SqlError::new("2202E", message))
-            })?;
-            kept.push(items.slice(0, length));
-        }
-        lengths.push(length);
-        valid.push(is_known);
+        let items = lists.is_valid(row).then(|| lists.value(row));
+        let range = items.as_ref().map_or(Ok(None), |items| part(row, items.len())).map_err(external)?;
+        lengths.push(range.as_ref().map_or(0, ExactSizeIterator::len));
+        valid.push(range.is_some());
+        kept.extend(items.zip(range).map(|(items, range)| items.slice(range.start, range.len())));
     }
     let DataType::List(field) = lists.data_type() else {
         return Err(DataFusionError::Internal("an array that is none".to_owned()));
     };
     let kept: Vec<&dyn Array> = kept.iter().map(AsRef::as_ref).collect();
     let items = if kept.is_empty() { new_empty_array(field.data_type()) } else { concat(&kept)? };
-    Ok(Arc::new(ListArray::new(
-        field.clone(),
-        OffsetBuffer::from_lengths(lengths),
-        items,
-        Some(NullBuffer::from(valid)),
-    )))
+    let nulls = Some(NullBuffer::from(valid));
+    Ok(Arc::new(ListArray::new(field.clone(), OffsetBuffer::from_lengths(lengths), items, nulls)))
 }

@@ -9,6 +9,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::arrow::array::make_comparator;
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::compute::filter;
 use datafusion::arrow::compute::kernels::cmp;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -46,11 +47,13 @@ enum Does {
     All(Compare),
     /// An empty array for NULL.
     Fill,
+    /// An array without the items that are a value, or NULL.
+    Remove,
     /// Whether two arrays compare so, item by item, where NULL is equal to NULL and greater than any value.
     Order(Compare),
 }
 
-const NAMED: [(Does, &str); 13] = [
+const NAMED: [(Does, &str); 14] = [
     (Does::Any(Compare::Eq), "\0any ="),
     (Does::Any(Compare::NotEq), "\0any <>"),
     (Does::Any(Compare::Lt), "\0any <"),
@@ -64,6 +67,7 @@ const NAMED: [(Does, &str); 13] = [
     (Does::All(Compare::Gt), "\0all >"),
     (Does::All(Compare::GtEq), "\0all >="),
     (Does::Fill, FILLED),
+    (Does::Remove, "array_remove"),
 ];
 
 /// The functions that a statement's tree names.
@@ -141,6 +145,10 @@ impl Function {
                 let item = common(item_of(left)?, item_of(right)?)?;
                 Some(vec![list_of(item.clone()), list_of(item)])
             }
+            (Does::Remove, [list, value]) => {
+                let item = common(item_of(list)?, value)?;
+                Some(vec![list_of(item.clone()), item])
+            }
             (Does::Any(_) | Does::All(_), [left, _]) if item_of(left).is_some() => None,
             (Does::Any(_) | Does::All(_), [left, DataType::Null]) => Some(vec![left.clone(), list_of(left.clone())]),
             (Does::Any(_) | Does::All(_), [left, right]) => {
@@ -157,6 +165,10 @@ impl Function {
             Does::Contains => "@>",
             Does::Overlaps => "&&",
             Does::Fill => "array",
+            Does::Remove => {
+                let message = format!("function {}({}) does not exist", self.name, named.join(", "));
+                return DataFusionError::External(Box::new(SqlError::new("42883", message)));
+            }
             Does::Order(Compare::Lt) => "<",
             Does::Order(Compare::LtEq) => "<=",
             Does::Order(Compare::Gt) => ">",
@@ -187,15 +199,17 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match (self.does, types) {
-            (Does::Fill, [list]) => Ok(list.clone()),
-            (Does::Fill, _) => Err(self.no_such(types)),
+            (Does::Fill, [list]) | (Does::Remove, [list, _]) => Ok(list.clone()),
+            (Does::Fill | Does::Remove, _) => Err(self.no_such(types)),
             _ => Ok(DataType::Boolean),
         }
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         match (self.does, args.arg_fields) {
-            (Does::Fill, [list]) => Ok(Arc::new(list.as_ref().clone().with_name(self.name).with_nullable(true))),
+            (Does::Fill, [list]) | (Does::Remove, [list, _]) => {
+                Ok(Arc::new(list.as_ref().clone().with_name(self.name).with_nullable(true)))
+            }
             _ => Ok(Arc::new(Field::new(self.name, DataType::Boolean, true))),
         }
     }
@@ -205,6 +219,7 @@ impl ScalarUDFImpl for Function {
         let arrays = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
         let computed: ArrayRef = match (self.does, &arrays[..]) {
             (Does::Fill, [lists]) => filled(lists.as_list())?,
+            (Does::Remove, [lists, values]) => without(lists.as_list(), values)?,
             (Does::Contains, [left, right]) => {
                 Arc::new(each(rows, left.as_list(), right.as_list(), |has, wanted| has_all(&has, &wanted))?)
             }
@@ -236,6 +251,25 @@ fn filled(lists: &ListArray) -> Result<ArrayRef> {
     };
     let lengths = (0..lists.len()).map(|row| if lists.is_valid(row) { lists.value_length(row) as usize } else { 0 });
     Ok(Arc::new(ListArray::try_new(item.clone(), OffsetBuffer::from_lengths(lengths), values, None)?))
+}
+
+/// The lists without the items that are the value of their row.
+fn without(lists: &ListArray, values: &ArrayRef) -> Result<ArrayRef> {
+    let DataType::List(item) = lists.data_type() else {
+        return Err(DataFusionError::Internal("an array that is no list".to_owned()));
+    };
+    let mut kept: Vec<ArrayRef> = vec![lists.values().slice(0, 0)];
+    let mut lengths = Vec::with_capacity(lists.len());
+    for row in 0..lists.len() {
+        let items = if lists.is_valid(row) { lists.value(row) } else { lists.values().slice(0, 0) };
+        let is_other = cmp::distinct(&items, &Scalar::new(values.slice(row, 1)))?;
+        let items = filter(&items, &is_other)?;
+        lengths.push(items.len());
+        kept.push(items);
+    }
+    let kept: Vec<&dyn Array> = kept.iter().map(AsRef::as_ref).collect();
+    let items = datafusion::arrow::compute::concat(&kept)?;
+    Ok(Arc::new(ListArray::try_new(item.clone(), OffsetBuffer::from_lengths(lengths), items, lists.nulls().cloned())?))
 }
 
 fn each(

@@ -1,6 +1,7 @@
 //! Functions of arrays.
 //!
 //! Imports no other folder of functions.
+pub(crate) mod assigned;
 pub(crate) mod fills;
 pub(crate) mod lists;
 pub(crate) mod shapes;

@@ -31,9 +31,12 @@ enum Relation {
 /// Whether values of a type are compared by the planner in another way than by how they are kept: the zeros of floats, equal
 /// intervals and numbers in JSON that are written otherwise.
 pub(crate) fn is_compared_otherwise(data_type: DataType) -> bool {
-    use DataType::{Double, Interval, Json, Jsonb, Real};
+    use DataType::{Array, Double, Interval, Json, Jsonb, Real};
 
-    matches!(data_type, Real | Double | Json | Jsonb | Interval)
+    match data_type {
+        Array(item) => is_compared_otherwise(item.data_type()),
+        other => matches!(other, Real | Double | Json | Jsonb | Interval),
+    }
 }
 
 impl Condition {

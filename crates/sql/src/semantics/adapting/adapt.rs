@@ -8,8 +8,8 @@ use datafusion::common::{DFSchema, JoinConstraint, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
@@ -17,7 +17,7 @@ use engine::DataType;
 use super::casts::{ReadText, Round, WriteText};
 use super::untyped::{adapt, adapt_to_field, failed, is_text, read, untyped};
 use super::{arithmetic, chars, json_casts, lengths, outer_columns};
-use crate::functions::arrays::lists;
+use crate::functions::arrays::{fills, lists};
 use crate::functions::numbers::{floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
 use crate::functions::times::{intervals, parts};
@@ -72,15 +72,19 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::Modulo => return arithmetic::plan(op, left, right, schema),
             BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => arithmetic::operands(left, right, schema)?,
             BinaryOperator::StringConcat => {
+                let (left, right) = beside_arrays(left, right, schema)?;
                 return concatenation::plan(arithmetic::operand(left), arithmetic::operand(right), schema);
             }
             BinaryOperator::AtArrow if is_array(&left, schema) || is_array(&right, schema) => {
+                let (left, right) = beside_arrays(left, right, schema)?;
                 return Ok(PlannerResult::Planned(lists::contains().call(vec![left, right])));
             }
             BinaryOperator::ArrowAt if is_array(&left, schema) || is_array(&right, schema) => {
+                let (left, right) = beside_arrays(left, right, schema)?;
                 return Ok(PlannerResult::Planned(lists::contains().call(vec![right, left])));
             }
             BinaryOperator::PGOverlap if is_array(&left, schema) || is_array(&right, schema) => {
+                let (left, right) = beside_arrays(left, right, schema)?;
                 return Ok(PlannerResult::Planned(lists::overlaps().call(vec![left, right])));
             }
             BinaryOperator::PGRegexMatch
@@ -96,6 +100,28 @@ impl ExprPlanner for LiteralPlanner {
             _ => (left, right),
         };
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
+
+    fn plan_field_access(
+        &self,
+        access: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        match access.field_access {
+            GetFieldAccess::ListIndex { key } if is_array(&access.expr, schema) => {
+                Ok(PlannerResult::Planned(fills::item(access.expr, *key)))
+            }
+            _ => Ok(PlannerResult::Original(access)),
+        }
+    }
+
+    fn plan_array_literal(&self, mut items: Vec<Expr>, schema: &DFSchema) -> Result<PlannerResult<Vec<Expr>>> {
+        let decides =
+            |found: arrow_schema::DataType| found.is_binary() || matches!(found, arrow_schema::DataType::Interval(_));
+        if let Some(known) = items.iter().find(|item| item.get_type(schema).is_ok_and(decides)).cloned() {
+            items = items.into_iter().map(|item| adapt(item, &known, schema)).collect::<Result<_>>()?;
+        }
+        Ok(PlannerResult::Original(items))
     }
 
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
@@ -131,6 +157,18 @@ impl ExprPlanner for LiteralPlanner {
         let pattern = args.remove(1);
         Ok(PlannerResult::Planned(regexp::substring(args.remove(0), pattern)))
     }
+}
+
+/// Operands of which one is an array: a literal without a type beside it is an array, too.
+fn beside_arrays(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Expr, Expr)> {
+    Ok(match (is_array(&left, schema), is_array(&right, schema)) {
+        (true, false) => {
+            let right = adapt(right, &left, schema)?;
+            (left, right)
+        }
+        (false, true) => (adapt(left, &right, schema)?, right),
+        _ => (left, right),
+    })
 }
 
 /// The operands of a comparison: a literal without a type has that of the other one, numerics have one width.

@@ -2,7 +2,7 @@
 //! one of SQL; there are no others.
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
@@ -51,33 +51,30 @@ pub(super) fn adapt(cast: &Cast, from: &ArrowType) -> Result<Option<Transformed<
     }))
 }
 
-/// The literals without a type among the results of `CASE`, `coalesce` and their kin as JSON, if another result is.
+/// The literals without a type among the results of `CASE`, `coalesce` and their kin as JSON or arrays, if another result is.
 pub(super) fn literals(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     const ONE_OF_THEIRS: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
     match expr {
         Expr::Case(mut case) => {
             let thens = case.when_then_expr.iter_mut().map(|(_, then)| &mut **then);
-            become_json(thens.chain(case.else_expr.as_deref_mut()).collect(), schema)?;
+            become_alike(thens.chain(case.else_expr.as_deref_mut()).collect(), schema)?;
             Ok(Expr::Case(case))
         }
         Expr::ScalarFunction(mut call) if ONE_OF_THEIRS.contains(&call.name()) => {
-            become_json(call.args.iter_mut().collect(), schema)?;
+            become_alike(call.args.iter_mut().collect(), schema)?;
             Ok(Expr::ScalarFunction(call))
         }
         other => Ok(other),
     }
 }
 
-fn become_json(results: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
+fn become_alike(results: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
     if !results.iter().any(|result| untyped(result).is_some()) {
         return Ok(());
     }
-    let json = results.iter().find_map(|result| result.get_type(schema).ok().filter(is_json));
-    let to = match json {
-        Some(ArrowType::LargeUtf8) => DataType::Json,
-        Some(_) => DataType::Jsonb,
-        None => return Ok(()),
-    };
+    let decides = |field: &FieldRef| is_json(field.data_type()) || field.data_type().is_list();
+    let known = results.iter().find_map(|result| result.to_field(schema).ok().map(|(_, field)| field).filter(decides));
+    let Some(to) = known.and_then(|field| type_of_field(&field)) else { return Ok(()) };
     for result in results {
         if let Some(text) = untyped(result) {
             *result = read(text, to)?;

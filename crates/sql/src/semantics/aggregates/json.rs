@@ -61,7 +61,10 @@ impl AggregateUDFImpl for Collect {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let seen = args.is_distinct.then(HashSet::new);
-        let is_row = args.expr_fields.first().is_some_and(|field| matches!(field.data_type(), DataType::Struct(_)));
+        let is_row = args
+            .expr_fields
+            .first()
+            .is_some_and(|field| matches!(field.data_type(), DataType::Struct(_) | DataType::List(_)));
         Ok(Box::new(Parts { is_object: self.is_object, is_kept: self.is_kept, is_row, parts: Vec::new(), seen }))
     }
 }
@@ -71,7 +74,7 @@ impl AggregateUDFImpl for Collect {
 struct Parts {
     is_object: bool,
     is_kept: bool,
-    /// Whether the values are rows, each of which PostgreSQL gives a line.
+    /// Whether the values are rows or arrays, each of which PostgreSQL gives a line.
     is_row: bool,
     parts: Vec<String>,
     seen: Option<HashSet<String>>,

@@ -1,7 +1,7 @@
 //! Calls of the library's functions that answer otherwise than PostgreSQL for some arguments.
 use arrow_schema::{DataType as ArrowType, TimeUnit};
+use datafusion::common::DFSchema;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit, when};
@@ -20,19 +20,6 @@ pub(crate) fn adapt(mut call: ScalarFunction, schema: &DFSchema) -> Result<Trans
                     *arg = when(value, lit("t")).when(is_false, lit("f")).end()?;
                 }
             }
-            Ok(Transformed::yes(Expr::ScalarFunction(call)))
-        }
-        // There is nothing before the first item; the library counts from the end there.
-        "array_element" if call.args.len() == 2 => {
-            let is_after_the_start = |value: &ScalarValue| *value > ScalarValue::Int64(Some(0));
-            match &call.args[1] {
-                Expr::Literal(value @ ScalarValue::Int64(_), _) if is_after_the_start(value) => {
-                    return Ok(Transformed::no(Expr::ScalarFunction(call)));
-                }
-                _ => {}
-            }
-            let at = std::mem::replace(&mut call.args[1], lit(false));
-            call.args[1] = when(at.clone().gt(lit(0i64)), at).end()?;
             Ok(Transformed::yes(Expr::ScalarFunction(call)))
         }
         // A date is a midnight with a time zone.

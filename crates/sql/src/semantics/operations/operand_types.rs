@@ -169,7 +169,12 @@ fn check_pair(
 }
 
 fn check_comparison(op: &str, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<()> {
-    check_pair(op, left, right, schema, Family::is_comparable)
+    let item = |expr: &Expr| match expr.get_type(schema) {
+        Ok(ArrowType::List(item)) => Family::of(item.data_type()),
+        _ => Any,
+    };
+    let items_are_comparable = item(left).is_comparable(item(right));
+    check_pair(op, left, right, schema, |left, right| left.is_comparable(right) && items_are_comparable)
 }
 
 /// An error if PostgreSQL has no such operator for these operands.

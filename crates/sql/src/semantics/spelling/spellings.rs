@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo, UnaryOperator, Value, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, Subscript, TimezoneInfo, UnaryOperator, Value,
+    VisitorMut,
 };
 
+use crate::functions::arrays::fills;
 use crate::functions::columns_of;
 use crate::functions::texts::regexp;
 use crate::functions::times::zones;
@@ -58,6 +60,16 @@ impl VisitorMut for Calls {
         match expr {
             Expr::Array(array) if array.elem.iter().any(has_names) => {
                 *expr = calling("make_array", std::mem::take(&mut array.elem));
+            }
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                if let [AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None })] =
+                    &mut access_chain[..]
+                {
+                    let number = |number: i32| Expr::value(Value::Number(number.to_string(), false));
+                    let first = lower_bound.take().unwrap_or_else(|| number(1));
+                    let last = upper_bound.take().unwrap_or_else(|| number(i32::MAX));
+                    *expr = calling_quoted(fills::SLICED, vec![take(root), first, last]);
+                }
             }
             Expr::Function(call) => {
                 if let Some(operation) = respell(call) {
@@ -136,6 +148,11 @@ fn respell(call: &mut Function) -> Option<Expr> {
             let [left, right] = two(call)?;
             let operation = Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Modulo, right: Box::new(right) };
             return Some(Expr::Nested(Box::new(operation)));
+        }
+        "array_cat" => {
+            let [left, right] = two(call)?;
+            let (left, right) = (Box::new(left), Box::new(right));
+            return Some(Expr::Nested(Box::new(Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right })));
         }
         // Of one time, it is the age at the midnight that begins today.
         "age" => {
