@@ -183,6 +183,19 @@ fn batches_come_back_from_the_log() {
     }
 }
 
+/// A batch of which the log takes some rows at a time.
+#[test]
+fn long_values_of_a_batch_come_back_from_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, table) = open(Some(directory.path()), Keys::Number);
+    let long = |id: i64| "x".repeat(if id % 3 == 0 { 700_000 } else { 9 });
+    let rows: Vec<Row> = (0..12).map(|id| (None, id, Some(long(id)), Some(id))).collect();
+    db.run(TransactionOptions::default(), |transaction| transaction.insert_batch(&table, &batch(&rows))).unwrap();
+    let left = crashed(directory.path());
+    let (again, table) = open(Some(left.path()), Keys::Number);
+    assert_eq!(contents(&again, &table, 12), rows.iter().map(|row| Some(values(row))).collect::<Vec<_>>());
+}
+
 /// Batches of the same keys in the same moment: each key is one batch's, and no batch is there in part.
 #[test]
 fn one_of_many_batches_wins_its_keys() {

@@ -295,6 +295,37 @@ fn a_damaged_page_that_was_never_read_stops_no_checkpoint() {
     assert_eq!((lookup(&db, &table, 1_999).unwrap(), lookup(&db, &table, 3).unwrap()), (Some(2), Some(3)));
 }
 
+/// What is in memory takes the place of its damaged blob once that is met.
+#[test]
+fn a_damaged_page_that_is_in_memory_is_written_anew() {
+    let device = FaultyDevice::new(0);
+    closed(&device);
+    let blobs = device.list().unwrap().into_iter().find(|name| name.ends_with(".blobs")).unwrap();
+    let bytes = device.contents(&blobs);
+    let text = bytes.windows(4).position(|four| four == b"text").expect("a page of texts");
+    let db = open(&device);
+    let table = db.table("t").unwrap();
+    let before = contents(&db, &table).unwrap();
+    device.flip_bit(&blobs, text as u64, 1);
+    for round in 0..3i64 {
+        for ids in (300..2_000).collect::<Vec<i64>>().chunks(500) {
+            let change = |id: &i64| ([Value::from(*id)], [(1, Value::from(round)), (2, Value::from("short"))]);
+            db.run(TransactionOptions::default(), |t| {
+                ids.iter().map(change).try_for_each(|(key, set)| t.update_columns(&table, &key, &set).map(drop))
+            })
+            .unwrap();
+        }
+        db.merge_now();
+        db.reclaim_now();
+        db.checkpoint().unwrap();
+    }
+    drop((db, table));
+    assert_eq!(Database::verify_on(Arc::new(device.clone()), |_, _| ()).unwrap().faults, [""; 0]);
+    let db = open(&device);
+    let after = contents(&db, &db.table("t").unwrap()).unwrap();
+    assert!((0..300).all(|id| after[&id] == before[&id]));
+}
+
 /// A page of the keys that is damaged keeps statements by key from the table, and nothing from going.
 #[test]
 fn an_index_whose_keys_cannot_be_read_says_so_each_time_and_the_table_can_be_dropped() {

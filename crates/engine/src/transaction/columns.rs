@@ -18,6 +18,7 @@ use types::{Column, Rid, StartTime};
 
 use super::Transaction;
 use super::notes::neighbours;
+use super::noting::REDO_BYTES_MAX;
 use crate::disk::redo;
 use crate::error::Result;
 use crate::keys::computed::KeysOfBatch;
@@ -58,6 +59,22 @@ impl<'a> ColumnRows<'a> {
     fn few_keys(&self, primary_key: &PrimaryKey) -> FewKeys {
         let key = |row: usize| primary_key.key_of_row(|column| self.columns[column].get(row));
         self.rows.clone().take(KEYS_AT_ONCE).map(key).collect()
+    }
+
+    /// The first of the rows, as many as have no more bytes in their long values, and one at least.
+    fn within(self, bytes_max: usize) -> ColumnRows<'a> {
+        let long: Vec<_> = self.columns.iter().filter(|column| column.is_wide()).collect();
+        let bytes = |row: usize| -> usize {
+            let len = |column: &&ArrayCells<'_>| if let Cell::Bytes(bytes) = column.get(row) { bytes.len() } else { 0 };
+            long.iter().map(|column| len(column)).sum()
+        };
+        let mut sum = 0;
+        let fit = self.rows.clone().take_while(|row| {
+            sum += bytes(*row);
+            sum <= bytes_max
+        });
+        let count = fit.count().max(1);
+        self.part(0, count)
     }
 
     /// So many of the rows, from this one on.
@@ -205,9 +222,14 @@ impl Transaction {
     fn note_inserts(&mut self, data: &Arc<TableData>, first: Rid, inserted: ColumnRows<'_>) -> Result<()> {
         debug_assert!(!inserted.rows.is_empty(), "each step of the index enters a key or fails");
         self.note_stored(data, first, inserted.rows.len() as u32);
-        if self.is_logged(data) {
-            redo::put_insert_rows(&mut self.redo, data.id, first, inserted.columns, inserted.rows);
+        let mut done = 0;
+        while self.is_logged(data) && done < inserted.rows.len() {
+            let part = inserted.part(done, inserted.rows.len() - done).within(REDO_BYTES_MAX);
+            let rid = Rid::base(first.range(), first.slot() + done);
+            done += part.rows.len();
+            redo::put_insert_rows(&mut self.redo, data.id, rid, part.columns, part.rows);
+            self.pass_redo_on()?;
         }
-        self.pass_redo_on()
+        Ok(())
     }
 }

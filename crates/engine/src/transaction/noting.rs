@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::state::table_data::TableData;
 
 /// Redo beyond this size goes to the log before the commit.
-const REDO_BYTES_MAX: usize = 1 << 20;
+pub(super) const REDO_BYTES_MAX: usize = 1 << 20;
 
 impl Transaction {
     /// Notes a record that was inserted.

@@ -55,11 +55,18 @@ pub trait BlobSink {
     /// Why the blob was not taken. The image that it belongs to is given up.
     fn put(&mut self, bytes: &[u8]) -> Result<BlobRef, Self::Error>;
 
-    /// Makes a blob of an earlier checkpoint one of this too; where it was copied, the result says where to.
+    /// Makes a blob of an earlier checkpoint one of this too; where it was copied, the result says where to. `None`, and nothing was
+    /// done, where it is damaged.
     ///
     /// # Errors
     /// Why the blob was not taken, or not copied. The image that it belongs to is given up.
-    fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, Self::Error>;
+    fn keep(&mut self, blob: BlobRef) -> Result<Option<BlobRef>, Self::Error>;
+
+    /// Makes a blob one of this checkpoint that is damaged, as nothing can be put in its place.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    fn keep_damaged(&mut self, blob: BlobRef) -> Result<BlobRef, Self::Error>;
 }
 
 /// When the pages of a range that is restored are read.

@@ -28,27 +28,33 @@ struct BlobPlacement<'s, S> {
 }
 
 impl<S: BlobSink> BlobPlacement<'_, S> {
-    fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, S::Error> {
+    /// Where a blob is in this checkpoint; `None` if it is damaged.
+    fn keep(&mut self, blob: BlobRef) -> Result<Option<BlobRef>, S::Error> {
         if let Some(kept) = self.kept.get(&blob) {
-            return Ok(*kept);
+            return Ok(Some(*kept));
         }
         let kept = self.sink.keep(blob)?;
-        self.kept.insert(blob, kept);
+        self.kept.extend(kept.map(|kept| (blob, kept)));
         Ok(kept)
     }
 
-    /// The blob of a page, which is written if none has it yet. A page that is away is in a blob.
+    /// The blob of a page, which is written if none has it yet. A page that is away is in a blob; if that is damaged it stays so,
+    /// while a page that is here is written anew.
     fn place<T: Content>(
         &mut self,
         page: &Evictable<T>,
         encode: impl FnOnce(&T) -> Vec<u8>,
     ) -> Result<BlobRef, S::Error> {
-        let blob = match page.stored.get() {
-            Some(blob) => self.keep(blob)?,
-            None => {
-                let encoded = encode(page.here(&sync::pin()).expect("a page goes once a blob has it"));
-                self.sink.put(&encoded)?
-            }
+        let stored = page.stored.get();
+        let kept = stored.map_or(Ok(None), |blob| self.keep(blob))?;
+        let here = || page.here(&sync::pin()).map(encode);
+        let blob = match (kept, stored) {
+            (Some(kept), _) => kept,
+            (None, Some(damaged)) => match here() {
+                Some(encoded) => self.sink.put(&encoded)?,
+                None => self.sink.keep_damaged(damaged)?,
+            },
+            (None, None) => self.sink.put(&here().expect("a page goes once a blob has it"))?,
         };
         self.placed.push((page.stored.clone(), blob));
         Ok(blob)
@@ -111,11 +117,11 @@ impl Range {
             return Ok(None);
         }
         for blob in &last.pages {
-            if placing.keep(*blob)? != *blob {
+            if placing.keep(*blob)? != Some(*blob) {
                 return Ok(None);
             }
         }
-        let blob = placing.keep(last.blob)?;
+        let Some(blob) = placing.keep(last.blob)? else { return Ok(None) };
         let (newest, remembers) = (last.newest, self.last_image.clone());
         let last = Some(LastImage { blob, ..last });
         Ok(Some(RangeImage { at, blob, is_unchanged: true, newest, placed: Vec::new(), last, remembers }))

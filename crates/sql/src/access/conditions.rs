@@ -76,6 +76,14 @@ fn literal(expr: &Expr, data_type: DataType) -> Option<Value> {
 
 /// A literal as a value of this type. Functions give texts in several forms.
 fn value_of(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
+    use DataType::{Double, Interval, Json, Jsonb, Real};
+
+    // Arrays are compared by their bytes, which may differ where such items are equal.
+    if let DataType::Array(item) = data_type
+        && matches!(item.data_type(), Real | Double | Interval | Json | Jsonb)
+    {
+        return None;
+    }
     match (scalar, data_type) {
         (
             ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)),

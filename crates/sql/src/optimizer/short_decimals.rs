@@ -22,6 +22,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Literal};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 
 /// So many rows are worked out at a time.
 const BLOCK: usize = 1024;
@@ -55,6 +56,10 @@ pub(super) struct ShortDecimals {
 impl ShortDecimals {
     /// The expression, if it is one of more than one decimal.
     pub(super) fn of(whole: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<ShortDecimals> {
+        // Two calls of such a function are two values, and each is made once.
+        if is_volatile(whole) {
+            return None;
+        }
         let mut inputs = Vec::new();
         let data_type = whole.data_type(schema).ok()?;
         let (term, scale) = term(whole, schema, &mut inputs)?;

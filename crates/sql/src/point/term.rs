@@ -57,6 +57,13 @@ pub(crate) enum Term {
     },
 }
 
+/// Whether reading a text as a value of this type may round it or cut it off.
+fn is_cut_to_fit(data_type: DataType) -> bool {
+    use DataType::{Char, Decimal, Double, Real, Text};
+
+    matches!(data_type, Decimal { .. } | Real | Double | Char { .. } | Text { max_chars: Some(_) })
+}
+
 impl Term {
     /// The columns that it reads, in their order.
     pub(crate) fn reads(&self) -> impl Iterator<Item = usize> + use<> {
@@ -108,6 +115,7 @@ impl Scope<'_> {
             Literal::Text(text) => match column.data_type {
                 DataType::Text { .. } | DataType::Char { .. } => exact(&Value::Text(text), column.data_type)?,
                 DataType::Decimal { .. } | DataType::Real | DataType::Double => return None,
+                DataType::Array(item) if is_cut_to_fit(item.data_type()) => return None,
                 _ => read(Literal::Text(text), column)?,
             },
             Literal::Boolean(value) if column.data_type == DataType::Boolean => Value::Boolean(value),

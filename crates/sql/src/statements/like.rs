@@ -118,6 +118,9 @@ fn append(
     let name = table_name(name, source)?;
     let from = transaction.table(&name)?;
     wrong_kind::check_is_no_view(&from, || format!("relation \"{name}\" is invalid in LIKE clause"))?;
+    if from.sequence().is_some() {
+        return Err(SqlError::new("42809", format!("relation \"{name}\" is invalid in LIKE clause")));
+    }
     let (is_included, settings) = (included(options)?, transaction.settings(&from));
     let (schema, first) = (from.schema(), create.columns.len());
     for (at, column) in schema.columns().iter().enumerate() {

@@ -65,15 +65,22 @@ impl Lists {
 
     fn append_text(&mut self, text: &str) -> Result<(), Misfit> {
         let items = array_input::items(text).ok_or(Misfit::Syntax)?;
-        items.iter().try_for_each(|item| self.items.append_option(item.as_deref()))?;
-        self.end(items.len());
+        let mut row = ColumnBuilder::new(self.item_type());
+        items.iter().try_for_each(|item| row.append_option(item.as_deref()))?;
+        self.append_cells(&row.finish());
         Ok(())
     }
 
     fn append_values(&mut self, values: &[Value]) -> Result<(), Misfit> {
-        values.iter().try_for_each(|value| self.items.append_value(value))?;
-        self.end(values.len());
+        let mut row = ColumnBuilder::new(self.item_type());
+        values.iter().try_for_each(|value| row.append_value(value))?;
+        self.append_cells(&row.finish());
         Ok(())
+    }
+
+    /// Items are appended a row at a time: of a row that fails nothing may stay.
+    fn item_type(&self) -> DataType {
+        self.items.data_type
     }
 
     fn append_cells(&mut self, items: &ArrayRef) {
@@ -295,6 +302,19 @@ mod tests {
             Ok(()) => text_value(&builder.finish(), 0).unwrap_or("NULL".to_owned()),
             Err(misfit) => format!("{misfit:?}"),
         }
+    }
+
+    #[test]
+    fn of_an_array_that_fails_nothing_stays() {
+        let array = DataType::Array(engine::ArrayItem::Integer);
+        let mut builder = ColumnBuilder::new(array);
+        assert_eq!(builder.append_text("{1,x}"), Err(Misfit::Syntax));
+        builder.append_null();
+        ["{7,8}", "{}", "{9,NULL}"].iter().for_each(|text| assert_eq!(builder.append_text(text), Ok(())));
+        let arrays = builder.finish();
+        let texts: Vec<_> = (0..4).map(|row| text_value(&arrays, row)).collect();
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(texts, [None, text("{7,8}"), text("{}"), text("{9,NULL}")]);
     }
 
     #[test]

@@ -144,6 +144,10 @@ pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Op
         DataType::SmallInt => array.as_primitive_opt::<Int16Type>().map(|array| Value::SmallInt(array.value(row))),
         DataType::Integer => array.as_primitive_opt::<Int32Type>().map(|array| Value::Integer(array.value(row))),
         DataType::BigInt => array.as_primitive_opt::<Int64Type>().map(|array| Value::BigInt(array.value(row))),
+        // Rows of the table have arrays as they are kept, rows of queries as lists.
+        DataType::Array(item) if array.as_binary_view_opt().is_some() => {
+            array.as_binary_view_opt().map(|kept| Value::Array(ArrayValue::from_bytes(item, kept.value(row))))
+        }
         _ => value_of_scalar(&ScalarValue::try_from_array(array, row).ok()?, data_type),
     }
 }

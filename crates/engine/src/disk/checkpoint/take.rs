@@ -62,12 +62,15 @@ impl BlobSink for Sink<'_, '_> {
         self.0.put(bytes)
     }
 
-    fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, CheckpointError> {
+    fn keep(&mut self, blob: BlobRef) -> Result<Option<BlobRef>, CheckpointError> {
         match self.0.keep(blob) {
-            // A page that is in no memory and damaged on disk: its readers are told, and all else goes on.
-            Err(CheckpointError::Corrupt { .. }) => self.0.keep_in_place(blob),
-            outcome => outcome,
+            Err(CheckpointError::Corrupt { .. }) => Ok(None),
+            outcome => outcome.map(Some),
         }
+    }
+
+    fn keep_damaged(&mut self, blob: BlobRef) -> Result<BlobRef, CheckpointError> {
+        self.0.keep_in_place(blob)
     }
 }
 

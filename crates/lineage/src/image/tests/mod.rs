@@ -54,10 +54,14 @@ impl BlobSink for Blobs {
         Ok(blob)
     }
 
-    fn keep(&mut self, blob: BlobRef) -> Result<BlobRef, Infallible> {
+    fn keep(&mut self, blob: BlobRef) -> Result<Option<BlobRef>, Infallible> {
         let bytes = self.bytes.get(&blob).expect("only blobs of published checkpoints are kept").clone();
         self.kept.push(blob);
-        if self.moves { self.put(&bytes) } else { Ok(blob) }
+        if self.moves { self.put(&bytes).map(Some) } else { Ok(Some(blob)) }
+    }
+
+    fn keep_damaged(&mut self, blob: BlobRef) -> Result<BlobRef, Infallible> {
+        unreachable!("{blob} is not damaged")
     }
 }
 

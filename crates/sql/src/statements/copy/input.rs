@@ -77,13 +77,16 @@ impl Patient<'_> {
         loop {
             match ask(self.input) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    if let Err(stopped) = self.token.check() {
-                        return Err(io::Error::new(io::ErrorKind::ConnectionAborted, stopped.message));
-                    }
+                    self.check()?;
                 }
                 done => return done,
             }
         }
+    }
+
+    /// An error if the statement is to stop.
+    fn check(&self) -> io::Result<()> {
+        self.token.check().map_err(|stopped| io::Error::new(io::ErrorKind::ConnectionAborted, stopped.message))
     }
 
     pub(crate) fn end(&mut self) -> io::Result<()> {
@@ -93,6 +96,7 @@ impl Patient<'_> {
 
 impl Read for Patient<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.check()?;
         self.ask(|input| input.read(out))
     }
 }

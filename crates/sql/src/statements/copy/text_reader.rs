@@ -39,8 +39,9 @@ impl<'c> TextReader<'c> {
         let start = self.at;
         let has_escapes = self.pass_line();
         let end = match &self.chunk[start..self.at] {
-            [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => start + line.len(),
-            line => start + line.len(),
+            // What a backslash stands before is a part of the value.
+            [line @ .., b'\r', b'\n'] if !ends_with_escape(line) => start + line.len(),
+            [line @ .., b'\n'] | line => start + line.len(),
         };
         if self.chunk[start..end] == *END_OF_DATA {
             self.is_over = true;
@@ -110,6 +111,11 @@ impl<'c> TextReader<'c> {
             }
         }
     }
+}
+
+/// Whether the last byte is a backslash that means what is next to it.
+fn ends_with_escape(line: &[u8]) -> bool {
+    line.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
 fn unescape(field: &[u8], out: &mut Vec<u8>) {
@@ -206,6 +212,7 @@ mod tests {
         assert_eq!(rows("a\\tb\\\\\\n\\q\\x41\\101\\\tz\n"), [[some("a\tb\\\nqAA\tz")]]);
         assert_eq!(rows("a\\\nb\r\n\t\n\\."), [vec![some("a\nb")], vec![some(""), some("")]]);
         assert_eq!(rows("\\\\N\n\\.\nnot read\n"), [[some("\\N")]]);
+        assert_eq!(rows("a\\\r\nb\\\\\r\n"), [[some("a\r")], [some("b\\")]]);
         assert!(rows("").is_empty() && rows("x\\").len() == 1);
     }
 }
