@@ -147,8 +147,8 @@ def test_calls_and_definitions_that_do_not_fit_say_so(con):
         con.create_function("f", lambda number: 1, [int])
     with pytest.raises(lstore.Error):
         con.create_function("f", lambda number: 1, ["no_such_type"], int)
-    with pytest.raises(lstore.NotSupportedError, match=r"int\[\]"):
-        con.create_function("f", lambda number: 1, ["int[]"], int)
+    con.create_function("total", lambda numbers: sum(numbers), ["int[]"], int)
+    assert con.execute("SELECT total(ARRAY[1, 2, 4])").fetchone() == (7,)
     with pytest.raises(lstore.ProgrammingError, match="native, arrow"):
         con.create_function("f", shout, type="numpy")
     with pytest.raises(lstore.Error) as raised:

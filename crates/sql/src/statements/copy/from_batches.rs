@@ -10,6 +10,7 @@ use crate::session::transactions::Write;
 use crate::state::target::Target;
 use crate::statements::filling::Filling;
 use crate::values::assign::assign_counted;
+use crate::values::stored::rows_as_stored;
 
 /// Loads the rows; returns how many came in.
 pub(crate) fn run(
@@ -29,7 +30,7 @@ pub(crate) fn run(
         };
         let assigned = order.iter().zip(target.columns()).map(assign).collect::<Result<Vec<_>>>()?;
         let rows = filling.rows(write, target, assigned, batch.num_rows())?;
-        loaded += write.transaction.insert_batch(&target.table, &rows)?;
+        loaded += write.transaction.insert_batch(&target.table, &rows_as_stored(&rows))?;
     }
     Ok((loaded, Vec::new()))
 }
