@@ -65,8 +65,7 @@ impl<'a> ColumnRows<'a> {
     fn within(self, bytes_max: usize) -> ColumnRows<'a> {
         let long: Vec<_> = self.columns.iter().filter(|column| column.is_wide()).collect();
         let bytes = |row: usize| -> usize {
-            let len = |column: &&ArrayCells<'_>| if let Cell::Bytes(bytes) = column.get(row) { bytes.len() } else { 0 };
-            long.iter().map(|column| len(column)).sum()
+            long.iter().map(|column| if let Cell::Bytes(bytes) = column.get(row) { bytes.len() } else { 0 }).sum()
         };
         let mut sum = 0;
         let fit = self.rows.clone().take_while(|row| {
