@@ -263,6 +263,20 @@ fn damage_is_told_by_the_first_reader_with_table_range_column_and_file() {
     open(&device).drop_table("t").unwrap();
 }
 
+/// Gives all ranges but the first new pages, and takes a checkpoint.
+fn renew_later_ranges(db: &Database, table: &Table, round: i64) {
+    for ids in (300..2_000).collect::<Vec<i64>>().chunks(500) {
+        let change = |id: &i64| ([Value::from(*id)], [(1, Value::from(round)), (2, Value::from("short"))]);
+        db.run(TransactionOptions::default(), |t| {
+            ids.iter().map(change).try_for_each(|(key, set)| t.update_columns(table, &key, &set).map(drop))
+        })
+        .unwrap();
+    }
+    db.merge_now();
+    db.reclaim_now();
+    db.checkpoint().unwrap();
+}
+
 /// A page that nobody has read is damaged, and little else of its file lives: checkpoints go on, and the page's readers are told.
 #[test]
 fn a_damaged_page_that_was_never_read_stops_no_checkpoint() {
@@ -275,17 +289,7 @@ fn a_damaged_page_that_was_never_read_stops_no_checkpoint() {
     let db = open(&device);
     let table = db.table("t").unwrap();
     for round in 0..3i64 {
-        // All ranges but the first, of which the page is, get new pages.
-        for ids in (300..2_000).collect::<Vec<i64>>().chunks(500) {
-            let change = |id: &i64| ([Value::from(*id)], [(1, Value::from(round)), (2, Value::from("short"))]);
-            db.run(TransactionOptions::default(), |t| {
-                ids.iter().map(change).try_for_each(|(key, set)| t.update_columns(&table, &key, &set).map(drop))
-            })
-            .unwrap();
-        }
-        db.merge_now();
-        db.reclaim_now();
-        db.checkpoint().unwrap();
+        renew_later_ranges(&db, &table, round);
     }
     assert!(matches!(contents(&db, &table), Err(Error::Page(_))));
     assert_eq!(lookup(&db, &table, 1_000).unwrap(), Some(2));
@@ -308,16 +312,7 @@ fn a_damaged_page_that_is_in_memory_is_written_anew() {
     let before = contents(&db, &table).unwrap();
     device.flip_bit(&blobs, text as u64, 1);
     for round in 0..3i64 {
-        for ids in (300..2_000).collect::<Vec<i64>>().chunks(500) {
-            let change = |id: &i64| ([Value::from(*id)], [(1, Value::from(round)), (2, Value::from("short"))]);
-            db.run(TransactionOptions::default(), |t| {
-                ids.iter().map(change).try_for_each(|(key, set)| t.update_columns(&table, &key, &set).map(drop))
-            })
-            .unwrap();
-        }
-        db.merge_now();
-        db.reclaim_now();
-        db.checkpoint().unwrap();
+        renew_later_ranges(&db, &table, round);
     }
     drop((db, table));
     assert_eq!(Database::verify_on(Arc::new(device.clone()), |_, _| ()).unwrap().faults, [""; 0]);
