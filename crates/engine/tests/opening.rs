@@ -233,15 +233,20 @@ fn a_checkpoint_and_a_backup_carry_over_what_was_never_read() {
     assert_eq!((expected[&9].0, expected[&10].0), (1, 3));
 }
 
+/// The file of blobs, and where in it the first page of texts has its first.
+fn first_text(device: &FaultyDevice) -> (String, u64) {
+    let blobs = device.list().unwrap().into_iter().find(|name| name.ends_with(".blobs")).unwrap();
+    let text = device.contents(&blobs).windows(4).position(|four| four == b"text").expect("a page of texts");
+    (blobs, text as u64)
+}
+
 /// Bits flip in the file of blobs while the database is closed.
 #[test]
 fn damage_is_told_by_the_first_reader_with_table_range_column_and_file() {
     let device = FaultyDevice::new(0);
     closed(&device);
-    let blobs = device.list().unwrap().into_iter().find(|name| name.ends_with(".blobs")).unwrap();
-    let bytes = device.contents(&blobs);
-    let text = bytes.windows(4).position(|four| four == b"text").expect("a page of texts");
-    device.flip_bit(&blobs, text as u64, 1);
+    let (blobs, text) = first_text(&device);
+    device.flip_bit(&blobs, text, 1);
     let db = open(&device);
     let table = db.table("t").unwrap();
     let totals = table.aggregate(db.snapshot(), &[], &[0, 1]).unwrap();
@@ -282,10 +287,8 @@ fn renew_later_ranges(db: &Database, table: &Table, round: i64) {
 fn a_damaged_page_that_was_never_read_stops_no_checkpoint() {
     let device = FaultyDevice::new(0);
     closed(&device);
-    let blobs = device.list().unwrap().into_iter().find(|name| name.ends_with(".blobs")).unwrap();
-    let bytes = device.contents(&blobs);
-    let text = bytes.windows(4).position(|four| four == b"text").expect("a page of texts");
-    device.flip_bit(&blobs, text as u64, 1);
+    let (blobs, text) = first_text(&device);
+    device.flip_bit(&blobs, text, 1);
     let db = open(&device);
     let table = db.table("t").unwrap();
     for round in 0..3i64 {
@@ -304,13 +307,11 @@ fn a_damaged_page_that_was_never_read_stops_no_checkpoint() {
 fn a_damaged_page_that_is_in_memory_is_written_anew() {
     let device = FaultyDevice::new(0);
     closed(&device);
-    let blobs = device.list().unwrap().into_iter().find(|name| name.ends_with(".blobs")).unwrap();
-    let bytes = device.contents(&blobs);
-    let text = bytes.windows(4).position(|four| four == b"text").expect("a page of texts");
+    let (blobs, text) = first_text(&device);
     let db = open(&device);
     let table = db.table("t").unwrap();
     let before = contents(&db, &table).unwrap();
-    device.flip_bit(&blobs, text as u64, 1);
+    device.flip_bit(&blobs, text, 1);
     for round in 0..3i64 {
         renew_later_ranges(&db, &table, round);
     }

@@ -28,7 +28,6 @@ use crate::keys::primary_key::PrimaryKey;
 use crate::state::table_data::TableData;
 
 /// Columns of a batch, and which of its rows are meant.
-#[derive(Clone)]
 pub(super) struct ColumnRows<'a> {
     pub(super) columns: &'a [ArrayCells<'a>],
     pub(super) rows: Range<usize>,
