@@ -28,7 +28,7 @@ pub(super) fn put(
     returning: Option<&Columns>,
 ) -> Result<Option<(String, Option<Rows>)>> {
     let source = Source::new("");
-    let clause = OnConflict::of_values(conflict, bound, conflict.update.as_ref(), (write, table), &source);
+    let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
     // What is wrong with it is told with its place in the text.
     let Ok(mut clause) = clause else { return Ok(None) };
     let rows = whole(table, values)?;

@@ -27,7 +27,6 @@ use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::local;
 use crate::names::{find_column, fold};
-use crate::point;
 use crate::point::bound::Bound;
 use crate::point::conflict::Conflict;
 use crate::session::Session;
@@ -210,14 +209,13 @@ impl<'a> OnConflict<'a> {
     /// # Errors
     /// As [`read`](Self::read).
     pub(super) fn of_values(
-        conflict: &Conflict,
+        conflict: &'a Conflict,
         bound: &'a Bound<'a>,
-        update: Option<&'a point::conflict::Update>,
         (write, table): (&Write<'_>, &Table),
         source: &'a Source<'a>,
     ) -> Result<OnConflict<'a>> {
         let arbiter = conflict.target.as_ref().map(|target| Arbiter::of(target, write, table, source)).transpose()?;
-        let update = update.map(|update| Update {
+        let update = conflict.update.as_ref().map(|update| Update {
             sets: update.sets.iter().map(|(column, _)| (*column, Texts::Stay)).collect(),
             by: By::Values(Upsert { update, bound }),
         });
