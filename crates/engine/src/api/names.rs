@@ -4,7 +4,7 @@
 //! find the empty table that a commit put in the place of a full one, and read it as of before that commit.
 //! [`Database::table`] finds what the name means now, which is right for a caller that takes its snapshot
 //! afterwards and reads nothing else; all others use this module.
-use types::Snapshot;
+use types::{Snapshot, Timestamp};
 
 use crate::database::handle::Database;
 use crate::error::Result;
@@ -29,6 +29,12 @@ impl Database {
             reads.note_name(name, found.as_ref().ok().map(|data| data.id));
         }
         found.map(|data| Table { database: self.clone(), data })
+    }
+
+    /// The newest commit that changed what names mean, or tables otherwise than in their rows, since the database was opened. Snapshots
+    /// from then on see the same tables until it is another one.
+    pub fn names_changed_at(&self) -> Timestamp {
+        self.shared.core.catalog.newest_change()
     }
 
     /// The names of the tables that a snapshot sees, sorted.

@@ -87,6 +87,11 @@ impl ReadView {
         self.snapshot
     }
 
+    /// Whether what is read through it is noted, as the transaction is serializable.
+    pub fn notes_reads(&self) -> bool {
+        self.reads.is_some()
+    }
+
     /// The newest commit that it sees.
     pub fn at(&self) -> Timestamp {
         self.snapshot.at

@@ -68,6 +68,12 @@ impl EngineTable {
         EngineTable { table, moment, partitions, rids: None, given: None, schema, constraints }
     }
 
+    /// The table, if all of its rows are read and no more than its columns.
+    pub(crate) fn plain(&self) -> Option<&Table> {
+        let is_plain = self.rids.is_none() && self.given.is_none() && !self.moment.is_past();
+        (is_plain && self.schema.fields().len() == self.table.schema().columns().len()).then_some(&self.table)
+    }
+
     /// A table that has rows changed or locked, with the ids of its rows in one more column, or the rows that a statement gives back.
     pub(crate) fn of_target(target: RowTarget, at: usize, partitions: usize) -> EngineTable {
         let plain = EngineTable::new(target.table, target.moment, partitions);

@@ -87,6 +87,11 @@ impl Tables {
         Tables { path, ..self }
     }
 
+    /// Whether the own transaction has changed the catalog, or what is seen may be from before the newest change of it.
+    pub(crate) fn are_others(&self, changed: Timestamp) -> bool {
+        self.own.is_some() || self.snapshot().at < changed
+    }
+
     /// The path by which names without a schema are looked up.
     pub(crate) fn path(&self) -> &SearchPath {
         &self.path

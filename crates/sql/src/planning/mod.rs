@@ -6,6 +6,7 @@ pub(crate) mod catalog;
 pub(crate) mod default_define;
 pub(crate) mod index_compile;
 pub(crate) mod index_define;
+pub(crate) mod kept_plans;
 pub(crate) mod planner;
 pub(crate) mod rewrite;
 pub(crate) mod views;

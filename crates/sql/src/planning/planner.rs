@@ -1,4 +1,5 @@
 //! Planning and running queries in DataFusion.
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +10,8 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SessionStateDefaults, TaskContext};
-use datafusion::logical_expr::Volatility;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::{LogicalPlan, Volatility};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
@@ -27,6 +28,7 @@ use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::optimizer::PlanOptions;
 use crate::planning::catalog::Names;
+use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
@@ -34,9 +36,9 @@ use crate::semantics::{
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
     UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, optimizer_rules, physical_rules,
 };
+use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
 use crate::state::outcome::{Rows, Stop};
-use crate::state::settings::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
 use crate::syntax::source::Source;
@@ -80,6 +82,21 @@ pub(crate) fn plain_state() -> SessionState {
 pub(crate) struct Planner {
     template: SessionState,
     partitions: usize,
+    kept: Arc<KeptPlans>,
+}
+
+/// A query in the planner's words, and what is to become of its plan.
+struct Rewritten {
+    state: SessionState,
+    /// Whether its plan would be the same at another moment.
+    is_lasting: bool,
+}
+
+/// A plan of a query, and what it was made of.
+struct Made {
+    physical: Arc<dyn ExecutionPlan>,
+    written: LogicalPlan,
+    optimized: LogicalPlan,
 }
 
 /// A query that is planned and not yet started.
@@ -165,12 +182,17 @@ fn build_template(partitions: usize) -> SessionState {
 impl Planner {
     pub(crate) fn new(partitions: Option<usize>) -> Planner {
         let partitions = partitions.unwrap_or_else(processors).max(1);
-        Planner { template: template(partitions), partitions }
+        Planner { template: template(partitions), partitions, kept: Arc::default() }
     }
 
     /// How many partitions a query runs in.
     pub(crate) fn partitions(&self) -> usize {
         self.partitions
+    }
+
+    /// How many plans are kept, and how often one was kept or found.
+    pub(crate) fn kept_plans(&self) -> (usize, u64) {
+        self.kept.counts()
     }
 
     /// Whether an aggregate function has this name.
@@ -193,23 +215,46 @@ impl Planner {
 
     /// Brings a statement into words that the planner understands as PostgreSQL does, and makes a state that knows
     /// the functions that it calls.
-    fn rewritten(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
-        let run = |query: Statement, view: View| self.plan(query, view, source)?.collect();
+    fn rewritten(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<Rewritten> {
+        let has_run = Cell::new(false);
+        let run = |query: Statement, view: View| {
+            has_run.set(true);
+            self.plan(query, view, source)?.collect()
+        };
         let is_aggregate = |name: &str| self.is_aggregate(name);
-        rewrite(statement, Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run))
+        let around = Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run);
+        let (state, is_about_catalog) = rewrite(statement, around)?;
+        Ok(Rewritten { state, is_lasting: !is_about_catalog && !has_run.get() && view.past.is_empty() })
     }
 
-    /// Plans a query (or `EXPLAIN` of one) over what `view` shows.
-    pub(crate) fn plan(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
-        let mut state = interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
-        let wanted = PlanOptions {
-            join_order: view.is_on(JOIN_ORDER),
-            run_time_filters: view.is_on(RUN_TIME_FILTERS),
-            own_operators: view.is_on(OWN_OPERATORS),
-        };
-        if wanted != PlanOptions::default() {
-            wanted.put_into(state.config_mut().options_mut());
+    /// Plans a query (or `EXPLAIN` of one) over what `view` shows, or makes a plan of one that was kept.
+    pub(crate) fn plan(&self, statement: Statement, view: View, source: &Source) -> Result<Plan> {
+        let error = |error| diagnose(&error, source);
+        match self.kept.find(&statement, &view, source.text).map_err(error)? {
+            Some(found) => self.plan_kept(found, &view, source),
+            None => self.plan_anew(statement, view, source),
         }
+    }
+
+    /// Makes a physical plan of one that was kept.
+    fn plan_kept(&self, found: Found, view: &View, source: &Source) -> Result<Plan> {
+        let mut state = self.template.clone();
+        set_options(&mut state, view);
+        let (text, token): (Arc<str>, _) = (Arc::from(source.text), view.token.clone());
+        let Found { logical, described } = found;
+        run(&view.token, async move {
+            let physical = state.query_planner().create_physical_plan(&logical, &state).await;
+            let physical = physical.map_err(|error| diagnose(&error, &Source::new(&text)))?;
+            Ok(Plan { physical, context: context(&state), text, token, flag: StopFlag::default(), described })
+        })
+    }
+
+    fn plan_anew(&self, mut statement: Statement, mut view: View, source: &Source) -> Result<Plan> {
+        let candidate = Candidate::of(&statement, &view, source.text);
+        let Rewritten { mut state, is_lasting } =
+            interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
+        let candidate = candidate.filter(|_| is_lasting);
+        set_options(&mut state, &view);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();
@@ -232,20 +277,36 @@ impl Planner {
         });
         let described = DescribeColumns::added_to(&mut state);
         let text: Arc<str> = Arc::from(source.text);
-        let stop = token.clone();
+        let (stop, template, kept) = (token.clone(), self.template.clone(), self.kept.clone());
         run(&stop, async move {
-            let planned = plan_with_names(&state, statement).await;
+            let planned = plan_with_names(&state, statement).await.and_then(|made| {
+                if let Some(candidate) = candidate
+                    && Candidate::is_timeless(&made.written, &state, &template)?
+                {
+                    candidate.keepable(&made.optimized, &described)?.into_iter().for_each(|plan| kept.keep(plan));
+                }
+                Ok(made.physical)
+            });
             let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
             Ok(Plan { physical, context: context(&state), text, token, flag, described })
         })
     }
 }
 
+/// Has the optimizer do what the session's settings say.
+fn set_options(state: &mut SessionState, view: &View) {
+    let wanted = PlanOptions {
+        join_order: view.is_on(JOIN_ORDER),
+        run_time_filters: view.is_on(RUN_TIME_FILTERS),
+        own_operators: view.is_on(OWN_OPERATORS),
+    };
+    if wanted != PlanOptions::default() {
+        wanted.put_into(state.config_mut().options_mut());
+    }
+}
+
 /// Plans with hidden names where the planner takes some of the statement's for the same.
-async fn plan_with_names(
-    state: &SessionState,
-    mut statement: Statement,
-) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+async fn plan_with_names(state: &SessionState, mut statement: Statement) -> Result<Made, DataFusionError> {
     unused_with::check(state, &statement).await?;
     match plan(state, statement.clone()).await {
         Err(error) if duplicates::are_refused(&error.to_string()) => {
@@ -260,12 +321,14 @@ async fn plan_with_names(
     }
 }
 
-async fn plan(state: &SessionState, statement: Statement) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+async fn plan(state: &SessionState, statement: Statement) -> Result<Made, DataFusionError> {
     let statement = DataFusionStatement::Statement(Box::new(statement));
-    let logical = state.statement_to_plan(statement).await?;
+    let written = state.statement_to_plan(statement).await?;
     // The dispatch by syntax tree never sends anything else here; this holds should that ever change.
-    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
-    state.create_physical_plan(&logical).await
+    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&written)?;
+    let optimized = state.optimize(&written)?;
+    let physical = state.query_planner().create_physical_plan(&optimized, state).await?;
+    Ok(Made { physical, written, optimized })
 }
 
 impl Plan {

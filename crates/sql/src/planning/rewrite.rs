@@ -122,8 +122,8 @@ const PASSES: [Pass; 25] = [
     },
 ];
 
-/// Takes a statement through all passes; returns the functions that it may call.
-pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -> Result<SessionState> {
+/// Takes a statement through all passes; returns the functions that it may call, and whether it asks for the system catalog.
+pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -> Result<(SessionState, bool)> {
     past::resolve(statement, around.view, around.source, around.run)?;
     let written_out = views::expand(statement, around.view, around.source)?;
     stack::with_room(written_out, || {
@@ -131,7 +131,7 @@ pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -
             pass(statement, &mut around)?;
             interrupt::check()?;
         }
-        Ok(around.state)
+        Ok((around.state, around.is_about_catalog))
     })
 }
 

@@ -137,6 +137,12 @@ impl Session {
         &self.db
     }
 
+    /// How many plans of queries the session keeps for when they come again, and how often one was kept or found. `SET
+    /// lstore.kept_plans = off` has each query planned anew.
+    pub fn kept_plans(&self) -> (usize, u64) {
+        self.planner.kept_plans()
+    }
+
     /// Has `progress` told of statements that read or write files.
     pub fn set_progress(&mut self, progress: Arc<dyn Progress>) {
         self.progress = Some(progress);

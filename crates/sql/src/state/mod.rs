@@ -4,6 +4,7 @@
 //! Imports what statements are read into and below; tables in plans, functions and sessions import it.
 pub(crate) mod activity;
 pub(crate) mod advisory;
+pub(crate) mod choices;
 pub(crate) mod comments;
 pub(crate) mod context;
 pub(crate) mod custom_settings;

@@ -54,6 +54,11 @@ impl Registered {
         Ok(())
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Removes a table; whether there was one.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         Arc::make_mut(&mut self.0).remove(name).is_some()

@@ -17,6 +17,7 @@ use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
 use crate::parsing::time_limit;
+use crate::state::choices::{Choice, JOIN_ORDER, KEPT_PLANS, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
 use crate::state::memory_limit;
@@ -80,14 +81,6 @@ enum Whose {
     Current,
 }
 
-/// What the planner may do or not.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Choice {
-    JoinOrder,
-    RunTimeFilters,
-    OwnOperators,
-}
-
 /// The time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
@@ -101,17 +94,8 @@ pub(crate) enum Limit {
     Idle,
 }
 
-/// Whether joins are ordered by what they are likely to cost.
-pub(crate) const JOIN_ORDER: &str = "lstore.join_order";
-
-/// Whether scans leave out rows without a partner in a join that is above them.
-pub(crate) const RUN_TIME_FILTERS: &str = "lstore.run_time_filters";
-
-/// Whether operators of our own stand in the place of the library's.
-pub(crate) const OWN_OPERATORS: &str = "lstore.own_operators";
-
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, AllowedValues); 39] = [
+const KNOWN: [(&str, &str, AllowedValues); 40] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     ("client_encoding", "UTF8", AllowedValues::Encoding),
@@ -133,6 +117,7 @@ const KNOWN: [(&str, &str, AllowedValues); 39] = [
     ("lock_timeout", "0", AllowedValues::Time(Limit::Lock)),
     ("lstore.as_of", "", AllowedValues::Past),
     (JOIN_ORDER, "on", AllowedValues::Planner(Choice::JoinOrder)),
+    (KEPT_PLANS, "on", AllowedValues::Planner(Choice::KeptPlans)),
     (OWN_OPERATORS, "on", AllowedValues::Planner(Choice::OwnOperators)),
     (RUN_TIME_FILTERS, "on", AllowedValues::Planner(Choice::RunTimeFilters)),
     ("max_identifier_length", "63", AllowedValues::Fixed),
@@ -161,7 +146,7 @@ struct Values {
     modes: Modes,
     durability: Durability,
     /// What the planner does, by [`Choice`].
-    choices: [bool; 3],
+    choices: [bool; Choice::COUNT],
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -222,7 +207,7 @@ impl Settings {
             as_of: None,
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
-            choices: [true; 3],
+            choices: [true; Choice::COUNT],
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),

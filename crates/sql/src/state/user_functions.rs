@@ -52,6 +52,11 @@ impl UserFunctions {
         Arc::make_mut(&mut self.0).insert(name.to_owned(), function);
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Removes a function; whether there was one.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         Arc::make_mut(&mut self.0).remove(name).is_some()

@@ -22,7 +22,7 @@ fn run(session: &mut Session, statement: &str) {
 }
 
 /// Tables of a few rows, most of them merged, with NULLs, keys that meet and keys that don't.
-fn open() -> Session {
+pub(crate) fn open() -> Session {
     let db = Database::in_memory_with(&OpenOptions { range_records: Some(16), ..OpenOptions::default() });
     let mut session = Session::new(&db, SessionOptions { target_partitions: Some(2), ..SessionOptions::default() });
     for (table, count) in TABLES {
@@ -43,7 +43,7 @@ fn open() -> Session {
     session
 }
 
-struct Generator(StdRng);
+pub(crate) struct Generator(pub(crate) StdRng);
 
 impl Generator {
     fn below(&mut self, end: usize) -> usize {
@@ -91,7 +91,7 @@ impl Generator {
         }
     }
 
-    fn query(&mut self) -> String {
+    pub(crate) fn query(&mut self) -> String {
         let count = 2 + self.below(5);
         let aliases: Vec<String> = (0..count).map(|at| format!("t{at}")).collect();
         let source = |generator: &mut Generator, alias: &str| match generator.below(9) {

@@ -1,0 +1,304 @@
+//! Plans that a session keeps, for when the same statement comes again.
+//!
+//! Most of planning is spent on putting a statement into words, working out its types and choosing an order of joins. What comes out
+//! depends on the statement, the session's settings, the tables' columns, and roughly on how many rows they have; not on the rows
+//! themselves. So the optimized logical plan is kept, and made a physical one for each run, with the scans, filters and estimates of
+//! its own moment.
+//!
+//! ```text
+//! statement ──▶ kept? ──no──▶ rewrite, plan, analyze, optimize ──┬──▶ physical plan
+//!                 │                                              ▼
+//!                 │                         [ plan with the names of its tables in place of them ]
+//!                 └──yes──▶ tables of this moment in place of names ──▶ physical plan
+//! ```
+//!
+//! A plan is kept only where nothing else went into it: no function that knows the session or the time, no system view, no table of
+//! the past or of the program, no inner query that is run on its own. It keeps no table and no moment alive. It serves as long as the
+//! catalog has not changed, the settings are the same, and the tables have about as many rows as when it was made.
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_schema::SchemaRef;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::datasource::{DefaultTableSource, provider_as_source};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, TableSource, Volatility};
+use datafusion::sql::sqlparser::ast::Statement;
+use engine::{Table, Timestamp};
+
+use crate::access::table::EngineTable;
+use crate::semantics::DescribeColumns;
+use crate::state::choices::KEPT_PLANS;
+use crate::state::view::View;
+use crate::syntax::walk::{WalkPlan, WalkTree};
+
+/// So many plans are kept; the one that was not used for the longest time goes.
+const PLANS_MAX: usize = 64;
+/// Of longer texts none is kept.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+/// A plan serves while a table has no more than so many times as many rows as when it was made, or as few.
+const GROWTH: u64 = 2;
+/// Below so many rows any plan will do.
+const FEW_ROWS: u64 = 1_000;
+/// Texts that mean another time each time.
+const MOVING_TIMES: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
+
+/// The plans of a session.
+#[derive(Default)]
+pub(crate) struct KeptPlans(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    plans: Vec<KeptPlan>,
+    uses: u64,
+}
+
+struct KeptPlan {
+    statement: Statement,
+    text: Arc<str>,
+    terms: Terms,
+    tables: Vec<KnownTable>,
+    logical: LogicalPlan,
+    described: DescribeColumns,
+    used: u64,
+}
+
+/// What holds for all of a plan.
+#[derive(Clone, PartialEq)]
+struct Terms {
+    changed: Timestamp,
+    settings: Arc<BTreeMap<String, String>>,
+}
+
+/// A table when a plan was made.
+struct KnownTable {
+    name: String,
+    id: u32,
+    rows: u64,
+    is_merged: bool,
+}
+
+/// A statement of which the plan may be kept once it is made.
+pub(crate) struct Candidate {
+    statement: Statement,
+    text: Arc<str>,
+    terms: Terms,
+}
+
+/// A plan found, with the tables of the moment.
+pub(crate) struct Found {
+    pub(crate) logical: LogicalPlan,
+    pub(crate) described: DescribeColumns,
+}
+
+/// The name of a table in a plan that is kept.
+struct NamedTable {
+    name: String,
+    schema: SchemaRef,
+}
+
+impl TableSource for NamedTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+impl Terms {
+    /// Those of a statement that reads what `view` shows; `None` where no plan serves that is not its own.
+    fn of(view: &View) -> Option<Terms> {
+        let changed = view.db.names_changed_at();
+        let is_present = !view.moment.is_past() && view.past.is_empty() && !view.tables.are_others(changed);
+        let is_plain = view.targets.is_empty() && view.given.is_empty() && view.tables.path().is_plain();
+        let is_alone = view.registered.is_empty() && view.user_functions.is_empty();
+        // Each name that such a transaction reads has to be noted.
+        let is_noted = view.moment.view().notes_reads();
+        let is_wanted = view.is_on(KEPT_PLANS);
+        (is_wanted && is_present && is_plain && is_alone && !is_noted)
+            .then(|| Terms { changed, settings: view.settings.clone() })
+    }
+}
+
+impl KnownTable {
+    fn of(table: &Table) -> KnownTable {
+        let known = table.statistics();
+        KnownTable {
+            name: table.name().to_string(),
+            id: table.id(),
+            rows: known.rows,
+            is_merged: known.rows_merged > 0,
+        }
+    }
+
+    /// Whether a plan for this table will do for it as it is now.
+    fn is_like(&self, now: &KnownTable) -> bool {
+        let (fewer, more) = (self.rows.min(now.rows).max(FEW_ROWS), self.rows.max(now.rows).max(FEW_ROWS));
+        self.id == now.id && self.is_merged == now.is_merged && more <= fewer.saturating_mul(GROWTH)
+    }
+}
+
+impl Candidate {
+    /// `None` where no plan is kept of such a statement.
+    pub(crate) fn of(statement: &Statement, view: &View, text: &str) -> Option<Candidate> {
+        let is_query = matches!(statement, Statement::Query(_));
+        if !is_query || text.len() > TEXT_BYTES_MAX || has_moving_time(text) {
+            return None;
+        }
+        Terms::of(view).map(|terms| Candidate { statement: statement.clone(), text: Arc::from(text), terms })
+    }
+
+    /// Whether all of a plan as it was written is the same for every session and time. `template` has the functions that are.
+    pub(crate) fn is_timeless(plan: &LogicalPlan, state: &SessionState, template: &SessionState) -> Result<bool> {
+        let is_timeless = |expr: &Expr| match expr {
+            Expr::ScalarFunction(call) => {
+                let (of_statement, of_all) =
+                    (state.scalar_functions().get(call.func.name()), template.scalar_functions().get(call.func.name()));
+                let is_common = match (of_statement, of_all) {
+                    (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                    (None, None) => true,
+                    _ => false,
+                };
+                is_common && call.func.signature().volatility == Volatility::Immutable
+            }
+            Expr::WindowFunction(_) | Expr::Placeholder(_) | Expr::ScalarVariable(..) => false,
+            _ => true,
+        };
+        all_expressions(plan, &is_timeless)
+    }
+
+    /// The plan to be kept of this one, if nothing in it is of its moment.
+    pub(crate) fn keepable(self, optimized: &LogicalPlan, described: &DescribeColumns) -> Result<Option<NewPlan>> {
+        let is_pure = |expr: &Expr| match expr {
+            Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
+            Expr::WindowFunction(_) => false,
+            _ => true,
+        };
+        if !all_expressions(optimized, &is_pure)? {
+            return Ok(None);
+        }
+        let (mut tables, mut is_plain) = (Vec::new(), true);
+        let named = optimized.clone().change_up_with_subqueries(|node| match node {
+            LogicalPlan::TableScan(scan) => match engine_table(&scan) {
+                Some(table) => {
+                    let source = NamedTable { name: table.name().to_string(), schema: scan.source.schema() };
+                    tables.push(KnownTable::of(table));
+                    Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source: Arc::new(source), ..scan })))
+                }
+                None => {
+                    is_plain = false;
+                    Ok(Transformed::no(LogicalPlan::TableScan(scan)))
+                }
+            },
+            LogicalPlan::Extension(_) | LogicalPlan::Window(_) => {
+                is_plain = false;
+                Ok(Transformed::no(node))
+            }
+            _ => Ok(Transformed::no(node)),
+        })?;
+        let Candidate { statement, text, terms } = self;
+        let (logical, described) = (named.data, described.clone());
+        let is_worth_it = is_plain && !tables.is_empty();
+        Ok(is_worth_it.then_some(NewPlan(KeptPlan { statement, text, terms, tables, logical, described, used: 0 })))
+    }
+}
+
+/// A plan that is not kept yet.
+pub(crate) struct NewPlan(KeptPlan);
+
+impl KeptPlans {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The plan of a statement, if it is kept and serves for what `view` shows.
+    pub(crate) fn find(&self, statement: &Statement, view: &View, text: &str) -> Result<Option<Found>> {
+        let mut kept = self.lock();
+        let Some(at) = kept.plans.iter().position(|plan| &*plan.text == text && plan.statement == *statement) else {
+            return Ok(None);
+        };
+        let (plan, terms) = (&kept.plans[at], Terms::of(view));
+        if terms.as_ref() != Some(&plan.terms) {
+            if terms.is_some() {
+                kept.plans.swap_remove(at);
+            }
+            return Ok(None);
+        }
+        let mut tables = BTreeMap::new();
+        for known in &plan.tables {
+            let table = view.tables.find(&known.name).ok().filter(|table| known.is_like(&KnownTable::of(table)));
+            let Some(table) = table else {
+                kept.plans.swap_remove(at);
+                return Ok(None);
+            };
+            tables.insert(known.name.clone(), table);
+        }
+        let logical = plan.logical.clone();
+        let described = plan.described.clone();
+        kept.uses += 1;
+        kept.plans[at].used = kept.uses;
+        drop(kept);
+        Ok(Some(Found { logical: with_tables(logical, &tables, view)?, described }))
+    }
+
+    /// How many plans are kept, and how often one was kept or found.
+    pub(crate) fn counts(&self) -> (usize, u64) {
+        let kept = self.lock();
+        (kept.plans.len(), kept.uses)
+    }
+
+    /// Keeps a plan, in place of one of the same text.
+    pub(crate) fn keep(&self, NewPlan(mut plan): NewPlan) {
+        let mut kept = self.lock();
+        kept.plans.retain(|other| other.text != plan.text || other.statement != plan.statement);
+        if kept.plans.len() >= PLANS_MAX {
+            let oldest = (0..kept.plans.len()).min_by_key(|at| kept.plans[*at].used);
+            oldest.into_iter().for_each(|at| drop(kept.plans.swap_remove(at)));
+        }
+        kept.uses += 1;
+        plan.used = kept.uses;
+        kept.plans.push(plan);
+    }
+}
+
+/// Puts tables at the moment of `view` in the place of their names.
+fn with_tables(plan: LogicalPlan, tables: &BTreeMap<String, Table>, view: &View) -> Result<LogicalPlan> {
+    let placed = plan.change_up_with_subqueries(|node| match node {
+        LogicalPlan::TableScan(scan) => {
+            let named = scan.source.downcast_ref::<NamedTable>();
+            let table = named.and_then(|named| tables.get(&named.name)).cloned();
+            let table = table.ok_or_else(|| DataFusionError::Internal("a plan kept without a table".to_owned()))?;
+            let source = provider_as_source(Arc::new(EngineTable::new(table, view.moment.clone(), view.partitions)));
+            Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
+        }
+        _ => Ok(Transformed::no(node)),
+    })?;
+    Ok(placed.data)
+}
+
+/// The table that is scanned, if it is one of the database as the statement sees it.
+fn engine_table(scan: &TableScan) -> Option<&Table> {
+    let source = scan.source.downcast_ref::<DefaultTableSource>()?;
+    source.table_provider.downcast_ref::<EngineTable>()?.plain()
+}
+
+/// Whether something holds for all expressions of a plan, those of inner queries included.
+fn all_expressions(plan: &LogicalPlan, holds: &dyn Fn(&Expr) -> bool) -> Result<bool> {
+    let mut all = true;
+    plan.look_with_subqueries(|node| {
+        node.look_at_expressions(|expr| {
+            all &= !expr.has(|part| Ok(!holds(part)))?;
+            Ok(if all { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        })?;
+        Ok(if all { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    Ok(all)
+}
+
+/// Whether a text has a constant that means another time each time.
+fn has_moving_time(text: &str) -> bool {
+    let begins = |rest: &str| {
+        let word: String = rest.trim_start().chars().take(9).flat_map(char::to_lowercase).collect();
+        MOVING_TIMES.iter().any(|time| word.starts_with(time))
+    };
+    text.match_indices(['\'', '$']).any(|(at, quote)| begins(&text[at + quote.len()..]))
+}
