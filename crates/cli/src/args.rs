@@ -9,6 +9,7 @@ use lab::index::IndexArgs;
 use lab::load::LoadArgs;
 use lab::micro::MicroArgs;
 use lab::opening::OpenArgs;
+use lab::point::PointArgs;
 use lab::sim::SimArgs;
 use lab::snapshots::SnapshotArgs;
 use lab::tpch::TpchArgs;
@@ -118,6 +119,8 @@ pub enum Bench {
     Load(LoadArgs),
     /// How long opening a database takes, and its first statements, after a clean close and after a crash
     Open(OpenArgs),
+    /// Prepared statements by key, short ranges and a join, beside SQLite
+    Point(PointArgs),
     /// What durability costs a transactional heap, and the ways to commit: the Hathi paper's figures
     Heap(HeapArgs),
     /// The indexes beside other people's, and the figures of the KISS-Tree's and tsx-index's papers

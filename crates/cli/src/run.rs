@@ -45,6 +45,9 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Open(args))) => {
             end_of_bench(lab::opening::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }
+        Some(Task::Bench(Bench::Point(args))) => {
+            end_of_bench(lab::point::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+        }
         Some(Task::Bench(Bench::Heap(args))) => end_of_bench(lab::heap::bench(&args, &mut io::stdout().lock())),
         Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
         Some(Task::Bench(Bench::Snapshots(args))) => {

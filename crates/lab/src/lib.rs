@@ -10,6 +10,7 @@
 //! - [`commit`]: the benchmark of commits, `lstore bench commit`.
 //! - [`load`](mod@load): the benchmark of loading, `lstore bench load`.
 //! - [`opening`]: the benchmark of opening, `lstore bench open`.
+//! - [`point`]: the benchmark of prepared statements, `lstore bench point`.
 //! - [`heap`]: the workloads and figures of the durable heap, `lstore bench heap`.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
 //! - [`snapshots`]: the benchmark of snapshots of memory, `lstore bench snapshots`.
@@ -28,6 +29,7 @@ pub mod micro;
 mod numbers;
 pub mod opening;
 pub mod peers;
+pub mod point;
 mod progress;
 mod scratch;
 mod seconds;
