@@ -68,6 +68,7 @@ pub use scan::statistics::{ColumnStatistics, TableStatistics};
 pub use scan::validation::Validation;
 pub use table::{Points, Table, TableStats};
 pub use value::cell::{
-    ArrayCells, Cell, ColumnBuilder, Scratch, Storage, cell_of_value, is_wide, value_of_cell, word_of_value, words_of,
+    ArrayCells, Cell, Scratch, Storage, cell_of_value, is_wide, value_of_cell, word_of_value, words_of,
 };
+pub use value::column_builder::ColumnBuilder;
 pub use value::kept::{Kept, KeptFrom};

@@ -2,12 +2,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema as ArrowSchema};
 use lineage::{Cell, MemoryBudget, Projection, Request, TableOptions, Test, View};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 use sync::Counter;
-use types::{Rid, Schema, Value};
+use types::{Column, Rid, Schema, Value};
 
 use super::numbers::Numbers;
 use super::rules::Rules;
@@ -31,6 +31,8 @@ pub(crate) struct TableData {
     pub(crate) home: usize,
     pub(crate) name: TableName,
     pub(crate) schema: Arc<Schema>,
+    /// Its columns as scans give them.
+    fields: Fields,
     pub(crate) storage: lineage::Table,
     pub(crate) primary_key: Option<PrimaryKey>,
     pub(crate) indexes: IndexList,
@@ -101,11 +103,14 @@ impl TableData {
         );
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
         let rules = Rules::of(&settings);
+        let field = |column: &Column| Field::new(&column.name, column.data_type.to_stored_arrow(), column.nullable);
+        let fields = schema.columns().iter().map(field).collect();
         Ok(TableData {
             id,
             home: Arc::as_ptr(budget).addr(),
             name: TableName::new(name),
             schema: Arc::new(schema),
+            fields,
             storage,
             primary_key,
             indexes: IndexList::default(),
@@ -338,13 +343,10 @@ impl TableData {
     }
 
     pub(crate) fn projection(&self, options: &ScanOptions) -> Projection {
-        let field = |column: &usize| {
-            let column = &self.schema.columns()[*column];
-            Field::new(&column.name, column.data_type.to_stored_arrow(), column.nullable)
-        };
-        let mut fields: Vec<Field> = options.columns.iter().map(field).collect();
+        let field = |column: &usize| self.fields[*column].clone();
+        let mut fields: Vec<FieldRef> = options.columns.iter().map(field).collect();
         if options.with_rid {
-            fields.push(Field::new("__rid", ArrowType::UInt64, false));
+            fields.push(Arc::new(Field::new("__rid", ArrowType::UInt64, false)));
         }
         Projection {
             request: Request { columns: options.columns.clone(), tests: options.tests.clone() },

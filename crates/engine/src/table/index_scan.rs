@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use lineage::{Cell, View};
+use smallvec::SmallVec;
 use types::{Rid, Snapshot, Timestamp, Value};
 
 use crate::error::{Error, Result};
@@ -26,6 +27,28 @@ pub struct Few {
     pub rows: usize,
     /// Entries that are looked at at most.
     pub entries: usize,
+}
+
+/// Columns, some of them asked for more than once, of which each is read once: a column that is given is often tested too, and stands
+/// in the key.
+struct EachOnce {
+    columns: Vec<usize>,
+    /// where each that is asked for is among the columns
+    places: Vec<usize>,
+}
+
+impl EachOnce {
+    fn of(asked: impl Iterator<Item = usize>) -> EachOnce {
+        let mut columns = Vec::new();
+        let places = asked.map(|column| match columns.iter().position(|known| *known == column) {
+            Some(place) => place,
+            None => {
+                columns.push(column);
+                columns.len() - 1
+            }
+        });
+        EachOnce { places: places.collect(), columns }
+    }
 }
 
 impl TableData {
@@ -88,12 +111,13 @@ impl TableData {
             places.into_iter().for_each(|at| used.note(at));
             return Ok(used);
         }
-        let all: Vec<usize> = columns.iter().chain(index.columns()).copied().collect();
+        let asked = EachOnce::of(columns.iter().chain(index.columns()).copied());
         for (chunk, entries) in entries.chunks(ENTRIES_FIRST).enumerate() {
-            self.prefetch_entries(entries, &all);
+            self.prefetch_entries(entries, &asked.columns);
             let guard = &sync::pin();
             for (at, (key, rid)) in entries.iter().enumerate() {
-                self.storage.read_pinned(guard, view, *rid, &all, |cells| {
+                self.storage.read_pinned(guard, view, *rid, &asked.columns, |cells| {
+                    let cells = asked.places.iter().map(|place| cells[*place]).collect::<SmallVec<[Cell<'_>; 16]>>();
                     let (cells, key_cells) = cells.split_at(columns.len());
                     debug_assert_eq!(key_cells.len(), index.columns().len(), "a cell for each column of the key");
                     if index.plain_key(key_cells) == *key {
@@ -272,7 +296,7 @@ impl Table {
         }
         let transactions = &self.database.shared.core.transactions;
         let view = transactions.view(snapshot);
-        let mut rows = Rows::new(self, options);
+        let mut rows = Rows::with_room(self, options, few.rows.min(ENTRIES_FIRST));
         let (columns, mut left) = (rows.columns.clone(), few.entries);
         let mut ends = Vec::with_capacity(ranges.len());
         for range in ranges {

@@ -198,7 +198,35 @@ impl Table {
     ///   nothing holds it yet, and as many transactions run as there may be.
     /// - [`Error::Page`] if an evicted page cannot be read back.
     pub fn lookup<'v>(&self, view: impl Into<Sight<'v>>, key: &[Value], options: &ScanOptions) -> Result<RecordBatch> {
-        let sight @ Sight { snapshot, reads, .. } = view.into();
+        self.lookup_with(view.into(), key, options, || self.data.projection(options).schema)
+    }
+
+    /// As [`lookup`](Self::lookup), with a schema that its caller has made before: under any names, of the types in which a scan gives the
+    /// columns, and with NULLs where they are allowed.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    ///
+    /// # Panics
+    /// If the schema has other types than the columns.
+    pub fn lookup_as<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        key: &[Value],
+        options: &ScanOptions,
+        schema: &SchemaRef,
+    ) -> Result<RecordBatch> {
+        self.lookup_with(view.into(), key, options, || schema.clone())
+    }
+
+    fn lookup_with(
+        &self,
+        sight: Sight<'_>,
+        key: &[Value],
+        options: &ScanOptions,
+        schema: impl FnOnce() -> SchemaRef,
+    ) -> Result<RecordBatch> {
+        let Sight { snapshot, reads, .. } = sight;
         let key = self.data.key_of_values(key)?;
         let _held = self.hold_for_a_moment(sight)?;
         let view = self.database.shared.core.transactions.view(snapshot);
@@ -211,7 +239,7 @@ impl Table {
             })?;
             reads.into_iter().for_each(|reads| reads.note_key(&self.data, key.clone(), found));
         }
-        Ok(rows.finish(self.data.projection(options).schema))
+        Ok(rows.finish(schema()))
     }
 
     /// Some columns (positions in the table) of the visible row with this primary key, as values; `None` where there is none.
@@ -273,14 +301,19 @@ pub(crate) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(crate) fn new(table: &'a Table, options: &'a ScanOptions) -> Rows<'a> {
+        Rows::with_room(table, options, 1)
+    }
+
+    /// Room for so many, and more if need be.
+    pub(crate) fn with_room(table: &'a Table, options: &'a ScanOptions, room: usize) -> Rows<'a> {
         let type_of = |column: &usize| table.schema().columns()[*column].data_type;
         let tested = options.tests.iter().map(|(column, _)| *column);
         Rows {
             table,
             options,
             columns: options.columns.iter().copied().chain(tested).collect(),
-            builders: options.columns.iter().map(|column| ColumnBuilder::new(type_of(column), 1)).collect(),
-            rids: Vec::new(),
+            builders: options.columns.iter().map(|column| ColumnBuilder::new(type_of(column), room)).collect(),
+            rids: Vec::with_capacity(room),
         }
     }
 

@@ -9,6 +9,7 @@ Examples:
   lstore bench point                       100,000 accounts, in memory and in a directory
   lstore bench point --rows 1000000 --seconds 1
   lstore bench point --threads 4           rates of up to four threads
+  lstore bench point --only select         one statement
   lstore bench point --json > point.jsonl  one JSON object a line
 
 Statements are prepared once and run in this process with other keys each
@@ -37,6 +38,9 @@ pub struct PointArgs {
     /// Measure lstore with so many threads as well; by default as many as there are cores
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
+    /// Measure only statements with this in their name, such as update
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
     /// Print one JSON object a line instead of a table
     #[arg(long)]
     pub json: bool,

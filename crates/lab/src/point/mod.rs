@@ -40,6 +40,10 @@ const RUNS_BETWEEN_LOOKS: u64 = 16;
 /// - [`LabError::Failed`] if there is no place for the files, or the databases do not agree; [`LabError::Engine`] and
 ///   [`LabError::Sql`] if lstore refuses something.
 pub fn bench(args: &PointArgs, progress: &dyn Progress, out: &mut dyn Write) -> Result<(), LabError> {
+    if chosen(args).next().is_none() {
+        let (text, names) = (args.only.as_deref().unwrap_or_default(), Statement::ALL.map(Statement::name).join(", "));
+        return Err(LabError::Failed(format!("no statement has \"{text}\" in its name: {names}")));
+    }
     let mut report = Report::new(out, args.json, "point", &[SQLITE, ONE_THREAD]);
     place(args, "in memory", None, progress, &mut report)?;
     let scratch = Scratch::new(args.dir.clone(), "point")?;
@@ -67,7 +71,7 @@ fn place(
     let db = Lstore::load(ours, args.rows)?;
     let (mut lstore, mut sqlite) = (Lstore::connect(&db)?, Sqlite::load(theirs, args.rows)?);
     compare(&mut lstore, &mut sqlite, args.rows)?;
-    for statement in Statement::ALL {
+    for statement in chosen(args) {
         let case = format!("{}, {place}", statement.name());
         let numbers = [Numbers::new(statement), Numbers::new(statement)];
         let measured = in_turns(progress, args.runs, &case, 2, |at, _| {
@@ -78,6 +82,12 @@ fn place(
         threads(args, &db, statement, &case, &numbers[0], progress, report)?;
     }
     Ok(())
+}
+
+/// The statements that are to be measured.
+fn chosen(args: &PointArgs) -> impl Iterator<Item = Statement> {
+    let text = args.only.as_deref().unwrap_or_default().to_lowercase();
+    Statement::ALL.into_iter().filter(move |statement| statement.name().to_lowercase().contains(&text))
 }
 
 /// A statement with several threads beside one.

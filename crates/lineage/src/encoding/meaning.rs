@@ -9,7 +9,8 @@ use types::DataType;
 use super::keys::{key_of_word, word_of_key};
 use super::predicate::{Intervals, KeyOrder, Test};
 use super::simd::{BlockBits, Simd};
-use crate::value::cell::{Cell, ColumnBuilder};
+use crate::value::cell::Cell;
+use crate::value::column_builder::ColumnBuilder;
 
 /// See the module. Zone keys are keys of the values, unless a meaning says otherwise; one of a wide type has to.
 pub(super) trait IntegerMeaning {

@@ -20,7 +20,8 @@ use super::keys::{key_of_word, wide_decimal};
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
-use crate::value::cell::{Cell, ColumnBuilder, Storage, is_wide};
+use crate::value::cell::{Cell, Storage, is_wide};
+use crate::value::column_builder::ColumnBuilder;
 
 /// Slots, ascending, each once, and their new values.
 type Patches<'a> = [(usize, Cell<'a>)];

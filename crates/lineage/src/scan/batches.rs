@@ -22,7 +22,8 @@ use crate::scan::block::{PendingRow, RangeView};
 use crate::scan::fold::Hidden;
 use crate::scan::overlay::overlay;
 use crate::scan::request::{BLOCK_ROWS, Projection};
-use crate::value::cell::{Cell, ColumnBuilder};
+use crate::value::cell::Cell;
+use crate::value::column_builder::ColumnBuilder;
 
 /// The pending rows that a scan takes, by block.
 struct Patches<'g> {

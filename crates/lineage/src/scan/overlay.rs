@@ -8,7 +8,8 @@ use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_select::interleave::interleave;
 use types::DataType;
 
-use crate::value::cell::{Cell, ColumnBuilder, Storage, with_primitive};
+use crate::value::cell::{Cell, Storage, with_primitive};
+use crate::value::column_builder::ColumnBuilder;
 
 /// `block` with each cell in the place that it names.
 pub(crate) fn overlay(block: ArrayRef, data_type: DataType, cells: &[(u32, Cell<'_>)]) -> ArrayRef {

@@ -6,15 +6,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use arrow_array::builder::{
-    ArrayBuilder, BinaryViewBuilder, BooleanBuilder, Decimal128Builder, PrimitiveBuilder, StringViewBuilder,
-};
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimestampMicrosecondType,
-};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::types::{Date32Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType};
 use smallvec::SmallVec;
 use types::json::Jsonb;
 use types::{ArrayValue, DataType, Decimal, Interval, Value};
@@ -289,7 +283,7 @@ pub fn value_of_cell(cell: Cell<'_>, data_type: DataType) -> Value {
 
 /// The text that bytes are. They were checked when they came in as `str`, and where a page is damaged no wrong text is made of
 /// them.
-fn text(bytes: &[u8]) -> Cow<'_, str> {
+pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
@@ -340,7 +334,7 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
     }
 }
 
-fn decimal_of_bytes(bytes: &[u8]) -> i128 {
+pub(super) fn decimal_of_bytes(bytes: &[u8]) -> i128 {
     let mut digits = [0; 16];
     digits.copy_from_slice(&bytes[..16]);
     i128::from_le_bytes(digits)
@@ -474,122 +468,6 @@ impl<'a> ArrayCells<'a> {
             ArrayCells::WideDecimal(_) | ArrayCells::Text(_) | ArrayCells::Bytea(_) => return false,
         }
         true
-    }
-}
-
-/// Builds the Arrow array of one column from cells.
-pub struct ColumnBuilder {
-    data_type: DataType,
-    builder: Builder,
-}
-
-enum Builder {
-    Boolean(BooleanBuilder),
-    I16(PrimitiveBuilder<Int16Type>),
-    I32(PrimitiveBuilder<Int32Type>),
-    I64(PrimitiveBuilder<Int64Type>),
-    F32(PrimitiveBuilder<Float32Type>),
-    F64(PrimitiveBuilder<Float64Type>),
-    Date(PrimitiveBuilder<Date32Type>),
-    Time(PrimitiveBuilder<TimestampMicrosecondType>),
-    Clock(PrimitiveBuilder<Time64MicrosecondType>),
-    Decimal(Decimal128Builder),
-    Text(StringViewBuilder),
-    Bytea(BinaryViewBuilder),
-}
-
-impl ColumnBuilder {
-    /// A builder for a column of this type with room for `capacity` values.
-    pub fn new(data_type: DataType, capacity: usize) -> Self {
-        fn primitive<T: ArrowPrimitiveType>(data_type: DataType, capacity: usize) -> PrimitiveBuilder<T> {
-            PrimitiveBuilder::with_capacity(capacity).with_data_type(data_type.to_stored_arrow())
-        }
-        let builder = match data_type {
-            DataType::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(capacity)),
-            DataType::SmallInt => Builder::I16(primitive(data_type, capacity)),
-            DataType::Integer => Builder::I32(primitive(data_type, capacity)),
-            DataType::BigInt => Builder::I64(primitive(data_type, capacity)),
-            DataType::Real => Builder::F32(primitive(data_type, capacity)),
-            DataType::Double => Builder::F64(primitive(data_type, capacity)),
-            DataType::Date => Builder::Date(primitive(data_type, capacity)),
-            DataType::Timestamp | DataType::TimestampTz => Builder::Time(primitive(data_type, capacity)),
-            DataType::Decimal { .. } => Builder::Decimal(primitive::<Decimal128Type>(data_type, capacity)),
-            DataType::Time => Builder::Clock(primitive(data_type, capacity)),
-            DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
-                Builder::Text(StringViewBuilder::with_capacity(capacity))
-            }
-            DataType::Bytea | DataType::Jsonb | DataType::Interval | DataType::Array(_) => {
-                Builder::Bytea(BinaryViewBuilder::with_capacity(capacity))
-            }
-        };
-        ColumnBuilder { data_type, builder }
-    }
-
-    /// Adds one value.
-    #[inline]
-    pub fn push(&mut self, cell: Cell<'_>) {
-        match cell {
-            Cell::Null => self.push_null(),
-            Cell::Word(word) => self.push_word(word),
-            Cell::Bytes(bytes) => match &mut self.builder {
-                Builder::Decimal(builder) => builder.append_value(decimal_of_bytes(bytes)),
-                Builder::Bytea(builder) => builder.append_value(bytes),
-                Builder::Text(builder) => builder.append_value(text(bytes)),
-                _ => unreachable!("column of {} holds words", self.data_type),
-            },
-        }
-    }
-
-    #[inline]
-    fn push_word(&mut self, word: u64) {
-        match &mut self.builder {
-            Builder::Boolean(builder) => builder.append_value(word != 0),
-            Builder::I16(builder) => builder.append_value(word as i16),
-            Builder::I32(builder) => builder.append_value(word as i32),
-            Builder::I64(builder) => builder.append_value(word as i64),
-            Builder::F32(builder) => builder.append_value(f32::from_bits(word as u32)),
-            Builder::F64(builder) => builder.append_value(f64::from_bits(word)),
-            Builder::Date(builder) => builder.append_value(word as i32),
-            Builder::Time(builder) => builder.append_value(word as i64),
-            Builder::Clock(builder) => builder.append_value(word as i64),
-            Builder::Decimal(builder) => builder.append_value(i128::from(word as i64)),
-            Builder::Text(_) | Builder::Bytea(_) => unreachable!("column of {} holds bytes", self.data_type),
-        }
-    }
-
-    fn push_null(&mut self) {
-        match &mut self.builder {
-            Builder::Boolean(builder) => builder.append_null(),
-            Builder::I16(builder) => builder.append_null(),
-            Builder::I32(builder) => builder.append_null(),
-            Builder::I64(builder) => builder.append_null(),
-            Builder::F32(builder) => builder.append_null(),
-            Builder::F64(builder) => builder.append_null(),
-            Builder::Date(builder) => builder.append_null(),
-            Builder::Time(builder) => builder.append_null(),
-            Builder::Clock(builder) => builder.append_null(),
-            Builder::Decimal(builder) => builder.append_null(),
-            Builder::Text(builder) => builder.append_null(),
-            Builder::Bytea(builder) => builder.append_null(),
-        }
-    }
-
-    /// The array of all values pushed; the builder is empty again.
-    pub fn finish(&mut self) -> ArrayRef {
-        match &mut self.builder {
-            Builder::Boolean(builder) => ArrayBuilder::finish(builder),
-            Builder::I16(builder) => ArrayBuilder::finish(builder),
-            Builder::I32(builder) => ArrayBuilder::finish(builder),
-            Builder::I64(builder) => ArrayBuilder::finish(builder),
-            Builder::F32(builder) => ArrayBuilder::finish(builder),
-            Builder::F64(builder) => ArrayBuilder::finish(builder),
-            Builder::Date(builder) => ArrayBuilder::finish(builder),
-            Builder::Time(builder) => ArrayBuilder::finish(builder),
-            Builder::Clock(builder) => ArrayBuilder::finish(builder),
-            Builder::Decimal(builder) => ArrayBuilder::finish(builder),
-            Builder::Text(builder) => ArrayBuilder::finish(builder),
-            Builder::Bytea(builder) => ArrayBuilder::finish(builder),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Nouns that all of the storage shares: values, sets of columns, what a tail record is, which snapshots are kept.
 pub(crate) mod cell;
+pub(crate) mod column_builder;
 pub(crate) mod column_set;
 pub(crate) mod kept;
 pub(crate) mod kind;

@@ -3,7 +3,7 @@
 //! The engine knows a table of another schema than `public` by a name that says both (`engine::name_in_schema`), and a schema as a view
 //! whose name within the schema is empty: so schemas are made, seen, kept and dropped as views are. Trees of statements say the schema as
 //! PostgreSQL does, `s.t`; [`SearchPath`] tells it for names that do not.
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use engine::{PUBLIC_SCHEMA, TEMPORARY_SCHEMA, name_in_schema, schema_and_name};
 
@@ -85,7 +85,8 @@ pub(crate) struct SearchPath {
 
 impl Default for SearchPath {
     fn default() -> SearchPath {
-        SearchPath { schemas: [PUBLIC_SCHEMA.to_owned()].into(), temporary: None }
+        static PLAIN: LazyLock<Arc<[String]>> = LazyLock::new(|| [PUBLIC_SCHEMA.to_owned()].into());
+        SearchPath { schemas: PLAIN.clone(), temporary: None }
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Columns {
     pub(crate) positions: Vec<usize>,
     /// under their names in the answer
     pub(crate) schema: SchemaRef,
+    /// whether the table has them in the types in which they are given
+    pub(crate) are_stored: bool,
 }
 
 impl Columns {
@@ -29,8 +31,14 @@ impl Columns {
     /// Those of a list, if it is one of columns.
     pub(super) fn of(items: &[SelectItem], scope: &Scope<'_>) -> Option<Columns> {
         let items = shape::columns(items, scope)?;
-        let positions = items.iter().map(|(column, _)| *column).collect();
-        Some(Columns { positions, schema: heading(scope, &items) })
+        let (positions, schema) = (items.iter().map(|(column, _)| *column).collect::<Vec<_>>(), heading(scope, &items));
+        let is_stored = |(column, field): (&usize, &Arc<Field>)| {
+            let (table, at) = scope.place(*column);
+            let column = &scope.tables[table].table.schema().columns()[at];
+            column.data_type.to_stored_arrow() == *field.data_type()
+        };
+        let are_stored = positions.iter().zip(schema.fields()).all(is_stored);
+        Some(Columns { positions, schema, are_stored })
     }
 }
 

@@ -241,6 +241,16 @@ impl Rows {
         self
     }
 
+    /// A batch under the names of the columns, with the blanks of what is `char(n)`.
+    fn shown(&self, batch: RecordBatch) -> Result<RecordBatch, SqlError> {
+        let fields = self.schema.fields();
+        if Arc::ptr_eq(batch.schema_ref(), &self.schema) && !fields.iter().any(|field| blanks::has_some(field)) {
+            return Ok(batch);
+        }
+        let columns = batch.columns().iter().zip(fields).map(|(column, field)| blanks::shown(column, field)).collect();
+        crate::state::target::batch(self.schema.clone(), columns, batch.num_rows())
+    }
+
     fn next_batch(&mut self) -> Option<Result<RecordBatch, SqlError>> {
         match &mut self.source {
             Source::Ready(batches) => batches.next().map(Ok),
@@ -266,12 +276,7 @@ impl Iterator for Rows {
             self.running = None;
             return None;
         };
-        let renamed = batch.and_then(|batch| {
-            let rows = batch.num_rows();
-            let columns = batch.columns().iter().zip(self.schema.fields());
-            let columns = columns.map(|(column, field)| blanks::shown(column, field)).collect();
-            crate::state::target::batch(self.schema.clone(), columns, rows)
-        });
+        let renamed = batch.and_then(|batch| self.shown(batch));
         if renamed.is_err() {
             let running = self.running.take();
             if self.link.fail() {

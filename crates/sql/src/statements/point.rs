@@ -132,11 +132,9 @@ impl Point {
         let table = session.db.table_seen(moment.view(), &self.table).ok().filter(|table| table.id() == self.id);
         let Some(table) = table else { return Ok(None) };
         let options = ScanOptions { columns: columns.positions.clone(), ..ScanOptions::default() };
-        let found = table.lookup(moment.view(), &key, &options)?;
-        let fields = columns.schema.fields().iter().zip(found.columns());
-        let found = match fields.clone().all(|(field, array)| field.data_type() == array.data_type()) {
-            true => found,
-            false => rows_as_queried(&found, &columns.schema),
+        let found = match columns.are_stored {
+            true => table.lookup_as(moment.view(), &key, &options, &columns.schema)?,
+            false => rows_as_queried(&table.lookup(moment.view(), &key, &options)?, &columns.schema),
         };
         let rows = Rows::ready(found).renamed(columns.schema.clone());
         Ok(Some(Outcome::Rows(rows)))

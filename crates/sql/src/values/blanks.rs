@@ -48,6 +48,11 @@ pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
     Arc::new(padded.finish())
 }
 
+/// Whether a column of a query's result may be one of `char(n)`: those are texts.
+pub(crate) fn has_some(field: &Field) -> bool {
+    !field.data_type().is_primitive() && matches!(type_of_field(field), Some(DataType::Char { .. }))
+}
+
 /// A column of a query's result as it is read.
 pub(crate) fn shown(array: &ArrayRef, field: &Field) -> ArrayRef {
     match type_of_field(field) {

@@ -21,7 +21,8 @@ use super::predicate::{Comparison, Test};
 use super::raw::Raw;
 use super::simd::Simd;
 use super::{EncodedColumn, Form, Meaning, dictionary, zones};
-use crate::value::cell::{ArrayCells, ColumnBuilder, Scratch, cell_of_value, is_wide};
+use crate::value::cell::{ArrayCells, Scratch, cell_of_value, is_wide};
+use crate::value::column_builder::ColumnBuilder;
 
 /// Small, fast, repeatable.
 pub struct Random(u64);

@@ -2,6 +2,7 @@
 use types::ArrayItem;
 
 use super::*;
+use crate::value::column_builder::ColumnBuilder;
 
 fn samples() -> Vec<(DataType, Value)> {
     let narrow = DataType::Decimal { precision: 15, scale: 2 };

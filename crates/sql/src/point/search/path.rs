@@ -3,7 +3,9 @@
 //! A query that wants the first of many rows in some order takes an index that has them in this order, as long as the values
 //! leave only a part of that index. Any other takes the index that leads to the fewest rows, found out by counting its entries. Where
 //! no index leads to few, one in the wanted order may be walked for a while.
-use engine::{Comparison, Direction, Few, Index, IndexPart, IndexRange, Table, Test};
+use std::ops::Bound;
+
+use engine::{Comparison, Direction, Few, Index, IndexPart, IndexRange, Table, Test, Value};
 
 use super::answer::SortKey;
 use crate::access::index_path::plain_ranges;
@@ -129,14 +131,37 @@ fn order_by_index(order: &[SortKey], reads: &[usize]) -> Option<Vec<(usize, bool
     order.iter().map(key).collect()
 }
 
+/// How many keys fit in a range of a unique index, where these are whole numbers and so few that there is no use in counting.
+fn keys_at_most(index: &Index, range: &IndexRange) -> Option<usize> {
+    let whole = |bound: &Bound<Value>, inward: i64| match bound {
+        Bound::Included(value) => whole_number(value),
+        Bound::Excluded(value) => whole_number(value)?.checked_add(inward),
+        Bound::Unbounded => None,
+    };
+    let is_last = index.definition().unique && range.equal.len() + 1 == index.definition().parts.len();
+    let (low, high) = (whole(&range.low, 1)?, whole(&range.high, -1)?);
+    let keys = usize::try_from(high.checked_sub(low)?.max(-1) + 1).ok()?;
+    (is_last && keys < ENTRIES_MAX).then_some(keys)
+}
+
+fn whole_number(value: &Value) -> Option<i64> {
+    match value {
+        Value::SmallInt(number) => Some(i64::from(*number)),
+        Value::Integer(number) => Some(i64::from(*number)),
+        Value::BigInt(number) => Some(*number),
+        _ => None,
+    }
+}
+
 /// How many entries stand in ranges of an index, up to `limit`.
 fn count(table: &Table, index: &Index, ranges: &[IndexRange], limit: usize) -> usize {
     let width = index.definition().parts.len();
     let mut count = 0;
     for range in ranges {
-        count += match index.definition().unique && range.equal.len() == width {
-            true => 1,
-            false => table.index_estimate(index, range, limit.saturating_sub(count)).unwrap_or(limit),
+        let is_key = index.definition().unique && range.equal.len() == width;
+        count += match if is_key { Some(1) } else { keys_at_most(index, range) } {
+            Some(keys) => keys,
+            None => table.index_estimate(index, range, limit.saturating_sub(count)).unwrap_or(limit),
         };
         if count >= limit {
             return limit;
