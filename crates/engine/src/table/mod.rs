@@ -148,6 +148,11 @@ impl Table {
         Ok(self.data.storage.encodings(self.data.position(column)?))
     }
 
+    /// Whether its rows have to meet conditions: checks, or references of other tables and to them.
+    pub fn has_rules(&self) -> bool {
+        self.data.is_ruled()
+    }
+
     /// The memory that the table takes.
     pub fn memory(&self) -> TableMemory {
         let used = self.data.storage.memory();

@@ -1,12 +1,12 @@
 //! `ON CONFLICT` of an `INSERT` that goes the short way: rows whose key is taken are left out, or change the row that has it to
 //! values that are made of its columns, those of the row (`EXCLUDED`), and what a statement by key may set.
 use datafusion::sql::sqlparser::ast::{AssignmentTarget, ConflictTarget, OnConflict, OnConflictAction};
-use engine::ColumnDefault;
+use engine::{ColumnDefault, Table};
 
 use super::fills::is_always_filled;
 use super::scope::{Named, Scope};
 use super::term::Term;
-use crate::names::column_name;
+use crate::names::{column_name, fold};
 use crate::syntax::source::Source;
 
 /// The name of the rows that were to be put in.
@@ -21,6 +21,8 @@ pub(crate) struct Conflict {
     pub(crate) update: Option<Update>,
     /// What the table's columns are called by.
     pub(crate) label: String,
+    /// Whether the row that is there is the one with the primary key, which it keeps: then it is changed as by an `UPDATE` of its key.
+    pub(crate) is_by_key: bool,
 }
 
 /// `DO UPDATE`.
@@ -59,6 +61,17 @@ impl Conflict {
                 Some(Update { sets, reads })
             }
         };
-        Some(Conflict { target: clause.conflict_target.clone(), update, label: label.to_owned() })
+        let target = clause.conflict_target.clone();
+        let is_by_key = update.as_ref().is_some_and(|update| keeps_key(target.as_ref(), update, table));
+        Some(Conflict { target, update, label: label.to_owned(), is_by_key })
     }
+}
+
+/// Whether a clause is about the primary key and changes none of its columns.
+fn keeps_key(target: Option<&ConflictTarget>, update: &Update, table: &Table) -> bool {
+    let Some(ConflictTarget::Columns(columns)) = target else { return false };
+    let (schema, key) = (table.schema(), table.schema().primary_key());
+    let named: Option<Vec<usize>> = columns.iter().map(|column| schema.position(&fold(column))).collect();
+    named.is_some_and(|named| named.len() == key.len() && key.iter().all(|column| named.contains(column)))
+        && !update.sets.iter().any(|(column, _)| key.contains(column))
 }

@@ -16,8 +16,12 @@ const TABLE: &str = "CREATE TABLE k (id INT PRIMARY KEY, n BIGINT CHECK (n <> 13
                      price NUMERIC(6, 2) NOT NULL, day DATE)";
 
 fn session() -> Session {
+    session_of(TABLE)
+}
+
+fn session_of(table: &str) -> Session {
     let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
-    session.execute(TABLE).unwrap();
+    session.execute(table).unwrap();
     session
 }
 
@@ -70,7 +74,9 @@ fn random_inserts_on_conflict_do_what_the_planner_does() {
     let (mut changed, mut all) = (0, 0);
     for seed in 0..5 {
         let random = &mut StdRng::seed_from_u64(seed);
-        let (mut short, mut long) = (session(), session());
+        // A row that has nothing to meet is changed by its key at once.
+        let table = if seed % 2 == 0 { TABLE.replace(" CHECK (n <> 13)", "") } else { TABLE.to_owned() };
+        let (mut short, mut long) = (session_of(&table), session_of(&table));
         for _ in 0..50 {
             let text = statement(random);
             assert!(plan(&short, &text).is_some(), "{text}");

@@ -8,7 +8,7 @@ use engine::{Table, Value};
 use crate::error::{Result, SqlError};
 use crate::point::bound::Bound;
 use crate::point::columns::Columns;
-use crate::point::conflict::Conflict;
+use crate::point::conflict::{Conflict, Update};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
@@ -27,6 +27,11 @@ pub(super) fn put(
     bound: &Bound<'_>,
     returning: Option<&Columns>,
 ) -> Result<Option<(String, Option<Rows>)>> {
+    if let ([row], Some(update), true) = (values, &conflict.update, conflict.is_by_key)
+        && change_by_key(write, table, row, update, bound)?
+    {
+        return Ok(Some((String::from("INSERT 0 1"), given_back(write, table, row, returning)?)));
+    }
     let source = Source::new("");
     let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
     // What is wrong with it is told with its place in the text.
@@ -43,6 +48,48 @@ pub(super) fn put(
     }
     let given = returning.map(|columns| given(columns, &done)).transpose()?;
     Ok(Some((format!("INSERT 0 {}", done.count), given)))
+}
+
+/// Changes the row that has the key of a new one, if it is there and the new one would be taken; that is for the caller to find out
+/// where a condition has to be met.
+fn change_by_key(
+    write: &mut Write<'_>,
+    table: &Table,
+    new: &[Value],
+    update: &Update,
+    bound: &Bound<'_>,
+) -> Result<bool> {
+    let columns = table.schema().columns();
+    let is_missing = new.iter().zip(columns).any(|(value, column)| value.is_null() && !column.nullable);
+    if is_missing || table.has_rules() || write.transaction.has_changed_catalog() {
+        return Ok(false);
+    }
+    let own: Vec<usize> = update.reads.iter().copied().filter(|column| *column < columns.len()).collect();
+    let compute = |there: &[Value]| {
+        let mut there = there.iter();
+        let read = update.reads.iter().map(|column| match column.checked_sub(columns.len()) {
+            None => there.next().cloned(),
+            Some(column) => new.get(column).cloned(),
+        });
+        bound.changes(&update.sets, &read.collect::<Option<Vec<Value>>>()?)
+    };
+    Ok(write.transaction.update_computed(table, &key_of(table, new), &own, compute)? == Some(true))
+}
+
+fn key_of(table: &Table, row: &[Value]) -> Vec<Value> {
+    table.schema().primary_key().iter().map(|column| row[*column].clone()).collect()
+}
+
+/// What is given back of the row that has the key of this one.
+fn given_back(
+    write: &mut Write<'_>,
+    table: &Table,
+    row: &[Value],
+    returning: Option<&Columns>,
+) -> Result<Option<Rows>> {
+    let Some(columns) = returning else { return Ok(None) };
+    let there = write.transaction.get(table, &key_of(table, row))?;
+    columns.rows(table, there.as_slice()).map(Some)
 }
 
 /// Rows of values as a batch.

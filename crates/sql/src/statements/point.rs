@@ -44,7 +44,7 @@ fn number(session: &Session, table: &Table, rows: &[Vec<Origin>], values: &mut [
 
 impl Columns {
     /// These columns of rows that were put in or changed.
-    fn rows(&self, table: &Table, rows: &[Vec<Value>]) -> Result<Rows> {
+    pub(super) fn rows(&self, table: &Table, rows: &[Vec<Value>]) -> Result<Rows> {
         let columns = table.schema().columns();
         let column = |at: &usize| -> Result<ArrayRef> {
             let mut builder = ColumnBuilder::new(columns[*at].data_type);
