@@ -15,6 +15,7 @@
 
 mod biased;
 pub mod elision;
+mod pinning;
 mod place;
 mod queue;
 mod socket_queue;
@@ -22,6 +23,7 @@ pub mod throttle;
 
 pub use biased::{Biased, BiasedShared, VisibleReaders};
 pub use elision::Elided;
+pub use pinning::pin_thread;
 pub use place::QueuePlace;
 pub use queue::QueueLatch;
 pub use socket_queue::{HAND_OVERS, SocketQueueLatch};

@@ -190,6 +190,9 @@ impl Future for Stepping<'_> {
         if machine.clock(*thread) > shared.horizon.get() && !shared.runs_ahead.get() {
             return Poll::Pending;
         }
+        if !shared.runs_ahead.get() && machine.waits_for_owner(*thread, self.step) {
+            return Poll::Pending;
+        }
         let answer = machine.step(*thread, self.step);
         if machine.has_woken() {
             // They may be due before the thread that is next in the heap.

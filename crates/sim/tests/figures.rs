@@ -95,9 +95,17 @@ fn threads_that_migrate_in_teams_miss_less_code_and_more_data() {
     }
 }
 
+/// One figure of each kind: sets, delegation, chance alone, traces.
 #[test]
-fn a_figure_is_the_same_again_from_its_seed() {
-    assert_eq!(made("tle-6"), made("tle-6"));
+fn a_figure_is_the_same_text_again_from_its_seed_and_another_one_from_another_seed() {
+    for name in ["tle-6", "tle-delegation", "tsx-7", "migration-5"] {
+        let text = |seed: u64| {
+            let scale = Scale { measured_us: 20, seed, ..Scale::SMALL };
+            entry(name).map(|entry| (entry.make)(&scale).to_string())
+        };
+        assert_eq!(text(1), text(1), "{name}");
+        assert_ne!(text(1), text(2), "{name}");
+    }
 }
 
 #[test]

@@ -227,6 +227,43 @@ fn a_line_from_outside_brings_the_other_of_its_pair_along_and_aborts_a_transacti
     assert!(ended.into_inner().is_err(), "the line that was written went to the other core");
 }
 
+#[test]
+fn a_line_that_another_core_has_changed_is_shared_by_a_reader_or_goes_over_to_it_where_lines_migrate() {
+    let run = |lines_migrate: bool| {
+        let simulation = Simulation::new(MachineConfig { lines_migrate, ..small() }, 1);
+        let at = simulation.allocate(16);
+        costs(&simulation, 0, &[('a', at), ('r', at + 8)]);
+        let there = costs(&simulation, 1, &[('r', at), ('a', at), ('r', at + 8), ('a', at + 8)]);
+        (there, costs(&simulation, 0, &[('r', at)]))
+    };
+    assert_eq!(run(false), (vec![200, 200, 200, 200], vec![200]), "an addition takes the other copy away");
+    assert_eq!(run(true), (vec![200, 1, 200, 200], vec![200]), "what was only read is shared as ever");
+}
+
+#[test]
+fn a_request_that_waits_for_a_line_on_its_way_gets_it_after_the_next_step_of_the_core_that_it_goes_to() {
+    let mut config = MachineConfig { lines_migrate: true, ..small() };
+    config.latencies.queued = 150;
+    let simulation = Simulation::new(config, 1);
+    let at = simulation.allocate(8);
+    costs(&simulation, 2, &[('a', at)]);
+    let moments = RefCell::new(vec![(0, 0); 2]);
+    simulation.run(&[0, 1], |thread| {
+        let moments = &moments;
+        async move {
+            // Thread 0 asks the other socket at 1,000, thread 1 at 1,500, while the line is on its way.
+            let number = thread.number();
+            thread.compute(1_000 + 500 * number as u64 - thread.now()).await?;
+            thread.load(at).await?;
+            let before = thread.fetch_add(at, 1).await?;
+            moments.borrow_mut()[number] = (thread.now(), before);
+            Ok(())
+        }
+    });
+    // 100 of L3 and a hop; the addition is a hit; then 150, and the second addition is a hit as well.
+    assert_eq!(moments.into_inner(), [(1_000 + 1_100 + 1, 1), (2_100 + 1 + 150 + 1, 2)]);
+}
+
 async fn add(thread: SimulatedThread, at: Address, count: u64) -> Result<(), Aborted> {
     for _ in 0..count {
         thread.fetch_add(at, 1).await?;

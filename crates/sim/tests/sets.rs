@@ -4,7 +4,7 @@ use latches::elision::{AbortCause, RetryPolicy};
 use proptest::prelude::*;
 use sim::delegation::Mailboxes;
 use sim::sections::{Elision, Latch, SectionCounts, Way};
-use sim::structures::{AvlTree, LeafTree, Pool, Set, SkipList};
+use sim::structures::{AvlTree, IndexKind, IndexTree, LeafTree, Pool, Set, SkipList};
 use sim::{MachineConfig, Memory, NativeMemory, Random, Simulation, complete};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -132,6 +132,82 @@ fn threads_leave_the_same_set_on_the_machine_and_on_this_computer() {
     assert!(natively[0] == natively[1] && natively[1] == natively[2] && natively[0].len() > 20);
 }
 
+/// Keys that a thread adds to an index, and those that it looks for at the end.
+const ADDED: u64 = 200;
+const LOOKED_FOR: u64 = 3_000;
+
+/// What an index answers about all keys after four threads have added some on the machine.
+fn index_after(kind: IndexKind, way: Way) -> Vec<bool> {
+    let simulation = Simulation::new(MachineConfig::free(2, 4, 1), 1);
+    let latch = Latch::at(simulation.allocate(Latch::WORDS));
+    let index = IndexTree::new(kind, LOOKED_FOR, simulation.allocator());
+    let pool = Pool::of(&simulation, IndexTree::NODE_WORDS);
+    let memory = simulation.unclocked();
+    assert_eq!(complete(index.prepare(&memory, &pool)), Ok(()));
+    pool.settle();
+    simulation.run(&[0, 1, 4, 5], |thread| {
+        let (latch, pool) = (&latch, Pool::of(&simulation, IndexTree::NODE_WORDS));
+        async move {
+            let (mut random, counts) = (Random::of(7, thread.number() as u64), SectionCounts::default());
+            for _ in 0..ADDED {
+                let key = random.below(LOOKED_FOR);
+                let body = async || index.insert(&thread, key, &pool).await;
+                way.run(&thread, latch, true, &counts, body).await?;
+                pool.settle();
+            }
+            Ok(())
+        }
+    });
+    (0..LOOKED_FOR).map(|key| complete(index.contains(&memory, key)).unwrap_or(false)).collect()
+}
+
+/// What it answers after the same work by threads of the system on this computer's memory.
+fn index_natively(kind: IndexKind) -> Vec<bool> {
+    let memory = NativeMemory::new(1 << 21);
+    let next = Arc::new(AtomicU64::new(1_024));
+    let allocator = || {
+        let next = next.clone();
+        move |words: u64| next.fetch_add(words.next_multiple_of(8), Ordering::Relaxed)
+    };
+    let (latch, index) = (Latch::at(64), IndexTree::new(kind, LOOKED_FOR, allocator()));
+    let first = memory.thread(0, 1);
+    let pool = Pool::new(IndexTree::NODE_WORDS, allocator());
+    assert_eq!(complete(index.prepare(&first, &pool)), Ok(()));
+    pool.settle();
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let (thread, allocate) = (memory.thread(number, 1), allocator());
+            scope.spawn(move || {
+                let pool = Pool::new(IndexTree::NODE_WORDS, allocate);
+                let (mut random, counts) = (Random::of(7, number as u64), SectionCounts::default());
+                for _ in 0..ADDED {
+                    let key = random.below(LOOKED_FOR);
+                    let body = async || index.insert(&thread, key, &pool).await;
+                    assert!(complete(Way::Elided(Elision::TLE_20).run(&thread, &latch, true, &counts, body)).is_ok());
+                    pool.settle();
+                }
+            });
+        }
+    });
+    (0..LOOKED_FOR).map(|key| complete(index.contains(&first, key)).unwrap_or(false)).collect()
+}
+
+#[test]
+fn threads_leave_the_same_index_on_the_machine_and_on_this_computer() {
+    let mut keys = BTreeSet::new();
+    for thread in 0..4 {
+        let mut random = Random::of(7, thread);
+        keys.extend((0..ADDED).map(|_| random.below(LOOKED_FOR)));
+    }
+    let expected: Vec<bool> = (0..LOOKED_FOR).map(|key| keys.contains(&key)).collect();
+    for kind in [IndexKind::BPlus, IndexKind::Delta, IndexKind::TunedDelta] {
+        assert!(index_natively(kind) == expected, "{kind:?}");
+        for way in [Way::Spin, Way::Elided(Elision::TLE_20), Way::Elided(Elision::HLE)] {
+            assert!(index_after(kind, way) == expected, "{kind:?} {way:?}");
+        }
+    }
+}
+
 /// Threads that count up a word, and where sections overlap lose additions.
 fn lost_additions(way: Way) -> u64 {
     let simulation = Simulation::new(MachineConfig::free(1, 4, 1), 4);
@@ -161,6 +237,43 @@ fn sections_exclude_each_other_in_every_way_but_the_one_without_a_latch() {
         assert_eq!(lost_additions(way), 0, "{way:?}");
     }
     assert!(lost_additions(Way::Unsynchronized) > 100);
+}
+
+/// How often the body of a section runs whose transactions all abort for a cause: the last time under the latch.
+fn runs_of(elision: Elision, cause: AbortCause) -> u32 {
+    let simulation = Simulation::new(MachineConfig::free(1, 1, 1), 4);
+    let latch = Latch::at(simulation.allocate(Latch::WORDS));
+    let runs = RefCell::new(0);
+    simulation.run(&[0], |thread| {
+        let (latch, runs) = (&latch, &runs);
+        async move {
+            let counts = SectionCounts::default();
+            let body = async || {
+                *runs.borrow_mut() += 1;
+                if thread.load(latch.word).await? == 0 { thread.abort(cause).await } else { Ok(()) }
+            };
+            Way::Elided(elision).run(&thread, latch, true, &counts, body).await?;
+            assert_eq!(counts.fall_backs(), 1);
+            Ok(())
+        }
+    });
+    runs.into_inner()
+}
+
+#[test]
+fn every_policy_takes_the_latch_after_as_many_attempts_as_it_allows_and_hle_after_one() {
+    use AbortCause::{Conflict, Explicit, Other, Overflow};
+    let of = |policy| Elision::with(policy);
+    for cause in [Conflict, Explicit, Other, Overflow] {
+        assert_eq!(runs_of(Elision::HLE, cause), 2, "{cause:?}");
+        assert_eq!(runs_of(of(RetryPolicy::TLE_5), cause), 6, "{cause:?}");
+        assert_eq!(runs_of(Elision::LEMMING, cause), 6, "{cause:?}");
+        assert_eq!(runs_of(Elision::TLE_20, cause), 21, "{cause:?}");
+        assert_eq!(runs_of(Elision::SCM, cause), 21, "{cause:?}");
+        let [five, twenty] = if cause == Overflow { [2, 2] } else { [6, 21] };
+        assert_eq!(runs_of(of(RetryPolicy::TLE_5_FALL_BACK_ON_OVERFLOW), cause), five, "{cause:?}");
+        assert_eq!(runs_of(of(RetryPolicy::TLE_20_FALL_BACK_ON_OVERFLOW), cause), twenty, "{cause:?}");
+    }
 }
 
 /// The share of sections that take the latch when one thread's sections sometimes must.

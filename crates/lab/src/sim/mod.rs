@@ -98,13 +98,16 @@ fn write_calibration(out: &mut dyn Write, size: &CalibrationSize, args: &SimArgs
         return Ok(out.flush()?);
     }
     for point in &calibration.points {
-        let times = [("here", point.native_ns, None), ("model", point.simulated_ns, Some("here"))];
-        for (which, value, baseline) in times {
+        let (here, model) = (point.native_ns, point.simulated_ns);
+        let times = [
+            ("here", here, (point.low, point.high), point.rounds, None),
+            ("model", model, (model, model), 1, Some("here")),
+        ];
+        for (which, value, (min, max), runs, baseline) in times {
             let metric = format!("{}, {which}", point.name);
-            let ratio = baseline.map(|_| point.native_ns / value);
+            let ratio = baseline.map(|_| here / value);
             let (bench, case, unit) = ("sim", CALIBRATE, "ns");
-            Line { bench, case, metric: &metric, value, unit, min: value, max: value, runs: 1, baseline, ratio }
-                .write(out)?;
+            Line { bench, case, metric: &metric, value, unit, min, max, runs, baseline, ratio }.write(out)?;
         }
     }
     Ok(out.flush()?)

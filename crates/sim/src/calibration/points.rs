@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
-use super::programs::timed;
+use super::rounds::{Times, Work, rounds};
 use super::size::{CYCLES_PER_NS, CalibrationSize};
 use crate::machine::{Aborted, LINE_WORDS, MachineConfig};
 use crate::memory::Memory;
@@ -22,7 +23,7 @@ enum Kind {
 }
 
 /// A workload that is measured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     kind: Kind,
     keys: u64,
@@ -42,7 +43,7 @@ pub(super) struct Model {
 }
 
 /// The points, from the smallest sets on.
-const POINTS: [Measured; 12] = [
+const POINTS: [Measured; 15] = [
     Measured::alone(Kind::Avl, 2_048, 0),
     Measured::alone(Kind::Avl, 2_048, 100),
     Measured::alone(Kind::Leaf, 2_048, 0),
@@ -52,9 +53,12 @@ const POINTS: [Measured; 12] = [
     Measured::under(Kind::Avl, 2_048, 0, Way::ReadWrite),
     Measured::under(Kind::Avl, 2_048, 100, Way::Spin),
     Measured::under(Kind::Leaf, 2_048, 100, Way::Spin),
+    Measured::alone(Kind::Avl, 16_384, 0),
+    Measured::alone(Kind::Avl, 16_384, 100),
+    Measured::alone(Kind::Leaf, 16_384, 0),
     Measured::alone(Kind::Avl, 131_072, 0),
     Measured::alone(Kind::Avl, 131_072, 100),
-    Measured::alone(Kind::Leaf, 131_072, 0),
+    Measured::alone(Kind::Leaf, 65_536, 0),
 ];
 
 impl Measured {
@@ -93,8 +97,8 @@ impl Measured {
         format!("{kind}, {} keys, {}% updates, {way}", self.keys, self.update_percent)
     }
 
-    /// Nanoseconds of an operation on this computer.
-    pub fn natively(&self, size: &CalibrationSize, seed: u64) -> f64 {
+    /// An operation on this computer: one pass.
+    pub fn natively(&self, size: &CalibrationSize, seed: u64) -> Times {
         match self.kind {
             Kind::Avl => self.natively_on::<AvlTree>(size, seed),
             Kind::Leaf => self.natively_on::<LeafTree>(size, seed),
@@ -102,14 +106,14 @@ impl Measured {
         }
     }
 
-    /// Nanoseconds of an operation on this computer that are not of the set: choosing a key, preparing the way, giving nodes.
-    fn apart(&self, size: &CalibrationSize, seed: u64) -> f64 {
-        Measured { is_empty: true, threads: 1, way: Way::Unsynchronized, ..*self }.natively(size, seed)
+    /// What of an operation is not of the set: choosing a key, preparing the way, giving nodes.
+    pub fn apart(&self) -> Self {
+        Measured { is_empty: true, threads: 1, way: Way::Unsynchronized, ..*self }
     }
 
-    /// Nanoseconds of an operation on the model.
-    pub fn simulated(&self, model: &Model, size: &CalibrationSize, seed: u64) -> f64 {
-        let pause = (self.apart(size, seed) * CYCLES_PER_NS as f64) as u64;
+    /// Nanoseconds of an operation on the model, of which so many are not of the set.
+    pub fn simulated(&self, model: &Model, apart_ns: f64, size: &CalibrationSize, seed: u64) -> f64 {
+        let pause = (apart_ns * CYCLES_PER_NS as f64) as u64;
         match self.kind {
             Kind::Avl => self.simulated_on::<AvlTree>(model, pause, size, seed),
             Kind::Leaf => self.simulated_on::<LeafTree>(model, pause, size, seed),
@@ -127,37 +131,41 @@ impl Measured {
         }
     }
 
-    /// So many operations of a thread.
+    /// Operations of a thread until a moment; how many.
     async fn operate<M: Memory, S: Set>(
         &self,
         memory: &M,
         (set, latch, pool): (&S, &Latch, &Pool),
-        operations: u64,
         pause: u64,
-    ) -> Result<(), Aborted> {
+        is_over: impl Fn() -> bool,
+    ) -> Result<u64, Aborted> {
         let counts = SectionCounts::default();
-        for _ in 0..operations {
-            let (choice, key) = (memory.below(100), memory.below(self.keys));
-            let is_write = choice < self.update_percent;
-            let body = async || {
-                if !is_write {
-                    set.contains(memory, key).await
-                } else if choice.is_multiple_of(2) && !self.is_empty {
-                    set.insert(memory, key, pool).await
-                } else {
-                    set.remove(memory, key, pool).await
+        let mut operations = 0;
+        while !is_over() {
+            for _ in 0..OPERATIONS {
+                let (choice, key) = (memory.below(100), memory.below(self.keys));
+                let is_write = choice < self.update_percent;
+                let body = async || {
+                    if !is_write {
+                        set.contains(memory, key).await
+                    } else if choice.is_multiple_of(2) && !self.is_empty {
+                        set.insert(memory, key, pool).await
+                    } else {
+                        set.remove(memory, key, pool).await
+                    }
+                };
+                std::hint::black_box(self.way.run(memory, latch, is_write, &counts, body).await?);
+                pool.settle();
+                if pause > 0 {
+                    memory.compute(pause).await?;
                 }
-            };
-            std::hint::black_box(self.way.run(memory, latch, is_write, &counts, body).await?);
-            pool.settle();
-            if pause > 0 {
-                memory.compute(pause).await?;
             }
+            operations += OPERATIONS;
         }
-        Ok(())
+        Ok(operations)
     }
 
-    fn natively_on<S: Set + Send + Sync>(&self, size: &CalibrationSize, seed: u64) -> f64 {
+    fn natively_on<S: Set + Send + Sync>(&self, size: &CalibrationSize, seed: u64) -> Times {
         let memory = NativeMemory::new((self.keys * S::NODE_WORDS * 4 + (1 << 16)) as usize);
         let (latch, set) = (Latch::at(LINE_WORDS * 2), S::at(LINE_WORDS * 8));
         let next = Arc::new(AtomicU64::new(LINE_WORDS * 16));
@@ -166,15 +174,12 @@ impl Measured {
             Pool::new(S::NODE_WORDS, move |words| next.fetch_add(words, Ordering::Relaxed))
         };
         self.fill(&memory.thread(0, seed), &set, &pool(), seed);
-        // Short rounds, many of them: some are disturbed by no other program.
-        let (operations, rounds) = (size.operations / self.threads as u64 / 4 + 1, size.runs * 4);
-        timed(self.threads, rounds, |number| {
+        rounds(self.threads, size, |number| {
             let (thread, pool) = (memory.thread(number, seed), pool());
             let (set, latch) = (&set, &latch);
-            move || {
-                let begun = thread.now();
-                let done = complete(self.operate(&thread, (set, latch, &pool), operations, 0)).is_ok();
-                if done { (thread.now() - begun) as f64 / operations as f64 } else { f64::INFINITY }
+            move |until| {
+                let is_over = || Instant::now() >= until;
+                complete(self.operate(&thread, (set, latch, &pool), 0, is_over)).map_or(Work::default(), Work::of)
             }
         })
     }
@@ -186,23 +191,28 @@ impl Measured {
         self.fill(&simulation.unclocked(), &set, &Pool::of(&simulation, S::NODE_WORDS), seed);
         let cores: Vec<usize> = (0..self.threads).map(|thread| if model.is_core_shared { 0 } else { thread }).collect();
         simulation.preload(&cores);
-        let cycles = Cell::new(0);
+        let length = size.simulated_us * 1_000 * CYCLES_PER_NS;
+        let rate = Cell::new(0.0);
         simulation.run(&cores, |thread| {
             let pool = Pool::of(&simulation, S::NODE_WORDS);
-            let (set, cycles) = (&set, &cycles);
+            let (set, rate) = (&set, &rate);
             async move {
-                self.operate(&thread, (set, &latch, &pool), size.operations, pause).await?;
+                self.operate(&thread, (set, &latch, &pool), pause, || thread.now() >= length).await?;
                 let begun = thread.now();
-                self.operate(&thread, (set, &latch, &pool), size.operations, pause).await?;
-                cycles.set(cycles.get().max(thread.now() - begun));
+                let operations =
+                    self.operate(&thread, (set, &latch, &pool), pause, || thread.now() >= 2 * length).await?;
+                rate.set(rate.get() + operations as f64 / (thread.now() - begun) as f64);
                 Ok(())
             }
         });
-        cycles.get() as f64 / CYCLES_PER_NS as f64 / size.operations as f64
+        self.threads as f64 / rate.get() / CYCLES_PER_NS as f64
     }
 }
 
+/// Operations between two looks at the clock.
+const OPERATIONS: u64 = 8;
+
 /// The points of a size.
 pub(super) fn chosen(size: &CalibrationSize) -> Vec<Measured> {
-    POINTS.into_iter().filter(|point| size.has_large || point.keys < 100_000).collect()
+    POINTS.into_iter().filter(|point| size.has_large || point.keys < 10_000).collect()
 }

@@ -49,6 +49,15 @@ impl Claim {
     pub fn new(paper: impl Into<String>, found: impl Into<String>, holds: bool) -> Self {
         Claim { paper: paper.into(), found: found.into(), holds }
     }
+
+    /// Adds why it does not hold, if it does not.
+    pub fn or_because(mut self, why: &str) -> Self {
+        if !self.holds {
+            self.found.push_str("; why: ");
+            self.found.push_str(why);
+        }
+        self
+    }
 }
 
 /// A figure.
@@ -146,6 +155,12 @@ mod tests {
                 .agreement()
                 .contains("1 of the paper's 2 statements on it hold here; not so: it rises")
         );
+    }
+
+    #[test]
+    fn why_a_claim_does_not_hold_is_told_only_where_it_does_not() {
+        let found = |holds: bool| Claim::new("it rises", "it falls", holds).or_because("of its weight").found;
+        assert_eq!((found(true).as_str(), found(false).as_str()), ("it falls", "it falls; why: of its weight"));
     }
 
     #[test]

@@ -8,7 +8,12 @@
 //!
 //! The program marks its transactions by writing words of an array, which it does not use otherwise: word 0 ends one, word 1 + type
 //! begins one of a type. What happens outside of transactions is passed over.
+//!
+//! Transactions are recorded one after the other, in one thread: all of them use one stack, and the allocator gives each what the
+//! one before has given back. They are replayed as threads of their own. So each gets a stack of its own, and memory of its own
+//! for the blocks that it writes before it reads them: what it finds in a block that it reads first is what others have left.
 
+use std::collections::HashMap;
 use std::io::BufRead;
 use std::ops::Range;
 
@@ -25,6 +30,9 @@ const STACK: Range<LineNumber> = 0x7ffa_0000..0x7ffc_0040;
 /// Above all blocks of a program are the stacks that transactions get, each of so many blocks.
 const STACKS: LineNumber = 0x8000_0000;
 const STACK_BLOCKS: LineNumber = 1 << 12;
+/// Above the stacks are the pages that transactions get, each of so many blocks.
+const PAGES: LineNumber = 0xc000_0000;
+const PAGE_BLOCKS: LineNumber = 64;
 
 /// Makes traces of the lines that lackey prints.
 #[derive(Debug, Default)]
@@ -34,6 +42,8 @@ pub struct Lackey {
     running: Option<Trace>,
     /// The place of the last touch of code in it.
     code: Option<usize>,
+    /// Pages that transactions have got.
+    pages: LineNumber,
 }
 
 impl Lackey {
@@ -59,7 +69,6 @@ impl Lackey {
         {
             return self.mark(mark / WORD_BYTES);
         }
-        // Transactions are recorded one after the other on one stack, and replayed as threads, of which each has its own.
         let stack = STACKS + self.traces.len() as LineNumber % (STACKS / STACK_BLOCKS) * STACK_BLOCKS;
         let Some(trace) = &mut self.running else { return };
         // Addresses of programs under valgrind have 37 bits.
@@ -95,7 +104,31 @@ impl Lackey {
             begun => self.running.replace(Trace { kind: (begun - 1) as u8, touches: Vec::new() }),
         };
         // An atomic instruction is printed as two accesses: it marks once.
-        self.traces.extend(ended.filter(|trace| !trace.touches.is_empty()));
+        if let Some(mut trace) = ended.filter(|trace| !trace.touches.is_empty()) {
+            self.give_memory(&mut trace);
+            self.traces.push(trace);
+        }
+    }
+
+    /// Gives a transaction memory of its own for the blocks of data that it writes before it reads them.
+    fn give_memory(&mut self, trace: &mut Trace) {
+        let mut is_written_first = HashMap::new();
+        for touch in &trace.touches {
+            if !matches!(touch.access, Access::Code(_)) {
+                is_written_first.entry(touch.block).or_insert(touch.access == Access::Write);
+            }
+        }
+        let mut pages = HashMap::new();
+        let is_data = |touch: &&mut Touch| !matches!(touch.access, Access::Code(_));
+        for touch in trace.touches.iter_mut().filter(is_data).filter(|touch| touch.block < STACKS) {
+            if is_written_first[&touch.block] {
+                let page = *pages.entry(touch.block / PAGE_BLOCKS).or_insert_with(|| {
+                    self.pages = (self.pages + 1) % ((LineNumber::MAX - PAGES) / PAGE_BLOCKS);
+                    PAGES + self.pages * PAGE_BLOCKS
+                });
+                touch.block = page + touch.block % PAGE_BLOCKS;
+            }
+        }
     }
 }
 
@@ -158,6 +191,22 @@ I  00001080,1
         let traces = Lackey::default().read(transaction.repeat(2).as_bytes(), || Some(0x8000)).unwrap();
         let written = |at: usize| traces[at].touches[1].block;
         assert_eq!((traces.len(), written(1) - written(0)), (2, STACK_BLOCKS));
+    }
+
+    #[test]
+    fn a_transaction_has_memory_of_its_own_for_what_it_writes_before_it_reads_it() {
+        let mark = |word: &str| format!(" S {word},8\n");
+        let written_first = "I  00001000,1\n S 00009000,8\nI  00001040,1\n L 00009000,8\n";
+        let read_first = " L 0000a000,8\n S 0000a000,8\n";
+        let transaction = [&mark("00008008"), written_first, read_first, &mark("00008000")].concat();
+        let traces = Lackey::default().read(transaction.repeat(2).as_bytes(), || Some(0x8000)).unwrap();
+        let data = |at: usize| {
+            let is_data = |touch: &&Touch| !matches!(touch.access, Access::Code(_));
+            traces[at].touches.iter().filter(is_data).map(|touch| touch.block).collect::<Vec<_>>()
+        };
+        assert_ne!(data(0)[0], data(1)[0], "written first");
+        assert!(data(0)[0] == data(0)[1] && data(0)[0] % 64 == 0x240 % 64, "one block of it, in the set where it was");
+        assert_eq!((data(0)[2], data(1)[2], data(0)[3]), (0x280, 0x280, 0x280), "read first");
     }
 
     #[test]

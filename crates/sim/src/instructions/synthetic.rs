@@ -113,7 +113,7 @@ impl Program {
                 }
             }
             block += 1;
-            if block >= 4 && random.below(100) < 12 {
+            if block >= 4 && random.below(100) < 18 {
                 block -= 4;
             }
         }

@@ -74,9 +74,16 @@ impl Machine {
         if entry.owner != NOBODY {
             self.lines[line as usize].owner = NOBODY;
         } else if entry.sharers == 0 && !is_beside {
-            self.lines[line as usize].owner = core as u8;
+            self.take_alone(core, line);
         }
         self.fill_from_outside(core, socket, line);
+    }
+
+    /// Makes a core that reads a line of no other cache its owner.
+    fn take_alone(&mut self, core: Core, line: LineNumber) {
+        let entry = &mut self.lines[line as usize];
+        entry.owner = core as u8;
+        entry.is_modified = false;
     }
 
     /// Brings all memory into L3, as far as it fits: each line into that of one of these cores' sockets, by chance.
@@ -108,12 +115,13 @@ impl Machine {
         if is_write || has_owner_elsewhere || arrives {
             self.lines[line as usize].busy_until = start + cost;
         }
-        if is_write {
+        let migrates = has_owner_elsewhere && entry.is_modified && self.config.lines_migrate;
+        if is_write || migrates {
             self.take_from_others(thread, line);
         } else if has_owner_elsewhere {
             self.lines[line as usize].owner = NOBODY;
         } else if entry.sharers == 0 && entry.sockets & !(1 << socket) == 0 {
-            self.lines[line as usize].owner = core as u8;
+            self.take_alone(core, line);
         }
         self.fill(core, socket, line, level);
         start - clock + cost
@@ -150,10 +158,17 @@ impl Machine {
                 latencies.memory
             }
         };
-        let mut cost = fetch + hop;
+        let has_asked = std::mem::take(&mut me.has_asked) && entry.owner != NOBODY;
+        let mut cost = hop + if has_asked { latencies.queued } else { fetch };
         if is_write {
             let others = entry.sharers & !(1 << me.core) != 0;
-            let near = if others { latencies.transfer } else { latencies.l3 };
+            let near = if has_asked {
+                latencies.queued
+            } else if others {
+                latencies.transfer
+            } else {
+                latencies.l3
+            };
             let invalidate = near + if is_beside { latencies.hop } else { 0 };
             cost = cost.max(invalidate);
         }

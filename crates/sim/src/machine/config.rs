@@ -40,6 +40,8 @@ pub struct Latencies {
     pub l3: u64,
     /// A line that another core of the socket owns: from cache to cache.
     pub transfer: u64,
+    /// Where lines migrate, one that was on its way to another core when it was asked for: the request has come to it already.
+    pub queued: u64,
     /// What crossing from socket to socket adds.
     pub hop: u64,
     /// How long a line that crosses takes the link between the sockets: 64 bytes and a header of 16 at its bandwidth.
@@ -97,6 +99,9 @@ pub struct MachineConfig {
     pub latencies: Latencies,
     /// Whether a line that a core gets from outside brings the other one of its pair of lines into L2.
     pub prefetches_pairs: bool,
+    /// Whether a load takes a line that another core has changed over from it, as the owner, instead of sharing it: what one core
+    /// reads and changes after the other then moves once. Some processors do; presets do not.
+    pub lines_migrate: bool,
     /// Loads that are on their way at once where none needs another's value: the line fill buffers of a core.
     pub loads_ahead: u64,
     /// What a step within the core costs while the other hardware thread of the core is used, in percent.
@@ -145,12 +150,14 @@ impl MachineConfig {
             l2: 12,
             l3: 36,
             transfer: 60,
+            queued: 0,
             hop: 0,
             link: 0,
             memory: 200,
             atomic: 16,
         },
         prefetches_pairs: true,
+        lines_migrate: false,
         loads_ahead: 10,
         shared_core_percent: 140,
         transactions: TRANSACTIONS,
@@ -170,6 +177,7 @@ impl MachineConfig {
             l2: 12,
             l3: 40,
             transfer: 75,
+            queued: 0,
             hop: 180,
             link: 8,
             memory: 200,
@@ -191,6 +199,7 @@ impl MachineConfig {
             l2: 12,
             l3: 50,
             transfer: 110,
+            queued: 0,
             hop: 200,
             link: 5,
             memory: 220,
@@ -208,6 +217,7 @@ impl MachineConfig {
             l2: 12,
             l3: 30,
             transfer: 55,
+            queued: 0,
             hop: 0,
             link: 0,
             memory: 190,

@@ -108,10 +108,20 @@ pub(super) struct Line {
     pub writer: u8,
     /// Whether threads sleep until it is written.
     pub is_watched: bool,
+    /// Whether its owner has changed it. Without an owner it says nothing.
+    pub is_modified: bool,
 }
 
-const UNTOUCHED: Line =
-    Line { readers: 0, sharers: 0, busy_until: 0, sockets: 0, owner: NOBODY, writer: NOBODY, is_watched: false };
+const UNTOUCHED: Line = Line {
+    readers: 0,
+    sharers: 0,
+    busy_until: 0,
+    sockets: 0,
+    owner: NOBODY,
+    writer: NOBODY,
+    is_watched: false,
+    is_modified: false,
+};
 
 /// The private caches of a core.
 pub(super) struct CoreCaches {
@@ -136,6 +146,8 @@ pub(super) struct Thread {
     pub drained_at: u64,
     /// When all loads ahead have arrived: what needs a value waits for it.
     pub arrived_at: u64,
+    /// Whether the next access has been on its way to the line's owner already.
+    pub has_asked: bool,
     pub is_in_transaction: bool,
     /// The abort that the thread has still to hear of.
     pub aborted: Option<Aborted>,
@@ -259,6 +271,7 @@ impl Machine {
             percent,
             drained_at: 0,
             arrived_at: 0,
+            has_asked: false,
             is_in_transaction: false,
             aborted: None,
             reads: Vec::new(),

@@ -4,7 +4,7 @@
 //! costs. The scheduler takes the threads in the order of their clocks, so that steps happen in the order of time.
 
 use super::cache::LineNumber;
-use super::state::{Aborted, Address, LINE_WORDS, Machine};
+use super::state::{Aborted, Address, LINE_WORDS, Machine, NOBODY};
 use latches::elision::AbortCause;
 
 /// A step.
@@ -86,6 +86,28 @@ impl Machine {
         Some(Ok(answer))
     }
 
+    /// Whether a thread waits until a line has come to the core that it is on its way to. That core does the step that needed the
+    /// line, and its next one if that begins at once; then the line is taken. So is it where lines migrate; the step is to be done
+    /// again.
+    #[inline]
+    pub(crate) fn waits_for_owner(&mut self, thread: usize, step: Step) -> bool {
+        if !self.config.lines_migrate {
+            return false;
+        }
+        let (Step::Load(at) | Step::CompareAndSwap(at, ..) | Step::FetchAdd(at, _) | Step::WaitWhile(at, _)) = step
+        else {
+            return false;
+        };
+        let entry = &self.lines[line_of(at) as usize];
+        let me = &mut self.threads[thread];
+        let is_coming = entry.owner != NOBODY && usize::from(entry.owner) != me.core && entry.busy_until > me.clock;
+        if is_coming {
+            me.clock = entry.busy_until + 1;
+            me.has_asked = true;
+        }
+        is_coming
+    }
+
     #[inline]
     fn load(&mut self, thread: usize, at: Address) -> u64 {
         let line = line_of(at);
@@ -140,7 +162,11 @@ impl Machine {
     fn waits_for_stores(&mut self, thread: usize) -> bool {
         let me = &mut self.threads[thread];
         let waits = me.drained_at > me.clock;
-        me.clock = me.clock.max(me.drained_at);
+        if waits {
+            // What has waited begins only now: the core that asks for the line next may be faster.
+            let begins = if self.config.lines_migrate { self.config.latencies.atomic } else { 0 };
+            me.clock = me.drained_at + begins;
+        }
         waits
     }
 
@@ -153,7 +179,9 @@ impl Machine {
             return 0;
         }
         let old = self.words[at as usize];
-        if me.is_in_transaction {
+        let is_in_transaction = me.is_in_transaction;
+        self.lines[line as usize].is_modified = true;
+        if is_in_transaction {
             self.track_write(thread, line, at);
         } else if self.lines[line as usize].is_watched {
             self.wake(line, self.threads[thread].clock);
