@@ -40,7 +40,7 @@ const ROOMS: [Room; 20] = [
     room("txn", &["types", "sync"], &[]),
     room("durability", &["types", "sync"], &[]),
     room("heap", &["sync", "durability"], &[]),
-    room("engine", &["types", "sync", "index", "lineage", "txn", "durability"], &[]),
+    room("engine", &["types", "sync", "snapshot", "index", "lineage", "txn", "durability"], &[]),
     room("sql", &["types", "engine"], &["durability"]),
     room("gpu", &[], &[]),
     room("server", &["types", "sql"], &["engine"]),
