@@ -18,7 +18,7 @@ fn small() -> HeapOptions {
         spare_segments: 1,
         flush_interval: None,
     };
-    HeapOptions { words: 1 << 16, chunk_words: 64, checkpoint_interval: None, log }
+    HeapOptions { words: 1 << 16, chunk_words: 64, checkpoint_interval: None, log, ..HeapOptions::default() }
 }
 
 fn open(device: &FaultyDevice) -> Heap {

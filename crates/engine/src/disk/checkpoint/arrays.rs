@@ -4,7 +4,8 @@
 //! part    whole leaves, as they lie in the array: 64-bit words, little-endian
 //! ```
 //!
-//! The snapshot is of one instant, and writers go on meanwhile. Parts without rows are left out. A part is written anew by each
+//! The snapshot is of one instant, and writers go on meanwhile. Parts without rows are left out, and so are the leaves after the
+//! last row of a part. A part is written anew by each
 //! checkpoint: rows that are updated in place leave hardly any part as it was.
 use durability::CheckpointError;
 use types::{BlobRef, Timestamp};
@@ -31,11 +32,9 @@ pub(super) fn take(
     let leaves = (PART_WORDS / leaf_words).max(1);
     let (mut parts, mut bytes) = (Vec::new(), Vec::new());
     for (number, words) in image.words().chunks(leaves * leaf_words).enumerate() {
-        if words.chunks(leaf_words).all(|leaf| leaf[0] == 0) {
-            continue;
-        }
+        let Some(last) = words.chunks(leaf_words).rposition(|leaf| leaf[0] != 0) else { continue };
         bytes.clear();
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(words[..(last + 1) * leaf_words].iter().flat_map(|word| word.to_le_bytes()));
         parts.push((number * leaves, RangeContents::new(at, put(&bytes)?)));
     }
     Ok(Some(ArrayContents { at: at.0, newest: image.at.0, parts }))
