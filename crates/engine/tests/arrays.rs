@@ -101,11 +101,11 @@ fn step(random: &mut StdRng, transaction: &mut Transaction, table: &Table, model
 
 #[test]
 fn random_transactions_leave_what_a_model_has_also_after_restarts_and_checkpoints() {
-    for seed in 0..6 {
+    for seed in 0..3 {
         let (random, directory) = (&mut StdRng::seed_from_u64(seed), tempfile::tempdir().unwrap());
         let mut db = Database::open(directory.path()).unwrap();
         let (mut table, mut model) = (create(&db), Model::new());
-        for _ in 0..40 {
+        for _ in 0..30 {
             let (mut transaction, mut now) = (db.begin().unwrap(), model.clone());
             for _ in 0..random.random_range(1..30) {
                 step(random, &mut transaction, &table, &mut now);
@@ -154,7 +154,7 @@ fn a_statement_sees_all_of_a_commit_or_nothing_while_writers_follow_one_another(
                 let (db, table) = (&db, &table);
                 scope.spawn(move || {
                     let random = &mut StdRng::seed_from_u64(seed);
-                    for _ in 0..150 {
+                    for _ in 0..60 {
                         let [from, to] = [0, 1].map(|_| random.random_range(0..KEYS));
                         let options = TransactionOptions::at(Isolation::ReadCommitted);
                         db.run(options, |transaction| {
@@ -352,5 +352,6 @@ fn checks_hold_for_rows_of_arrays() {
     let made = db.create_table_with("t", schema(), TableSettings { checks: vec![check], ..settings() }).unwrap();
     let mut transaction = db.begin().unwrap();
     let written = put(&mut transaction, &made, 1, 1);
-    assert!(matches!(written, Err(Error::NoExpressions { .. })), "the engine alone knows no SQL: {written:?}");
+    let refused = matches!(&written, Err(Error::Expression(error)) if error.message.contains("CHECK"));
+    assert!(refused, "the engine alone knows no SQL: {written:?}");
 }
