@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for copy in [CheckpointCopy::Chunks, CheckpointCopy::Snapshot] {
         for takes in [false, true] {
             let folder = tempfile::tempdir()?;
-            let options = HeapOptions { words: words + 4096, checkpoint_copy: copy, ..HeapOptions::default() };
+            let options = HeapOptions { words: 2 * words, checkpoint_copy: copy, ..HeapOptions::default() };
             let (heap, _) = Heap::open(Arc::new(FsDevice::new(folder.path())?), options)?;
             let block = heap.atomically(CommitMode::Async, |tx| tx.pmalloc(words))?;
             let (rate, checkpoints, longest) = run(&heap, (block, words), (time, threads), takes)?;

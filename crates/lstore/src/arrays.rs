@@ -50,5 +50,5 @@ pub fn to_arrow<T: ArrowItem>(
     snapshot: &Snapshot<T>,
     range: impl RangeBounds<usize>,
 ) -> Result<PrimitiveArray<T::Arrow>, SnapshotError> {
-    Ok(PrimitiveArray::new(snapshot.to_vec(range)?.into(), None))
+    Ok(PrimitiveArray::from_iter_values(snapshot.to_vec(range)?))
 }

@@ -141,8 +141,8 @@ impl ReadSet {
         let (reads, mut held) = (self.reads.lock(), None);
         let mut has_changed = |read: &Read| -> Result<bool> {
             if let Some(array) = &read.table.array {
-                // A commit that is about to change it has its latch, and comes before this one or after it: who knows. Where this
-                // transaction has the table for itself, nobody has changed it since it was first looked at.
+                // A commit that is about to change it has its latch; whether it comes before this one is not known. Where this transaction
+                // has the table for itself, nobody has changed it since it was first looked at.
                 let is_own = read.table.lock.standing() == Standing::Locked(own);
                 let has_changed = !is_own && array.newest_if_free().is_none_or(|newest| newest > from);
                 return Ok(has_changed || has_gone_between(transactions, &read.table, from, to, own));

@@ -8,11 +8,11 @@
 //!                       [rows | 64 words of b | 64 words of c]     [rows | 64 words of b | ...]
 //! ```
 //!
-//! A transaction collects what it writes ([`Overlay`](leaf::Overlay)) and has the table for itself from its first write on, so that writers follow
-//! one another. Its commit takes the table's *latch* before it takes its number, and writes everything under it
-//! (`transaction/arrays.rs`). A reader takes a snapshot under the same latch ([`ArrayData::image`](data::ArrayData::image)): it sees every transaction up to
-//! [`ArrayImage::at`](image::ArrayImage::at) as a whole, and none after it, and waits for no writer but for that moment. There is no history: a reader
-//! whose snapshot is older than the newest commit here is refused, unless it may see later commits, too (READ COMMITTED).
+//! A transaction collects what it writes in an *overlay* ([`leaf`]) and has the table for itself from its first write on, so that
+//! writers follow one another. Its commit takes the table's *latch* before it takes its number, and writes everything under it
+//! (`transaction/arrays.rs`). A reader takes a snapshot under the same latch ([`data`]): its image ([`image`]) has every transaction up
+//! to a commit as a whole, and none after it; it waits for no writer but for that moment. There is no history: a reader whose
+//! snapshot is older than the newest commit here is refused, unless it may see later commits, too (READ COMMITTED).
 //!
 //! Snapshots are kept by rewiring (`snapshot::Mechanism::Rewire`): they begin in microseconds at any size, and mostly end before
 //! many pages were written. Where the system has no files in memory, everything is copied.
