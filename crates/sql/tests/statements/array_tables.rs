@@ -18,7 +18,7 @@ const COLUMNS: &str = "(id int PRIMARY KEY, n bigint NOT NULL DEFAULT 5, r real 
 fn run(session: &mut Session, statement: &str) -> Result<Vec<String>, String> {
     let refused = |error: sql::SqlError| format!("{} {}", error.sqlstate, error.message.replace("sensor", "plain"));
     match session.execute(statement).map_err(refused)? {
-        Outcome::Command(command) => Ok(vec![command.tag]),
+        Outcome::Done(command) => Ok(vec![command.tag]),
         Outcome::Rows(rows) => {
             let mut found = Vec::new();
             for batch in rows {
@@ -94,7 +94,7 @@ fn an_array_table_answers_as_an_ordinary_table_does() {
             });
             if array == Err("key".to_owned()) {
                 // The ordinary table takes it, and is made equal again.
-                [&mut both[0], &mut both[1]].map(|session| drop(run(session, "ROLLBACK")));
+                both.iter_mut().for_each(|session| drop(run(session, "ROLLBACK")));
                 run(&mut both[1], "DELETE FROM plain").unwrap();
                 run(&mut both[1], "INSERT INTO plain SELECT * FROM sensor").unwrap();
                 continue;
@@ -102,7 +102,7 @@ fn an_array_table_answers_as_an_ordinary_table_does() {
             [&mut array, &mut plain].into_iter().flatten().for_each(|rows| rows.sort());
             assert_eq!(array, plain, "seed {seed}, statement {number}: {statement}");
             if number % 20 == 19 {
-                [&mut both[0], &mut both[1]].map(|session| drop(run(session, "COMMIT")));
+                both.iter_mut().for_each(|session| drop(run(session, "COMMIT")));
                 let differ = "SELECT * FROM sensor EXCEPT ALL SELECT * FROM plain";
                 assert_eq!(run(&mut both[0], differ), Ok(Vec::new()), "seed {seed}, after statement {number}");
                 if random.random() {
