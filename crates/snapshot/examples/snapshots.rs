@@ -1,7 +1,7 @@
 //! Which mechanism serves which workload on this machine: the costs of each by size, and for the paper's distributions what is chosen
 //! and how far that is from the best.
 //!
-//! `cargo run --release -p lstore-snapshot --example snapshots -- [LARGEST_MIB [CYCLES]]`
+//! `cargo run --release -p lstore-snapshot --example snapshots -- [LARGEST_MIB [CYCLES [FIRST_SIZE [SIZES]]]]`
 use snapshot::{Calibration, Case, Distribution, Effort, Regret, SnapshotError};
 
 /// The updates between two snapshots.
@@ -13,12 +13,13 @@ const PARTS: [usize; 4] = [128, 16, 4, 1];
 fn main() -> Result<(), SnapshotError> {
     let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse::<usize>().ok());
     let (largest, cycles) = (numbers.next().unwrap_or(128) << 20, numbers.next().unwrap_or(5));
+    let (first, count) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(PARTS.len()));
     let effort = Effort::default();
     let sizes = effort.sizes_bytes.iter().copied().filter(|size| *size <= largest).collect();
     let calibration = Calibration::measure(&Effort { sizes_bytes: sizes, ..effort });
     print_costs(&calibration);
     let mut regrets = Vec::new();
-    for size_bytes in PARTS.map(|part| largest / part) {
+    for size_bytes in PARTS.iter().map(|part| largest / part).skip(first).take(count) {
         for distribution in Distribution::ALL {
             for updates in UPDATES {
                 regrets.extend(calibration.regret(&Case { size_bytes, distribution, updates }, cycles)?);

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use crate::array::SnapshotArray;
 use crate::choosing::cost::{Calibration, Candidate, Choice, Costs, Curve};
-use crate::choosing::cycle::{Case, filled, page_items};
+use crate::choosing::cycle::{Case, filled, in_a_turn, page_items};
 use crate::choosing::distribution::{Distribution, Updates};
 use crate::choosing::skew::Skew;
 use crate::error::SnapshotError;
@@ -76,10 +76,12 @@ impl Calibration {
         let (mut round, least) = (0, LEAST_TIME * u32::try_from(running.len()).unwrap_or(u32::MAX));
         while round <= cycles || (start.elapsed() < least && round < CYCLES_MOST) {
             for (_, running, times) in &mut running {
-                let cycle = running.cycle()?;
-                // The first round has memory to get.
-                if round > 0 {
-                    times.push(cycle.total());
+                for _ in 0..in_a_turn(times.last().copied()) {
+                    let cycle = running.cycle()?;
+                    // The first round has memory to get.
+                    if round > 0 {
+                        times.push(cycle.total());
+                    }
                 }
             }
             round += 1;
@@ -104,7 +106,7 @@ const ARRAYS_MOST: usize = 3;
 const TRIED_CYCLES: usize = 3;
 
 /// The time for which a candidate runs at least, unless it has run so many cycles.
-const LEAST_TIME: Duration = Duration::from_millis(10);
+const LEAST_TIME: Duration = Duration::from_millis(60);
 const CYCLES_MOST: usize = 100;
 
 /// A choice beside what every candidate took.

@@ -7,19 +7,19 @@
 use std::time::{Duration, Instant};
 
 use crate::choosing::cost::{Calibration, Candidate, Choice};
-use crate::choosing::cycle::Cycles;
+use crate::choosing::cycle::{Cycles, in_a_turn};
 use crate::error::SnapshotError;
 
 /// Candidates whose estimates are so many times the best one are not tried.
 const SHORTLIST: f64 = 4.0;
 /// Rounds after which a candidate may leave.
-const ROUNDS_LEAST: usize = 3;
+const ROUNDS_LEAST: usize = 5;
 /// Rounds, at most.
 const ROUNDS_MOST: usize = 100;
 /// The time of a race after which it ends, once it has had the least rounds.
-const RACE_TIME: Duration = Duration::from_millis(60);
+const RACE_TIME: Duration = Duration::from_millis(400);
 /// A candidate leaves whose shortest cycle is so many times the shortest of all.
-const BEHIND: f64 = 1.3;
+const BEHIND: f64 = 1.5;
 
 /// A candidate in the race.
 struct Runner {
@@ -62,10 +62,13 @@ impl Calibration {
             }
             let part = parts.get(round % parts.len().max(1)).copied().unwrap_or_default();
             for runner in &mut race {
-                let time = runner.cycles.run(part)?.total();
-                // The first round has memory to get.
-                if round > 0 {
-                    runner.shortest = runner.shortest.min(time);
+                let last = Some(runner.shortest).filter(|shortest| *shortest < Duration::MAX);
+                for _ in 0..in_a_turn(last) {
+                    let time = runner.cycles.run(part)?.total();
+                    // The first round has memory to get.
+                    if round > 0 {
+                        runner.shortest = runner.shortest.min(time);
+                    }
                 }
             }
             if round >= ROUNDS_LEAST {
