@@ -218,8 +218,7 @@ impl Heap {
     /// mode return at once.
     pub fn volatile(options: HeapOptions) -> Heap {
         let options = checked(options);
-        // Without checkpoints nothing is copied.
-        let memory = Memory::new(options.words, CheckpointCopy::Chunks).expect("plain words are asked of no system");
+        let memory = Memory::plain(options.words);
         let allocator = Allocator::empty(&memory);
         let shared = HeapState {
             memory,

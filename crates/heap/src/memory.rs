@@ -65,17 +65,22 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// `words` zeros. The system gives memory only to those that are touched.
+    /// `words` zeros, of which snapshots are taken where `copy` asks for them. The system gives memory only to those that are touched.
     ///
     /// # Errors
-    /// Where the system gives no memory of which snapshots can be taken, if that is asked for.
+    /// Where the system gives no memory of which snapshots can be taken.
     pub(crate) fn new(words: u64, copy: CheckpointCopy) -> Result<Memory, SnapshotError> {
-        let records = words.div_ceil(STRIPE_WORDS).next_power_of_two().min(RECORDS_MAX);
-        Ok(Memory {
-            words: Words::new(words as usize, copy)?,
-            records: zeroed_atomics(records as usize),
-            clock: CachePadded::new(AtomicU64::new(0)),
-        })
+        Ok(Memory::of(Words::new(words as usize, copy)?))
+    }
+
+    /// `words` zeros without snapshots.
+    pub(crate) fn plain(words: u64) -> Memory {
+        Memory::of(Words::plain(words as usize))
+    }
+
+    fn of(words: Words) -> Memory {
+        let records = (words.len() as u64).div_ceil(STRIPE_WORDS).next_power_of_two().min(RECORDS_MAX);
+        Memory { words, records: zeroed_atomics(records as usize), clock: CachePadded::new(AtomicU64::new(0)) }
     }
 
     /// Runs a commit, from before it takes its LSN until its words are written. Snapshots have it as a whole.

@@ -28,10 +28,15 @@ pub(crate) enum Words {
 }
 
 impl Words {
+    /// So many zeros without snapshots.
+    pub(crate) fn plain(len: usize) -> Words {
+        Words::Plain(zeroed_atomics(len))
+    }
+
     /// So many zeros.
     pub(crate) fn new(len: usize, copy: CheckpointCopy) -> Result<Words, SnapshotError> {
         Ok(match copy {
-            CheckpointCopy::Chunks => Words::Plain(zeroed_atomics(len)),
+            CheckpointCopy::Chunks => Words::plain(len),
             CheckpointCopy::Snapshot => Words::Array(SnapshotArray::new(len, &Options::of(Mechanism::Rewire))?),
         })
     }

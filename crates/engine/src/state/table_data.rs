@@ -97,7 +97,7 @@ impl TableData {
         budget: &Arc<MemoryBudget>,
     ) -> Result<TableData> {
         let primary_key = PrimaryKey::new(name, &schema)?;
-        let settings = settings.as_kept();
+        let settings = settings.heeded();
         debug_assert!(id > 0, "no table has the number 0, which stands for a name");
         debug_assert!(
             settings.view.is_none() || (settings.sequence.is_none() && primary_key.is_none()),
@@ -207,7 +207,7 @@ impl TableData {
     }
 
     pub(crate) fn set_settings(&self, settings: TableSettings) {
-        let settings = settings.as_kept();
+        let settings = settings.heeded();
         let mut known = self.settings.write();
         debug_assert_eq!(
             (known.sequence, &known.view),

@@ -132,7 +132,7 @@ impl Table {
             ranges: rows.as_ref().map_or_else(|| self.data.storage.range_count(), array_rows::range_count),
             next: AtomicUsize::new(0),
             view,
-            array: rows.map(|rows| (rows, options)),
+            array: rows.map(|rows| Box::new((rows, options))),
             table: self.clone(),
         })
     }
@@ -349,7 +349,7 @@ pub struct TableScan {
     next: AtomicUsize,
     ahead: ReadAhead,
     /// Of an array table, its rows and what is asked of them.
-    array: Option<(ArrayRows, ScanOptions)>,
+    array: Option<Box<(ArrayRows, ScanOptions)>>,
 }
 
 impl TableScan {
@@ -372,7 +372,7 @@ impl TableScan {
         if range >= self.ranges {
             return None;
         }
-        if let Some((rows, options)) = &self.array {
+        if let Some((rows, options)) = self.array.as_deref() {
             return Some(Ok(array_rows::batches(&self.table, rows, options, range)));
         }
         let view = self.table.database.shared.core.transactions.view(self.view.snapshot());

@@ -88,7 +88,7 @@ pub enum LayoutSetting {
 
 impl TableSettings {
     /// The settings as a table heeds them: one that is written in place keeps no past, also not when it is gone.
-    pub(crate) fn as_kept(self) -> TableSettings {
+    pub(crate) fn heeded(self) -> TableSettings {
         match self.layout {
             LayoutSetting::Array => TableSettings { retention: Retention::None, ..self },
             LayoutSetting::Column | LayoutSetting::Row => self,

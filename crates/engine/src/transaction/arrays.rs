@@ -315,7 +315,22 @@ impl Transaction {
         Ok(committed)
     }
 
-    /// Whether what was read of an array table may still be what others have left.
+    /// Lets others write again to tables that were only locked, if that is all that was done to the catalog.
+    pub(super) fn unlock_only(&mut self) -> bool {
+        if self.has_changed_catalog() {
+            return false;
+        }
+        for step in self.steps() {
+            if let CatalogStep::Locked(table) = step {
+                debug_assert_eq!(table.lock.standing(), Standing::Locked(self.id()), "another transaction has it");
+                table.lock.unlock();
+            }
+        }
+        self.catalog = None;
+        true
+    }
+
+    /// Whether its views show nothing of array tables that is newer than they are.
     pub(super) fn reads_arrays_strictly(&self) -> bool {
         self.seen.is_some() || self.options.isolation != Isolation::ReadCommitted
     }
