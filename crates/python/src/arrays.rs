@@ -51,11 +51,15 @@ macro_rules! map_any {
     };
 }
 
+fn raised(fault: Fault) -> PyErr {
+    Python::attach(|py| fault.raised(py))
+}
+
 fn failed(error: SnapshotError) -> PyErr {
     match error {
         SnapshotError::OutOfRange { .. } => PyIndexError::new_err(error.to_string()),
         SnapshotError::BadOptions { .. } => PyValueError::new_err(error.to_string()),
-        error => Fault::Sql(SqlError::new("53200", error.to_string())).into(),
+        error => raised(Fault::Sql(SqlError::new("53200", error.to_string()))),
     }
 }
 
@@ -67,7 +71,7 @@ fn place(index: isize, len: usize) -> PyResult<usize> {
 }
 
 fn check_process() -> PyResult<()> {
-    if process::is_child() { Err(FORKED.into()) } else { Ok(()) }
+    if process::is_child() { Err(raised(FORKED)) } else { Ok(()) }
 }
 
 /// Numbers that are updated in place and read as of one instant.

@@ -105,14 +105,14 @@ const FANOUT: usize = 1 << FANOUT_BITS;
 /// A node of a persistent vector.
 #[derive(Clone)]
 enum Node {
-    Leaf([u64; FANOUT]),
+    Leaf(Box<[u64; FANOUT]>),
     Inner(Vec<Arc<Node>>),
 }
 
 impl Node {
     fn new(len: usize, level: usize) -> Node {
         if level == 0 {
-            return Node::Leaf([1; FANOUT]);
+            return Node::Leaf(Box::new([1; FANOUT]));
         }
         let below = FANOUT << (FANOUT_BITS * (level - 1));
         let child = |at: usize| Arc::new(Node::new(below.min(len - at * below), level - 1));
