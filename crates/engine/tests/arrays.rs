@@ -191,6 +191,48 @@ fn a_statement_sees_all_of_a_commit_or_nothing_while_writers_follow_one_another(
     assert_eq!(committed(&db, &table).values().sum::<i64>(), 10 * i64::from(KEYS));
 }
 
+/// Each transaction writes one number to an array and to an ordinary table.
+#[test]
+fn a_snapshot_sees_the_same_commits_in_arrays_and_in_ordinary_tables() {
+    let db = Database::in_memory();
+    let (array, plain) = (create(&db), db.create_table("plain", schema()).unwrap());
+    let write = |n: i64| {
+        db.run(TransactionOptions::default(), |transaction| {
+            put(transaction, &plain, 1, n)?;
+            put(transaction, &array, 1, n)
+        })
+        .unwrap();
+    };
+    write(0);
+    let is_over = AtomicBool::new(false);
+    let number = |transaction: &Transaction, table: &Table| {
+        let row = transaction.get(table, &[Value::Integer(1)])?;
+        Ok::<i64, Error>(row.and_then(|row| if let Value::BigInt(n) = row[0] { Some(n) } else { None }).unwrap())
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (1..400).for_each(write);
+            is_over.store(true, Ordering::Relaxed);
+        });
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let strict = db.begin_with(TransactionOptions::at(Isolation::Snapshot)).unwrap();
+                let plain_first = number(&strict, &plain).unwrap();
+                match number(&strict, &array) {
+                    Ok(n) => assert_eq!(n, plain_first, "the snapshot has a commit in one table alone"),
+                    Err(error) => assert!(matches!(error, Error::ArrayChanged(_)), "{error}"),
+                }
+                let view = db.read_view().unwrap();
+                let sum = |table: &Table| table.aggregate(&view, &[], &[0]).unwrap().columns[0].sum;
+                let (engine::Sum::Integer(before), engine::Sum::Integer(after)) = (sum(&plain), sum(&array)) else {
+                    panic!("numbers add up to a number")
+                };
+                assert!(before <= after, "an array is read as of the view or later: {before}, then {after}");
+            }
+        });
+    });
+}
+
 #[test]
 fn a_snapshot_from_before_a_change_is_refused_and_may_be_tried_again() {
     let db = Database::in_memory();
