@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent / "compare"))
 import servers  # noqa: E402
 
 # Scripts about what PostgreSQL has not: the past, files of the session, settings of the database.
-OURS_ALONE = {"past", "history", "copy", "sandbox", "database_settings", "table_options"}
+OURS_ALONE = {"past", "history", "copy", "sandbox", "database_settings", "table_options", "array_tables"}
 OURS = re.compile(r"lstore|FOR SYSTEM_TIME|__DIR__|retention|memory_limit|^(EXPLAIN|SHOW TABLES|WAIT FOR|CHECKPOINT)", re.I)
 CLAUSES = [
     (re.compile(r"\s+WITH \((layout|retention) = [^)]*\)", re.I), ""),

@@ -2,6 +2,7 @@
 use durability::{CheckpointError, LogError, OpenError};
 use index::AddressSpaceError;
 use lineage::PageError;
+use snapshot::SnapshotError;
 use types::{DataType, SchemaError};
 
 /// Why an expression can't be compiled, or has no value for a row, in the words of SQL.
@@ -165,6 +166,24 @@ pub enum Error {
     /// A transaction wrote while it read too often.
     #[error("cannot run more than 65534 writing commands in a transaction while views for reading are open in it")]
     TooManyCommands,
+    /// What a table of the layout `array` does not do.
+    #[error("{what} is not supported by array table \"{table}\"; {hint}")]
+    ArrayTable { table: String, what: String, hint: &'static str },
+    /// A key is no place in the array, or too far from the others.
+    #[error(
+        "key {key} is out of range for array table \"{table}\", whose keys go from 0 to {last} now: 1048575, or three times as many as \
+         there are rows"
+    )]
+    ArrayKey { table: String, key: i64, last: u64 },
+    /// An array table was changed after the transaction's snapshot; the transaction can be tried again from the start.
+    #[error(
+        "could not serialize access: array table \"{0}\", which keeps no history, was changed by a transaction that committed after \
+         this one's snapshot"
+    )]
+    ArrayChanged(String),
+    /// The system has no memory for an array table, or for a snapshot of it.
+    #[error("array table \"{table}\": {source}")]
+    ArrayMemory { table: String, source: SnapshotError },
     /// Access by key to a table without one.
     #[error("table \"{0}\" has no primary key")]
     NoPrimaryKey(String),
@@ -247,7 +266,12 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Error::Conflict | Error::TableChanged(_) | Error::ReadChanged | Error::DependencyFailed | Error::Deadlock
+            Error::Conflict
+                | Error::TableChanged(_)
+                | Error::ArrayChanged(_)
+                | Error::ReadChanged
+                | Error::DependencyFailed
+                | Error::Deadlock
         )
     }
 
@@ -272,7 +296,10 @@ impl Error {
             Error::IndexExists(_) => "42P07",
             Error::IndexWithoutRoom { source: AddressSpaceError::Refused { .. }, .. } => "53200",
             Error::IndexWithoutRoom { source: AddressSpaceError::UsedUp { .. }, .. } => "54000",
-            Error::BadIndex { .. } | Error::BadIndexRange { .. } => "0A000",
+            Error::BadIndex { .. } | Error::BadIndexRange { .. } | Error::ArrayTable { .. } => "0A000",
+            Error::ArrayKey { .. } => "22003",
+            Error::ArrayChanged(_) => "40001",
+            Error::ArrayMemory { .. } => "53200",
             Error::Expression(error) => error.sqlstate,
             Error::NullInColumn { .. } => "23502",
             Error::CheckViolated { .. } => "23514",

@@ -37,6 +37,8 @@ fn written_again(data: &[u8]) -> Result<Vec<u8>> {
             Operation::Settings { table, settings } => redo::put_settings(&mut out, table, &settings),
             Operation::Rename { table, name } => redo::put_rename(&mut out, table, &name),
             Operation::CreateIndex { table, index } => redo::put_create_index(&mut out, table, &index),
+            // It is written from a table's rows alone.
+            Operation::ArrayRows { .. } => {}
             Operation::DropIndex { table, name } => redo::put_drop_index(&mut out, table, &name),
         }
         Ok(())

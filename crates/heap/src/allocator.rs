@@ -322,7 +322,7 @@ mod tests {
     /// Takes blocks of many sizes and gives some back; what is given out never overlaps.
     #[test]
     fn blocks_never_overlap_and_come_back_when_they_are_stable() {
-        let memory = Memory::new(1 << 14);
+        let memory = Memory::plain(1 << 14);
         let allocator = Allocator::find(&memory, 0).unwrap();
         let (mut taken, mut used) = (Vec::new(), 0);
         for turn in 0_u64.. {
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_walk_finds_blocks_and_gaps() {
-        let memory = Memory::new(4096);
+        let memory = Memory::plain(4096);
         let block = |at, words| Block { at, words, is_zero: false };
         for (block, is_in_use) in [(block(65, 5), true), (block(71, 3), false), (block(100, 9), true)] {
             let header = if is_in_use { block.header_in_use() } else { block.header_free() };

@@ -11,7 +11,10 @@
 //!   give up the log before the oldest chunk of the checkpoint before this one
 //! ```
 //!
-//! No transaction waits for a checkpoint. Chunks are of different moments, and recovery takes each on from its own
+//! Where it is asked for ([`CheckpointCopy::Snapshot`](crate::CheckpointCopy)), all chunks are copied from a snapshot of the memory
+//! instead, and are of one moment; commits wait while the snapshot begins.
+//!
+//! No transaction waits for a checkpoint otherwise. Chunks are of different moments, and recovery takes each on from its own
 //! LSN.
 //!
 //! Two differences to the paper. A chunk's transaction takes no number of its own: what it has read ends at a number that
@@ -71,16 +74,26 @@ impl HeapState {
         let mut writer = Writer::begin(device, FILES[file])?;
         // The words behind all chunks are zero at this LSN: a transaction that has a lower one and uses them has
         // moved the frontier.
-        let now = self.memory.now();
+        let whole = self.memory.snapshot()?;
+        let now = whole.as_ref().map_or_else(|| self.memory.now(), |(_, lsn)| *lsn);
         let words = self.allocator.frontier();
         let chunk_words = self.chunk_words;
         let mut header = Header { number: checkpoints.number, chunk_words, words, first: now, last: now };
         let (thread, mut copy) = (sync::thread_slot(), Vec::new());
         for chunk in 0..header.chunks() {
-            let lsn = self.memory.copy(header.run(chunk), &mut copy, thread);
+            let run = header.run(chunk);
+            let lsn = match &whole {
+                None => self.memory.copy(run, &mut copy, thread),
+                Some((snapshot, lsn)) => {
+                    copy.resize((run.end - run.start) as usize, 0);
+                    snapshot.read(run.start as usize, &mut copy)?;
+                    *lsn
+                }
+            };
             writer.write_chunk(&header, chunk, lsn, &copy)?;
             header.last = header.last.max(lsn);
         }
+        drop(whole);
         self.wait_stable(header.last)?;
         writer.finish(&header)?;
         (checkpoints.newest, checkpoints.is_unconfirmed) = (Some((file, header)), false);

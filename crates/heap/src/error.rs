@@ -2,10 +2,12 @@
 //!
 //! - Begin the transaction again: [`HeapError::Conflict`] ([`Heap::atomically`](crate::Heap::atomically) does so).
 //! - Free something, or open the heap with more words: [`HeapError::OutOfSpace`], [`HeapError::TooSmall`].
+//! - Free memory, or end other snapshots: [`HeapError::Snapshot`].
 //! - Mend the call: [`HeapError::OutOfBounds`], [`HeapError::NotABlock`].
 //! - Everything else is the log's, or the device's under it: [`HeapError::Log`], see [`LogError`].
 
 use durability::LogError;
+use snapshot::SnapshotError;
 use thiserror::Error;
 
 /// The result of an operation on a heap.
@@ -67,6 +69,10 @@ pub enum HeapError {
         /// The version this program reads and writes.
         supported: u32,
     },
+
+    /// The system has no memory for a snapshot, or for what one is to keep. Nothing has happened.
+    #[error("{0}")]
+    Snapshot(#[from] SnapshotError),
 
     /// The log, or the device.
     #[error(transparent)]

@@ -45,6 +45,7 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | `words` | where the words lie, and snapshots of them |
 //! | `memory`, `sets`, `backoff` | the words under software transactional memory; what a transaction has read and will write |
 //! | `transaction` | the life of a transaction; the order of memory and log at its commit |
 //! | `allocator`, `reference` | which words belong to which block; names of words |
@@ -78,6 +79,7 @@ mod redo;
 mod reference;
 mod sets;
 mod transaction;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +94,7 @@ pub use hash_table::HashTable;
 pub use recover::HeapRecovered;
 pub use reference::HeapRef;
 pub use transaction::{CommittedTransaction, Transaction};
+pub use words::CheckpointCopy;
 
 use allocator::{Allocator, BLOCKS_START};
 use backoff::{Backoff, RightOfWay};
@@ -105,6 +108,8 @@ pub struct HeapOptions {
     pub words: u64,
     /// Words in a chunk of a checkpoint, rounded up to whole stripes of ownership.
     pub chunk_words: u64,
+    /// How a checkpoint gets its copy of the words.
+    pub checkpoint_copy: CheckpointCopy,
     /// Takes a checkpoint from time to time. `None`: only [`Heap::checkpoint`] does.
     pub checkpoint_interval: Option<Duration>,
     /// The log: its partitions, buffers and the interval of its group commit.
@@ -117,6 +122,7 @@ impl Default for HeapOptions {
         HeapOptions {
             words: 1 << 27,
             chunk_words: 1 << 13,
+            checkpoint_copy: CheckpointCopy::default(),
             checkpoint_interval: None,
             log: LogOptions { buffer_bytes: 512 << 10, ..LogOptions::default() },
         }
@@ -212,7 +218,7 @@ impl Heap {
     /// mode return at once.
     pub fn volatile(options: HeapOptions) -> Heap {
         let options = checked(options);
-        let memory = Memory::new(options.words);
+        let memory = Memory::plain(options.words);
         let allocator = Allocator::empty(&memory);
         let shared = HeapState {
             memory,

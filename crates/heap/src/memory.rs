@@ -35,12 +35,14 @@
 use std::ops::Range;
 
 use durability::Lsn;
+use snapshot::{Snapshot, SnapshotError};
 use sync::CachePadded;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::hint::SpinWait;
 use sync::zeroed_atomics;
 
 use crate::sets::{OwnershipRead, Sets};
+use crate::words::{CheckpointCopy, WordWriter, Words};
 
 /// Words under one record.
 pub(crate) const STRIPE_WORDS: u64 = 4;
@@ -57,20 +59,39 @@ pub(crate) struct Conflict;
 
 /// The words, their records, the clock.
 pub(crate) struct Memory {
-    words: Box<[AtomicU64]>,
+    words: Words,
     records: Box<[AtomicU64]>,
     clock: CachePadded<AtomicU64>,
 }
 
 impl Memory {
-    /// `words` zeros. The system gives memory only to those that are touched.
-    pub(crate) fn new(words: u64) -> Memory {
-        let records = words.div_ceil(STRIPE_WORDS).next_power_of_two().min(RECORDS_MAX);
-        Memory {
-            words: zeroed_atomics(words as usize),
-            records: zeroed_atomics(records as usize),
-            clock: CachePadded::new(AtomicU64::new(0)),
-        }
+    /// `words` zeros, of which snapshots are taken where `copy` asks for them. The system gives memory only to those that are touched.
+    ///
+    /// # Errors
+    /// Where the system gives no memory of which snapshots can be taken.
+    pub(crate) fn new(words: u64, copy: CheckpointCopy) -> Result<Memory, SnapshotError> {
+        Ok(Memory::of(Words::new(words as usize, copy)?))
+    }
+
+    /// `words` zeros without snapshots.
+    pub(crate) fn plain(words: u64) -> Memory {
+        Memory::of(Words::plain(words as usize))
+    }
+
+    fn of(words: Words) -> Memory {
+        let records = (words.len() as u64).div_ceil(STRIPE_WORDS).next_power_of_two().min(RECORDS_MAX);
+        Memory { words, records: zeroed_atomics(records as usize), clock: CachePadded::new(AtomicU64::new(0)) }
+    }
+
+    /// Runs a commit, from before it takes its LSN until its words are written. Snapshots have it as a whole.
+    #[inline]
+    pub(crate) fn commit<R>(&self, commit: impl FnOnce(&mut WordWriter<'_, '_, '_>) -> R) -> R {
+        self.words.commit(commit)
+    }
+
+    /// All words with exactly the commits up to an LSN, where snapshots are taken.
+    pub(crate) fn snapshot(&self) -> Result<Option<(Snapshot<u64>, Lsn)>, SnapshotError> {
+        self.words.snapshot(|| self.now())
     }
 
     pub(crate) fn size_words(&self) -> u64 {
@@ -84,12 +105,17 @@ impl Memory {
 
     /// A word as recovery finds it, while no other thread is there.
     pub(crate) fn get(&self, at: u64) -> u64 {
-        self.words[at as usize].load(Ordering::Relaxed)
+        self.words.load(at)
     }
 
     /// Sets a word, while no other thread is there.
     pub(crate) fn set(&self, at: u64, value: u64) {
-        self.words[at as usize].store(value, Ordering::Relaxed);
+        self.set_all(std::iter::once((at, value)));
+    }
+
+    /// Sets words, while no other thread is there.
+    pub(crate) fn set_all(&self, values: impl Iterator<Item = (u64, u64)>) {
+        self.words.set_all(values);
     }
 
     /// Sets the clock, while no other thread is there.
@@ -113,7 +139,7 @@ impl Memory {
             }
             // Acquire keeps the second look behind it, and a thread that reads a new word here also sees its owner
             // there.
-            let value = self.words[at as usize].load(Ordering::Acquire);
+            let value = self.words.load(at);
             if self.records[record].load(Ordering::Relaxed) != before {
                 continue;
             }
@@ -204,11 +230,9 @@ impl Memory {
     }
 
     /// Writes the words and gives the records back with their new version.
-    pub(crate) fn publish(&self, sets: &mut Sets, lsn: Lsn) {
-        for write in sets.writes.iter() {
-            // Release: a thread that reads it sees that its record was owned.
-            self.words[write.at as usize].store(write.value, Ordering::Release);
-        }
+    pub(crate) fn publish(&self, sets: &mut Sets, lsn: Lsn, writer: &mut WordWriter<'_, '_, '_>) {
+        // A thread that reads a word sees that its record was owned.
+        sets.writes.iter().for_each(|write| writer.store(write.at, write.value));
         for owned in sets.owned.drain(..) {
             self.records[owned.record].store(lsn << 1, Ordering::Release);
         }
@@ -261,7 +285,7 @@ impl Memory {
         }
         // A commit with an LSN up to this one has written its words, or none of these.
         let lsn = self.now();
-        into.extend(run.map(|at| self.words[at as usize].load(Ordering::Acquire)));
+        into.extend(run.map(|at| self.words.load(at)));
         self.release(sets);
         lsn
     }

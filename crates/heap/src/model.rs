@@ -36,7 +36,7 @@ fn commit(memory: &Memory, sets: &mut Sets, owner: usize) -> Result<Lsn, Conflic
         memory.release(sets);
         return Err(Conflict);
     }
-    memory.publish(sets, lsn);
+    memory.commit(|writer| memory.publish(sets, lsn, writer));
     Ok(lsn)
 }
 
@@ -56,7 +56,7 @@ fn update(memory: &Memory, owner: usize, change: impl Fn(u64, u64) -> (u64, u64)
 #[test]
 fn a_reader_sees_both_words_of_a_commit_or_neither() {
     model(2, || {
-        let memory = Arc::new(Memory::new(16));
+        let memory = Arc::new(Memory::plain(16));
         let reader = {
             let memory = memory.clone();
             thread::spawn(move || {
@@ -79,7 +79,7 @@ fn a_reader_sees_both_words_of_a_commit_or_neither() {
 #[test]
 fn no_update_is_lost() {
     model(3, || {
-        let memory = Arc::new(Memory::new(16));
+        let memory = Arc::new(Memory::plain(16));
         let add = |memory: &Memory, owner| update(memory, owner, |x, y| (x + 1, y + 1)).is_ok() as u64;
         let other = {
             let memory = memory.clone();
@@ -95,7 +95,7 @@ fn no_update_is_lost() {
 #[test]
 fn two_that_read_what_the_other_writes_are_in_the_order_of_their_numbers() {
     model(3, || {
-        let memory = Arc::new(Memory::new(16));
+        let memory = Arc::new(Memory::plain(16));
         let other = {
             let memory = memory.clone();
             thread::spawn(move || update(&memory, 1, |x, y| (x, x + 10 + y)))
@@ -116,7 +116,7 @@ fn two_that_read_what_the_other_writes_are_in_the_order_of_their_numbers() {
 /// A copy is the state at its LSN. One that was overtaken owns the words, and begins with that.
 fn copies_beside_a_commit(copy: fn(&Memory, &mut Vec<u64>) -> Lsn) {
     model(2, move || {
-        let memory = Arc::new(Memory::new(16));
+        let memory = Arc::new(Memory::plain(16));
         let copies = {
             let memory = memory.clone();
             thread::spawn(move || {

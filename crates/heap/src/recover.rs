@@ -74,7 +74,7 @@ impl Base {
                 return Ok(base);
             };
             base.damaged.push(what);
-            (0..header.words.min(memory.size_words())).for_each(|at| memory.set(at, 0));
+            memory.set_all((0..header.words.min(memory.size_words())).map(|at| (at, 0)));
             base.lsns.clear();
         }
         Ok(base)
@@ -93,7 +93,7 @@ impl Base {
         }
         let lsns = &mut self.lsns;
         let damage = image::read_chunks(device, FILES[file], header, |chunk, lsn, words| {
-            header.run(chunk).zip(words).for_each(|(at, word)| memory.set(at, word));
+            memory.set_all(header.run(chunk).zip(words));
             lsns.push(lsn);
         })?;
         Ok(damage)
@@ -132,7 +132,7 @@ pub(crate) struct OpenedHeap {
 
 /// Opens the heap on `device`.
 pub(crate) fn open(device: &Arc<dyn Device>, options: &HeapOptions) -> HeapResult<OpenedHeap> {
-    let memory = Memory::new(options.words);
+    let memory = Memory::new(options.words, options.checkpoint_copy)?;
     // The files are read under the lock, which the log takes first.
     let mut loaded: Option<Base> = None;
     let mut end = 0;

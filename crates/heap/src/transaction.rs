@@ -279,34 +279,54 @@ impl<'heap> Transaction<'heap> {
                 return Err(error.into());
             }
         };
-        if memory.own_writes(sets, thread).is_err() {
-            return Err(self.doom());
-        }
-        let lsn = memory.next_lsn();
-        if !memory.validate(sets, lsn, thread) {
-            room.void(lsn, lsn);
-            memory.release(sets);
-            self.shared.counts.add(Count::Voids as usize, 1);
-            return Err(self.doom());
-        }
-        let appended = room.commit(lsn, lsn, &sets.redo, mode);
-        memory.publish(sets, lsn);
-        Ok(appended)
+        let done = memory.commit(|writer| {
+            writer.prepare(sets)?;
+            if memory.own_writes(sets, thread).is_err() {
+                return Err(HeapError::Conflict);
+            }
+            let lsn = memory.next_lsn();
+            if !memory.validate(sets, lsn, thread) {
+                room.void(lsn, lsn);
+                memory.release(sets);
+                self.shared.counts.add(Count::Voids as usize, 1);
+                return Err(HeapError::Conflict);
+            }
+            let appended = room.commit(lsn, lsn, &sets.redo, mode);
+            memory.publish(sets, lsn, writer);
+            Ok(appended)
+        });
+        done.map_err(|error| self.not_committed(error))
     }
 
     fn commit_in_memory(&mut self) -> HeapResult<Lsn> {
         let (memory, thread) = (&self.shared.memory, self.thread);
         let sets = self.sets.as_mut().expect("it has not ended");
-        if memory.own_writes(sets, thread).is_err() {
-            return Err(self.doom());
+        let done = memory.commit(|writer| {
+            writer.prepare(sets)?;
+            if memory.own_writes(sets, thread).is_err() {
+                return Err(HeapError::Conflict);
+            }
+            let lsn = memory.next_lsn();
+            if !memory.validate(sets, lsn, thread) {
+                memory.release(sets);
+                return Err(HeapError::Conflict);
+            }
+            memory.publish(sets, lsn, writer);
+            Ok(lsn)
+        });
+        done.map_err(|error| self.not_committed(error))
+    }
+
+    /// Notes that a commit has failed, and nothing of it has happened.
+    fn not_committed(&mut self, error: HeapError) -> HeapError {
+        match error {
+            HeapError::Conflict => self.doom(),
+            error => {
+                // Its writes are sorted: it is not to go on.
+                self.is_doomed = true;
+                error
+            }
         }
-        let lsn = memory.next_lsn();
-        if !memory.validate(sets, lsn, thread) {
-            memory.release(sets);
-            return Err(self.doom());
-        }
-        memory.publish(sets, lsn);
-        Ok(lsn)
     }
 
     fn find_block(&mut self, words: u64) -> HeapResult<Block> {

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use durability::CommitMode;
-use heap::{Heap, HeapResult};
+use heap::{CheckpointCopy, Heap, HeapResult};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use testkit::FaultyDevice;
 
-use support::{Ground, Ledger, WORKERS, Workers, open, options};
+use support::{Ground, Ledger, WORKERS, Workers, copy_by, open, options};
 
 const ROUNDS: u64 = 6;
 const MODES: [CommitMode; 3] = [CommitMode::Sync, CommitMode::Async, CommitMode::Partition];
@@ -96,6 +96,16 @@ fn survives(image: &FaultyDevice, ledger: &Ledger, step: u64, seed: u64) {
 
 #[test]
 fn at_every_step_of_a_script() {
+    at_every_step(CheckpointCopy::Chunks);
+}
+
+#[test]
+fn at_every_step_of_a_script_whose_checkpoints_are_snapshots() {
+    at_every_step(CheckpointCopy::Snapshot);
+}
+
+fn at_every_step(copy: CheckpointCopy) {
+    copy_by(copy);
     let workers = Workers::start();
     let rehearsal = FaultyDevice::new(0);
     scripted(&rehearsal, &Arc::default(), &workers).unwrap();

@@ -18,7 +18,7 @@ fn options() -> HeapOptions {
         spare_segments: 0,
         flush_interval: None,
     };
-    HeapOptions { words: 1 << 12, chunk_words: 64, checkpoint_interval: None, log }
+    HeapOptions { words: 1 << 12, chunk_words: 64, checkpoint_interval: None, log, ..HeapOptions::default() }
 }
 
 /// A heap that was closed after some checkpoints, its block, and the words of the block.

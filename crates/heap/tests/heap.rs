@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use durability::{CommitMode, LogOptions};
-use heap::{HashTable, Heap, HeapError, HeapOptions, HeapRef, HeapResult, Transaction};
+use heap::{CheckpointCopy, HashTable, Heap, HeapError, HeapOptions, HeapRef, HeapResult, Transaction};
 use proptest::prelude::*;
 use testkit::FaultyDevice;
 
@@ -18,7 +18,7 @@ fn small() -> HeapOptions {
         spare_segments: 1,
         flush_interval: None,
     };
-    HeapOptions { words: 1 << 16, chunk_words: 64, checkpoint_interval: None, log }
+    HeapOptions { words: 1 << 16, chunk_words: 64, checkpoint_interval: None, log, ..HeapOptions::default() }
 }
 
 fn open(device: &FaultyDevice) -> Heap {
@@ -354,5 +354,44 @@ proptest! {
             entries.sort_unstable();
             prop_assert!(entries.into_iter().eq(model.clone()));
         }
+    }
+}
+
+/// Threads count while the checkpoint is taken; the log goes on from exactly its LSN.
+#[test]
+fn a_checkpoint_beside_commits_has_each_of_them_or_leaves_it_to_the_log() {
+    for round in 0..12 {
+        let copy = [CheckpointCopy::Chunks, CheckpointCopy::Snapshot][round % 2];
+        let options = || HeapOptions { checkpoint_copy: copy, ..small() };
+        let device = FaultyDevice::new(round as u64);
+        let (heap, _) = Heap::open(Arc::new(device.clone()), options()).unwrap();
+        let counters = heap.atomically(CommitMode::Sync, |tx| tx.pmalloc(64)).unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let counted: u64 = std::thread::scope(|scope| {
+            let count = |thread: u64| {
+                let mut counted = 0;
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let at = counters.at(thread * 16 + counted % 16);
+                    let add = heap.atomically(CommitMode::Async, |tx| {
+                        let before = tx.read(at)?;
+                        tx.write(at, before + 1)
+                    });
+                    add.unwrap();
+                    counted += 1;
+                }
+                counted
+            };
+            let threads: Vec<_> = (0..3).map(|thread| scope.spawn(move || count(thread))).collect();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            (0..4).for_each(|_| assert!(heap.checkpoint().unwrap().is_some()));
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        heap.close().unwrap();
+        let (heap, _) = Heap::open(Arc::new(device), options()).unwrap();
+        let mut found = vec![0; 64];
+        heap.begin().read_words(counters, &mut found).unwrap();
+        assert_eq!(found.iter().sum::<u64>(), counted, "round {round}, {copy:?}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use durability::{CommitMode, LogOptions, Lsn};
-use heap::{Heap, HeapError, HeapOptions, HeapRef, HeapResult};
+use heap::{CheckpointCopy, Heap, HeapError, HeapOptions, HeapRef, HeapResult};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use testkit::FaultyDevice;
@@ -24,7 +24,7 @@ fn options() -> HeapOptions {
         flush_interval: Some(std::time::Duration::from_millis(1)),
         ..LogOptions::default()
     };
-    HeapOptions { words: 1 << 16, chunk_words: 16, checkpoint_interval: None, log }
+    HeapOptions { words: 1 << 16, chunk_words: 16, checkpoint_interval: None, log, ..HeapOptions::default() }
 }
 
 /// The reads and writes of a transaction, in order: word, value, and whether it was written.
@@ -115,6 +115,16 @@ fn the_order_of_the_lsns_is_a_serial_order_in_memory() {
 /// Threads write with a log and checkpoints beside them; then the heap is opened again.
 #[test]
 fn the_order_of_the_log_is_a_serial_order() {
+    the_log_repeats_history(CheckpointCopy::Chunks);
+}
+
+#[test]
+fn the_order_of_the_log_is_a_serial_order_beside_snapshots() {
+    the_log_repeats_history(CheckpointCopy::Snapshot);
+}
+
+fn the_log_repeats_history(checkpoint_copy: CheckpointCopy) {
+    let options = || HeapOptions { checkpoint_copy, ..options() };
     let device = FaultyDevice::new(3);
     let (heap, _) = Heap::open(Arc::new(device.clone()), options()).unwrap();
     let (block, words) = histories(&heap, |_, is_over| {

@@ -18,7 +18,7 @@ const SMALL: VacationOptions =
 
 fn options() -> HeapOptions {
     let log = LogOptions { partitions: 2, flush_interval: Some(Duration::from_millis(1)), ..LogOptions::default() };
-    HeapOptions { words: 1 << 18, chunk_words: 1 << 10, checkpoint_interval: None, log }
+    HeapOptions { words: 1 << 18, chunk_words: 1 << 10, checkpoint_interval: None, log, ..HeapOptions::default() }
 }
 
 /// All kinds of transactions from several threads, some in each mode, and checkpoints beside them.

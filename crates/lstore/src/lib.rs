@@ -36,6 +36,7 @@
 //! | the versions of a row; a table as of a commit | [`Table::record_history`], [`Database::read_view_at`] |
 //! | what commits have changed | [`Table::changes`] |
 //! | a copy of a database in use; a database brought back to a moment | [`Database::backup`], [`Database::restore_to`] |
+//! | numbers in memory, updated in place and read as of one instant | [`arrays`] |
 //! | PostgreSQL's clients | [`server::Server`] |
 //!
 //! A [`Database`] and a [`Table`] are handles: cloning one is cheap, and all threads may use the same. A [`Transaction`] and a
@@ -54,6 +55,8 @@
 //! `program` (on by default) builds the program `lstore`: a shell, the server and the benchmarks. A library that embeds the
 //! database turns it off: `lstore = { ..., default-features = false }`.
 #![forbid(unsafe_code)]
+
+pub mod arrays;
 
 pub use arrow_array;
 pub use arrow_schema;

@@ -15,7 +15,7 @@ import os
 from typing import Optional, Union
 
 from . import _lstore
-from ._lstore import NativeDatabase, __version__
+from ._lstore import ArraySnapshot, NativeDatabase, SnapshotArray, __version__
 from .column import Column
 from .connection import Connection
 from .cursor import Cursor
@@ -98,6 +98,7 @@ def connect(
 __all__ = [
     "__version__",
     "apilevel",
+    "ArraySnapshot",
     "BINARY",
     "Binary",
     "CheckViolation",
@@ -130,6 +131,7 @@ __all__ = [
     "QueryCanceled",
     "ROWID",
     "SerializationFailure",
+    "SnapshotArray",
     "SqlSyntaxError",
     "STRING",
     "threadsafety",

@@ -17,8 +17,10 @@
 //! | `parameter`, `placeholders` | parameters from Python's values, and where they stand in a statement |
 //! | `calls`, `functions` | Python's functions as functions of SQL, and what holds while one is called |
 //! | `objects` | values of Arrow arrays as Python's objects |
+//! | `arrays` | arrays in memory with snapshots |
 //! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
 mod append;
+mod arrays;
 mod c_data;
 mod calls;
 mod capsule;
@@ -41,6 +43,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _lstore {
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
+    #[pymodule_export]
+    use crate::arrays::{NativeArray, NativeArraySnapshot};
     #[pymodule_export]
     use crate::database::NativeDatabase;
     #[pymodule_export]

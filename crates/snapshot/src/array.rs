@@ -85,10 +85,19 @@ impl<T: Item> SnapshotArray<T> {
     /// # Errors
     /// `Refused` where the system has no memory, mapping or process left for it; `InsideBatch`.
     pub fn snapshot(&self) -> Result<Snapshot<T>, SnapshotError> {
+        self.snapshot_with(|| ()).map(|(snapshot, ())| snapshot)
+    }
+
+    /// Takes a snapshot, and calls `at` at its instant, while no update is under way: for what is to be known of it. Updates wait for
+    /// `at`.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot).
+    pub fn snapshot_with<R>(&self, at: impl FnOnce() -> R) -> Result<(Snapshot<T>, R), SnapshotError> {
         let closed = self.gate.close(this_thread()).map_err(|_| SnapshotError::InsideBatch)?;
-        let image = self.memory.begin();
+        let (image, known) = (self.memory.begin(), at());
         drop(closed);
-        Ok(Snapshot::new(image?, self.len))
+        Ok((Snapshot::new(image?, self.len), known))
     }
 
     #[inline]

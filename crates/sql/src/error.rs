@@ -160,6 +160,15 @@ impl From<engine::Error> for SqlError {
                 let detail = format!("Key {key} is still referenced from table \"{by}\".");
                 SqlError::new(sqlstate, message).detail(detail).about(about)
             }
+            engine::Error::ArrayTable { table, what, hint } => {
+                SqlError::new(sqlstate, format!("{what} is not supported by array table \"{table}\"")).hint(hint)
+            }
+            engine::Error::ArrayKey { table, key, last } => {
+                let detail = format!("Keys are places: they go from 0 to {last} now.");
+                SqlError::new(sqlstate, format!("key {key} is out of range for array table \"{table}\""))
+                    .detail(detail)
+                    .hint("Insert rows in about the order of their keys, or use a table of another layout.")
+            }
             engine::Error::CheckViolated { table, constraint, row } => {
                 let message = format!("new row for relation \"{table}\" violates check constraint \"{constraint}\"");
                 let about = About { table, column: None, constraint: Some(constraint) };

@@ -22,9 +22,11 @@ use crate::disk::checkpoint::{Base, restore};
 use crate::disk::copy;
 use crate::disk::directory;
 use crate::disk::page_source::budget_of;
-use crate::disk::redo::{self, Operation};
+use crate::disk::redo::{self, Operation, WrittenLeaf};
 use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
+use crate::state::array::data::KEY_MAX;
+use crate::state::array::leaf::{LEAF_KEYS, Overlay, slots};
 use crate::state::catalog::{Meanings, NamedSince, set_former};
 use crate::state::core::Core;
 use crate::state::options::OpenOptions;
@@ -246,6 +248,7 @@ impl Replay {
             Operation::InsertRows { table, first, rows } => self.insert_rows(table, at, first, rows),
             Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
             Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
+            Operation::ArrayRows { table, number, leaf } => self.write_array(table, at, number, &leaf),
             // Only transactions with earlier frames write it, and `held` has acted upon it.
             Operation::TakenBack { .. } => Ok(()),
             catalog if at > self.base.catalog_at => self.apply_to_catalog(catalog, at),
@@ -287,7 +290,8 @@ impl Replay {
             Operation::Clock { time } => self.clock.recover(time, at),
             Operation::Drop { table } => self.drop_table(table, at),
             Operation::Insert { .. } | Operation::InsertRows { .. } => {}
-            Operation::Update { .. } | Operation::Delete { .. } | Operation::TakenBack { .. } => {}
+            Operation::Update { .. } | Operation::Delete { .. } => {}
+            Operation::ArrayRows { .. } | Operation::TakenBack { .. } => {}
         }
         Ok(())
     }
@@ -315,6 +319,17 @@ impl Replay {
         })
     }
 
+    fn write_array(&self, table: TableId, at: Timestamp, number: u64, written: &WrittenLeaf) -> Result<()> {
+        let Some(data) = self.tables.get(&table).filter(|_| !self.base.has_array(table, at)) else { return Ok(()) };
+        let overlay = overlay_of(data, number, written).ok_or_else(|| {
+            Error::BadRedo(format!("rows from {number} of \"{}\" are no rows of an array", data.name))
+        })?;
+        let array = data.array();
+        array.grow_to(&data.name, overlay.leaf_count())?;
+        let written = array.apply(&mut array.latch(), &overlay, at);
+        written.map_err(|source| Error::ArrayMemory { table: data.name.to_string(), source })
+    }
+
     fn change(&self, table: TableId, at: Timestamp, rid: Rid, change: Change<'_>) -> Result<()> {
         let Some(table) = self.tables.get(&table).filter(|data| !self.base.has(data.id, rid, at)) else {
             return Ok(());
@@ -336,6 +351,26 @@ impl Replay {
         }
         Ok(())
     }
+}
+
+/// What the log says of 64 keys of an array table, as it was written.
+fn overlay_of(data: &TableData, number: u64, written: &WrittenLeaf) -> Option<Overlay> {
+    let (array, rows) = (data.array.as_ref()?, written.present.count_ones() as usize);
+    let (width, number) = (array.shape.width(), usize::try_from(number).ok()?);
+    let is_whole = number < (KEY_MAX / LEAF_KEYS as u64) as usize
+        && written.present & !written.touched == 0
+        && written.words.len() == rows * width;
+    if !is_whole {
+        return None;
+    }
+    let mut overlay = Overlay::default();
+    let leaf = overlay.leaf_mut(number, width);
+    slots(written.touched & !written.present).for_each(|slot| leaf.delete(slot));
+    for (row, slot) in slots(written.present).enumerate() {
+        leaf.set(slot, &written.words[row * width..][..width]);
+    }
+    debug_assert_eq!((leaf.touched, leaf.present), (written.touched, written.present), "all that the log says");
+    Some(overlay)
 }
 
 fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Result<()> {

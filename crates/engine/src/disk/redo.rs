@@ -13,6 +13,8 @@
 //! create index 10 | table (4) | length (4) | definition as JSON
 //! drop index 11 | table (4) | length (4) | the name as JSON
 //! insert rows 12 | table (4) | rid of the first (8) | length (4) | neighbouring rows, column by column (`lineage::write_rows`)
+//! array rows 13 | table (4) | leaf (8) | written (8) | there (8) | length (4) | zigzag varint ...
+//!         of 64 keys of an array table: those that were written, those of them that have a row, and the words of these rows
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -29,6 +31,7 @@ use types::{Rid, Schema};
 
 use crate::error::{Error, Result};
 use crate::keys::definition::KeptIndex;
+use crate::state::array::leaf::{Leaf, slots};
 use crate::terms::settings::TableSettings;
 use crate::terms::table_name::TableId;
 use crate::terms::wall_clock::Micros;
@@ -45,6 +48,7 @@ const RENAME: u8 = 9;
 const CREATE_INDEX: u8 = 10;
 const DROP_INDEX: u8 = 11;
 const INSERT_ROWS: u8 = 12;
+const ARRAY_ROWS: u8 = 13;
 
 /// One operation as it was read from a frame.
 pub(crate) enum Operation<'a> {
@@ -60,6 +64,17 @@ pub(crate) enum Operation<'a> {
     Rename { table: TableId, name: String },
     CreateIndex { table: TableId, index: KeptIndex },
     DropIndex { table: TableId, name: String },
+    ArrayRows { table: TableId, number: u64, leaf: WrittenLeaf },
+}
+
+/// Rows of 64 neighbouring keys of an array table.
+pub(crate) struct WrittenLeaf {
+    /// a bit for each key
+    pub(crate) touched: u64,
+    /// of these, a bit for each that has a row; the others were deleted
+    pub(crate) present: u64,
+    /// of row after row
+    pub(crate) words: Vec<u64>,
 }
 
 /// Room for the redo of a short transaction, so that it need not grow bit by bit; still a size that allocators keep at hand.
@@ -185,6 +200,23 @@ pub(crate) fn put_insert_rows(
     lineage::write_rows(out, columns, rows);
     let length = out.len() - length_at - 4;
     debug_assert!(u32::try_from(length).is_ok(), "invariant 8: rows of {length} bytes");
+    out[length_at..][..4].copy_from_slice(&(length as u32).to_le_bytes());
+}
+
+/// Appends what was written to 64 neighbouring keys of an array table with so many stored columns.
+pub(crate) fn put_array_rows(out: &mut Vec<u8>, table: TableId, number: u64, leaf: &Leaf, width: usize) {
+    put_head(out, ARRAY_ROWS, table, Rid::from_word(number), None);
+    out.extend(leaf.touched.to_le_bytes());
+    out.extend(leaf.present.to_le_bytes());
+    let length_at = out.len();
+    out.extend([0; 4]);
+    for slot in slots(leaf.present) {
+        for (bytes, len) in (0..width).map(|place| varint(leaf.word(place, slot))) {
+            put_some(out, &bytes.to_le_bytes(), len);
+        }
+    }
+    let length = out.len() - length_at - 4;
+    debug_assert!(u32::try_from(length).is_ok(), "invariant 8: a leaf of {length} bytes");
     out[length_at..][..4].copy_from_slice(&(length as u32).to_le_bytes());
 }
 
@@ -362,6 +394,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn leaf(&mut self) -> Result<WrittenLeaf> {
+        let [touched, present] = [self.array()?, self.array()?].map(u64::from_le_bytes);
+        let length = self.u32()? as usize;
+        let (mut words, mut reader) = (Vec::new(), Reader { rest: self.take(length)? });
+        while !reader.rest.is_empty() {
+            words.push(reader.word()?);
+        }
+        Ok(WrittenLeaf { touched, present, words })
+    }
+
     fn operation(&mut self) -> Result<Operation<'a>> {
         let operation = self.array::<1>()?[0];
         let table = self.u32()?;
@@ -379,6 +421,7 @@ impl<'a> Reader<'a> {
                 let (first, length) = (self.rid()?, self.u32()? as usize);
                 Operation::InsertRows { table, first, rows: self.take(length)? }
             }
+            ARRAY_ROWS => Operation::ArrayRows { table, number: self.rid()?.word(), leaf: self.leaf()? },
             DELETE => Operation::Delete { table, rid: self.rid()? },
             CREATE => {
                 let (name, schema, settings) = self.json("the description of a table")?;

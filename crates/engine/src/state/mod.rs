@@ -1,6 +1,7 @@
 //! The state of a database that its background threads share: tables, the catalog, the clock, the account of memory.
 //!
 //! Imports keys and what is below them; the background and all handles import it.
+pub(crate) mod array;
 pub(crate) mod catalog;
 pub(crate) mod core;
 pub(crate) mod index_build;

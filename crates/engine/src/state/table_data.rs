@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use sync::Counter;
 use types::{Column, Rid, Schema, Value};
 
+use super::array::data::ArrayData;
 use super::numbers::Numbers;
 use super::rules::Rules;
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::keys::order::IndexKey;
 use crate::keys::primary_key::PrimaryKey;
 use crate::terms::outcomes::Transactions;
 use crate::terms::row::{FittedRow, check_width};
-use crate::terms::settings::{Retention, TableSettings};
+use crate::terms::settings::{LayoutSetting, Retention, TableSettings};
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
 use crate::terms::table_name::{TableId, TableName, is_hidden, is_temporary};
@@ -45,6 +46,8 @@ pub(crate) struct TableData {
     pub(crate) numbers: Option<Numbers>,
     /// The query of a view.
     pub(crate) view: Option<ViewDefinition>,
+    /// The rows of a table of the layout `array`, whose storage stays empty.
+    pub(crate) array: Option<ArrayData>,
     settings: RwLock<TableSettings>,
     /// How many times they were changed.
     settings_changes: AtomicU64,
@@ -96,11 +99,16 @@ impl TableData {
         budget: &Arc<MemoryBudget>,
     ) -> Result<TableData> {
         let primary_key = PrimaryKey::new(name, &schema)?;
+        let settings = settings.heeded();
         debug_assert!(id > 0, "no table has the number 0, which stands for a name");
         debug_assert!(
             settings.view.is_none() || (settings.sequence.is_none() && primary_key.is_none()),
             "the view \"{name}\" is something else as well"
         );
+        let array = match settings.layout {
+            LayoutSetting::Array => Some(ArrayData::new(name, &schema, budget)?),
+            LayoutSetting::Column | LayoutSetting::Row => None,
+        };
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
         let rules = Rules::of(&settings);
         let field = |column: &Column| Field::new(&column.name, column.data_type.to_stored_arrow(), column.nullable);
@@ -119,6 +127,7 @@ impl TableData {
             share_locks: ShareLocks::default(),
             numbers: settings.sequence.map(|_| Numbers::default()),
             view: settings.view.clone(),
+            array,
             is_ruled: AtomicBool::new(!rules.is_empty()),
             rules: RwLock::new(Arc::new(rules)),
             settings: RwLock::new(settings),
@@ -163,6 +172,19 @@ impl TableData {
         self.view.is_some()
     }
 
+    /// Refuses what a table of the layout `array` does not do.
+    pub(crate) fn check_no_array(&self, what: &str, hint: &'static str) -> Result<()> {
+        match &self.array {
+            None => Ok(()),
+            Some(_) => Err(Error::ArrayTable { table: self.name.to_string(), what: what.into(), hint }),
+        }
+    }
+
+    /// The rows of a table of the layout `array`.
+    pub(crate) fn array(&self) -> &ArrayData {
+        self.array.as_ref().expect("only tables of the layout `array` come here")
+    }
+
     fn takes_rows(&self) -> bool {
         !self.is_sequence() && !self.is_view()
     }
@@ -190,6 +212,7 @@ impl TableData {
     }
 
     pub(crate) fn set_settings(&self, settings: TableSettings) {
+        let settings = settings.heeded();
         let mut known = self.settings.write();
         debug_assert_eq!(
             (known.sequence, &known.view),

@@ -246,6 +246,7 @@ impl Table {
         direction: Direction,
         options: ScanOptions,
     ) -> Result<IndexScan> {
+        self.data.check_no_array("reading by an index", "Read it by key, or by scans.")?;
         let Sight { snapshot, reads, .. } = view.into();
         let held = self.hold(snapshot)?;
         if !index.data.serves(snapshot.at) {
@@ -289,6 +290,7 @@ impl Table {
         options: &ScanOptions,
         few: Few,
     ) -> Result<Option<(RecordBatch, Vec<usize>)>> {
+        self.data.check_no_array("reading by an index", "Read it by key, or by scans.")?;
         let sight @ Sight { snapshot, reads, .. } = view.into();
         let _held = self.hold_for_a_moment(sight)?;
         if !index.data.serves(snapshot.at) {

@@ -9,7 +9,9 @@
 //! | `point_access` | reads and writes by key, prepared |
 //! | `totals` | counts, sums and extremes of columns |
 //! | `past`, `change_order` | the versions of a row, and changes between commits |
+//! | `array_rows` | the rows of array tables |
 //! | `bare` | the storage without transactions, to measure them |
+pub(crate) mod array_rows;
 pub(crate) mod bare;
 pub(crate) mod change_order;
 pub(crate) mod index_scan;
@@ -23,7 +25,7 @@ pub(crate) mod totals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use lineage::{Cell, ColumnBuilder, Encoding, Projection, Request, TableStatistics, TableStats, value_of_cell};
 use types::{Rid, Schema, Snapshot, Timestamp, Value};
@@ -32,6 +34,8 @@ use crate::background::read_ahead::ReadAhead;
 use crate::database::handle::Database;
 use crate::error::{Error, Result};
 use crate::keys::data::Index;
+use crate::state::array::data::ArrayData;
+use crate::state::array::image::ArrayRows;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_view::{ReadView, Sight};
 use crate::terms::settings::TableSettings;
@@ -89,6 +93,11 @@ impl Table {
         self.data.view.as_ref()
     }
 
+    /// Whether its layout is `array`: the key of a row is its place, and there are no indexes and no history.
+    pub fn is_array(&self) -> bool {
+        self.data.array.is_some()
+    }
+
     /// How many times the settings were changed since the table was opened or made: for a caller that keeps what it has made of
     /// them.
     pub fn settings_changes(&self) -> u64 {
@@ -97,7 +106,10 @@ impl Table {
 
     /// The present contents of the table.
     pub fn stats(&self) -> TableStats {
-        self.data.storage.stats()
+        match &self.data.array {
+            Some(array) => array_rows::stats(array),
+            None => self.data.storage.stats(),
+        }
     }
 
     /// A scan of what the view, or a bare snapshot, sees.
@@ -105,7 +117,8 @@ impl Table {
     /// # Errors
     /// [`Error::SnapshotTooOld`] if the table's history does not reach back to the snapshot.
     pub fn scan<'v>(&self, view: impl Into<Sight<'v>>, options: ScanOptions) -> Result<TableScan> {
-        let Sight { snapshot, reads, .. } = view.into();
+        let sight @ Sight { snapshot, reads, .. } = view.into();
+        let rows = self.data.array.is_some().then(|| sight.array_rows(&self.data)).transpose()?;
         if let Some(reads) = reads {
             reads.note_rows(&self.data, &options.tests, &options.columns);
         }
@@ -116,9 +129,10 @@ impl Table {
                 Request { columns: options.columns.clone(), tests: options.tests.clone() },
             ),
             projection: self.data.projection(&options),
-            ranges: self.data.storage.range_count(),
+            ranges: rows.as_ref().map_or_else(|| self.data.storage.range_count(), array_rows::range_count),
             next: AtomicUsize::new(0),
             view,
+            array: rows.map(|rows| Box::new((rows, options))),
             table: self.clone(),
         })
     }
@@ -137,7 +151,10 @@ impl Table {
 
     /// Statistics of the table for the optimizer: estimates, kept by the merge.
     pub fn statistics(&self) -> TableStatistics {
-        self.data.storage.statistics()
+        match &self.data.array {
+            Some(array) => array_rows::statistics(array, self.schema()),
+            None => self.data.storage.statistics(),
+        }
     }
 
     /// How the merged pages of a column are encoded, range by range; `None` for ranges that are not merged, and for rows.
@@ -159,7 +176,7 @@ impl Table {
         TableMemory {
             table: self.data.name.to_string(),
             insert_bytes: used.insert_bytes,
-            base_bytes: used.base_bytes,
+            base_bytes: used.base_bytes + self.data.array.as_ref().map_or(0, ArrayData::bytes),
             tail_bytes: used.tail_bytes,
             history_bytes: used.history_bytes,
             index_bytes: self.data.index_bytes(),
@@ -231,6 +248,10 @@ impl Table {
         options: &ScanOptions,
         schema: impl FnOnce() -> SchemaRef,
     ) -> Result<RecordBatch> {
+        if self.data.array.is_some() {
+            let found = self.lookup_in_array(sight, key, options)?;
+            return Ok(batch_of(schema(), found.columns().to_vec(), found.num_rows()));
+        }
         let Sight { snapshot, reads, .. } = sight;
         let key = self.data.key_of_values(key)?;
         let _held = self.hold_for_a_moment(sight)?;
@@ -259,6 +280,9 @@ impl Table {
     ) -> Result<Option<Vec<Value>>> {
         let sight @ Sight { snapshot, reads, .. } = view.into();
         self.data.check_positions(columns.iter().copied())?;
+        if self.data.array.is_some() {
+            return self.lookup_values_in_array(sight, key, columns);
+        }
         let key = self.data.key_of_values(key)?;
         let _held = self.hold_for_a_moment(sight)?;
         let Some(key) = key else { return Ok(None) };
@@ -282,6 +306,9 @@ impl Table {
         options: &ScanOptions,
     ) -> Result<RecordBatch> {
         let sight @ Sight { snapshot, reads, .. } = view.into();
+        if self.data.array.is_some() {
+            return self.lookup_rids_in_array(sight, rids, options);
+        }
         let _held = self.hold_for_a_moment(sight)?;
         let view = self.database.shared.core.transactions.view(snapshot);
         let mut rows = Rows::new(self, options);
@@ -297,11 +324,11 @@ impl Table {
 /// Rows collected one by one into a batch.
 pub(crate) struct Rows<'a> {
     table: &'a Table,
-    options: &'a ScanOptions,
+    pub(crate) options: &'a ScanOptions,
     /// the columns that are read of each row: those asked for, then those tested
     pub(crate) columns: Vec<usize>,
-    builders: Vec<ColumnBuilder>,
-    rids: Vec<u64>,
+    pub(crate) builders: Vec<ColumnBuilder>,
+    pub(crate) rids: Vec<u64>,
 }
 
 impl<'a> Rows<'a> {
@@ -340,15 +367,21 @@ impl<'a> Rows<'a> {
     }
 
     pub(crate) fn finish(mut self, schema: SchemaRef) -> RecordBatch {
-        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rids.len()));
+        let count = self.rids.len();
         let mut arrays: Vec<_> = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
         debug_assert!(arrays.iter().all(|array| array.len() == self.rids.len()), "columns of one length");
         if self.options.with_rid {
             arrays.push(Arc::new(arrow_array::UInt64Array::from(self.rids)));
         }
-        RecordBatch::try_new_with_options(schema, arrays, &rows)
-            .expect("the arrays have the projection's types and visible rows obey NOT NULL")
+        batch_of(schema, arrays, count)
     }
+}
+
+/// A batch of so many rows.
+fn batch_of(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> RecordBatch {
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, arrays, &options)
+        .expect("the arrays have the projection's types and visible rows obey NOT NULL")
 }
 
 /// A scan in progress, an iterator over batches of at most 8,192 rows. Several threads may pull from one scan by
@@ -360,6 +393,8 @@ pub struct TableScan {
     ranges: usize,
     next: AtomicUsize,
     ahead: ReadAhead,
+    /// Of an array table, its rows and what is asked of them.
+    array: Option<Box<(ArrayRows, ScanOptions)>>,
 }
 
 impl TableScan {
@@ -381,6 +416,9 @@ impl TableScan {
         let range = self.next.fetch_add(1, Ordering::Relaxed);
         if range >= self.ranges {
             return None;
+        }
+        if let Some((rows, options)) = self.array.as_deref() {
+            return Some(Ok(array_rows::batches(&self.table, rows, options, range)));
         }
         let view = self.table.database.shared.core.transactions.view(self.view.snapshot());
         let (storage, ahead) = (&self.table.data.storage, self.ahead.take(range));

@@ -13,6 +13,9 @@ use crate::error::Result;
 use crate::table::Table;
 use crate::table::change_order::{ChangeKind, RowChange, in_order};
 
+/// What to do where there is no past.
+const NO_PAST: &str = "It is updated in place and keeps no history; use a table of another layout.";
+
 /// One version of the row that a key names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecordVersion {
@@ -32,6 +35,7 @@ impl Table {
     /// [`Error::BadValue`](crate::Error::BadValue) if the table has no such key; [`Error::Page`](crate::Error::Page) if an
     /// evicted page cannot be read back.
     pub fn record_history(&self, key: &[Value]) -> Result<Vec<RecordVersion>> {
+        self.data.check_no_array("the history of a row", NO_PAST)?;
         let transactions = &self.database.shared.core.transactions;
         let all = self.data.storage.keep_all();
         let newest = transactions.0.now();
@@ -80,6 +84,7 @@ impl Table {
 
     /// The changes of commits, in no order within a commit; all since `from` is kept meanwhile.
     pub(crate) fn changes_kept(&self, from: Timestamp, to: Timestamp) -> Result<Vec<RowChange>> {
+        self.data.check_no_array("a list of changes", NO_PAST)?;
         let (storage, transactions) = (&self.data.storage, &self.database.shared.core.transactions);
         let to = to.min(transactions.0.now());
         let ranges = 0..storage.range_count();

@@ -30,7 +30,9 @@ impl Table {
     /// [`Error::NoSuchColumn`] if the table has fewer columns.
     pub fn point_access(&self, columns: &[usize]) -> Result<Option<PointAccess>> {
         self.data.check_positions(columns.iter().copied())?;
-        let Some(primary_key) = &self.data.primary_key else { return Ok(None) };
+        let Some(primary_key) = self.data.primary_key.as_ref().filter(|_| self.data.array.is_none()) else {
+            return Ok(None);
+        };
         if !primary_key.is_one_integer(&self.data.schema) {
             return Ok(None);
         }

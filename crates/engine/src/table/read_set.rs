@@ -32,6 +32,7 @@ use crate::state::catalog::has_gone_between;
 use crate::state::core::Core;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;
+use crate::terms::table_lock::Standing;
 use crate::terms::table_name::TableId;
 
 /// More single records than this are read as "any row of their table".
@@ -139,6 +140,13 @@ impl ReadSet {
         let asked = Validation { from, to, own, outcomes: transactions };
         let (reads, mut held) = (self.reads.lock(), None);
         let mut has_changed = |read: &Read| -> Result<bool> {
+            if let Some(array) = &read.table.array {
+                // A commit that is about to change it has its latch; whether it comes before this one is not known. Where this transaction
+                // has the table for itself, nobody has changed it since it was first looked at.
+                let is_own = read.table.lock.standing() == Standing::Locked(own);
+                let has_changed = !is_own && array.newest_if_free().is_none_or(|newest| newest > from);
+                return Ok(has_changed || has_gone_between(transactions, &read.table, from, to, own));
+            }
             if !read.is_untouched_since(from) {
                 // Versions between the two are given up while their end is not held: what came after the snapshot must not be
                 // forgotten because more came after it. Where it was already, nothing is known, which is as bad.

@@ -25,9 +25,13 @@ impl Table {
         tests: &[(usize, Test)],
         columns: &[usize],
     ) -> Result<Totals> {
+        let view = view.into();
+        if self.data.array.is_some() {
+            return self.aggregate_array(view, tests, columns);
+        }
         let request = Request { columns: columns.to_vec(), tests: tests.to_vec() };
         let storage = &self.data.storage;
-        self.add_up(view.into(), tests, columns, |range, view| Ok(storage.aggregate_range(range, view, &request)?))
+        self.add_up(view, tests, columns, |range, view| Ok(storage.aggregate_range(range, view, &request)?))
     }
 
     /// How many rows the view sees, and of some columns how many values they have and the sums of these; extremes are not told. What
@@ -37,8 +41,12 @@ impl Table {
     /// # Errors
     /// As [`aggregate`](Self::aggregate).
     pub fn sums<'v>(&self, view: impl Into<Sight<'v>>, columns: &[usize]) -> Result<Totals> {
+        let view = view.into();
+        if self.data.array.is_some() {
+            return self.aggregate_array(view, &[], columns);
+        }
         let storage = &self.data.storage;
-        self.add_up(view.into(), &[], columns, |range, view| Ok(storage.sum_range(range, view, columns)?))
+        self.add_up(view, &[], columns, |range, view| Ok(storage.sum_range(range, view, columns)?))
     }
 
     /// Adds up what `of_range` tells of each range.

@@ -11,7 +11,7 @@ use crate::terms::sequence_options::SequenceOptions;
 use crate::terms::view_definition::ViewDefinition;
 use crate::terms::wall_clock::{WallClock, wall_time};
 
-/// Records in a range of a sequence, which has one, and of a view, which has none.
+/// Records in a range of a sequence, which has one, and of a view or an array, which have none.
 const SMALL_RANGE_RECORDS: usize = 16;
 
 /// How long versions that are no longer the newest are kept.
@@ -82,12 +82,23 @@ pub enum LayoutSetting {
     Column,
     /// The values of a row next to each other: for tables that are read and written by key.
     Row,
+    /// The key is the place: for numbers that are updated in place, without history.
+    Array,
 }
 
 impl TableSettings {
+    /// The settings as a table heeds them: one that is written in place keeps no past, also not when it is gone.
+    pub(crate) fn heeded(self) -> TableSettings {
+        match self.layout {
+            LayoutSetting::Array => TableSettings { retention: Retention::None, ..self },
+            LayoutSetting::Column | LayoutSetting::Row => self,
+        }
+    }
+
     /// The storage's options for these settings, where they differ from the database's.
     pub(crate) fn options(&self, defaults: TableOptions) -> TableOptions {
-        let defaults = match self.sequence.is_some() || self.view.is_some() {
+        let is_empty = self.sequence.is_some() || self.view.is_some() || self.layout == LayoutSetting::Array;
+        let defaults = match is_empty {
             true => TableOptions::with_range(SMALL_RANGE_RECORDS),
             false => defaults,
         };
@@ -96,7 +107,7 @@ impl TableSettings {
         let update_range_records = self.update_range_records.unwrap_or(defaults.update_range_records);
         TableOptions {
             layout: match self.layout {
-                LayoutSetting::Column => Layout::Column,
+                LayoutSetting::Column | LayoutSetting::Array => Layout::Column,
                 LayoutSetting::Row => Layout::Row,
             },
             update_range_records: update_range_records

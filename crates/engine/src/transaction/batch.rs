@@ -35,6 +35,9 @@ impl Transaction {
     pub fn insert_batch(&mut self, table: &Table, rows: &RecordBatch) -> Result<u64> {
         self.check_writable(table)?;
         let data = &table.data;
+        if data.array.is_some() {
+            return self.insert_batch_in_array(data, rows);
+        }
         let rows = &with_views(rows);
         let columns = batch_columns(data, 0..data.schema.columns().len(), rows)?;
         let columns: Vec<_> = columns.into_iter().map(|(_, cells)| cells).collect();
@@ -99,6 +102,9 @@ impl Transaction {
     ) -> Result<Changed> {
         self.check_writable(table)?;
         let data = &table.data;
+        if data.array.is_some() {
+            return self.update_batch_in_array(data, rids, (columns, values), view);
+        }
         let values = &with_views(values);
         debug_assert_eq!(rids.len(), values.num_rows(), "values for each row");
         let arrays = batch_columns(data, columns.iter().copied(), values)?;
@@ -121,6 +127,9 @@ impl Transaction {
     /// deleted then.
     pub fn delete_batch(&mut self, table: &Table, rids: &UInt64Array, view: &ReadView) -> Result<Changed> {
         self.check_writable(table)?;
+        if table.data.array.is_some() {
+            return self.delete_batch_in_array(&table.data, rids, view);
+        }
         self.whole(|transaction| {
             let mut changed = Changed::default();
             for (row, rid) in rids.values().iter().enumerate() {

@@ -100,7 +100,7 @@ impl Transaction {
 
     /// Whether names may mean something else to this transaction than to others.
     pub fn has_changed_catalog(&self) -> bool {
-        self.catalog.is_some()
+        self.steps().iter().any(|step| !matches!(step, CatalogStep::Locked(_)))
     }
 
     /// The settings of a table, with this transaction's changes.
@@ -444,7 +444,7 @@ impl Transaction {
     /// Tidies up after the commit at `at`, by which everything took effect.
     #[inline]
     pub(super) fn publish_catalog(&mut self, at: Timestamp) {
-        if self.catalog.is_some() {
+        if self.catalog.is_some() && !self.unlock_only() {
             self.publish_steps(at);
         }
     }

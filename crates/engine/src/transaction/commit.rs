@@ -48,7 +48,10 @@ impl Transaction {
             return Ok(self.at);
         }
         self.complete_redo()?;
-        let committed = self.decide()?;
+        let committed = match self.arrays.take() {
+            Some(own) => self.decide_with_arrays(&own)?,
+            None => self.decide()?,
+        };
         debug_assert!(
             committed.at > self.at,
             "invariant 4: {:?} is not after the snapshot {:?}",
@@ -62,10 +65,11 @@ impl Transaction {
         Ok(committed.at)
     }
 
-    /// Adds to the redo what is known only now: the rows of its own sequences, and the time.
+    /// Adds to the redo what is known only now: the rows of its own sequences and of array tables, and the time.
     fn complete_redo(&mut self) -> Result<()> {
         if self.catalog.is_some() {
             self.settle_sequences()?;
+            self.log_arrays()?;
         }
         if self.anchor.log.is_some()
             && let Some(time) = self.anchor.core.clock.mark_for_log()
@@ -76,7 +80,7 @@ impl Transaction {
     }
 
     /// Takes the transaction from running to committed: its redo is in the log's buffer then, and its writes are visible.
-    fn decide(&self) -> Result<Committed> {
+    pub(super) fn decide(&self) -> Result<Committed> {
         match &self.seen {
             Some(seen) => seen.depend(|on| self.decide_with(on)),
             None => self.decide_with(Dependencies::default()),
@@ -215,8 +219,8 @@ pub(super) struct LogPlace {
 }
 
 /// A commit that is visible, and may not be on disk yet.
-struct Committed {
-    at: Timestamp,
+pub(super) struct Committed {
+    pub(super) at: Timestamp,
     appended: Option<CommitLocation>,
 }
 

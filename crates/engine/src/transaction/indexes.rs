@@ -48,6 +48,7 @@ impl Transaction {
     pub fn create_index(&mut self, table: &str, definition: IndexDefinition) -> Result<Index> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(table)?;
+            data.check_no_array("an index", "Its key is its place; only tables of other layouts have indexes.")?;
             transaction.claim_index_name(&definition.name)?;
             let has_changed_keys = data.storage.range_count() > 0;
             let index = transaction.add_index(&data, KeptIndex { definition, has_changed_keys })?;

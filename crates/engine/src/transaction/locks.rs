@@ -207,6 +207,9 @@ impl Transaction {
         view: &ReadView,
     ) -> Result<RowLock> {
         self.check_writable(table)?;
+        if table.data.array.is_some() {
+            return self.lock_in_array(table, rid, wait, view);
+        }
         self.lock_found(table, rid, strength, wait, view.at())
     }
 
@@ -219,6 +222,9 @@ impl Transaction {
     pub fn get_for_update(&mut self, table: &Table, key: &[Value]) -> Result<Option<Vec<Value>>> {
         self.check_writable(table)?;
         let data = &table.data;
+        if data.array.is_some() {
+            return self.get(table, key);
+        }
         let Some(index_key) = data.key_of_values(key)? else { return Ok(None) };
         loop {
             let Some(rid) = self.find(data, &index_key)? else {

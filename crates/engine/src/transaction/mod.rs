@@ -14,6 +14,7 @@
 //! | `rules` | the constraints of a table, applied to what is written |
 //! | `keys`, `claim` | the keys that they enter; those that only one record may have |
 //! | `batch` | rows by the batch |
+//! | `arrays` | array tables, which are written in place |
 //! | `point` | rows by key, several together, as words |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
 //! | `catalog` | making, dropping and changing tables |
@@ -43,6 +44,7 @@ use crate::database::handle::Anchor;
 use crate::database::handle::Database;
 use crate::error::{Error, Result};
 use crate::keys::order::IndexKey;
+use crate::state::array::leaf::Overlays;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_set::ReadSet;
 use crate::table::read_view::ReadView;
@@ -51,6 +53,7 @@ use crate::terms::isolation::{Durability, Isolation, LockStrength, TransactionOp
 use crate::terms::outcomes::Transactions;
 use crate::transaction::running::description;
 
+mod arrays;
 mod batch;
 mod catalog;
 mod change;
@@ -134,6 +137,8 @@ pub struct Transaction {
     shared: Vec<(u32, Rid, LockStrength)>,
     /// Rows that may have broken a foreign key.
     references: Option<Box<References>>,
+    /// What it has written to array tables.
+    arrays: Option<Arc<Overlays>>,
     savepoints: Vec<(Savepoint, Marks)>,
     savepoints_made: u64,
     redo: Vec<u8>,
@@ -217,6 +222,7 @@ impl Transaction {
             locked: Vec::new(),
             shared: Vec::new(),
             references: None,
+            arrays: None,
             savepoints: Vec::new(),
             savepoints_made: 0,
             redo: Vec::new(),
@@ -288,6 +294,7 @@ impl Transaction {
         debug_assert!(view.at() >= self.at, "invariant 4: a later view sees less, {:?} after {:?}", view.at(), self.at);
         self.saw_up_to(view.at());
         let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
+        let view = view.with_arrays(self.arrays.clone(), self.reads_arrays_strictly());
         Ok(view.within(snapshot, open, self.reads.clone()))
     }
 
@@ -313,7 +320,7 @@ impl Transaction {
         debug_assert!(view.at() >= self.at, "invariant 4: a later view sees less, {:?} after {:?}", view.at(), self.at);
         self.saw_up_to(view.at());
         let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
-        Ok(view.within(snapshot, open, None))
+        Ok(view.with_arrays(self.arrays.clone(), false).within(snapshot, open, None))
     }
 
     /// What a read at this moment sees.
@@ -361,6 +368,9 @@ impl Transaction {
         self.check_readable(table)?;
         let data = &table.data;
         data.check_positions(columns.iter().copied())?;
+        if data.array.is_some() {
+            return self.read_array(data, key, columns, take);
+        }
         let Some(key) = data.key_of_values(key)? else { return Ok(None) };
         self.read_key(data, key, columns, take)
     }

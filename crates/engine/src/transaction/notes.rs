@@ -5,6 +5,7 @@ use lineage::AppendedRecords;
 use types::{Rid, TxnId};
 
 use crate::keys::data::IndexData;
+use crate::state::array::leaf::Overlays;
 use crate::state::catalog::Intent;
 use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
@@ -67,7 +68,7 @@ pub(super) struct Changes {
 pub struct Savepoint(pub(super) u64);
 
 /// How far a transaction's lists were.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Marks {
     pub(super) written: usize,
     pub(super) locked: usize,
@@ -75,4 +76,6 @@ pub(super) struct Marks {
     pub(super) catalog: usize,
     /// bytes of redo, those in the log included
     pub(super) redo: u64,
+    /// what was written to array tables
+    pub(super) arrays: Option<Arc<Overlays>>,
 }

@@ -30,7 +30,7 @@ impl Transaction {
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         let known = self.savepoints.iter().position(|(known, _)| *known == savepoint).ok_or(Error::NoSuchSavepoint)?;
         self.savepoints.truncate(known + 1);
-        let marks = self.savepoints[known].1;
+        let marks = self.savepoints[known].1.clone();
         self.take_back(marks);
         Ok(())
     }
@@ -71,10 +71,13 @@ impl Transaction {
             shared: self.shared.len(),
             catalog: self.steps().len(),
             redo: self.redo_in_log + self.redo.len() as u64,
+            arrays: self.arrays.clone(),
         }
     }
 
     fn take_back(&mut self, marks: Marks) {
+        // Before the locks of the tables: without one there is nothing written.
+        self.arrays = marks.arrays;
         let has_anything = self.written.len() > marks.written
             || self.locked.len() > marks.locked
             || self.shared.len() > marks.shared

@@ -42,6 +42,9 @@ impl Transaction {
 
     /// Waits for a transaction that has the table for itself, and keeps the table from others that want that.
     pub(crate) fn enter(&mut self, data: &Arc<TableData>) -> Result<()> {
+        if data.array.is_some() {
+            return self.enter_array(data);
+        }
         match self.has_entered(data) {
             true => self.check_there(data)?,
             false => self.enter_first(data)?,
@@ -78,7 +81,7 @@ impl Transaction {
     }
 
     /// Refuses a table that was dropped or replaced, by this transaction or by another.
-    fn check_there(&self, data: &Arc<TableData>) -> Result<()> {
+    pub(super) fn check_there(&self, data: &Arc<TableData>) -> Result<()> {
         let gone = match data.lock.standing() {
             Standing::Gone(at) => at,
             Standing::Locked(owner) if owner == self.id() && self.has_dropped(data) => Timestamp::ZERO,

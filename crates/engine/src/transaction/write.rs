@@ -33,7 +33,10 @@ impl Transaction {
         let data = &table.data;
         check_width(&data.name, data.schema.columns().len(), row.len())?;
         let mut fitted = FittedRow::new(&data.name, data.schema.columns(), row.iter().enumerate())?;
-        self.insert_cells(data, &fitted.all(), None)
+        match data.array.is_some() {
+            true => self.insert_in_array(data, &fitted.all()),
+            false => self.insert_cells(data, &fitted.all(), None),
+        }
     }
 
     /// Sets columns of the row with this primary key; returns whether there is one.
@@ -91,16 +94,19 @@ impl Transaction {
     pub fn update_computed(
         &mut self,
         table: &Table,
-        key: &[Value],
+        given: &[Value],
         columns: &[usize],
         mut compute: impl FnMut(&[Value]) -> Option<Vec<(usize, Value)>>,
     ) -> Result<Option<bool>> {
         self.check_writable(table)?;
         let data = &table.data;
         data.check_positions(columns.iter().copied())?;
-        let Some(key) = data.key_of_values(key)? else { return Ok(Some(false)) };
+        let Some(key) = data.key_of_values(given)? else { return Ok(Some(false)) };
         loop {
-            let (found, seen) = {
+            let (found, seen) = if data.array.is_some() {
+                let whole = |cells: &[Cell<'_>]| (Rid::from_word(0), table.values_of(columns, cells));
+                (self.read_array(data, given, columns, whole)?, self.at)
+            } else {
                 let glance = self.glance();
                 let view = self.transactions().view(glance.snapshot);
                 (
@@ -116,6 +122,9 @@ impl Transaction {
             let mut fitted =
                 FittedRow::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
             let cells: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
+            if data.array.is_some() {
+                return self.update_key_in_array(data, given, &cells).map(Some);
+            }
             match self.change(data, rid, seen, Change::Update(&cells))? {
                 Done::Changed => return Ok(Some(true)),
                 Done::Gone => return Ok(Some(false)),
@@ -140,6 +149,11 @@ impl Transaction {
 
     /// Appends a version to the record with this key; false if there is none.
     fn change_key(&mut self, data: &Arc<TableData>, key: &[Value], change: Change<'_>) -> Result<bool> {
+        match (data.array.is_some(), change) {
+            (true, Change::Update(values)) => return self.update_key_in_array(data, key, values),
+            (true, Change::Delete) => return self.delete_key_in_array(data, key),
+            (false, _) => {}
+        }
         let Some(key) = data.key_of_values(key)? else { return Ok(false) };
         self.change_by_key(data, key, change)
     }

@@ -2,13 +2,14 @@
 //! it.
 #![allow(dead_code, reason = "each test file uses its share")]
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use durability::{CommitMode, LogOptions, Lsn};
-use heap::{Heap, HeapError, HeapOptions, HeapRecovered, HeapRef, HeapResult, Transaction};
+use heap::{CheckpointCopy, Heap, HeapError, HeapOptions, HeapRecovered, HeapRef, HeapResult, Transaction};
 use parking_lot::Mutex;
 use testkit::FaultyDevice;
 
@@ -36,7 +37,21 @@ pub fn options() -> HeapOptions {
         spare_segments: 1,
         flush_interval: None,
     };
-    HeapOptions { words: 1 << 12, chunk_words: 256, checkpoint_interval: None, log }
+    HeapOptions { words: 1 << 12, chunk_words: 256, checkpoint_copy: copy(), checkpoint_interval: None, log }
+}
+
+thread_local! {
+    static COPY: Cell<CheckpointCopy> = const { Cell::new(CheckpointCopy::Chunks) };
+}
+
+/// How heaps that this thread opens take their checkpoints.
+fn copy() -> CheckpointCopy {
+    COPY.get()
+}
+
+/// Has heaps that this thread opens from here on take their checkpoints so.
+pub fn copy_by(copy: CheckpointCopy) {
+    COPY.set(copy);
 }
 
 /// Opens the heap.

@@ -13,6 +13,7 @@ Examples:
 An array of 64-bit numbers is updated in place and read as of one instant, by
 four mechanisms: physical copies, fork, a memory file whose snapshots are rewired
 page by page, and write protection by userfaultfd. Cases:
+  machine       its processors, caches and memory (table 2)
   creation      the beginning of a snapshot by size (the paper's figures 1 and 2)
   first-update  the first update of a page after it (figure 4)
   cycles        a snapshot and the updates until the next, by distribution and
@@ -20,8 +21,9 @@ page by page, and write protection by userfaultfd. Cases:
   queries       a number and a sum from a snapshot (section 3.3)
   choice        what is chosen from a calibration, and its regret (table 1)
   beside        updates a second while a snapshot is taken each period, beside a
-                plain array without snapshots, an array behind a mutex, and
-                chunks behind arc-swap";
+                plain array without snapshots, an array behind a mutex,
+                chunks behind arc-swap, and a persistent vector behind a
+                mutex";
 
 /// How `bench snapshots` runs.
 #[derive(Args, Clone, Debug)]
@@ -48,6 +50,9 @@ pub struct SnapshotArgs {
     /// How long one run of `beside` lasts
     #[arg(long, default_value = "2", value_parser = crate::seconds)]
     pub seconds: Duration,
+    /// Updates that a writer announces together, for `beside`; a snapshot waits for them
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(usize))]
+    pub batch: usize,
     /// How often each figure is measured; the median counts
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
@@ -59,6 +64,8 @@ pub struct SnapshotArgs {
 /// A part of the benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum SnapshotCase {
+    /// What the machine has
+    Machine,
     /// The beginning of a snapshot
     Creation,
     /// The first update of a page

@@ -8,7 +8,7 @@ use snapshot::{Candidate, Case, Distribution, Snapshot, SnapshotArray};
 
 use super::args::SnapshotArgs;
 use super::arrays::{filled, size_text};
-use super::rivals::{Chunks, Locked, Plain, Rival};
+use super::rivals::{Chunks, Locked, Persistent, Plain, Rival};
 use crate::figures::{Figure, Report, in_turns};
 use crate::{LabError, Progress};
 
@@ -24,6 +24,8 @@ const DISTRIBUTIONS: [Distribution; 2] = [Distribution::Uniform, Distribution::S
 /// An array of ours and its newest snapshot.
 struct Ours {
     array: SnapshotArray<u64>,
+    /// The updates that a writer announces together.
+    batch: usize,
     last: Mutex<Option<Snapshot<u64>>>,
     /// The first refusal.
     refusal: Mutex<Option<String>>,
@@ -32,7 +34,8 @@ struct Ours {
 impl Rival for Ours {
     fn update(&self, items: &[usize]) {
         let mut writer = self.array.writer();
-        if let Some(error) = items.iter().find_map(|item| writer.add(*item, 1).err()) {
+        let add = |items: &[usize]| writer.batch(|batch| items.iter().find_map(|item| batch.add(*item, 1).err()));
+        if let Some(error) = items.chunks(self.batch).find_map(add) {
             self.refusal.lock().get_or_insert_with(|| error.to_string());
         }
     }
@@ -95,11 +98,11 @@ pub(super) fn beside(
     let len = size_bytes / size_of::<u64>();
     let new = |candidate: &Candidate| -> Result<Ours, LabError> {
         let array = filled(size_bytes, &candidate.options())?;
-        Ok(Ours { array, last: Mutex::new(None), refusal: Mutex::new(None) })
+        Ok(Ours { array, batch: args.batch.max(1), last: Mutex::new(None), refusal: Mutex::new(None) })
     };
     let ours = candidates.iter().map(new).collect::<Result<Vec<_>, _>>()?;
-    let (plain, locked, chunks) = (Plain::new(len), Locked::new(len), Chunks::new(len));
-    let mut all: Vec<&dyn Rival> = vec![&plain, &locked, &chunks];
+    let (plain, locked, chunks, tree) = (Plain::new(len), Locked::new(len), Chunks::new(len), Persistent::new(len));
+    let mut all: Vec<&dyn Rival> = vec![&plain, &locked, &chunks, &tree];
     all.extend(ours.iter().map(|ours| ours as &dyn Rival));
     for distribution in DISTRIBUTIONS {
         for threads in &args.threads {
@@ -113,11 +116,12 @@ pub(super) fn beside(
                 let run = run(all[at], &items, args.seconds, args.period);
                 Ok(vec![run.per_s / 1e6, run.own_mib])
             })?;
-            for (candidate, values) in candidates.iter().zip(&measured[3..]) {
+            for (candidate, values) in candidates.iter().zip(&measured[4..]) {
                 let case = format!("{case}, {}", candidate.name());
                 let figure = Figure::rate(&case, "updates", "M/s", &values[0]);
                 let figure = figure.beside("plain array", &measured[0][0]).beside("mutex", &measured[1][0]);
-                report.push(figure.beside("arc-swap chunks", &measured[2][0]))?;
+                let figure = figure.beside("arc-swap chunks", &measured[2][0]);
+                report.push(figure.beside("persistent vector", &measured[3][0]))?;
                 report.push(Figure::amount(&case, "own memory", "MiB", &values[1]))?;
             }
         }

@@ -7,7 +7,8 @@
 //! parts     what the mechanisms cost apart: beginnings, first updates, queries (figures 1, 2, 4; section 3.3)
 //! cycles    snapshots with the updates between them (figures 3 and 5), the choice among mechanisms and its regret (table 1)
 //! beside    updates while snapshots are taken by time, beside rivals
-//! rivals    a plain array, one behind a mutex, and chunks behind arc-swap
+//! machine   what the machine has
+//! rivals    a plain array, one behind a mutex, chunks behind arc-swap, and a persistent vector
 //! ```
 //!
 //! All that is compared takes turns, as everywhere (see `crate::figures`). Mechanisms that do not run here are told and left out.
@@ -15,6 +16,7 @@ mod args;
 mod arrays;
 mod beside;
 mod cycles;
+mod machine;
 mod parts;
 mod rivals;
 
@@ -38,6 +40,9 @@ pub fn bench(args: &SnapshotArgs, progress: &dyn Progress, out: &mut dyn Write) 
     let mut report = Report::new(out, args.json, "snapshots", &[PHYSICAL]);
     let is_wanted = |case| args.cases.is_empty() || args.cases.contains(&case);
     let candidates = running_here(progress);
+    if is_wanted(SnapshotCase::Machine) {
+        machine::machine(&mut report)?;
+    }
     if is_wanted(SnapshotCase::Creation) {
         parts::creation(args, &candidates, progress, &mut report)?;
     }
@@ -97,6 +102,7 @@ mod tests {
     #[test]
     fn every_case_has_figures_above_zero_for_every_mechanism_that_runs() {
         let candidates = running_here(&Quiet);
+        assert!(lines("--case machine").iter().all(|line| line["value"].as_f64().is_some_and(|value| value > 0.0)));
         for case in ["creation", "first-update", "queries", "beside"] {
             let lines = lines(&format!("--case {case} --threads 1"));
             for candidate in &candidates {
@@ -112,7 +118,10 @@ mod tests {
         let lines = lines("--case beside --threads 2");
         let rivals = lines.iter().filter(|line| line["metric"] == "updates" && !line["baseline"].is_null());
         let rivals: std::collections::BTreeSet<&str> = rivals.filter_map(|line| line["baseline"].as_str()).collect();
-        assert_eq!(rivals.into_iter().collect::<Vec<_>>(), ["arc-swap chunks", "mutex", "plain array"]);
+        assert_eq!(
+            rivals.into_iter().collect::<Vec<_>>(),
+            ["arc-swap chunks", "mutex", "persistent vector", "plain array"]
+        );
     }
 
     #[test]

@@ -98,6 +98,80 @@ impl Rival for Chunks {
     }
 }
 
+/// The children of a node of a persistent vector, and the items of a leaf: as many as those of `im` and of Clojure have.
+const FANOUT_BITS: usize = 6;
+const FANOUT: usize = 1 << FANOUT_BITS;
+
+/// A node of a persistent vector.
+#[derive(Clone)]
+enum Node {
+    Leaf(Box<[u64; FANOUT]>),
+    Inner(Vec<Arc<Node>>),
+}
+
+impl Node {
+    fn new(len: usize, level: usize) -> Node {
+        if level == 0 {
+            return Node::Leaf(Box::new([1; FANOUT]));
+        }
+        let below = FANOUT << (FANOUT_BITS * (level - 1));
+        let child = |at: usize| Arc::new(Node::new(below.min(len - at * below), level - 1));
+        Node::Inner((0..len.div_ceil(below)).map(child).collect())
+    }
+
+    /// Adds 1 to an item; a node that a snapshot shares is copied first.
+    fn add(&mut self, item: usize, level: usize) {
+        match self {
+            Node::Leaf(items) => items[item % FANOUT] = items[item % FANOUT].wrapping_add(1),
+            Node::Inner(children) => {
+                let child = (item >> (FANOUT_BITS * level)) % FANOUT;
+                Arc::make_mut(&mut children[child]).add(item, level - 1);
+            }
+        }
+    }
+}
+
+/// A persistent vector behind a mutex: a tree of nodes with 64 children each. An update copies the nodes on its way that a snapshot shares,
+/// a snapshot takes a reference to the root. It is what the vectors of `im` are for such updates; that library's licence
+/// (MPL-2.0) is none of those that this project links.
+pub(super) struct Persistent {
+    root: Mutex<Arc<Node>>,
+    last: Mutex<Option<Arc<Node>>>,
+    levels: usize,
+}
+
+impl Persistent {
+    pub(super) fn new(len: usize) -> Persistent {
+        let levels = (1..).find(|levels| len <= FANOUT << (FANOUT_BITS * levels)).unwrap_or_default();
+        Persistent { root: Mutex::new(Arc::new(Node::new(len, levels))), last: Mutex::new(None), levels }
+    }
+
+    #[cfg(test)]
+    fn get(&self, item: usize) -> u64 {
+        let (mut node, mut level) = (self.root.lock().clone(), self.levels);
+        loop {
+            node = match &*node {
+                Node::Leaf(items) => return items[item % FANOUT],
+                Node::Inner(children) => children[(item >> (FANOUT_BITS * level)) % FANOUT].clone(),
+            };
+            level = level.saturating_sub(1);
+        }
+    }
+}
+
+impl Rival for Persistent {
+    fn update(&self, items: &[usize]) {
+        for item in items {
+            Arc::make_mut(&mut *self.root.lock()).add(*item, self.levels);
+        }
+    }
+
+    fn snapshot(&self) -> usize {
+        *self.last.lock() = Some(self.root.lock().clone());
+        0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,7 +179,8 @@ mod tests {
     #[test]
     fn rivals_count_every_update_of_two_threads() {
         let (plain, locked, chunks) = (Plain::new(1_024), Locked::new(1_024), Chunks::new(1_024));
-        let rivals: [&dyn Rival; 3] = [&plain, &locked, &chunks];
+        let tree = Persistent::new(1_024);
+        let rivals: [&dyn Rival; 4] = [&plain, &locked, &chunks, &tree];
         for rival in rivals {
             std::thread::scope(|threads| {
                 (0..2).for_each(|_| {
@@ -122,8 +197,9 @@ mod tests {
         };
         for item in 0..1_024 {
             let chunk = chunks.chunks[item / CHUNK_ITEMS].load();
-            let values = [plain.0[item].load(Ordering::Relaxed), locked.copy.lock()[item], chunk[item % CHUNK_ITEMS]];
-            assert_eq!(values, [expected(item); 3]);
+            let plain = plain.0[item].load(Ordering::Relaxed);
+            let values = [plain, locked.copy.lock()[item], chunk[item % CHUNK_ITEMS], tree.get(item)];
+            assert_eq!(values, [expected(item); 4]);
         }
     }
 }

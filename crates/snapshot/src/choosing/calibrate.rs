@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use crate::array::SnapshotArray;
 use crate::choosing::cost::{Calibration, Candidate, Choice, Costs, Curve};
-use crate::choosing::cycle::{Case, filled, page_items};
+use crate::choosing::cycle::{Case, filled, in_a_turn, page_items};
 use crate::choosing::distribution::{Distribution, Updates};
 use crate::choosing::skew::Skew;
 use crate::error::SnapshotError;
@@ -57,40 +57,67 @@ impl Calibration {
         self.choose(case.size_bytes, case.updates, &skew)
     }
 
-    /// Runs `cycles` cycles of a case by every candidate, in turns, and compares the chosen one with the fastest. Nothing where no
-    /// candidate runs.
+    /// Chooses for a case, by estimates and then by a trial of the best of them ([`Calibration::try_out`]); runs it by every candidate,
+    /// in turns, for `cycles` cycles and longer where they are short, and compares the chosen ones with the fastest. The updates
+    /// are others than those of the sample and of the trial. Nothing where no candidate runs.
     ///
     /// # Errors
     /// Where the system refuses what it allowed during the calibration.
     pub fn regret(&self, case: &Case, cycles: usize) -> Result<Option<Regret>, SnapshotError> {
-        let Some(choice) = self.choose_for(case, case.updates.clamp(1, SAMPLE_MOST)) else { return Ok(None) };
-        let start = |costs: &Costs| Ok((costs.candidate, case.start(&costs.candidate.options())?, Vec::new()));
-        let mut running = self.costs.iter().map(start).collect::<Result<Vec<_>, SnapshotError>>()?;
-        for round in 0..=cycles {
+        let Some(estimated) = self.choose_for(case, case.updates.clamp(1, SAMPLE_MOST)) else { return Ok(None) };
+        let recorded: Vec<usize> = case.updates(2).take(case.updates.saturating_mul(TRIED_CYCLES)).collect();
+        let choice = self.try_out(case.size_bytes, case.updates, &recorded, &estimated)?;
+        // Where the pages of a small array fall in the caches is luck, so it is made several times.
+        let arrays = (LUCK_BYTES / case.size_bytes.max(1)).clamp(1, ARRAYS_MOST);
+        let of_use = || self.costs.iter().map(|costs| costs.candidate).filter(|of| of.is_of_use(case.size_bytes));
+        let candidates = (0..arrays).flat_map(|_| of_use());
+        let start = |candidate: Candidate| Ok((candidate, case.start(&candidate.options())?, Vec::new()));
+        let mut running = candidates.map(start).collect::<Result<Vec<_>, SnapshotError>>()?;
+        let start = Instant::now();
+        let (mut round, least) = (0, LEAST_TIME * u32::try_from(running.len()).unwrap_or(u32::MAX));
+        while round <= cycles || (start.elapsed() < least && round < CYCLES_MOST) {
             for (_, running, times) in &mut running {
-                let cycle = running.cycle()?;
-                // The first round has memory to get.
-                if round > 0 {
-                    times.push(cycle.total());
+                for _ in 0..in_a_turn(times.last().copied()) {
+                    let cycle = running.cycle()?;
+                    // The first round has memory to get.
+                    if round > 0 {
+                        times.push(cycle.total());
+                    }
                 }
             }
+            round += 1;
         }
         let mut measured: Vec<(Candidate, Duration)> =
             running.into_iter().map(|(candidate, _, times)| (candidate, quickest(times))).collect();
         measured.sort_by_key(|(_, time)| *time);
-        Ok(Some(Regret { case: *case, choice, measured }))
+        let mut known = Vec::new();
+        measured.retain(|(candidate, _)| (!known.contains(candidate)).then(|| known.push(*candidate)).is_some());
+        Ok(Some(Regret { case: *case, estimated, choice, measured }))
     }
 }
 
 /// The updates that a choice looks at, at most.
 const SAMPLE_MOST: usize = 1 << 16;
 
+/// Arrays of up to so many bytes are measured several times, up to so many.
+const LUCK_BYTES: usize = 8 << 20;
+const ARRAYS_MOST: usize = 3;
+
+/// The different cycles of a trial.
+const TRIED_CYCLES: usize = 3;
+
+/// The time for which a candidate runs at least, unless it has run so many cycles.
+const LEAST_TIME: Duration = Duration::from_millis(60);
+const CYCLES_MOST: usize = 100;
+
 /// A choice beside what every candidate took.
 #[derive(Clone, Debug)]
 pub struct Regret {
     /// The workload.
     pub case: Case,
-    /// What was chosen, from estimates.
+    /// What was chosen from estimates alone.
+    pub estimated: Choice,
+    /// What was chosen from estimates and a trial.
     pub choice: Choice,
     /// The shortest cycle by each candidate, in rising order: what else runs on the machine can only lengthen one.
     pub measured: Vec<(Candidate, Duration)>,
@@ -99,8 +126,13 @@ pub struct Regret {
 impl Regret {
     /// How much longer than the best the chosen one took: 0.1 is a tenth.
     pub fn share(&self) -> f64 {
+        self.share_of(self.choice.candidate)
+    }
+
+    /// How much longer than the best a candidate took.
+    pub fn share_of(&self, candidate: Candidate) -> f64 {
         let best = self.measured[0].1.as_secs_f64();
-        self.of(self.choice.candidate).map_or(0.0, |time| time.as_secs_f64() / best - 1.0)
+        self.of(candidate).map_or(0.0, |time| time.as_secs_f64() / best - 1.0)
     }
 
     /// The time of a candidate.
@@ -224,11 +256,12 @@ mod tests {
         }
         let case = Case { size_bytes: 256 << 10, distribution: Distribution::Zipf, updates: 500 };
         let regret = calibration.regret(&case, 2).unwrap().unwrap();
-        assert_eq!(regret.measured.len(), calibration.costs.len());
+        let of_use = calibration.costs.iter().filter(|costs| costs.candidate.is_of_use(case.size_bytes));
+        assert_eq!(regret.measured.len(), of_use.count(), "no large pages for an array that is smaller than one");
         assert!(regret.measured.is_sorted_by_key(|(_, time)| *time));
         let chosen = regret.of(regret.choice.candidate).unwrap();
         assert!(regret.share() >= 0.0 && chosen >= regret.measured[0].1);
-        assert!(regret.choice.estimates.is_sorted_by(|one, other| one.1 <= other.1));
+        assert!(regret.estimated.estimates.is_sorted_by(|one, other| one.1 <= other.1));
     }
 
     #[test]

@@ -44,9 +44,17 @@ impl Candidate {
             .to_vec()
     }
 
-    /// The options of an array of this kind.
+    /// Whether it is something of its own for an array of `size_bytes`: one smaller than a large page has none.
+    pub(crate) fn is_of_use(&self, size_bytes: usize) -> bool {
+        let is_small = self.pages == Pages::Small || self.granule_bytes > machine::page_bytes();
+        is_small || size_bytes >= machine::HUGE_PAGE_BYTES
+    }
+
+    /// The options of an array of this kind. One thread copies: a second one has to be waited for where other work keeps it from its
+    /// processor, and a choice is to hold then, too.
     pub fn options(&self) -> Options {
-        Options { pages: self.pages, granule_bytes: self.granule_bytes, ..Options::of(self.mechanism) }
+        let (pages, granule_bytes) = (self.pages, self.granule_bytes);
+        Options { pages, granule_bytes, copy_threads: 1, ..Options::of(self.mechanism) }
     }
 
     /// The mechanism, with what is not usual about it.
@@ -147,7 +155,8 @@ impl Calibration {
     /// time, `updates` is the rate of updates times the period. Nothing where no candidate runs here.
     pub fn choose(&self, size_bytes: usize, updates: usize, skew: &Skew) -> Option<Choice> {
         let estimate = |costs: &Costs| (costs.candidate, costs.cycle_ns(size_bytes, updates, skew));
-        let mut estimates: Vec<(Candidate, f64)> = self.costs.iter().map(estimate).collect();
+        let of_use = self.costs.iter().filter(|costs| costs.candidate.is_of_use(size_bytes));
+        let mut estimates: Vec<(Candidate, f64)> = of_use.map(estimate).collect();
         estimates.sort_by(|one, other| one.1.total_cmp(&other.1));
         let candidate = estimates.first()?.0;
         Some(Choice { candidate, estimates })

@@ -36,6 +36,15 @@ impl Cycle {
     }
 }
 
+/// How many cycles a candidate runs before another has its turn, by how long its last took: a short one that follows another candidate's
+/// finds the caches full of that one's array.
+pub(crate) fn in_a_turn(last: Option<Duration>) -> usize {
+    if last.is_none_or(|last| last < LONG_CYCLE) { 4 } else { 1 }
+}
+
+/// From here on a cycle fills the caches itself.
+const LONG_CYCLE: Duration = Duration::from_millis(4);
+
 /// The items of a small page.
 pub(crate) fn page_items() -> usize {
     crate::machine::page_bytes() / size_of::<u64>()
@@ -67,20 +76,25 @@ impl Case {
     /// # Errors
     /// Where the system refuses the array.
     pub fn start(&self, options: &Options) -> Result<Running, SnapshotError> {
-        let array = filled(self.size_bytes, options)?;
-        let items = Vec::with_capacity(self.updates);
-        Ok(Running { array, updates: self.updates(1), items, count: self.updates, last: None })
+        let (cycles, items) = (Cycles::new(self.size_bytes, options)?, Vec::with_capacity(self.updates));
+        Ok(Running { cycles, updates: self.updates(1), items, count: self.updates })
     }
 }
 
 /// A case under way, with one writer.
 #[derive(Debug)]
 pub struct Running {
-    array: SnapshotArray<u64>,
+    cycles: Cycles,
     updates: Updates,
     /// The updates of a cycle, drawn before its clock starts.
     items: Vec<usize>,
     count: usize,
+}
+
+/// An array and its newest snapshot.
+#[derive(Debug)]
+pub(crate) struct Cycles {
+    array: SnapshotArray<u64>,
     last: Option<Snapshot<u64>>,
 }
 
@@ -92,6 +106,18 @@ impl Running {
     pub fn cycle(&mut self) -> Result<Cycle, SnapshotError> {
         self.items.clear();
         self.items.extend(self.updates.by_ref().take(self.count));
+        self.cycles.run(&self.items)
+    }
+}
+
+impl Cycles {
+    /// An array all of whose pages are memory, without a snapshot.
+    pub(crate) fn new(size_bytes: usize, options: &Options) -> Result<Cycles, SnapshotError> {
+        Ok(Cycles { array: filled(size_bytes, options)?, last: None })
+    }
+
+    /// Runs a cycle with updates of these items, which lie in the array.
+    pub(crate) fn run(&mut self, items: &[usize]) -> Result<Cycle, SnapshotError> {
         let mut writer = self.array.writer();
         let (mut cycle, start) = (Cycle::default(), Instant::now());
         drop(self.last.take());
@@ -100,7 +126,7 @@ impl Running {
         self.last = Some(self.array.snapshot()?);
         cycle.begin = start.elapsed();
         let start = Instant::now();
-        for item in &self.items {
+        for item in items {
             writer.add(*item, 1)?;
         }
         cycle.updates = start.elapsed();

@@ -10,3 +10,4 @@ pub(crate) mod cost;
 pub(crate) mod cycle;
 pub(crate) mod distribution;
 pub(crate) mod skew;
+pub(crate) mod trial;

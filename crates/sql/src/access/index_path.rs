@@ -40,7 +40,7 @@ type PartTest<'t> = (usize, Cow<'t, Test>);
 /// The best way to the rows of a table that pass, other than a scan. `conditions` are all that is known to hold of them, `tests`
 /// what of it is about columns.
 pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) -> Option<IndexLookup> {
-    if conditions.is_empty() {
+    if conditions.is_empty() || table.is_array() {
         return None;
     }
     let indexes: Vec<Index> = table.primary_index().into_iter().chain(table.indexes()).collect();

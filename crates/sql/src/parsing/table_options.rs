@@ -2,7 +2,7 @@
 //!
 //! | option | values | default |
 //! |---|---|---|
-//! | `layout` | `column` (for scans), `row` (for reads and writes by key) | `column` |
+//! | `layout` | `column` (for scans), `row` (for reads and writes by key), `array` (for updates in place, without history) | `column` |
 //! | `retention` | `forever`, `none`, an interval such as `'7 days'` | `forever` |
 //! | `update_range` | a power of two from 4096 to 65536 | the database's |
 //! | `merge_after` | 1 or more unmerged tail records of a range | the database's |
@@ -31,7 +31,23 @@ pub(crate) fn read(options: &CreateTableOptions, source: &Source) -> Result<Tabl
     for (name, value, key) in pairs(given)? {
         set(&mut settings, &name, value).map_err(|error| error.at(source.start(key.span)))?;
     }
+    check_array(&settings).map_err(|error| error.at(source.find_word("with")))?;
     Ok(settings)
+}
+
+/// Refuses options that say something of a past or of ranges, where the layout has neither.
+fn check_array(settings: &TableSettings) -> Result<()> {
+    let TableSettings { layout, retention, update_range_records, merge_tail_records, .. } = settings;
+    let is_plain = matches!(retention, Retention::Forever | Retention::None)
+        && update_range_records.is_none()
+        && merge_tail_records.is_none();
+    match *layout == LayoutSetting::Array && !is_plain {
+        false => Ok(()),
+        true => {
+            let message = "options retention, update_range and merge_after do not go with layout \"array\"";
+            Err(SqlError::new("22023", message).hint("An array table is updated in place and keeps no history."))
+        }
+    }
 }
 
 /// Options as names and values. One given twice is an error.
@@ -65,7 +81,8 @@ pub(crate) fn set(settings: &mut TableSettings, name: &str, value: &Expr) -> Res
     match (name, lower.as_deref()) {
         ("layout", Some("column")) => settings.layout = LayoutSetting::Column,
         ("layout", Some("row")) => settings.layout = LayoutSetting::Row,
-        ("layout", _) => return Err(bad("It is \"column\" or \"row\".")),
+        ("layout", Some("array")) => settings.layout = LayoutSetting::Array,
+        ("layout", _) => return Err(bad("It is \"column\", \"row\" or \"array\".")),
         ("retention", text) => {
             let allowed = "It is \"forever\", \"none\", or an interval of more than no time, such as \"7 days\".";
             settings.retention = text.and_then(retention).ok_or_else(|| bad(allowed))?;
@@ -151,6 +168,7 @@ pub(crate) fn show_layout(layout: LayoutSetting) -> &'static str {
     match layout {
         LayoutSetting::Column => "column",
         LayoutSetting::Row => "row",
+        LayoutSetting::Array => "array",
     }
 }
 

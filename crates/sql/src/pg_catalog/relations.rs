@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use engine::{Column, DataType, Database, IndexMethod, schema_and_name};
+use engine::{Column, DataType, Database, IndexMethod, Table, TableSettings, schema_and_name};
 
 pub(super) use super::cells::{Cell, Row, count, text};
 use super::columns::{self, INFORMATION_PREFIX};
@@ -23,6 +23,7 @@ use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
+use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::view::{CursorFacts, View};
 use crate::values::pg_types::{self, TYPES};
@@ -187,6 +188,19 @@ fn index_view(table: &TableObject, index: &IndexObject) -> Row {
     ]
 }
 
+/// The options of a table that are not the defaults, if there are any: as `name=value`.
+fn options(table: &Table) -> Option<Vec<String>> {
+    let (settings, defaults) = (table.settings(), TableSettings::default());
+    let layout = (settings.layout != defaults.layout).then(|| format!("layout={}", show_layout(settings.layout)));
+    // An array keeps no past whatever is said of it.
+    let keeps_other = settings.retention != defaults.retention && !table.is_array();
+    let retention = keeps_other.then(|| format!("retention={}", show_retention(settings.retention)));
+    let update_range = settings.update_range_records.map(|records| format!("update_range={records}"));
+    let merge_after = settings.merge_tail_records.map(|records| format!("merge_after={records}"));
+    let options: Vec<String> = [layout, retention, update_range, merge_after].into_iter().flatten().collect();
+    (!options.is_empty()).then_some(options)
+}
+
 fn classes(objects: &Objects) -> Vec<Row> {
     let table = |table: &TableObject| {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
@@ -195,6 +209,7 @@ fn classes(objects: &Objects) -> Vec<Row> {
         // PostgreSQL looks at foreign keys by triggers, and psql goes by that.
         let has_triggers = table.is_referenced || !table.foreign_keys.is_empty();
         let mut row = vec![("relchecks", count(table.checks.len())), ("relhastriggers", Truth(has_triggers))];
+        row.extend(options(&table.table).map(|options| ("reloptions", Texts(options))));
         row.extend(class(table.oid, &table.key, "r", HEAP, width));
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(!table.indexes.is_empty()))]);
         row

@@ -162,6 +162,12 @@ impl SchemaProvider for Names {
             (Some(table), _) if let Some(sequence) = self.view.tables.sequence_of(&table) => {
                 sequences::in_from(sequence, &table).map(Some)
             }
+            (Some(table), Some(moment)) if moment.is_past() && table.is_array() => {
+                let message = format!("reading array table \"{name}\" as of a moment of the past is not supported");
+                let hint =
+                    "It is updated in place and keeps no history. Read it as of now, or use a table of another layout.";
+                Err(DataFusionError::External(Box::new(SqlError::new("0A000", message).hint(hint))))
+            }
             (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
             _ if self.part == Part::Present => {
                 if let Some(registered) = self.view.registered.get(name) {

@@ -54,6 +54,10 @@ pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) ->
                 return Err(error.hint("Make a new table with it, and fill it from this one."));
             }
         }
+        if write.transaction.table(&name)?.is_array() {
+            return Err(SqlError::unsupported(format!("a retention of array table \"{name}\""))
+                .hint("It is updated in place and keeps no history."));
+        }
         write.transaction.set_retention(&name, settings.retention)?;
         Ok(Command::new("ALTER TABLE"))
     })

@@ -154,7 +154,7 @@ impl Running<'_> {
             (index.definition().unique && pinned == parts.len(), if is_usable { pinned } else { 0 })
         };
         let table = &self.tables[at];
-        let indexes = table.primary_index().into_iter().chain(table.indexes());
+        let indexes = table.primary_index().into_iter().chain(table.indexes()).filter(|_| !table.is_array());
         let ranked = indexes.filter(|index| !index.definition().is_computed()).map(|index| (rank(&index), index));
         let (rank, index) = ranked.filter(|(rank, _)| rank.1 > 0).max_by_key(|(rank, _)| *rank)?;
         Some((rank, Step { table: at, index, links: links().collect() }))

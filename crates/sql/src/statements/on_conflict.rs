@@ -155,12 +155,18 @@ impl Arbiter {
     fn find(&self, write: &mut Write<'_>, table: &Table, key: Vec<Value>) -> Result<Option<u64>> {
         let moment = write.moment()?;
         let options = ScanOptions { with_rid: true, ..ScanOptions::default() };
+        let first = |batch: &RecordBatch| {
+            let rids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|rids| !rids.is_empty());
+            rids.map(|rids| rids.value(0))
+        };
+        if table.is_array() {
+            return Ok(first(&table.lookup(moment.view(), &key, &options)?));
+        }
         let range = IndexRange::equal(key);
         let found = table.index_scan(moment.view(), &self.index, &range, Direction::Upward, options)?;
         for batch in found {
-            let batch = batch?;
-            if let Some(rids) = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|rids| !rids.is_empty()) {
-                return Ok(Some(rids.value(0)));
+            if let Some(rid) = first(&batch?) {
+                return Ok(Some(rid));
             }
         }
         Ok(None)

@@ -7,6 +7,7 @@
 //! catalog c0     tables, names and settings as of this commit
 //!   table        id, name and since when, schema, settings, definitions of indexes, sizes of ranges
 //!     range r    image at c_r: all commits up to this one, none after it
+//!     array      of an array table, an image of all rows; likewise
 //! gone           tables that were dropped or emptied, and are kept for the sake of their past; likewise
 //! former         what names meant before, from one commit to another, as far as it is kept
 //! given up       up to which commit the past of names is not kept
@@ -97,6 +98,18 @@ pub(crate) struct TableContents {
     update_range_records: usize,
     /// by number
     pub(crate) ranges: Vec<RangeContents>,
+    /// of an array table, its rows
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) array: Option<ArrayContents>,
+}
+
+/// The image of an array table: its commit, and the parts in which there are rows, each with the number of its first leaf.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ArrayContents {
+    pub(crate) at: u64,
+    /// the newest commit that had written to it
+    pub(crate) newest: u64,
+    pub(crate) parts: Vec<(usize, RangeContents)>,
 }
 
 /// The image of a range: its commit, and file, offset, length and checksum of the blob.
@@ -128,7 +141,7 @@ impl TableContents {
         settings: TableSettings,
         data: &TableData,
         indexes: &[Arc<IndexData>],
-        ranges: Vec<RangeContents>,
+        (ranges, array): (Vec<RangeContents>, Option<ArrayContents>),
     ) -> TableContents {
         let TableOptions { range_records, update_range_records, .. } = *data.storage.options();
         debug_assert!(ranges.len() <= data.storage.range_count(), "\"{name}\" has fewer ranges than images");
@@ -147,7 +160,13 @@ impl TableContents {
             range_records,
             update_range_records,
             ranges,
+            array,
         }
+    }
+
+    /// The commits of its images.
+    fn times(&self) -> impl Iterator<Item = u64> {
+        self.ranges.iter().map(|range| range.at).chain(self.array.iter().map(|array| array.at))
     }
 
     /// The options of its storage: ranges keep the sizes that they were made with.
@@ -171,9 +190,9 @@ pub struct CheckpointedTable {
 /// The tables of a checkpoint.
 pub(crate) fn tables_of(manifest: &Manifest) -> Result<Vec<CheckpointedTable>> {
     let table = |table: TableContents| {
-        let times = || table.ranges.iter().map(|range| range.at);
-        let images = times().min().zip(times().max());
-        CheckpointedTable { ranges: table.ranges.len() as u64, images, name: table.name.clone() }
+        let images = table.times().min().zip(table.times().max());
+        let parts = table.array.as_ref().map_or(0, |array| array.parts.len());
+        CheckpointedTable { ranges: (table.ranges.len() + parts) as u64, images, name: table.name.clone() }
     };
     Ok(Contents::from_bytes(&manifest.payload)?.tables.into_iter().map(table).collect())
 }
@@ -189,7 +208,7 @@ impl Contents {
         let all = || tables.iter().chain(&gone);
         debug_assert!(all().all(|table| table.id < next_table), "a new table would get another one's number");
         debug_assert!(
-            all().flat_map(|table| &table.ranges).all(|range| range.at >= catalog_at.0),
+            all().flat_map(TableContents::times).all(|at| at >= catalog_at.0),
             "invariant 3: an image is from before the catalog, of {catalog_at:?}"
         );
         debug_assert!(
@@ -213,7 +232,7 @@ impl Contents {
 
     /// The newest commit that anything of it knows of.
     pub(crate) fn newest(&self) -> u64 {
-        let images = self.all_tables().flat_map(|table| &table.ranges).map(|range| range.at);
+        let images = self.all_tables().flat_map(TableContents::times);
         images.chain(self.clock.iter().map(|(_, at)| *at)).fold(self.catalog_at, u64::max)
     }
 

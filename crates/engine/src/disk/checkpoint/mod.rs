@@ -16,9 +16,11 @@
 //! | module | subject |
 //! |---|---|
 //! | `take` | taking one |
+//! | `arrays` | array tables, in both |
 //! | `manifest` | what a checkpoint says of the database |
 //! | `restore` | tables and their indexes from a checkpoint |
 //! | `background` | when a checkpoint is due |
+mod arrays;
 mod background;
 mod manifest;
 mod restore;

@@ -12,6 +12,7 @@ use lineage::{BlobSource, MemoryBudget, PageReading, RestoreError, TableOptions}
 use parking_lot::Mutex;
 use types::{BlobRef, Rid, Timestamp};
 
+use super::arrays;
 use super::manifest::{Contents, FormerContents, TableContents};
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
@@ -30,6 +31,8 @@ pub(crate) struct Base {
     pub(crate) given_up: GivenUp,
     /// up to which commit the images of a table's ranges go
     ranges_at: HashMap<TableId, Vec<Timestamp>>,
+    /// up to which commit the images of array tables go
+    arrays_at: HashMap<TableId, Timestamp>,
     /// up to which commit the catalog is known
     pub(crate) catalog_at: Timestamp,
     /// all before and at this commit is in the images
@@ -39,6 +42,11 @@ pub(crate) struct Base {
 }
 
 impl Base {
+    /// Whether the image of an array table has the commit.
+    pub(crate) fn has_array(&self, table: TableId, at: Timestamp) -> bool {
+        self.arrays_at.get(&table).is_some_and(|image| at <= *image)
+    }
+
     /// Whether the image of the record's range has the commit.
     pub(crate) fn has(&self, table: TableId, rid: Rid, at: Timestamp) -> bool {
         self.ranges_at.get(&table).and_then(|ranges| ranges.get(rid.range())).is_some_and(|image| at <= *image)
@@ -100,6 +108,10 @@ pub(crate) fn restore(
         };
         pieces.extend(table.ranges.iter().enumerate().map(piece));
         base.ranges_at.insert(id, table.ranges.iter().map(|range| Timestamp(range.at)).collect());
+        if let Some(array) = &table.array {
+            arrays::restore(&data, array, &mut |blob| checkpoints.read(blob))?;
+            base.arrays_at.insert(id, Timestamp(array.at));
+        }
         base.tables.insert(id, data);
     }
     let name = |table: &TableContents| (table.id, (table.name.clone(), Timestamp(table.from)));

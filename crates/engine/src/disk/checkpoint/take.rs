@@ -7,6 +7,7 @@ use lineage::{BlobSink, RangeImage};
 use txn::{TransactionState, TransactionTable};
 use types::{BlobRef, Timestamp};
 
+use super::arrays;
 use super::manifest::{Contents, RangeContents, TableContents};
 use crate::error::{Error, Result};
 use crate::keys::data::Indexes;
@@ -182,7 +183,9 @@ impl CheckpointImages {
         let mut taken = Vec::with_capacity(tables.len());
         for TableAtCheckpoint { name, named: NamedSince { table, from }, settings, indexes } in tables {
             let ranges = self.take(core, &table, &mut Sink(writer))?;
-            taken.push(TableContents::new((name, from), settings, &table, &indexes, ranges));
+            let array = arrays::take(core, &table, &mut |bytes| writer.put(bytes))?;
+            self.high = self.high.max(array.as_ref().map_or(self.high, |array| Timestamp(array.at)));
+            taken.push(TableContents::new((name, from), settings, &table, &indexes, (ranges, array)));
         }
         Ok(taken)
     }

@@ -4,6 +4,8 @@ use crate::terms::constraints::{ForeignKey, Referrer};
 use crate::terms::settings::TableSettings;
 use crate::transaction::Transaction;
 
+const NO_REFERENCES: &str = "Only tables of the layouts column and row have foreign keys, or are referred to.";
+
 impl Transaction {
     /// Changes the foreign keys of a table. Both ends are locked for this transaction alone, so that no row is written meanwhile that would
     /// not be looked at. Whether the rows that are there meet a new one is for the caller to look at
@@ -14,6 +16,9 @@ impl Transaction {
     pub fn set_foreign_keys(&mut self, name: &str, keys: Vec<ForeignKey>) -> Result<()> {
         self.change_catalog(|transaction| {
             let table = transaction.table(name)?;
+            if !keys.is_empty() {
+                table.data.check_no_array("a foreign key", NO_REFERENCES)?;
+            }
             let width = table.schema().columns().len();
             debug_assert!(
                 keys.iter().all(|key| key.columns.iter().all(|column| *column < width)),
@@ -40,6 +45,9 @@ impl Transaction {
             Err(Error::NoSuchTable(_)) if keys.is_empty() => return Ok(()),
             found => found?,
         };
+        if !keys.is_empty() {
+            table.data.check_no_array("a foreign key that refers to it", NO_REFERENCES)?;
+        }
         for key in keys {
             self.key_over(&table, &key.referenced)?;
         }

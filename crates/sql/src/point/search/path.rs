@@ -45,6 +45,9 @@ impl Path {
         (order, reads): (&[SortKey], &[usize]),
         end: usize,
     ) -> Option<Path> {
+        if table.is_array() {
+            return None;
+        }
         let wanted = Wanted { order: order_by_index(order, reads), tests, end };
         let indexes = table.primary_index().into_iter().chain(table.indexes());
         let plain: Vec<Index> = indexes.filter(|index| !index.definition().is_computed()).collect();
