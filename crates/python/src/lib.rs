@@ -18,6 +18,7 @@
 //! | `calls`, `functions` | Python's functions as functions of SQL, and what holds while one is called |
 //! | `objects` | values of Arrow arrays as Python's objects |
 //! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
+//! | `table` | rows by their keys, without a statement |
 mod append;
 mod c_data;
 mod calls;
@@ -34,6 +35,7 @@ mod progress;
 mod rows;
 mod session;
 mod statements;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -51,6 +53,8 @@ mod _lstore {
     use crate::rows::NativeRows;
     #[pymodule_export]
     use crate::session::NativeSession;
+    #[pymodule_export]
+    use crate::table::NativeTable;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

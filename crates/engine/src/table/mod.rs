@@ -100,6 +100,11 @@ impl Table {
         self.data.storage.stats()
     }
 
+    /// How many ranges of records it has.
+    pub fn range_count(&self) -> usize {
+        self.data.storage.range_count()
+    }
+
     /// A scan of what the view, or a bare snapshot, sees.
     ///
     /// # Errors

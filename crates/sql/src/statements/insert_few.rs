@@ -26,7 +26,7 @@ pub(super) fn put(
     (values, conflict): (&[Vec<Value>], &Conflict),
     bound: &Bound<'_>,
     returning: Option<&Columns>,
-) -> Result<Option<(String, Option<Rows>)>> {
+) -> Result<Option<(u64, Option<Rows>)>> {
     let source = Source::new("");
     let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
     // What is wrong with it is told with its place in the text.
@@ -42,7 +42,7 @@ pub(super) fn put(
         return Ok(None);
     }
     let given = returning.map(|columns| given(columns, &done)).transpose()?;
-    Ok(Some((format!("INSERT 0 {}", done.count), given)))
+    Ok(Some((done.count, given)))
 }
 
 /// Rows of values as a batch.

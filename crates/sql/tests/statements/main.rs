@@ -1,6 +1,7 @@
 //! Sessions and statements where scripts do not suffice. One program holds all subjects, as each program links the whole
 //! of the SQL engine; `cargo test -p lstore-sql --test statements SUBJECT::` runs one of them.
 mod answers;
+mod at_once;
 mod batches;
 mod checks;
 mod defaults;
