@@ -49,9 +49,10 @@ struct Way {
     access: Weak<Access>,
 }
 
-/// Whether two names are the same text.
+/// Whether an object is a name. Only plain texts are compared: no code of others runs.
 fn is_same(one: &Bound<'_, PyAny>, other: &Py<PyString>) -> bool {
-    one.as_ptr() == other.as_ptr() || one.eq(other.bind(one.py())).unwrap_or(false)
+    let is_equal = || one.cast_exact::<PyString>().is_ok_and(|one| one.eq(other.bind(one.py())).unwrap_or(false));
+    one.as_ptr() == other.as_ptr() || is_equal()
 }
 
 impl Way {

@@ -62,8 +62,9 @@ impl Session {
     }
 
     /// Runs a prepared change by a key in a transaction of its own that waits for nothing: neither for another transaction nor for the
-    /// disk; gives the words of the command's tag, and the number of rows behind them. `None` where it has to be run: where it would wait or fail, is of another kind or gives
-    /// rows back, in a block, or where names are looked up in other schemas. Nothing was done then.
+    /// disk; gives the words of the command's tag, and the number of rows behind them. `None` where it has to be run: where it would
+    /// wait or fail, is of another kind or gives rows back, in a block, or where names are looked up in other schemas. Nothing was done
+    /// then.
     ///
     /// # Errors
     /// What the log fails with, after which the commit is uncertain.
