@@ -24,6 +24,8 @@ use crate::session::{NativeSession, Open};
 /// How a table's columns are read or set.
 pub(crate) struct Access {
     point: PointAccess,
+    /// The name by which the table was found.
+    name: String,
     /// How often the table's settings had changed: what fills its columns.
     settings_changes: u64,
 }
@@ -157,8 +159,11 @@ impl NativeTable {
         let mut words = [0; COLUMNS_MAX];
         let words = &mut words[..way.names.len()];
         // An error comes again where it is read by a statement.
-        let read =
-            |open: &mut Open| open.session.is_bare().then(|| access.point.newest(key, words).ok().flatten()).flatten();
+        let read = |open: &mut Open| {
+            let nulls = open.session.is_bare().then(|| access.point.newest(key, words).ok().flatten()).flatten();
+            // Asked afterwards: it had the name before, too.
+            nulls.filter(|_| access.has_its_name())
+        };
         let Some(nulls) = self.session.get().at_once(read) else { return Ok(None) };
         let row = PyDict::new(py);
         for (at, name) in way.names.iter().enumerate() {
@@ -197,8 +202,8 @@ impl NativeTable {
             if !fits || !types.iter().all(|data_type| is_plain(*data_type)) {
                 return None;
             }
-            let settings_changes = point.table().settings_changes();
-            Some((types, open.statements.keep(Access { point, settings_changes })))
+            let (name, settings_changes) = (point.table().name().to_owned(), point.table().settings_changes());
+            Some((types, open.statements.keep(Access { point, name, settings_changes })))
         });
         let (Some((types, access)), Some(mut ways)) = (noted, ways.try_lock()) else { return };
         ways.retain(|way| way.access.strong_count() > 0);
@@ -208,10 +213,17 @@ impl NativeTable {
 }
 
 impl Access {
+    /// Whether nobody has given the table another name.
+    fn has_its_name(&self) -> bool {
+        self.point.table().name() == self.name
+    }
+
     /// Sets the columns of a row in a transaction of its own that waits for nothing; whether there is one. `None` where a statement has
     /// to, and nothing was done: an error comes again there.
     fn change(&self, open: &mut Open, key: i64, words: &[u64]) -> Result<Option<bool>, engine::Error> {
-        let is_as_noted = self.point.is_current() && self.point.table().settings_changes() == self.settings_changes;
+        let is_as_noted = self.has_its_name()
+            && self.point.is_current()
+            && self.point.table().settings_changes() == self.settings_changes;
         let Some(options) = open.session.options_at_once().filter(|_| is_as_noted) else { return Ok(None) };
         let Ok(mut transaction) = open.session.database().begin_with(options) else { return Ok(None) };
         let Ok(found) = transaction.update_words(&self.point, key, words) else { return Ok(None) };

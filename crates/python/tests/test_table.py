@@ -262,6 +262,15 @@ def test_rules_that_come_later_hold_for_changes_at_once(con):
     with con._again({}) as other:
         other.execute("ALTER TABLE t DROP COLUMN a; ALTER TABLE t ADD COLUMN a text")
     assert t.get(1, ("a",)) == {"a": None} and t.update(1, {"a": "x"})
+    con.execute("ALTER TABLE t ADD COLUMN b int DEFAULT 1")
+    assert all(t.update(1, {"b": number}) and t.get(1, ("b",)) == {"b": number} for number in range(3))
+    with con._again({}) as other:
+        other.execute("ALTER TABLE t RENAME TO former")
+        with pytest.raises(lstore.UndefinedTable):
+            t.get(1, ("b",))
+        other.execute("CREATE TABLE t (id bigint PRIMARY KEY, a text, b int); INSERT INTO t VALUES (1, 'new', 7)")
+    assert t.get(1, ("b",)) == {"b": 7} and t.update(1, {"b": 8}) and t.get(1, ("b",)) == {"b": 8}
+    assert con.execute("SELECT b FROM former").fetchall() == [(2,)]
     con.execute("SET default_transaction_read_only = on")
     with pytest.raises(lstore.Error, match="read-only"):
         t.update(1, {"a": "y"})
