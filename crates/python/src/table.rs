@@ -227,7 +227,8 @@ impl Access {
         let Some(options) = open.session.options_at_once().filter(|_| is_as_noted) else { return Ok(None) };
         let Ok(mut transaction) = open.session.database().begin_with(options) else { return Ok(None) };
         let Ok(found) = transaction.update_words(&self.point, key, words) else { return Ok(None) };
-        if transaction.end_statement().is_err() {
+        // The table can't get another name any more.
+        if !self.has_its_name() || transaction.end_statement().is_err() {
             return Ok(None);
         }
         match transaction.commit() {
