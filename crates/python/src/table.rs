@@ -221,14 +221,12 @@ impl Access {
     /// Sets the columns of a row in a transaction of its own that waits for nothing; whether there is one. `None` where a statement has
     /// to, and nothing was done: an error comes again there.
     fn change(&self, open: &mut Open, key: i64, words: &[u64]) -> Result<Option<bool>, engine::Error> {
-        let is_as_noted = self.has_its_name()
-            && self.point.is_current()
-            && self.point.table().settings_changes() == self.settings_changes;
-        let Some(options) = open.session.options_at_once().filter(|_| is_as_noted) else { return Ok(None) };
+        let Some(options) = open.session.options_at_once() else { return Ok(None) };
         let Ok(mut transaction) = open.session.database().begin_with(options) else { return Ok(None) };
         let Ok(found) = transaction.update_words(&self.point, key, words) else { return Ok(None) };
-        // The table can't get another name any more.
-        if !self.has_its_name() || transaction.end_statement().is_err() {
+        // Neither changes any more, as the table is written to.
+        let is_as_noted = self.has_its_name() && self.point.table().settings_changes() == self.settings_changes;
+        if !is_as_noted || transaction.end_statement().is_err() {
             return Ok(None);
         }
         match transaction.commit() {

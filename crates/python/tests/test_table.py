@@ -271,6 +271,14 @@ def test_rules_that_come_later_hold_for_changes_at_once(con):
         other.execute("CREATE TABLE t (id bigint PRIMARY KEY, a text, b int); INSERT INTO t VALUES (1, 'new', 7)")
     assert t.get(1, ("b",)) == {"b": 7} and t.update(1, {"b": 8}) and t.get(1, ("b",)) == {"b": 8}
     assert con.execute("SELECT b FROM former").fetchall() == [(2,)]
+    with con._again({}) as other:
+        other.execute("TRUNCATE t")
+        assert not t.update(1, {"b": 9}) and t.get(1, ("b",)) is None
+        other.execute("DROP TABLE t")
+        with pytest.raises(lstore.UndefinedTable):
+            t.update(1, {"b": 9})
+        other.execute("CREATE TABLE t (id bigint PRIMARY KEY, b int); INSERT INTO t VALUES (1, 1)")
+    assert t.update(1, {"b": 9}) and t.get(1, ("b",)) == {"b": 9}
     con.execute("SET default_transaction_read_only = on")
     with pytest.raises(lstore.Error, match="read-only"):
         t.update(1, {"a": "y"})
