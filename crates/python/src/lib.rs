@@ -18,7 +18,8 @@
 //! | `calls`, `functions` | Python's functions as functions of SQL, and what holds while one is called |
 //! | `objects` | values of Arrow arrays as Python's objects |
 //! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
-//! | `table` | rows by their keys, without a statement |
+//! | `access`, `table` | rows by their keys, without a statement |
+mod access;
 mod append;
 mod c_data;
 mod calls;

@@ -11,9 +11,9 @@ use std::sync::{Arc, Weak};
 use engine::{DataType, Value};
 use sql::{PreparedStatement, Session, SqlError};
 
+use crate::access::Access;
 use crate::parameter::Parameter;
 use crate::placeholders::number;
-use crate::table::Access;
 
 /// How many texts are kept, and how long they may be.
 const TEXTS_MAX: usize = 512;

@@ -17,18 +17,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::access::Access;
 use crate::errors::Fault;
 use crate::objects::object_of;
 use crate::session::{NativeSession, Open};
-
-/// How a table's columns are read or set.
-pub(crate) struct Access {
-    point: PointAccess,
-    /// The name by which the table was found.
-    name: String,
-    /// How often the table's settings had changed: what fills its columns.
-    settings_changes: u64,
-}
 
 /// How many columns a way has at most.
 const COLUMNS_MAX: usize = 32;
@@ -53,7 +45,7 @@ struct Way {
 
 /// Whether an object is a name. Only plain texts are compared: no code of others runs.
 fn is_same(one: &Bound<'_, PyAny>, other: &Py<PyString>) -> bool {
-    let is_equal = || one.cast_exact::<PyString>().is_ok_and(|one| one.eq(other.bind(one.py())).unwrap_or(false));
+    let is_equal = || one.cast_exact::<PyString>().is_ok() && one.eq(other.bind(one.py())).unwrap_or(false);
     one.as_ptr() == other.as_ptr() || is_equal()
 }
 
@@ -159,16 +151,12 @@ impl NativeTable {
         let mut words = [0; COLUMNS_MAX];
         let words = &mut words[..way.names.len()];
         // An error comes again where it is read by a statement.
-        let read = |open: &mut Open| {
-            let nulls = open.session.is_bare().then(|| access.point.newest(key, words).ok().flatten()).flatten();
-            // Asked afterwards: it had the name before, too.
-            nulls.filter(|_| access.has_its_name())
-        };
+        let read = |open: &mut Open| access.newest(&open.session, key, words);
         let Some(nulls) = self.session.get().at_once(read) else { return Ok(None) };
         let row = PyDict::new(py);
         for (at, name) in way.names.iter().enumerate() {
             let value = match nulls >> at & 1 {
-                0 => object(py, &access.point, (at, words[at]), way.types[at])?,
+                0 => object(py, access.point(), (at, words[at]), way.types[at])?,
                 _ => py.None().into_bound(py),
             };
             row.set_item(name, value)?;
@@ -188,7 +176,7 @@ impl NativeTable {
         };
         let Some((words, access)) = ways.iter().find_map(of_these) else { return Ok(None) };
         let words = &words[..changes.len()];
-        let changed = self.session.get().at_once(|open| access.change(open, key, words).transpose());
+        let changed = self.session.get().at_once(|open| access.change(&open.session, key, words).transpose());
         changed.transpose().map_err(|error| Fault::from(error).raised(py))
     }
 
@@ -202,39 +190,12 @@ impl NativeTable {
             if !fits || !types.iter().all(|data_type| is_plain(*data_type)) {
                 return None;
             }
-            let (name, settings_changes) = (point.table().name().to_owned(), point.table().settings_changes());
-            Some((types, open.statements.keep(Access { point, name, settings_changes })))
+            Some((types, open.statements.keep(Access::new(point))))
         });
         let (Some((types, access)), Some(mut ways)) = (noted, ways.try_lock()) else { return };
         ways.retain(|way| way.access.strong_count() > 0);
         let names = names.iter().map(|name| name.clone().unbind()).collect();
         ways.push(Way { given, names, types, access });
-    }
-}
-
-impl Access {
-    /// Whether nobody has given the table another name.
-    fn has_its_name(&self) -> bool {
-        self.point.table().name() == self.name
-    }
-
-    /// Sets the columns of a row in a transaction of its own that waits for nothing; whether there is one. `None` where a statement has
-    /// to, and nothing was done: an error comes again there.
-    fn change(&self, open: &mut Open, key: i64, words: &[u64]) -> Result<Option<bool>, engine::Error> {
-        let Some(options) = open.session.options_at_once() else { return Ok(None) };
-        let Ok(mut transaction) = open.session.database().begin_with(options) else { return Ok(None) };
-        let Ok(found) = transaction.update_words(&self.point, key, words) else { return Ok(None) };
-        // Neither changes any more, as the table is written to.
-        let is_as_noted = self.has_its_name() && self.point.table().settings_changes() == self.settings_changes;
-        if !is_as_noted || transaction.end_statement().is_err() {
-            return Ok(None);
-        }
-        match transaction.commit() {
-            Ok(_) => Ok(Some(found)),
-            // The commit may be on disk.
-            Err(error @ engine::Error::Log(_)) => Err(error),
-            Err(_) => Ok(None),
-        }
     }
 }
 

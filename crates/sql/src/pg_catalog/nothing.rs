@@ -11,7 +11,8 @@ use crate::names::headings::heading;
 use crate::syntax::template::template;
 
 /// Functions that make one row of many.
-const AGGREGATES: [&str; 9] = ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or"];
+const AGGREGATES: [&str; 10] =
+    ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or", "first_value"];
 
 /// Columns of the catalog that are always NULL here.
 const NULLS: [&str; 6] = ["reloptions", "relacl", "attacl", "attoptions", "datacl", "nspacl"];

@@ -216,7 +216,7 @@ impl Session {
 
     /// Whether names without a schema mean what they do without a path.
     pub(crate) fn has_plain_path(&self) -> bool {
-        self.temporary.schema().is_none() && is_public(self.settings.schemas())
+        self.temporary.schema().is_none() && is_public(&self.settings.search_path())
     }
 
     /// What a query of this session reads now.

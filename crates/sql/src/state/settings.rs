@@ -308,11 +308,6 @@ impl Settings {
         self.values.in_use.path.schemas.clone()
     }
 
-    /// As [`search_path`](Self::search_path), to look at.
-    pub(crate) fn schemas(&self) -> &[String] {
-        &self.values.in_use.path.schemas
-    }
-
     /// The modes of a transaction that begins now.
     pub(crate) fn modes(&self) -> Modes {
         self.values.in_use.modes

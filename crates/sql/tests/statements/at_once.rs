@@ -74,15 +74,12 @@ fn a_sum_that_its_type_does_not_hold_is_the_planners_error() {
     run(&mut session, &format!("INSERT INTO wide VALUES ({nines}), ({nines})"));
     let sum = prepared(&mut session, "SELECT sum(a) FROM wide");
     assert_eq!(session.row_by_key(&sum, &[]).unwrap_or(None), None);
-    let both = ["SELECT sum(a) FROM wide", "SELECT sum(a) FROM wide WHERE a IS NOT NULL OR a > 0"];
-    let [one, other] = both.map(|text| match session.execute(text) {
-        Ok(Outcome::Rows(rows)) => {
-            rows.map(|batch| batch.map(drop).map_err(|error| error.sqlstate)).collect::<Vec<_>>()
-        }
-        Ok(_) => Vec::new(),
-        Err(error) => vec![Err(error.sqlstate)],
-    });
-    assert_eq!(one, other);
+    let failed = match session.execute(sum.text()) {
+        Ok(Outcome::Rows(mut rows)) => rows.next().and_then(|batch| batch.err()),
+        Ok(_) => None,
+        Err(error) => Some(error),
+    };
+    assert_eq!(failed.map(|error| error.sqlstate), Some("22003"));
 }
 
 #[test]
