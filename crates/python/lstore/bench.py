@@ -5,7 +5,8 @@ them in DuckDB; `--queries` is the folder with their texts (`crates/lab/queries`
 
 Each case runs `--runs` times for each system, one after the other, and gives the median. With `--json` each line is an object
 `{"bench","case","metric","value","unit","min","max","runs","baseline","ratio"}`; a `ratio` above 1 says that lstore is better. Systems
-that are not installed are left out. Answers are checked.
+that are not installed are left out. Answers are checked. All databases are in memory: no commit of any of them waits for a disk, and each
+statement is a transaction of its own but for `executemany`.
 """
 
 from __future__ import annotations

@@ -107,6 +107,7 @@ class Connection:
             self._session.execute("SELECT set_config($1, $2, false)", (name.replace("__", "."), text), False)
         self._session.settings_are_defaults()
         self._autocommit = autocommit
+        self._session.set_commits_alone(autocommit)
 
     @property
     def progress(self) -> bool:
@@ -127,7 +128,16 @@ class Connection:
 
     def execute(self, statement: str, parameters: Parameters = None) -> Cursor:
         """Runs a statement with a new cursor, and gives that."""
+        answer = self._at_once(statement, parameters)
+        if answer is not None:
+            return Cursor(self)._answered(answer)
         return self.cursor().execute(statement, parameters)
+
+    def _at_once(self, statement: str, parameters: Parameters) -> Union[NativeRows, tuple[int, str], None]:
+        """What a short statement answers that was run before, outside of a transaction; `None` where it has to be run."""
+        if self._progress is None and (parameters is None or type(parameters) is tuple or type(parameters) is list):
+            return self._session.answer_at_once(statement, parameters)
+        return None
 
     def executemany(self, statement: str, parameters: Iterable[Parameters]) -> Cursor:
         """Runs a statement for many sets of parameters with a new cursor, and gives that."""
@@ -145,6 +155,7 @@ class Connection:
         if self.status != "idle":
             raise errors.ProgrammingError("autocommit can't be changed within a transaction: commit or roll back first")
         self._autocommit = bool(value)
+        self._session.set_commits_alone(self._autocommit)
 
     @property
     def status(self) -> str:
@@ -464,6 +475,9 @@ class Connection:
 
     def _changed(self, statement: str, values: Any) -> int:
         """Runs a statement that changes rows, and gives their number."""
+        at_once = self._at_once(statement, values)
+        if isinstance(at_once, tuple):
+            return at_once[0]
         answer = self._run(statement, values)
         return rows_of_tag(answer.tag() if isinstance(answer, NativeRows) else answer[0])
 
@@ -487,7 +501,7 @@ class Connection:
             del self.notices[:-50]
         return answer
 
-    def _run_many(self, text: str, rows: Iterator[Any], total: Optional[int]) -> int:
+    def _run_many(self, text: str, rows: Iterable[Any], total: Optional[int]) -> int:
         self._check()
         with self._watched(text):
             if self._autocommit and self._session.status() == "idle":

@@ -72,17 +72,18 @@ class Cursor(ArrowResults):
     ('ADA',)
     """
 
+    # What a new cursor has: one that runs a short statement costs little more than the statement.
+    _result: Optional[NativeRows] = None
+    _description: Optional[list[ColumnDescription]] = None
+    _label: str = ""
+    rowcount: int = -1
+    lastrowid: Optional[int] = None
+    statusmessage: Optional[str] = None
+    arraysize: int = 1
+
     def __init__(self, connection: "Connection") -> None:
         self._connection: Optional["Connection"] = connection
-        self._native: NativeSession = connection._session
-        self._result: Optional[NativeRows] = None
         self._using = threading.Lock()
-        self._description: Optional[list[ColumnDescription]] = None
-        self.rowcount: int = -1
-        self.lastrowid: Optional[int] = None
-        self._label: str = ""
-        self.statusmessage: Optional[str] = None
-        self.arraysize: int = 1
 
     @property
     def connection(self) -> "Connection":
@@ -104,6 +105,12 @@ class Cursor(ArrowResults):
     def execute(self, statement: str, parameters: Parameters = None) -> "Cursor":
         """Runs a statement; without parameters also several, divided by `;`, of which the last gives the result."""
         connection = self.connection
+        answer = connection._at_once(statement, parameters)
+        if answer is not None:
+            self._take()
+            self._reset()
+            self._using.release()
+            return self._answered(answer)
         text, values = prepared_text(statement, parameters)
         self._take()
         try:
@@ -142,16 +149,21 @@ class Cursor(ArrowResults):
                 rest: Iterator[Any] = ([row[name] for name in names] for row in rows)  # type: ignore[index,call-overload]
             else:
                 rest = iter(rows)
-            total = len(parameters) if isinstance(parameters, (list, tuple)) else None
-            self.rowcount = connection._run_many(text, _chained(values, rest), total)
+            if isinstance(parameters, (list, tuple)) and not isinstance(first, Mapping):
+                self.rowcount = connection._run_many(text, parameters, len(parameters))
+            else:
+                self.rowcount = connection._run_many(text, _chained(values, rest), None)
         finally:
             self._using.release()
         return self
 
     def fetchone(self) -> Optional[tuple[Any, ...]]:
         """The next row; `None` if there is none."""
-        rows = self._fetch(1)
-        return rows[0] if rows else None
+        rows = self._result
+        if rows is not None and self._connection is not None and self._connection._progress is None:
+            return rows.fetch_one()
+        found = self._fetch(1)
+        return found[0] if found else None
 
     def fetchmany(self, size: Optional[int] = None) -> list[tuple[Any, ...]]:
         """The next rows: `size` of them, or `arraysize`, or as many as are left."""
@@ -206,6 +218,14 @@ class Cursor(ArrowResults):
             self._result.close()
         self._result, self._description = None, None
         self.rowcount, self.statusmessage = -1, None
+
+    def _answered(self, answer: Union[NativeRows, tuple[int, str]]) -> "Cursor":
+        """Takes what a short statement has answered, which needs nothing of the session any more."""
+        if isinstance(answer, tuple):
+            self.rowcount, self.statusmessage = answer
+        else:
+            self._result = answer
+        return self
 
     def _answer(self, answer: Union[NativeRows, tuple[str, list[tuple[str, str, str]]]]) -> None:
         if isinstance(answer, NativeRows):

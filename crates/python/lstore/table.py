@@ -1,6 +1,7 @@
 """Rows by their keys, and tables of the past.
 
-The calls run as prepared statements that name a row by its key, within the connection's transaction.
+The calls run as prepared statements that name a row by its key, within the connection's transaction. Outside of one, `get` and `update`
+of a row with one whole number as its key run no statement: the native half has its columns as words.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
+from ._lstore import NativeTable
 from .errors import ProgrammingError, UndefinedTable
 from .results import ArrowResults, needed
 
@@ -25,7 +27,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class Table:
+class Table(NativeTable):
     """A table, by the keys of its rows. A key of several columns is a tuple.
 
     >>> import lstore
@@ -88,8 +90,8 @@ class Table:
             self._selects[columns] = statement
         return statement
 
-    def get(self, key: Key, columns: Optional[Sequence[str]] = None) -> Optional[dict[str, Any]]:
-        """The row with a key, all of its columns or some; `None` if there is none."""
+    def _get(self, key: Key, columns: Optional[Sequence[str]]) -> Optional[dict[str, Any]]:
+        """Finds a row by a statement, for `get`."""
         values = key if type(key) is tuple else (key,)
         if len(values) != len(self.key) or not values:
             values = self._of_key(key)
@@ -97,7 +99,10 @@ class Table:
         statement = self._selects.get(chosen) or self._select(chosen)
         connection = self._connection
         row = connection._session.row(statement, values, not connection._autocommit)
-        return None if row is None else dict(zip(chosen, row))
+        if row is None:
+            return None
+        self._note_read(columns, chosen, statement)
+        return dict(zip(chosen, row))
 
     def _write(self, kind: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
         statement = self._statements.get((kind, columns))
@@ -131,11 +136,15 @@ class Table:
         self._of_key(tuple(given.get(column) for column in self.key))
         self._write("upsert", tuple(given), list(given.values()))
 
-    def update(self, key: Key, changes: Mapping[str, Any]) -> bool:
-        """Changes columns of the row with a key; whether there is one."""
+    def _update(self, key: Key, changes: Mapping[str, Any]) -> bool:
+        """Changes a row by a statement, for `update`."""
         if not changes:
             return self.get(key, self.key) is not None
-        return self._write("update", tuple(changes), [*self._of_key(key), *changes.values()]) > 0
+        columns = tuple(changes)
+        is_changed = self._write("update", columns, [*self._of_key(key), *changes.values()]) > 0
+        if is_changed:
+            self._note_change(columns, self._statements["update", columns])
+        return is_changed
 
     def delete(self, key: Key) -> bool:
         """Deletes the row with a key; whether there was one."""

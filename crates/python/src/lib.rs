@@ -19,6 +19,8 @@
 //! | `objects` | values of Arrow arrays as Python's objects |
 //! | `arrays` | arrays in memory with snapshots |
 //! | `database`, `statements`, `session`, `rows`, `append` | what the Python half holds |
+//! | `access`, `table` | rows by their keys, without a statement |
+mod access;
 mod append;
 mod arrays;
 mod c_data;
@@ -36,6 +38,7 @@ mod progress;
 mod rows;
 mod session;
 mod statements;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -55,6 +58,8 @@ mod _lstore {
     use crate::rows::NativeRows;
     #[pymodule_export]
     use crate::session::NativeSession;
+    #[pymodule_export]
+    use crate::table::NativeTable;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

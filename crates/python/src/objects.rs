@@ -88,21 +88,29 @@ pub(crate) type Objects<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
 pub(crate) fn tuple_of<'py>(py: Python<'py>, row: &[Value]) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let mut cells = Vec::with_capacity(row.len());
     for value in row {
-        cells.push(match value {
-            Value::Null => none(py),
-            Value::Boolean(value) => PyBool::new(py, *value).to_owned().into_any(),
-            Value::SmallInt(number) => number.into_bound_py_any(py)?,
-            Value::Integer(number) => number.into_bound_py_any(py)?,
-            Value::BigInt(number) => number.into_bound_py_any(py)?,
-            Value::Real(number) => number.into_bound_py_any(py)?,
-            Value::Double(number) => number.into_bound_py_any(py)?,
-            Value::Decimal(number) => decimal(py, &number.to_string())?,
-            Value::Text(text) => PyString::new(py, text).into_any(),
-            Value::Bytea(bytes) => PyBytes::new(py, bytes).into_any(),
-            _ => return Ok(None),
-        });
+        match object_of(py, value)? {
+            Some(object) => cells.push(object),
+            None => return Ok(None),
+        }
     }
     PyTuple::new(py, cells).map(Some)
+}
+
+/// A single value as an object; `None` where only columns are read of its type.
+pub(crate) fn object_of<'py>(py: Python<'py>, value: &Value) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(Some(match value {
+        Value::Null => none(py),
+        Value::Boolean(value) => PyBool::new(py, *value).to_owned().into_any(),
+        Value::SmallInt(number) => number.into_bound_py_any(py)?,
+        Value::Integer(number) => number.into_bound_py_any(py)?,
+        Value::BigInt(number) => number.into_bound_py_any(py)?,
+        Value::Real(number) => number.into_bound_py_any(py)?,
+        Value::Double(number) => number.into_bound_py_any(py)?,
+        Value::Decimal(number) => decimal(py, &number.to_string())?,
+        Value::Text(text) => PyString::new(py, text).into_any(),
+        Value::Bytea(bytes) => PyBytes::new(py, bytes).into_any(),
+        _ => return Ok(None),
+    }))
 }
 
 /// The values of numbers, each made an object; NULL is `None`.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use engine::Value;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
-use sql::{CancelHandle, Rows, SqlError};
+use pyo3::types::{PyCapsule, PyList, PyTuple};
+use sql::{CancelHandle, Rows, SqlError, column_of_values, type_of_field};
 
 use crate::c_data::export::{schema_of_rows, stream_of};
 use crate::calls::{INSIDE, Raised, is_inside};
@@ -21,6 +22,8 @@ use crate::{capsule, objects};
 struct Left {
     /// What the session still gives.
     rows: OfProcess<Option<Rows>>,
+    /// A row that was there at once, until it is given out or becomes a batch.
+    row: Option<Vec<Value>>,
     /// Batches that have been read from it.
     read: VecDeque<RecordBatch>,
     /// How many rows of the first of them have been given out.
@@ -30,8 +33,16 @@ struct Left {
 }
 
 impl Left {
+    fn none() -> Left {
+        Left { rows: OfProcess::new(None), row: None, read: VecDeque::new(), given: 0, failed: None }
+    }
+
     /// Reads one more batch; whether there was one.
-    fn read_on(&mut self) -> Result<bool, Fault> {
+    fn read_on(&mut self, schema: &SchemaRef) -> Result<bool, Fault> {
+        if let Some(row) = self.row.take() {
+            self.read.push_back(batch_of(&row, schema)?);
+            return Ok(true);
+        }
         if process::is_child() {
             return Err(FORKED);
         }
@@ -53,7 +64,7 @@ impl Left {
     }
 
     /// The next batch of rows that are not given out.
-    fn next_batch(&mut self) -> Option<Result<RecordBatch, Fault>> {
+    fn next_batch(&mut self, schema: &SchemaRef) -> Option<Result<RecordBatch, Fault>> {
         loop {
             if let Some(batch) = self.read.pop_front() {
                 let given = std::mem::take(&mut self.given);
@@ -61,7 +72,7 @@ impl Left {
                     return Some(Ok(batch.slice(given, batch.num_rows() - given)));
                 }
             } else {
-                match self.read_on() {
+                match self.read_on(schema) {
                     Ok(true) => {}
                     Ok(false) => return None,
                     Err(fault) => return Some(Err(fault)),
@@ -71,7 +82,7 @@ impl Left {
     }
 
     fn end(&mut self) {
-        *self.rows = None;
+        (*self.rows, self.row) = (None, None);
         self.read.clear();
         self.given = 0;
     }
@@ -94,14 +105,20 @@ impl NativeRows {
     /// The rows of a query; `functions` where it may call functions of Python's.
     pub(crate) fn new(rows: Rows, cancel: CancelHandle, functions: Option<Raised>) -> NativeRows {
         let (schema, tag) = (rows.schema(), rows.tag().map(str::to_owned));
-        let left = Left { rows: OfProcess::new(Some(rows)), read: VecDeque::new(), given: 0, failed: None };
+        let left = Left { rows: OfProcess::new(Some(rows)), ..Left::none() };
         NativeRows { schema, tag, left: Arc::new(Mutex::new(left)), cancel, functions }
+    }
+
+    /// One row at most, which is there already.
+    pub(crate) fn of_row(row: Option<Vec<Value>>, schema: SchemaRef, cancel: CancelHandle) -> NativeRows {
+        let left = Left { row, ..Left::none() };
+        NativeRows { schema, tag: None, left: Arc::new(Mutex::new(left)), cancel, functions: None }
     }
 
     /// Rows that are there already.
     pub(crate) fn of_batch(batch: RecordBatch, cancel: CancelHandle) -> NativeRows {
         let schema = batch.schema();
-        let left = Left { rows: OfProcess::new(None), read: VecDeque::from([batch]), given: 0, failed: None };
+        let left = Left { read: VecDeque::from([batch]), ..Left::none() };
         NativeRows { schema, tag: None, left: Arc::new(Mutex::new(left)), cancel, functions: None }
     }
 
@@ -132,7 +149,7 @@ impl NativeRows {
                 }
                 None => {
                     let entered = Interruptible::enter(py, &self.cancel)?;
-                    let read = py.detach(|| left.read_on());
+                    let read = py.detach(|| left.read_on(&self.schema));
                     drop(entered);
                     if !read.map_err(|fault| self.raised(py, fault))? {
                         return Ok(false);
@@ -142,6 +159,16 @@ impl NativeRows {
         }
     }
 
+    /// The row that was there at once, if it is still to be given out and its values are of types that become objects one by one.
+    fn row<'py>(&self, py: Python<'py>, left: &mut Left) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(row) = &left.row else { return Ok(None) };
+        let row = objects::tuple_of(py, row)?;
+        if row.is_some() {
+            left.row = None;
+        }
+        Ok(row)
+    }
+
     /// The first row.
     pub(crate) fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let rows = self.fetch(py, Some(1))?;
@@ -149,11 +176,22 @@ impl NativeRows {
     }
 }
 
+/// A row of values as a batch.
+fn batch_of(row: &[Value], schema: &SchemaRef) -> Result<RecordBatch, Fault> {
+    let wrong = |what: String| SqlError::new("XX000", format!("a row does not have the columns of its query: {what}"));
+    let column = |(value, field): (&Value, &arrow_schema::FieldRef)| {
+        let data_type = type_of_field(field).ok_or_else(|| wrong(field.to_string()))?;
+        column_of_values(std::slice::from_ref(value), data_type)
+    };
+    let columns = row.iter().zip(schema.fields()).map(column).collect::<Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new(schema.clone(), columns).map_err(|error| wrong(error.to_string()))?)
+}
+
 /// The next batch for a reader of Arrow.
-fn next_of(left: &Mutex<Left>, cancel: &CancelHandle) -> Option<Result<RecordBatch, String>> {
+fn next_of(left: &Mutex<Left>, schema: &SchemaRef, cancel: &CancelHandle) -> Option<Result<RecordBatch, String>> {
     let mut left = left.try_lock()?;
     let entered = Interruptible::without_interpreter(cancel);
-    let batch = left.next_batch();
+    let batch = left.next_batch(schema);
     drop(entered);
     if let Some(Err(Fault::Sql(error))) = &batch {
         left.failed = Some(error.clone());
@@ -168,6 +206,12 @@ impl NativeRows {
         let fetched = PyList::empty(py);
         self.with(py, |left| {
             let mut wanted = count.unwrap_or(usize::MAX);
+            if wanted > 0
+                && let Some(row) = self.row(py, left)?
+            {
+                wanted -= 1;
+                fetched.append(row)?;
+            }
             while wanted > 0 && self.fill(py, left)? {
                 let Some(batch) = left.read.front() else { break };
                 let taken = wanted.min(batch.num_rows() - left.given);
@@ -178,6 +222,15 @@ impl NativeRows {
             Ok(())
         })?;
         Ok(fetched)
+    }
+
+    /// The next row as a tuple; `None` at the end.
+    fn fetch_one<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let at_once = self.with(py, |left| self.row(py, left))?;
+        match at_once {
+            Some(row) => Ok(Some(row.into_any())),
+            None => self.first(py),
+        }
     }
 
     /// The rows that come next as tuples, which still come afterwards: up to so many, as far as they come together.
@@ -200,7 +253,7 @@ impl NativeRows {
         self.with(py, |left| {
             let entered = Interruptible::enter(py, &self.cancel)?;
             let read = py.detach(|| {
-                while left.read_on()? {}
+                while left.read_on(&self.schema)? {}
                 Ok(())
             });
             drop(entered);
@@ -243,8 +296,9 @@ impl NativeRows {
         // A reader that wants other types casts what it gets, as the interface allows.
         drop(requested_schema);
         let (left, cancel, calls_python) = (self.left.clone(), self.cancel.clone(), self.functions.is_some());
+        let own = self.schema.clone();
         let next = move || {
-            let read = || next_of(&left, &cancel);
+            let read = || next_of(&left, &own, &cancel);
             match calls_python {
                 // The reader may hold the interpreter, which the functions need meanwhile.
                 true => Python::try_attach(|py| py.detach(read)).flatten(),
@@ -267,7 +321,7 @@ impl NativeRows {
             if !self.fill(py, left)? {
                 return Ok(None);
             }
-            let Some(Ok(batch)) = left.next_batch() else { return Ok(None) };
+            let Some(Ok(batch)) = left.next_batch(&self.schema) else { return Ok(None) };
             Ok(Some(NativeRows::of_batch(batch, self.cancel.clone())))
         })
     }

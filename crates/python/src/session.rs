@@ -18,13 +18,13 @@ use crate::parameter::Parameter;
 use crate::process::{self, OfProcess};
 use crate::progress::Meter;
 use crate::rows::NativeRows;
-use crate::statements::Statements;
+use crate::statements::{Statements, values_for};
 use crate::{capsule, objects};
 
 /// A session with the statements that it keeps.
 pub(crate) struct Open {
-    session: Session,
-    statements: Statements,
+    pub(crate) session: Session,
+    pub(crate) statements: Statements,
     /// Dropped last: what closes a database waits for its sessions.
     _database: Arc<OfProcess<Database>>,
 }
@@ -52,6 +52,19 @@ impl Open {
         self.session.execute_prepared(&prepared, &values, &mut NoInput)
     }
 
+    /// Runs a change by key for many sets of parameters as one statement; `None` where they are to be run one by one.
+    fn run_together(&mut self, text: &str, sets: &[Vec<Parameter>], begins: bool) -> Result<Option<u64>, SqlError> {
+        let Some(first) = sets.first() else { return Ok(None) };
+        let (prepared, _) = self.statements.bound(&mut self.session, text, first)?;
+        let values: Option<Vec<_>> = sets.iter().map(|set| values_for(&prepared, set)).collect();
+        let Some(values) = values.filter(|_| prepared.is_short_change()) else { return Ok(None) };
+        if begins {
+            self.begin()?;
+        }
+        let done = self.session.change_many(&prepared, &values);
+        done.inspect_err(|error| self.statements.note_failed(error))
+    }
+
     /// Begins a transaction, if there is none.
     fn begin(&mut self) -> Result<(), SqlError> {
         if self.session.transaction_status() == TransactionStatus::Idle {
@@ -77,6 +90,12 @@ impl Drop for Shown<'_> {
     }
 }
 
+/// What a short statement answers.
+enum Short {
+    Row(Option<Vec<Value>>),
+    Changed((&'static str, u64)),
+}
+
 /// The number of rows that a command's tag names: of `INSERT 0 3` and `UPDATE 3` 3.
 fn rows_of_tag(tag: &str) -> Option<u64> {
     tag.rsplit(' ').next()?.parse().ok()
@@ -91,6 +110,8 @@ pub(crate) struct NativeSession {
     raised: Raised,
     /// Whether it has been given functions of Python's.
     calls_python: AtomicBool,
+    /// Whether a statement outside of a transaction is one of its own.
+    commits_alone: AtomicBool,
 }
 
 impl NativeSession {
@@ -99,7 +120,15 @@ impl NativeSession {
         session.set_progress(meter.clone());
         let open = Open { session, statements: Statements::default(), _database: database };
         let open = Mutex::new(OfProcess::new(Some(open)));
-        NativeSession { open, cancel, meter, raised: Raised::default(), calls_python: AtomicBool::new(false) }
+        let raised = Raised::default();
+        NativeSession {
+            open,
+            cancel,
+            meter,
+            raised,
+            calls_python: AtomicBool::default(),
+            commits_alone: AtomicBool::default(),
+        }
     }
 
     /// Does something with the session while the interpreter is free. Another thread's statement is waited for.
@@ -121,6 +150,16 @@ impl NativeSession {
         });
         drop(entered);
         done.map_err(|fault| self.raised.explain(py, fault))
+    }
+
+    /// Does something short with the session, if no other thread uses it, and statements outside of a transaction are some of their
+    /// own. The interpreter is not let go, and nothing is interrupted: the work must wait for nothing.
+    pub(crate) fn at_once<T>(&self, work: impl FnOnce(&mut Open) -> Option<T>) -> Option<T> {
+        if process::is_child() || is_inside() || !self.commits_alone.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut open = self.open.try_lock()?;
+        work((**open).as_mut()?)
     }
 
     /// The row that a statement which was run before finds by its key; `None` where it has to be run. What is this short does not let
@@ -178,6 +217,47 @@ impl NativeSession {
         self.answer(py, outcome)
     }
 
+    /// What a short statement answers that was run before: rows, or the number of those that it has changed and its tag. `None` where it
+    /// has to be run.
+    fn answer_at_once<'py>(
+        &self,
+        py: Python<'py>,
+        statement: &str,
+        parameters: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let has_marks = parameters.is_some();
+        let Some(prepared) = self.at_once(|open| open.statements.short(statement, has_marks)) else { return Ok(None) };
+        // Python may run here, and use the session.
+        let parameters = parameters.map(parameters_of).transpose()?.unwrap_or_default();
+        let answer = self.at_once(|open| {
+            let Some(values) = values_for(&prepared, &parameters) else {
+                open.statements.is_other(statement);
+                return None;
+            };
+            match prepared.row_schema() {
+                // An error comes again where it is run.
+                Some(_) => open.session.row_by_key(&prepared, &values).ok()?.map(|row| Ok(Short::Row(row))),
+                None => {
+                    open.session.change_at_once(&prepared, &values).map(|rows| rows.map(Short::Changed)).transpose()
+                }
+            }
+        });
+        match answer.transpose().map_err(|error| self.raised.explain(py, error.into()))? {
+            None => Ok(None),
+            Some(Short::Changed((tag, rows))) => (rows, format!("{tag} {rows}")).into_bound_py_any(py).map(Some),
+            Some(Short::Row(row)) => {
+                let Some(schema) = prepared.row_schema() else { return Ok(None) };
+                let rows = NativeRows::of_row(row, schema.clone(), self.cancel.clone());
+                rows.into_bound_py_any(py).map(Some)
+            }
+        }
+    }
+
+    /// Whether a statement outside of a transaction is one of its own, as the caller keeps to when it runs one.
+    fn set_commits_alone(&self, commits_alone: bool) {
+        self.commits_alone.store(commits_alone, Ordering::Relaxed);
+    }
+
     /// Runs a statement once for each row of parameters, and gives the number of rows that it has changed; -1 if it changes none.
     /// `total` is how many rows there are, where that is known.
     fn execute_many(
@@ -198,6 +278,11 @@ impl NativeSession {
                 return Ok(changed.unwrap_or(-1));
             }
             self.with(py, |open| {
+                if let Some(rows) = open.run_together(statement, &chunk, begins)? {
+                    *changed.get_or_insert(0) += i64::try_from(rows).unwrap_or(i64::MAX);
+                    self.meter.advance(chunk.len() as u64);
+                    return Ok(());
+                }
                 for parameters in &chunk {
                     let tag = match open.run(statement, parameters, begins)? {
                         Outcome::Done(command) => Some(command.tag),

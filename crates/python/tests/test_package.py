@@ -99,6 +99,14 @@ CALLS = {
     "html": lambda state: state["cursors"][-1]._repr_html_(),
     "get": lambda state: state["con"].table("t").get(1),
     "update": lambda state: state["con"].table("t").update(1, {"b": "new"}),
+    "autocommit": lambda state: setattr(state["con"], "autocommit", True),
+    "keep table": lambda state: state["kept"].append(state["con"].table("t")),
+    "get again": lambda state: [state["kept"][-1].get(1, ("a",)) for _ in range(3)],
+    "update again": lambda state: [state["kept"][-1].update(1, {"c": number}) for number in range(3)],
+    "short query": lambda state: [state["cursors"].append(state["con"].execute("SELECT b FROM t WHERE a = ?", (1,))) for _ in range(3)],
+    "short sum": lambda state: [state["cursors"].append(state["con"].execute("SELECT sum(a) FROM t")) for _ in range(3)],
+    "short change": lambda state: [state["con"].execute("UPDATE t SET c = ? WHERE a = ?", (1, 2)) for _ in range(3)],
+    "another table": lambda state: state["con"].execute("DROP TABLE t; CREATE TABLE t (a int PRIMARY KEY, b text, c int)"),
     "commit": lambda state: state["con"].commit(),
     "rollback": lambda state: state["con"].rollback(),
     "fail": lambda state: state["con"].execute("SELECT 1 / 0").fetchall(),
@@ -114,7 +122,7 @@ CALLS = {
 
 def connected():
     con = lstore.connect()
-    con.execute("CREATE TABLE t (a int PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'one'), (2, NULL)")
+    con.execute("CREATE TABLE t (a int PRIMARY KEY, b text, c int); INSERT INTO t VALUES (1, 'one', 1), (2, NULL, NULL)")
     con.commit()
     return con
 

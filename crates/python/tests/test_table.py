@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import itertools
+import threading
 import time
 
 import lstore
@@ -176,3 +177,132 @@ def test_rows_by_key_are_what_sql_says_of_them_at_every_moment(con):
     con.close()
     with pytest.raises(lstore.InterfaceError, match="closed"):
         wide.get(1, ["g"])
+
+
+def test_rows_at_once_are_what_a_statement_gives(con):
+    """The first call runs the statement, and the later ones do not."""
+    con.autocommit = True
+    con.execute(
+        "CREATE TABLE wide (id bigint PRIMARY KEY, a int, b smallint, c float8, d numeric(10, 2), e text, f bytea, g date, h jsonb, i bool)"
+    )
+    con.execute("INSERT INTO wide VALUES (1, 2, 3, 0.5, 1.25, 'ä', '\\x00', '2026-01-02', '[1]', true)")
+    con.execute("INSERT INTO wide (id) VALUES (2)")
+    for columns in ("*", "a, id, a AS again", "g", "h, e"):
+        for key in (1, 2, 3):
+            text = f"SELECT {columns} FROM wide WHERE id = ?"
+            ways = {
+                "all": lambda cursor: cursor.fetchall(),
+                "one": lambda cursor: (cursor.fetchone(), cursor.fetchone()),
+                "many": lambda cursor: (cursor.fetchmany(5), cursor.fetchmany(5)),
+                "arrow": lambda cursor: cursor.to_arrow_table(),
+                "each": lambda cursor: list(cursor),
+                "seen": lambda cursor: (cursor._repr_html_(), cursor.fetchall()),
+                "told": lambda cursor: (cursor.description, cursor.rowcount, cursor.statusmessage),
+            }
+            for name, way in ways.items():
+                con.execute("SET search_path = public, pg_catalog")
+                run = way(con.execute(text, (key,)))
+                con.execute("RESET search_path")
+                for _ in range(3):
+                    assert way(con.execute(text, (key,))) == run, (name, text, key)
+                    assert way(con.cursor().execute(text, [key])) == run, (name, text, key)
+
+
+def test_changes_at_once_are_told_as_those_of_a_statement(con):
+    con.autocommit = True
+    con.execute("CREATE TABLE t (id bigint PRIMARY KEY, a int CHECK (a < 100))")
+    told = []
+    for number in range(3):
+        for text, values in (
+            ("INSERT INTO t VALUES (?, ?)", (number, number)),
+            ("UPDATE t SET a = a + ? WHERE id = ?", (1, number)),
+            ("UPDATE t SET a = 1 WHERE id = ?", (77,)),
+            ("DELETE FROM t WHERE id = ?", (number,)),
+        ):
+            cursor = con.execute(text, values)
+            told.append((cursor.rowcount, cursor.statusmessage, cursor.description))
+    assert told == [(1, "INSERT 0 1", None), (1, "UPDATE 1", None), (0, "UPDATE 0", None), (1, "DELETE 1", None)] * 3
+    con.execute("INSERT INTO t VALUES (1, 1)")
+    for _ in range(2):
+        with pytest.raises(lstore.UniqueViolation):
+            con.execute("INSERT INTO t VALUES (?, ?)", (1, 1))
+        with pytest.raises(lstore.CheckViolation):
+            con.execute("UPDATE t SET a = a + ? WHERE id = ?", (500, 1))
+    assert con.execute("SELECT * FROM t").fetchall() == [(1, 1)]
+
+
+def test_values_that_a_column_does_not_take_are_refused_by_update(con):
+    con.autocommit = True
+    con.execute("CREATE TABLE t (id bigint PRIMARY KEY, s smallint, i int, b bigint, d float8, o boolean NOT NULL, n numeric(4, 2))")
+    con.execute("INSERT INTO t VALUES (1, 0, 0, 0, 0, false, 0)")
+    t = con.table("t")
+    good = {"s": -32768, "i": 2**31 - 1, "b": -(2**63), "d": 2.5, "o": True, "n": 1}
+    for column, value in good.items():
+        for _ in range(3):
+            assert t.update(1, {column: value}) is True and t.update(2, {column: value}) is False
+            assert t.get(1, (column,)) == {column: value}
+    for _ in range(3):
+        assert t.update(1, {"i": 5, "b": None}) and t.update((1,), {"s": 1, "d": 3})
+    for column, value in {"s": 32768, "i": 2**31, "b": 2**63, "o": None, "n": 100}.items():
+        with pytest.raises(lstore.Error):
+            t.update(1, {column: value})
+    assert t.get(1) == {"id": 1, "s": 1, "i": 5, "b": None, "d": 3.0, "o": True, "n": 1}
+
+
+def test_rules_that_come_later_hold_for_changes_at_once(con):
+    con.autocommit = True
+    con.execute("CREATE TABLE t (id bigint PRIMARY KEY, a int); INSERT INTO t VALUES (1, 1)")
+    t = con.table("t")
+    assert all(t.update(1, {"a": number}) for number in range(3))
+    with con._again({}) as other:
+        other.execute("ALTER TABLE t ADD CHECK (a < 10)")
+    with pytest.raises(lstore.CheckViolation):
+        t.update(1, {"a": 11})
+    assert t.get(1, ("a",)) == t.get(1, ("a",)) == {"a": 2}
+    with con._again({}) as other:
+        other.execute("ALTER TABLE t DROP COLUMN a; ALTER TABLE t ADD COLUMN a text")
+    assert t.get(1, ("a",)) == {"a": None} and t.update(1, {"a": "x"})
+    con.execute("ALTER TABLE t ADD COLUMN b int DEFAULT 1")
+    assert all(t.update(1, {"b": number}) and t.get(1, ("b",)) == {"b": number} for number in range(3))
+    with con._again({}) as other:
+        other.execute("ALTER TABLE t RENAME TO former")
+        with pytest.raises(lstore.UndefinedTable):
+            t.get(1, ("b",))
+        other.execute("CREATE TABLE t (id bigint PRIMARY KEY, a text, b int); INSERT INTO t VALUES (1, 'new', 7)")
+    assert t.get(1, ("b",)) == {"b": 7} and t.update(1, {"b": 8}) and t.get(1, ("b",)) == {"b": 8}
+    assert con.execute("SELECT b FROM former").fetchall() == [(2,)]
+    with con._again({}) as other:
+        other.execute("TRUNCATE t")
+        assert not t.update(1, {"b": 9}) and t.get(1, ("b",)) is None
+        other.execute("DROP TABLE t")
+        with pytest.raises(lstore.UndefinedTable):
+            t.update(1, {"b": 9})
+        other.execute("CREATE TABLE t (id bigint PRIMARY KEY, b int); INSERT INTO t VALUES (1, 1)")
+    assert t.update(1, {"b": 9}) and t.get(1, ("b",)) == {"b": 9}
+    con.execute("SET default_transaction_read_only = on")
+    with pytest.raises(lstore.Error, match="read-only"):
+        t.update(1, {"a": "y"})
+
+
+def test_a_change_of_a_row_that_another_thread_holds_waits_without_the_interpreter(con):
+    con.autocommit = True
+    con.execute("CREATE TABLE t (id bigint PRIMARY KEY, a int); INSERT INTO t VALUES (1, 1)")
+    t = con.table("t")
+    assert all(t.update(1, {"a": number}) for number in range(3))
+    holds, other = threading.Event(), con._again({})
+
+    def hold():
+        with other.transaction():
+            other.execute("UPDATE t SET a = a + 10 WHERE id = 1")
+            holds.set()
+            time.sleep(0.2)
+
+    for change in (lambda: t.update(1, {"a": 5}), lambda: con.execute("UPDATE t SET a = a + ? WHERE id = ?", (1, 1))):
+        holds.clear()
+        thread = threading.Thread(target=hold)
+        thread.start()
+        holds.wait()
+        change()
+        thread.join()
+    assert t.get(1, ["a"]) == {"a": 16}
+    other.close()

@@ -14,6 +14,11 @@ impl Database {
         self.shared.core.transactions.0.now()
     }
 
+    /// Whether it is in memory alone: no commit waits for a disk.
+    pub fn is_in_memory(&self) -> bool {
+        self.shared.log.is_none()
+    }
+
     /// The commit up to which all are on disk; in memory the newest.
     pub fn newest_durable_commit(&self) -> Timestamp {
         let durable = self.shared.log.as_ref().map_or_else(|| self.newest_commit(), |log| Timestamp(log.stable_lsn()));

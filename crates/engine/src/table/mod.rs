@@ -112,6 +112,11 @@ impl Table {
         }
     }
 
+    /// How many ranges of records it has.
+    pub fn range_count(&self) -> usize {
+        self.data.storage.range_count()
+    }
+
     /// A scan of what the view, or a bare snapshot, sees.
     ///
     /// # Errors

@@ -1,8 +1,12 @@
 //! What can be known beforehand of reads and writes by key: a table, some of its columns, how their values are stored.
+use std::sync::Arc;
+
 use lineage::{Cell, PointColumns, words_of};
-use types::{DataType, Value};
+use txn::{Handle, TransactionTable};
+use types::{DataType, Snapshot, Timestamp, Value};
 
 use crate::error::{Error, Result};
+use crate::keys::order::ordered_integer;
 use crate::table::Table;
 
 /// Columns of a table that are read or written together, of rows that are found by a primary key of one whole number. It is
@@ -62,7 +66,8 @@ impl PointAccess {
         self.columns.positions()
     }
 
-    fn data_type(&self, at: usize) -> DataType {
+    /// The type of the column numbered `at` among these.
+    pub fn data_type(&self, at: usize) -> DataType {
         self.table.data.schema.columns()[self.columns()[at]].data_type
     }
 
@@ -74,6 +79,47 @@ impl PointAccess {
     /// The word of a value of the column numbered `at` among these; `None` if it has not exactly the column's type, or is NULL.
     pub fn word(&self, at: usize, value: &Value) -> Option<u64> {
         lineage::word_of_value(value, self.data_type(at))
+    }
+
+    /// Whether the newest meaning of the table's name is this table.
+    pub fn is_current(&self) -> bool {
+        self.is_meant(Snapshot::at(Timestamp::MAX))
+    }
+
+    fn is_meant(&self, seen: Snapshot) -> bool {
+        let (core, data) = (&self.table.database.shared.core, &self.table.data);
+        core.catalog.find(&core.transactions, seen, &data.name).is_some_and(|meant| Arc::ptr_eq(&meant, data))
+    }
+
+    /// Puts the words of the row with this key, as it was committed last, into `out`; returns which of them are NULL, a bit each. The
+    /// word of a NULL is left as it is. No transaction is begun, and the snapshot is held while this runs. `None` where
+    /// [`Table::lookup_values`] is to be asked instead: there is no such row, rows have changed their keys, or the table's name means
+    /// another one.
+    ///
+    /// # Errors
+    /// [`Error::WrongWidth`] if `out` has not one word for each column; those of [`Table::lookup_values`].
+    pub fn newest(&self, key: i64, out: &mut [u64]) -> Result<Option<u64>> {
+        self.check_width(out.len())?;
+        let (core, data) = (&self.table.database.shared.core, &self.table.data);
+        data.fill_primary_key()?;
+        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(None) };
+        let table = &core.transactions.0;
+        let (handle, at) = table.begin().map_err(|error| Error::TooManyTransactions(error.limit))?;
+        let held = HeldSlot { table, handle: Some(handle) };
+        // The snapshot is held first: the table and the row are those of one commit.
+        if !self.is_meant(Snapshot::at(at)) || data.has_changed_keys() {
+            return Ok(None);
+        }
+        let guard = &sync::pin();
+        let Some(rid) = index.newest(ordered_integer(key), guard) else { return Ok(None) };
+        let (hint, view) = (data.storage.points(guard).at(rid).glance(guard), core.transactions.view(Snapshot::at(at)));
+        let nulls = hint.read(guard, &view, &self.columns, out)?;
+        debug_assert!(held.handle.is_some(), "invariant 3: the versions that were read may be given up");
+        if let (Some(place), Some(_)) = (self.key_place, nulls) {
+            // The row has the key by which it was found.
+            out[place] = key as u64;
+        }
+        Ok(nulls)
     }
 
     /// Whether so many words are one for each column.
@@ -131,6 +177,18 @@ impl PointAccess {
             data_type: column.data_type,
             value: (word as i64).to_string(),
         }
+    }
+}
+
+/// A place in the transaction table for the sake of a snapshot, given up with this.
+struct HeldSlot<'t> {
+    table: &'t TransactionTable,
+    handle: Option<Handle>,
+}
+
+impl Drop for HeldSlot<'_> {
+    fn drop(&mut self) {
+        self.handle.take().into_iter().for_each(|handle| self.table.release(handle));
     }
 }
 

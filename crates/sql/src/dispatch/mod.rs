@@ -42,15 +42,20 @@ use crate::syntax::source::Source;
 use crate::syntax::stack;
 
 /// What a session is asked to run.
-pub(crate) enum Request {
+pub(crate) enum Request<'w> {
     /// A statement.
     Parsed(ParsedStatement),
     /// A prepared statement about rows by their keys, with the values of its parameters.
     Point(Arc<PreparedStatement>, Vec<Value>),
+    /// What is done as one statement.
+    Work(Work<'w>),
 }
 
-impl From<ParsedStatement> for Request {
-    fn from(parsed: ParsedStatement) -> Request {
+/// What is done to a session.
+type Work<'w> = Box<dyn FnOnce(&mut Session) -> Result<()> + 'w>;
+
+impl From<ParsedStatement> for Request<'_> {
+    fn from(parsed: ParsedStatement) -> Self {
         Request::Parsed(parsed)
     }
 }
@@ -75,10 +80,10 @@ impl Session {
     }
 
     /// Runs what `read` makes of the statement's text.
-    pub(crate) fn run_statement(
+    pub(crate) fn run_statement<'w>(
         &mut self,
         text: &str,
-        read: impl FnOnce(&str) -> Result<Request>,
+        read: impl FnOnce(&str) -> Result<Request<'w>>,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
         let running = self.activity.start(self.time_limit())?;
@@ -117,10 +122,10 @@ impl Session {
         [whole, statement].into_iter().flatten().min_by_key(|(limit, _)| *limit)
     }
 
-    fn answer(
+    fn answer<'w>(
         &mut self,
         statement: &str,
-        read: impl FnOnce(&str) -> Result<Request>,
+        read: impl FnOnce(&str) -> Result<Request<'w>>,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
         self.settings.check_begun()?;
@@ -148,6 +153,11 @@ impl Session {
             Request::Point(prepared, values) => {
                 self.begin_statement()?;
                 self.execute_bound(&prepared, &values, input)
+            }
+            Request::Work(work) => {
+                self.begin_statement()?;
+                work(self)?;
+                Ok(Command::new("").into())
             }
         }
     }

@@ -4,17 +4,19 @@
 //! of any other statement, with literals in place of their parameters (`substitute`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::Value;
+use engine::{Durability, PointAccess, TransactionOptions, Value};
 
 use crate::dispatch::Request;
 use crate::error::Result;
 use crate::session::Session;
+use crate::session::block::options;
 use crate::session::kept_statements::Statements;
 use crate::session::prepared::PreparedStatement;
 use crate::session::substitute;
 use crate::state::outcome::{Command, Outcome};
-use crate::statements::copy::input::CopyInput;
+use crate::statements::copy::input::{CopyInput, NoInput};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -42,11 +44,70 @@ impl Session {
     /// # Errors
     /// As [`Session::execute`].
     pub fn row_by_key(&self, prepared: &PreparedStatement, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
-        let is_bare = self.block.is_none() && self.settings.as_of().is_none() && self.path().is_plain();
         match &prepared.point {
-            Some(point) if is_bare => point.row(self, values),
+            Some(point) if self.is_bare() => point.row(self, values),
             _ => Ok(None),
         }
+    }
+
+    /// Whether a statement would see the newest commit and no change of its own, and names without a schema are those of `public`.
+    pub fn is_bare(&self) -> bool {
+        self.block.is_none() && self.settings.as_of().is_none() && self.has_plain_path()
+    }
+
+    /// How the rows of a prepared statement are read or changed as words, where its first parameter is the whole key, and the others
+    /// the new values of all columns that it sets, in their order; `None` where it is not of that kind.
+    pub fn access_by_key(&self, prepared: &PreparedStatement) -> Option<PointAccess> {
+        prepared.point.as_ref()?.access(self)
+    }
+
+    /// Runs a prepared change by a key in a transaction of its own that waits for nothing: neither for another transaction nor for the
+    /// disk; gives the words of the command's tag, and the number of rows behind them. `None` where it has to be run: where it would
+    /// wait or fail, is of another kind or gives rows back, in a block, or where names are looked up in other schemas. Nothing was done
+    /// then.
+    ///
+    /// # Errors
+    /// What the log fails with, after which the commit is uncertain.
+    pub fn change_at_once(
+        &self,
+        prepared: &PreparedStatement,
+        values: &[Value],
+    ) -> Result<Option<(&'static str, u64)>> {
+        match (&prepared.point, self.options_at_once()) {
+            (Some(point), Some(options)) => {
+                Ok(point.change_at_once(self, values, options)?.map(|rows| (point.tag(), rows)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// How a transaction begins that is one statement of this session and waits for nothing; `None` where a statement would wait for
+    /// the disk, or may not write, or the session is not [bare](Self::is_bare).
+    pub fn options_at_once(&self) -> Option<TransactionOptions> {
+        let (modes, durability) = (self.settings.modes(), self.settings.durability());
+        let waits = durability != Durability::Async && !self.db.is_in_memory();
+        if waits || modes.is_read_only || !self.is_bare() || self.settings.check_begun().is_err() {
+            return None;
+        }
+        Some(TransactionOptions { lock_timeout: Some(Duration::ZERO), durability, ..options(modes) })
+    }
+
+    /// Runs a prepared change by a key with many sets of values, as one statement; the number of rows that it changes. `None` where
+    /// they have to be run one by one, and nothing was done.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub fn change_many(&mut self, prepared: &Arc<PreparedStatement>, rows: &[Vec<Value>]) -> Result<Option<u64>> {
+        let Some(point) = prepared.point.as_ref().filter(|point| point.changes_by_key()) else { return Ok(None) };
+        let mut changed = None;
+        let work = |session: &mut Session| {
+            if session.has_plain_path() {
+                changed = point.change_many(session, rows)?;
+            }
+            Ok(())
+        };
+        self.run_statement(&prepared.text, |_| Ok(Request::Work(Box::new(work))), &mut NoInput)?;
+        Ok(changed)
     }
 
     /// Runs it within a statement.

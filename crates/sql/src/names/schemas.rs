@@ -75,6 +75,11 @@ pub(crate) fn shown(text: &str) -> String {
     shown
 }
 
+/// Whether schemas are that of tables without one alone.
+pub(crate) fn is_public(schemas: &[String]) -> bool {
+    matches!(schemas, [only] if only == PUBLIC_SCHEMA)
+}
+
 /// The schemas in which a name without one is looked for, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchPath {
@@ -98,7 +103,7 @@ impl SearchPath {
 
     /// Whether names mean what they do without a path.
     pub(crate) fn is_plain(&self) -> bool {
-        self.temporary.is_none() && matches!(&self.schemas[..], [only] if only == PUBLIC_SCHEMA)
+        self.temporary.is_none() && is_public(&self.schemas)
     }
 
     /// The schema of the session's temporary tables, once it has had any.

@@ -18,7 +18,7 @@
 //! | `columns` | the columns of all relations |
 //! | `relations`, `information`, `defaults`, `constraints` | the rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
-//! | `rewrite`, `nothing` | queries in other words |
+//! | `rewrite`, `nothing`, `sequence_json` | queries in other words |
 //! | `system` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
@@ -33,6 +33,7 @@ mod objects;
 mod oids;
 mod relations;
 mod rewrite;
+mod sequence_json;
 pub(crate) mod system;
 
 use std::sync::Arc;

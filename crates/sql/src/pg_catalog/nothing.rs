@@ -11,7 +11,8 @@ use crate::names::headings::heading;
 use crate::syntax::template::template;
 
 /// Functions that make one row of many.
-const AGGREGATES: [&str; 9] = ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or"];
+const AGGREGATES: [&str; 10] =
+    ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or", "first_value"];
 
 /// Columns of the catalog that are always NULL here.
 const NULLS: [&str; 6] = ["reloptions", "relacl", "attacl", "attoptions", "datacl", "nspacl"];
@@ -58,18 +59,6 @@ fn gives_nothing(table: &TableWithJoins) -> bool {
             || joins.iter().any(|join| needs_right(&join.join_operator) && is_empty(&join.relation)))
 }
 
-/// Whether a column of a query is the JSON in which SQLAlchemy wants the options of identity columns. Without
-/// such a row it goes by the catalog's other answers.
-fn is_json(item: &SelectItem) -> bool {
-    calls(item).is_some_and(|name| name == "json_build_object")
-}
-
-/// Whether a query reads the options of sequences alone.
-fn is_of_sequences(from: &[TableWithJoins]) -> bool {
-    let [TableWithJoins { relation: TableFactor::Table { name, args: None, .. }, joins }] = from else { return false };
-    joins.is_empty() && catalog_name(name).is_some_and(|name| name == "pg_sequence")
-}
-
 /// Whether a column of a query is an aggregate.
 pub(super) fn has_aggregate(item: &SelectItem) -> bool {
     calls(item).is_some_and(|name| AGGREGATES.contains(&name.as_str()))
@@ -89,7 +78,6 @@ pub(super) fn nothing(body: &SetExpr) -> Option<Vec<Ident>> {
     match body {
         SetExpr::Select(select) => {
             let is_never = select.from.iter().any(gives_nothing);
-            let is_never = is_never || (is_of_sequences(&select.from) && select.projection.iter().any(is_json));
             if !is_never || select.projection.iter().any(has_aggregate) {
                 return None;
             }

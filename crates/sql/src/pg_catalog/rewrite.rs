@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
+use super::sequence_json;
 use crate::error::{Result, SqlError};
 use crate::functions::arrays::lists;
 use crate::functions::is_set_returning;
@@ -301,7 +302,10 @@ impl Rewrite<'_> {
             Expr::Exists { subquery, negated } if nothing(&subquery.body).is_some() => {
                 *expr = Expr::value(Value::Boolean(*negated));
             }
-            Expr::Subquery(query) if nothing(&query.body).is_none() => one_row(query)?,
+            Expr::Subquery(query) if nothing(&query.body).is_none() => match sequence_json::of_a_column(query)? {
+                Some(json) => *expr = json,
+                None => one_row(query)?,
+            },
             Expr::Function(function) => {
                 bare_sequence_name(function);
                 let is_array = function.name.0.len() == 1 && catalog_name(&function.name).is_some_and(|n| n == "array");
@@ -447,7 +451,7 @@ fn fields_of(root: &mut Expr, chain: &mut Vec<AccessExpr>) {
 }
 
 /// A query that is a value and reads a relation of the catalog gives one row at most, which the planner does not know.
-fn one_row(query: &mut Query) -> Result<()> {
+pub(super) fn one_row(query: &mut Query) -> Result<()> {
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
     let is_of_catalog = select.from.iter().all(|from| match &from.relation {
         TableFactor::Table { name, args: None, .. } => catalog_name(name).is_some_and(|name| columns(&name).is_some()),

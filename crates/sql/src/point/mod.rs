@@ -179,6 +179,26 @@ impl Point {
         Some(Point { table: shape.table, id: table.id(), action })
     }
 
+    /// Whether it changes rows by keys that are known, and nothing else is asked of them or of sequences.
+    pub(crate) fn changes_by_key(&self) -> bool {
+        let is_number = |origin: &Origin| matches!(origin, Origin::Next(..));
+        match &self.action {
+            Action::Update { returning, .. } => returning.is_none(),
+            Action::Delete { .. } => true,
+            Action::Insert(new) => new.returning.is_none() && !new.rows.iter().flatten().any(is_number),
+            Action::Select { .. } | Action::Search(_) | Action::Join(_) | Action::Change(_) => false,
+        }
+    }
+
+    /// The columns of the one row that it gives at most.
+    pub(crate) fn row_schema(&self) -> Option<&SchemaRef> {
+        match &self.action {
+            Action::Select { columns, .. } => Some(&columns.schema),
+            Action::Search(search) => Some(search.answer.schema()).filter(|_| search.is_of_whole_table()),
+            _ => None,
+        }
+    }
+
     /// The columns of its rows, if it gives any and its table is what it was.
     pub(crate) fn schema(&self, tables: &Tables) -> Option<SchemaRef> {
         let schema = match &self.action {

@@ -29,7 +29,7 @@ use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
-use crate::names::schemas::SearchPath;
+use crate::names::schemas::{SearchPath, is_public};
 use crate::names::tables::Tables;
 use crate::planning::planner::{Plan, Planner};
 use crate::session::block::Block;
@@ -218,6 +218,11 @@ impl Session {
     /// By which schemas names without one are looked up.
     pub(crate) fn path(&self) -> SearchPath {
         SearchPath::new(self.settings.search_path(), self.temporary.schema())
+    }
+
+    /// Whether names without a schema mean what they do without a path.
+    pub(crate) fn has_plain_path(&self) -> bool {
+        self.temporary.schema().is_none() && is_public(&self.settings.search_path())
     }
 
     /// What a query of this session reads now.

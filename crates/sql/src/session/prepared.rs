@@ -1,6 +1,7 @@
 //! A statement that is ready to be run with values for its parameters.
 use std::collections::HashSet;
 
+use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::Statement;
 use engine::DataType;
 
@@ -73,6 +74,16 @@ impl PreparedStatement {
             *known = Some(item);
         }
         self
+    }
+
+    /// Whether it changes rows by their keys, as [`Session::change_at_once`](crate::Session::change_at_once) can.
+    pub fn is_short_change(&self) -> bool {
+        self.point.as_ref().is_some_and(Point::changes_by_key)
+    }
+
+    /// The columns of the row that [`Session::row_by_key`](crate::Session::row_by_key) gives.
+    pub fn row_schema(&self) -> Option<&SchemaRef> {
+        self.point.as_ref()?.row_schema()
     }
 
     /// The text that it was made of.

@@ -47,7 +47,7 @@ struct Parts {
 }
 
 impl<'a> Write<'a> {
-    fn new(transaction: &'a mut Transaction, command: &'a str, token: &'a Token) -> Write<'a> {
+    pub(crate) fn new(transaction: &'a mut Transaction, command: &'a str, token: &'a Token) -> Write<'a> {
         Write { transaction, command, token, moment: None, parts: None, with: WithRows::default() }
     }
 

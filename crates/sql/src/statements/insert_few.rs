@@ -26,11 +26,11 @@ pub(super) fn put(
     (values, conflict): (&[Vec<Value>], &Conflict),
     bound: &Bound<'_>,
     returning: Option<&Columns>,
-) -> Result<Option<(String, Option<Rows>)>> {
+) -> Result<Option<(u64, Option<Rows>)>> {
     if let ([row], Some(update), true) = (values, &conflict.update, conflict.is_by_key)
         && change_by_key(write, table, row, update, bound)?
     {
-        return Ok(Some((String::from("INSERT 0 1"), given_back(write, table, row, returning)?)));
+        return Ok(Some((1, given_back(write, table, row, returning)?)));
     }
     let source = Source::new("");
     let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
@@ -47,7 +47,7 @@ pub(super) fn put(
         return Ok(None);
     }
     let given = returning.map(|columns| given(columns, &done)).transpose()?;
-    Ok(Some((format!("INSERT 0 {}", done.count), given)))
+    Ok(Some((done.count, given)))
 }
 
 /// Changes the row that has the key of a new one, if it is there and the new one would be taken; that is for the caller to find out

@@ -1,12 +1,13 @@
 //! Running a statement that touches a row by its key.
 use arrow_array::ArrayRef;
-use engine::{ScanOptions, Table, Value};
+use engine::{PointAccess, ScanOptions, Table, TransactionOptions, Value};
 
 use crate::error::Result;
 use crate::point::bound::Bound;
 use crate::point::columns::Columns;
 use crate::point::exact::exact;
-use crate::point::term::Origin;
+use crate::point::search::Search;
+use crate::point::term::{Origin, Term};
 use crate::point::{Action, NewRows, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
@@ -18,6 +19,9 @@ use crate::statements::insert_few;
 use crate::values::Misfit;
 use crate::values::builder::ColumnBuilder;
 use crate::values::stored::rows_as_queried;
+
+/// The sums of fewer ranges are added up by the thread that asks.
+const RANGES_AT_ONCE: usize = 32;
 
 /// Whether the columns of a table are filled with what they were when a statement was planned.
 pub(super) fn is_filled_alike(write: &Write<'_>, table: &Table, settings_changes: u64) -> bool {
@@ -63,12 +67,91 @@ impl Point {
     /// Runs it with values for its parameters; `None` if it has to go the long way, and nothing was done.
     pub(crate) fn run(&self, session: &mut Session, values: &[Value]) -> Result<Option<Outcome>> {
         let bound = Bound { values, now: session.now };
-        let done = match &self.action {
-            Action::Select { key, columns } => return self.select(session, &bound, key, columns),
-            Action::Search(search) => return self.search(session, &bound, search),
-            Action::Join(join) => return self.join(session, &bound, join),
-            Action::Change(changes) => return self.change(session, &bound, changes),
-            Action::Update { key, sets, reads, settings_changes, returning } => session.write("UPDATE", |_, write| {
+        match &self.action {
+            Action::Select { key, columns } => self.select(session, &bound, key, columns),
+            Action::Search(search) => self.search(session, &bound, search),
+            Action::Join(join) => self.join(session, &bound, join),
+            Action::Change(changes) => self.change(session, &bound, changes),
+            Action::Update { .. } | Action::Delete { .. } | Action::Insert(_) => {
+                let done = session.write(self.command(), |session, write| self.change_rows(session, write, &bound))?;
+                Ok(done.map(|(rows, given)| outcome(format!("{} {rows}", self.tag()), given)))
+            }
+        }
+    }
+
+    /// What it is called where it fails.
+    fn command(&self) -> &'static str {
+        match &self.action {
+            Action::Insert(_) => "INSERT",
+            Action::Delete { .. } => "DELETE",
+            _ => "UPDATE",
+        }
+    }
+
+    /// The words of its tag, which stand before the number of rows.
+    pub(crate) fn tag(&self) -> &'static str {
+        match &self.action {
+            Action::Insert(_) => "INSERT 0",
+            _ => self.command(),
+        }
+    }
+
+    /// Makes the change in a transaction of its own that begins with these options, by which it waits for nothing. `None` where it has
+    /// to be run, and nothing was done: an error comes again there.
+    pub(crate) fn change_at_once(
+        &self,
+        session: &Session,
+        values: &[Value],
+        options: TransactionOptions,
+    ) -> Result<Option<u64>> {
+        if !self.changes_by_key() {
+            return Ok(None);
+        }
+        let Ok(mut transaction) = session.db.begin_with(options) else { return Ok(None) };
+        let bound = Bound { values, now: wall_time() };
+        let mut write = Write::new(&mut transaction, self.command(), &session.token);
+        let Ok(Some((rows, None))) = self.change_rows(session, &mut write, &bound) else { return Ok(None) };
+        if transaction.end_statement().is_err() {
+            return Ok(None);
+        }
+        match transaction.commit() {
+            Ok(_) => Ok(Some(rows)),
+            // The commit may be on disk.
+            Err(error @ engine::Error::Log(_)) => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Makes the change for each set of values; how many rows were changed, or `None` where nothing was done.
+    pub(crate) fn change_many(&self, session: &mut Session, sets: &[Vec<Value>]) -> Result<Option<u64>> {
+        let now = session.now;
+        session.write(self.command(), |session, write| {
+            let (before, mut changed) = (write.transaction.savepoint(), 0);
+            for values in sets {
+                write.check()?;
+                let Some((rows, _)) = self.change_rows(session, write, &Bound { values, now })? else {
+                    write.transaction.rollback_to(before)?;
+                    write.transaction.release(before)?;
+                    return Ok(None);
+                };
+                write.transaction.end_statement()?;
+                changed += rows;
+            }
+            write.transaction.release(before)?;
+            Ok(Some(changed))
+        })
+    }
+
+    /// Makes the change within a transaction: the number of rows, and what is given back of them. `None` if it has to go the long way,
+    /// and nothing was done.
+    fn change_rows(
+        &self,
+        session: &Session,
+        write: &mut Write<'_>,
+        bound: &Bound<'_>,
+    ) -> Result<Option<(u64, Option<Rows>)>> {
+        match &self.action {
+            Action::Update { key, sets, reads, settings_changes, returning } => {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
                 if !is_filled_alike(write, &table, *settings_changes) {
                     return Ok(None);
@@ -86,37 +169,40 @@ impl Point {
                 // The row is this transaction's, and has its key still.
                 let row = if updated && returning.is_some() { write.transaction.get(&table, &key)? } else { None };
                 let given = returning.as_ref().map(|columns| columns.rows(&table, row.as_slice())).transpose()?;
-                Ok(Some((format!("UPDATE {}", u64::from(updated)), given)))
-            }),
-            Action::Delete { key } => session.write("DELETE", |_, write| {
+                Ok(Some((u64::from(updated), given)))
+            }
+            Action::Delete { key } => {
                 let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
-                Ok(Some((format!("DELETE {}", u64::from(write.transaction.delete(&table, &key)?)), None)))
-            }),
-            Action::Insert(new) => return self.insert(session, &bound, new),
-        };
-        Ok(done?.map(|(tag, given)| outcome(tag, given)))
+                Ok(Some((u64::from(write.transaction.delete(&table, &key)?), None)))
+            }
+            Action::Insert(new) => self.insert(session, write, bound, new),
+            Action::Select { .. } | Action::Search(_) | Action::Join(_) | Action::Change(_) => Ok(None),
+        }
     }
 
-    fn insert(&self, session: &mut Session, bound: &Bound<'_>, new: &NewRows) -> Result<Option<Outcome>> {
-        let inserted = session.write("INSERT", |session, write| {
-            let found = self.find(write)?;
-            let Some(table) = found.filter(|table| is_filled_alike(write, table, new.settings_changes)) else {
-                return Ok(None);
-            };
-            let Some(mut values) = new.rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
-                return Ok(None);
-            };
-            number(session, &table, &new.rows, &mut values)?;
-            if let Some(conflict) = &new.conflict {
-                return insert_few::put(session, write, &table, (&values, conflict), bound, new.returning.as_ref());
-            }
-            for row in &values {
-                write.transaction.insert(&table, row)?;
-            }
-            let given = new.returning.as_ref().map(|columns| columns.rows(&table, &values)).transpose()?;
-            Ok(Some((format!("INSERT 0 {}", values.len()), given)))
-        })?;
-        Ok(inserted.map(|(tag, given)| outcome(tag, given)))
+    fn insert(
+        &self,
+        session: &Session,
+        write: &mut Write<'_>,
+        bound: &Bound<'_>,
+        new: &NewRows,
+    ) -> Result<Option<(u64, Option<Rows>)>> {
+        let found = self.find(write)?;
+        let Some(table) = found.filter(|table| is_filled_alike(write, table, new.settings_changes)) else {
+            return Ok(None);
+        };
+        let Some(mut values) = new.rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        number(session, &table, &new.rows, &mut values)?;
+        if let Some(conflict) = &new.conflict {
+            return insert_few::put(session, write, &table, (&values, conflict), bound, new.returning.as_ref());
+        }
+        for row in &values {
+            write.transaction.insert(&table, row)?;
+        }
+        let given = new.returning.as_ref().map(|columns| columns.rows(&table, &values)).transpose()?;
+        Ok(Some((values.len() as u64, given)))
     }
 
     fn select(
@@ -142,12 +228,53 @@ impl Point {
 
     /// The row that a `SELECT` by a key finds, as values; `None` where it has to be run.
     pub(crate) fn row(&self, session: &Session, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
-        let Action::Select { key, columns } = &self.action else { return Ok(None) };
+        let (key, columns) = match &self.action {
+            Action::Select { key, columns } => (key, columns),
+            Action::Search(search) => return self.total(session, search),
+            _ => return Ok(None),
+        };
         let Some(key) = (Bound { values, now: wall_time() }).key(key) else { return Ok(None) };
         let view = session.db.read_view()?;
         let table = session.db.table_seen(&view, &self.table).ok().filter(|table| table.id() == self.id);
         let Some(table) = table else { return Ok(None) };
         Ok(Some(table.lookup_values(&view, &key, &columns.positions)?))
+    }
+
+    /// The counts and sums of a table without conditions as a row, where they take no thread more.
+    fn total(&self, session: &Session, search: &Search) -> Result<Option<Option<Vec<Value>>>> {
+        if !search.is_of_whole_table() {
+            return Ok(None);
+        }
+        let view = session.db.read_view()?;
+        let table = session.db.table_seen(&view, &self.table).ok();
+        let table = table.filter(|table| table.id() == self.id && table.range_count() < RANGES_AT_ONCE);
+        let Some(table) = table else { return Ok(None) };
+        Ok(search.answer.of_sums(&table.sums(&view, &search.reads)?).map(Some))
+    }
+
+    /// How its rows are read and changed by [`PointAccess`], with the values that it has for `key` and columns as parameters.
+    pub(crate) fn access(&self, session: &Session) -> Option<PointAccess> {
+        let is_parameter =
+            |(at, origin): (usize, &Origin)| matches!(origin, Origin::Parameter(number, _) if *number == at);
+        let (key, columns): (_, Vec<usize>) = match &self.action {
+            Action::Select { key, columns } => (key, columns.positions.clone()),
+            Action::Update { key, sets, reads, returning: None, .. } if reads.is_empty() => {
+                let is_set = |(at, (_, term)): (usize, &(usize, Term))| match term {
+                    Term::Value(origin) => is_parameter((at + 1, origin)),
+                    _ => false,
+                };
+                let columns = sets.iter().map(|(column, _)| *column).collect();
+                (key, Some(columns).filter(|_| sets.iter().enumerate().all(is_set))?)
+            }
+            _ => return None,
+        };
+        let table = session.db.table(&self.table).ok().filter(|table| table.id() == self.id)?;
+        let is_filled_alike = match &self.action {
+            Action::Update { settings_changes, .. } => table.settings_changes() == *settings_changes,
+            _ => true,
+        };
+        let is_known = is_filled_alike && key.len() == 1 && key.iter().enumerate().all(is_parameter);
+        if is_known { table.point_access(&columns).ok()? } else { None }
     }
 
     /// The table that it is about, if that still has its name.

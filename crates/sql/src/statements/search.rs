@@ -90,6 +90,9 @@ impl Search {
         options: &ScanOptions,
         cut: Cut,
     ) -> Result<Option<RecordBatch>> {
+        if self.is_of_whole_table() {
+            return self.answer.batch_of_sums(&table.sums(moment.view(), &self.reads)?);
+        }
         let Some(path) = Path::find(table, &options.tests, (&self.order, &self.reads), cut.end()) else {
             return Ok(None);
         };

@@ -2,6 +2,7 @@
 //! of the SQL engine; `cargo test -p lstore-sql --test statements SUBJECT::` runs one of them.
 mod answers;
 mod array_tables;
+mod at_once;
 mod batches;
 mod checks;
 mod defaults;

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderBy, OrderByExpr,
     OrderByKind, SelectItem,
 };
-use engine::DataType;
+use engine::{Aggregates, DataType, Decimal, Sum, Value};
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
@@ -109,6 +109,42 @@ impl Answer {
             Answer::Columns { columns, .. } => &columns.schema,
             Answer::Totals { schema, .. } => schema,
         }
+    }
+
+    /// Whether it is counts and sums alone.
+    pub(super) fn is_of_sums(&self) -> bool {
+        let is_sum = |total: &Total| matches!(total, Total::Rows | Total::Count(_) | Total::Sum(_));
+        matches!(self, Answer::Totals { totals, .. } if totals.iter().all(is_sum))
+    }
+
+    /// The row of counts and sums, as values; `None` beyond their types, or where it is of other totals.
+    pub(crate) fn of_sums(&self, sums: &engine::Totals) -> Option<Vec<Value>> {
+        let Answer::Totals { totals, schema } = self else { return None };
+        let count = |count: u64| i64::try_from(count).ok().map(Value::BigInt);
+        let value = |(total, field): (&Total, &Arc<Field>)| match total {
+            Total::Rows => count(sums.rows),
+            Total::Count(place) => count(sums.columns[*place].count),
+            Total::Sum(place) => sum_value(&sums.columns[*place], field.data_type()),
+            Total::CountDistinct(_) | Total::Min(_) | Total::Max(_) => None,
+        };
+        totals.iter().zip(schema.fields()).map(value).collect()
+    }
+
+    /// That row as a batch.
+    pub(crate) fn batch_of_sums(&self, sums: &engine::Totals) -> Result<Option<RecordBatch>> {
+        let (Some(values), schema) = (self.of_sums(sums), self.schema()) else { return Ok(None) };
+        let array = |(value, field): (&Value, &Arc<Field>)| -> Result<ArrayRef> {
+            Ok(match (value, field.data_type()) {
+                (Value::BigInt(number), _) => Arc::new(Int64Array::from(vec![*number])),
+                (Value::Decimal(number), ArrowType::Decimal128(precision, scale)) => {
+                    let array = Decimal128Array::from(vec![number.unscaled]);
+                    Arc::new(array.with_precision_and_scale(*precision, *scale).map_err(internal)?)
+                }
+                (_, data_type) => new_null_array(data_type, 1),
+            })
+        };
+        let arrays = values.iter().zip(schema.fields()).map(array).collect::<Result<Vec<_>>>()?;
+        crate::state::target::batch(schema.clone(), arrays, 1).map(Some)
     }
 
     /// Whether a query that gives it may lock its rows.
@@ -261,6 +297,23 @@ impl Total {
             Total::Min(place) => extreme(place, false)?,
             Total::Max(place) => extreme(place, true)?,
         }))
+    }
+}
+
+/// A sum that the storage keeps, NULL of no values; `None` beyond its type.
+fn sum_value(of: &Aggregates, data_type: &ArrowType) -> Option<Value> {
+    let Sum::Integer(sum) = of.sum else { return None };
+    if of.count == 0 {
+        return Some(Value::Null);
+    }
+    match data_type {
+        _ if of.sum_overflows => None,
+        ArrowType::Int64 => i64::try_from(sum).ok().map(Value::BigInt),
+        ArrowType::Decimal128(precision, scale) => {
+            let fits = sum.unsigned_abs() < 10u128.pow(u32::from(*precision));
+            fits.then_some(Value::Decimal(Decimal { unscaled: sum, scale: *scale }))
+        }
+        _ => None,
     }
 }
 

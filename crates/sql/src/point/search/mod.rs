@@ -147,7 +147,9 @@ impl Search {
         let answer = Answer::of(selection, &mut reads, scope)?;
         let order = answer.order(selection.order, &mut reads, scope)?;
         let limits = Limits::of(selection.limit, scope)?;
-        let is_bounded = !conditions.is_empty() || (!order.is_empty() && limits.limit.is_some());
+        // Counts and sums of all rows are kept by the storage.
+        let is_kept = answer.is_of_sums() && lock.is_none();
+        let is_bounded = is_kept || !conditions.is_empty() || (!order.is_empty() && limits.limit.is_some());
         let lock = match lock {
             Some(clause) if clause.of.is_empty() && answer.may_lock() => Some((clause.strength.lock(), clause.wait)),
             Some(_) => return None,
@@ -156,6 +158,11 @@ impl Search {
         let fits = is_bounded && !(limits.are_given() && matches!(answer, Answer::Totals { .. }));
         let search = Search { conditions, reads, answer, order, limits, lock };
         fits.then(|| search.of_extreme())
+    }
+
+    /// Whether it is about counts and sums of all rows.
+    pub(crate) fn is_of_whole_table(&self) -> bool {
+        self.conditions.is_empty() && self.answer.is_of_sums()
     }
 
     /// The smallest or the largest value is that of the first row which has any, in its order.

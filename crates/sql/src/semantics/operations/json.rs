@@ -102,7 +102,12 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Expr {
 /// # Errors
 /// Where the function is one of these.
 pub(crate) fn check_call(name: &str, types: &[ArrowType]) -> Result<()> {
-    const TAKE_ANYTHING: [&str; 24] = [
+    const TAKE_ANYTHING: [&str; 29] = [
+        "first_value",
+        "last_value",
+        "nth_value",
+        "lag",
+        "lead",
         "count",
         "array_agg",
         "coalesce",

@@ -1,0 +1,196 @@
+//! Short statements that are answered without being run: rows by key, kept totals, changes that wait for nothing.
+use std::sync::Arc;
+
+use engine::{Database, Decimal, Value};
+use sql::{NoInput, Outcome, PreparedStatement, Session, SessionOptions, SqlError, text_value};
+
+fn session(db: &Database) -> Session {
+    Session::new(db, SessionOptions::default())
+}
+
+fn run(session: &mut Session, text: &str) {
+    session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+}
+
+fn prepared(session: &mut Session, text: &str) -> Arc<PreparedStatement> {
+    Arc::new(session.prepare(text, &[]).unwrap_or_else(|error| panic!("{text}: {error}")))
+}
+
+fn numbers(values: &[i64]) -> Vec<Value> {
+    values.iter().map(|value| Value::BigInt(*value)).collect()
+}
+
+/// The rows of a query as text.
+fn rows(session: &mut Session, text: &str) -> Vec<String> {
+    let Ok(Outcome::Rows(rows)) = session.execute(text) else { panic!("{text} gives no rows") };
+    let shown = |batch: Result<arrow_array::RecordBatch, SqlError>| {
+        let batch = batch.unwrap();
+        let cell = |row: usize| {
+            let cells = batch
+                .columns()
+                .iter()
+                .map(|array| text_value(array, row).map_or("NULL".into(), |text| text.to_string()));
+            cells.collect::<Vec<String>>().join(" ")
+        };
+        (0..batch.num_rows()).map(cell).collect::<Vec<_>>()
+    };
+    rows.flat_map(shown).collect()
+}
+
+fn accounts() -> (Database, Session) {
+    let db = Database::in_memory();
+    let mut session = session(&db);
+    run(&mut session, "CREATE TABLE t (id bigint PRIMARY KEY, a bigint, n numeric(6, 2), s smallint)");
+    run(&mut session, "INSERT INTO t VALUES (1, 10, 1.50, 3), (2, 20, NULL, -1), (3, NULL, 2.25, NULL)");
+    (db, session)
+}
+
+#[test]
+fn counts_and_sums_of_a_table_are_the_row_that_the_query_gives() {
+    let (db, mut session) = accounts();
+    run(&mut session, "CREATE TABLE none (a int)");
+    let totals = prepared(&mut session, "SELECT count(*), count(a), sum(a), sum(n), sum(s) AS small FROM t");
+    let decimal = |unscaled, scale| Value::Decimal(Decimal { unscaled, scale });
+    let wanted = vec![Value::BigInt(3), Value::BigInt(2), decimal(30, 0), decimal(375, 2), Value::BigInt(2)];
+    assert_eq!(session.row_by_key(&totals, &[]).unwrap(), Some(Some(wanted)));
+    let names: Vec<&String> = totals.row_schema().unwrap().fields().iter().map(|field| field.name()).collect();
+    assert_eq!(names, ["count", "count", "sum", "sum", "small"]);
+    assert_eq!(rows(&mut session, totals.text()), ["3 2 30 3.75 2"]);
+    let mut other = self::session(&db);
+    run(&mut other, "UPDATE t SET a = 5 WHERE id = 3");
+    run(&mut other, "DELETE FROM t WHERE id = 1");
+    let wanted = vec![Value::BigInt(2), Value::BigInt(2), decimal(25, 0), decimal(225, 2), Value::BigInt(-1)];
+    assert_eq!(session.row_by_key(&totals, &[]).unwrap(), Some(Some(wanted)));
+    let none = prepared(&mut session, "SELECT sum(a), count(*) FROM none");
+    assert_eq!(session.row_by_key(&none, &[]).unwrap(), Some(Some(vec![Value::Null, Value::BigInt(0)])));
+    assert_eq!(rows(&mut session, none.text()), ["NULL 0"]);
+}
+
+#[test]
+fn a_sum_that_its_type_does_not_hold_is_the_planners_error() {
+    let (_db, mut session) = accounts();
+    run(&mut session, "CREATE TABLE wide (a numeric(38, 0))");
+    let nines = "9".repeat(38);
+    run(&mut session, &format!("INSERT INTO wide VALUES ({nines}), ({nines})"));
+    let sum = prepared(&mut session, "SELECT sum(a) FROM wide");
+    assert_eq!(session.row_by_key(&sum, &[]).unwrap_or(None), None);
+    let failed = match session.execute(sum.text()) {
+        Ok(Outcome::Rows(mut rows)) => rows.next().and_then(|batch| batch.err()),
+        Ok(_) => None,
+        Err(error) => Some(error),
+    };
+    assert_eq!(failed.map(|error| error.sqlstate), Some("22003"));
+}
+
+#[test]
+fn totals_of_a_block_and_of_the_past_are_not_the_newest() {
+    let (db, mut session) = accounts();
+    let sum = prepared(&mut session, "SELECT sum(a) FROM t");
+    let before = db.newest_commit().0;
+    run(&mut session, "BEGIN");
+    run(&mut session, "UPDATE t SET a = 100 WHERE id = 1");
+    assert_eq!(session.row_by_key(&sum, &[]).unwrap(), None);
+    assert_eq!(rows(&mut session, "SELECT sum(a) FROM t"), ["120"]);
+    run(&mut session, "COMMIT");
+    assert!(session.row_by_key(&sum, &[]).unwrap().is_some());
+    run(&mut session, &format!("SET lstore.as_of = '{before}'"));
+    assert_eq!((session.row_by_key(&sum, &[]).unwrap(), session.is_bare()), (None, false));
+    assert_eq!(rows(&mut session, "SELECT sum(a) FROM t"), ["30"]);
+}
+
+#[test]
+fn changes_at_once_do_what_the_statement_says() {
+    let (_db, mut session) = accounts();
+    let mut change = |text: &str, values: &[i64]| {
+        let prepared = prepared(&mut session, text);
+        session.change_at_once(&prepared, &numbers(values)).unwrap()
+    };
+    assert_eq!(change("UPDATE t SET a = a + $2 WHERE id = $1", &[1, 5]), Some(("UPDATE", 1)));
+    assert_eq!(change("UPDATE t SET a = 0 WHERE id = $1", &[9]), Some(("UPDATE", 0)));
+    assert_eq!(change("INSERT INTO t (id, a) VALUES ($1, $2), ($2, $1)", &[4, 5]), Some(("INSERT 0", 2)));
+    assert_eq!(
+        change("INSERT INTO t (id, a) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET a = EXCLUDED.a", &[4, 44]),
+        Some(("INSERT 0", 1))
+    );
+    assert_eq!(change("DELETE FROM t WHERE id = $1", &[2]), Some(("DELETE", 1)));
+    assert_eq!(change("INSERT INTO t (id, a) VALUES ($1, $2) RETURNING id", &[6, 6]), None);
+    assert_eq!(change("UPDATE t SET a = 1 WHERE a > $1", &[0]), None);
+    assert_eq!(rows(&mut session, "SELECT id, a FROM t ORDER BY id"), ["1 15", "3 NULL", "4 44", "5 4"]);
+}
+
+#[test]
+fn a_change_that_fails_or_would_wait_has_done_nothing() {
+    let (db, mut session) = accounts();
+    run(&mut session, "ALTER TABLE t ADD CHECK (a < 1000)");
+    run(&mut session, "CREATE TABLE child (id bigint PRIMARY KEY, t bigint REFERENCES t)");
+    let update = prepared(&mut session, "UPDATE t SET a = $2 WHERE id = $1");
+    let refused = [
+        ("UPDATE t SET a = $2 WHERE id = $1", [1, 5000]),
+        ("INSERT INTO t (id, a) VALUES ($1, $2)", [1, 1]),
+        ("INSERT INTO child (id, t) VALUES ($1, $2)", [1, 77]),
+    ];
+    for (text, values) in refused {
+        let prepared = prepared(&mut session, text);
+        assert_eq!(session.change_at_once(&prepared, &numbers(&values)).unwrap(), None, "{text}");
+        assert!(session.execute_prepared(&prepared, &numbers(&values), &mut NoInput).is_err(), "{text}");
+    }
+    // As long as this transaction is open, a wait for it has no end.
+    let mut other = self::session(&db);
+    run(&mut other, "BEGIN");
+    run(&mut other, "UPDATE t SET a = 11 WHERE id = 1");
+    assert_eq!(session.change_at_once(&update, &numbers(&[1, 12])).unwrap(), None);
+    run(&mut other, "COMMIT");
+    assert_eq!(session.change_at_once(&update, &numbers(&[1, 12])).unwrap(), Some(("UPDATE", 1)));
+    for set in ["SET default_transaction_read_only = on", "SET search_path = other, public", "BEGIN"] {
+        run(&mut session, set);
+        assert_eq!(session.change_at_once(&update, &numbers(&[1, 13])).unwrap(), None, "{set}");
+        run(&mut session, if set == "BEGIN" { "ROLLBACK" } else { "RESET ALL" });
+    }
+    assert_eq!(rows(&mut session, "SELECT a FROM t WHERE id = 1"), ["12"]);
+}
+
+#[test]
+fn a_change_that_waits_for_the_disk_is_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = sql::open(directory.path(), engine::OpenOptions::default()).unwrap();
+    let mut session = session(&db);
+    run(&mut session, "CREATE TABLE t (id bigint PRIMARY KEY)");
+    let insert = prepared(&mut session, "INSERT INTO t VALUES ($1)");
+    assert_eq!(session.change_at_once(&insert, &numbers(&[1])).unwrap(), None);
+    run(&mut session, "SET synchronous_commit = off");
+    assert_eq!(session.change_at_once(&insert, &numbers(&[1])).unwrap(), Some(("INSERT 0", 1)));
+}
+
+#[test]
+fn many_sets_of_values_are_one_statement() {
+    let (_db, mut session) = accounts();
+    let insert = prepared(&mut session, "INSERT INTO t (id, a) VALUES ($1, $2)");
+    let sets: Vec<Vec<Value>> = (10..13).map(|id| numbers(&[id, id * 10])).collect();
+    assert_eq!(session.change_many(&insert, &sets).unwrap(), Some(3));
+    let again = [numbers(&[20, 1]), numbers(&[10, 1])];
+    assert_eq!(session.change_many(&insert, &again).unwrap_err().sqlstate, "23505");
+    // A value that goes the long way: the sets before it are taken back.
+    let narrow = prepared(&mut session, "UPDATE t SET s = $2 WHERE id = $1");
+    let sets = [vec![Value::BigInt(1), Value::SmallInt(7)], vec![Value::BigInt(2), Value::Text("8".into())]];
+    assert_eq!(session.change_many(&narrow, &sets).unwrap(), None);
+    let search = prepared(&mut session, "UPDATE t SET a = 1 WHERE a > $1");
+    assert_eq!(session.change_many(&search, &[numbers(&[0])]).unwrap(), None);
+    let wanted = ["1 10 3", "2 20 -1", "3 NULL NULL", "10 100 NULL", "11 110 NULL", "12 120 NULL"];
+    assert_eq!(rows(&mut session, "SELECT id, a, s FROM t ORDER BY id"), wanted);
+}
+
+#[test]
+fn statements_whose_parameters_are_a_key_and_new_values_are_read_and_written_as_words() {
+    let (_db, mut session) = accounts();
+    let mut access = |text: &str| {
+        let prepared = prepared(&mut session, text);
+        session.access_by_key(&prepared).map(|access| access.columns().to_vec())
+    };
+    assert_eq!(access("SELECT s, id FROM t WHERE id = $1"), Some(vec![3, 0]));
+    assert_eq!(access("UPDATE t SET s = $2, a = $3 WHERE id = $1"), Some(vec![3, 1]));
+    assert_eq!(access("UPDATE t SET s = $3, a = $2 WHERE id = $1"), None);
+    assert_eq!(access("UPDATE t SET a = a + $2 WHERE id = $1"), None);
+    assert_eq!(access("UPDATE t SET a = $2 WHERE id = $1 RETURNING a"), None);
+    assert_eq!(access("SELECT a FROM t WHERE id = 1"), None);
+    assert_eq!(access("DELETE FROM t WHERE id = $1"), None);
+}
