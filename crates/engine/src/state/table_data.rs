@@ -7,7 +7,7 @@ use lineage::{Cell, MemoryBudget, Projection, Request, TableOptions, Test, View}
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 use sync::Counter;
-use types::{Rid, Schema, Value};
+use types::{EnumDefinition, Rid, Schema, Value};
 
 use super::numbers::Numbers;
 use super::rules::Rules;
@@ -22,6 +22,7 @@ use crate::terms::settings::{Retention, TableSettings};
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
 use crate::terms::table_name::{TableId, TableName, is_hidden, is_temporary};
+use crate::terms::type_definition::TypeDefinition;
 use crate::terms::view_definition::ViewDefinition;
 
 /// The state that all handles of a table share.
@@ -101,6 +102,9 @@ impl TableData {
         );
         let storage = lineage::Table::new(schema.clone(), settings.options(defaults), budget.clone());
         let rules = Rules::of(&settings);
+        if let Some(ViewDefinition { of_type: Some(of_type), .. }) = &settings.view {
+            of_type.introduce();
+        }
         Ok(TableData {
             id,
             home: Arc::as_ptr(budget).addr(),
@@ -123,6 +127,14 @@ impl TableData {
             is_temporary: is_temporary(name),
             lock: TableLock::default(),
         })
+    }
+
+    /// The labels, if it stands for an enum type.
+    pub(crate) fn labels(&self) -> Option<&EnumDefinition> {
+        match self.view.as_ref()?.of_type.as_ref()? {
+            TypeDefinition::Enum(labels) => Some(labels),
+            TypeDefinition::Domain(_) => None,
+        }
     }
 
     /// Puts an index that recovery has found on the list; it is built later.

@@ -6,18 +6,19 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::uuid_text::{UUID_CHARS, text_of_uuid, uuid_of_text};
 use arrow_array::builder::{
     ArrayBuilder, BinaryViewBuilder, BooleanBuilder, Decimal128Builder, PrimitiveBuilder, StringViewBuilder,
 };
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimestampMicrosecondType,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef};
 use smallvec::SmallVec;
 use types::json::Jsonb;
-use types::{ArrayValue, DataType, Decimal, Interval, Value};
+use types::{ArrayValue, DataType, Decimal, EnumValue, Interval, Value};
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -73,7 +74,9 @@ impl Storage {
             DataType::Boolean => Storage::Boolean,
             DataType::SmallInt => Storage::I16,
             DataType::Integer | DataType::Date => Storage::I32,
-            DataType::BigInt | DataType::Timestamp | DataType::TimestampTz | DataType::Time => Storage::I64,
+            DataType::BigInt | DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::Enum(_) => {
+                Storage::I64
+            }
             DataType::Real => Storage::F32,
             DataType::Double => Storage::F64,
             DataType::Decimal { precision, .. } if precision <= WORD_DECIMAL_DIGITS => Storage::Decimal,
@@ -107,6 +110,7 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Jsonb => [15, 0, 0],
         DataType::Time => [16, 0, 0],
         DataType::Interval => [17, 0, 0],
+        DataType::Enum(_) => [18, 0, 0],
         // Behind the numbers of all other types: one for arrays of each.
         DataType::Array(item) => {
             let [number, first, second] = tag_of(item.data_type());
@@ -152,6 +156,10 @@ macro_rules! with_primitive {
                 type $arrow = ::arrow_array::types::Time64MicrosecondType;
                 $action
             }
+            ::types::DataType::Enum(_) => {
+                type $arrow = ::arrow_array::types::TimestampSecondType;
+                $action
+            }
             ::types::DataType::Boolean
             | ::types::DataType::Decimal { .. }
             | ::types::DataType::Text { .. }
@@ -187,9 +195,6 @@ pub fn words_of(data_type: DataType) -> (i64, i64) {
         _ => (i64::MIN, i64::MAX),
     }
 }
-
-/// The characters of a uuid.
-const UUID_CHARS: usize = 36;
 
 /// Room for the bytes of one value that its [`Value`] does not hold in the stored form.
 pub struct Scratch([u8; UUID_CHARS]);
@@ -238,6 +243,7 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => {
             Some(*value as u64)
         }
+        Value::Enum(value) => Some(value.position as u64),
         Value::Real(value) => Some(u64::from(value.to_bits())),
         Value::Double(value) => Some(value.to_bits()),
         Value::Null
@@ -312,6 +318,7 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         | DataType::Date
         | DataType::Timestamp
         | DataType::TimestampTz
+        | DataType::Enum(_)
         | DataType::Time => unreachable!("{data_type} is stored as a word"),
     }
 }
@@ -329,6 +336,7 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: i128::from(word as i64), scale }),
         DataType::BigInt => Value::BigInt(word as i64),
         DataType::Time => Value::Time(word as i64),
+        DataType::Enum(of) => Value::Enum(EnumValue { of, position: word as i64 }),
         DataType::Text { .. }
         | DataType::Char { .. }
         | DataType::Bytea
@@ -344,24 +352,6 @@ fn decimal_of_bytes(bytes: &[u8]) -> i128 {
     let mut digits = [0; 16];
     digits.copy_from_slice(&bytes[..16]);
     i128::from_le_bytes(digits)
-}
-
-/// A uuid as its column stores it: canonical lower-case text.
-fn text_of_uuid(uuid: &[u8; 16]) -> [u8; UUID_CHARS] {
-    let mut text = [b'-'; UUID_CHARS];
-    let places = (0..UUID_CHARS).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
-    for (i, place) in places.enumerate() {
-        let digit = uuid[i / 2] >> (4 * (1 - i % 2)) & 0xf;
-        text[place] = b"0123456789abcdef"[usize::from(digit)];
-    }
-    text
-}
-
-/// The bytes of a uuid written canonically; both sides of this border write it so.
-fn uuid_of_text(text: &[u8]) -> [u8; 16] {
-    let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
-    let mut digits = text.iter().filter(|byte| **byte != b'-').map(|byte| digit(*byte));
-    std::array::from_fn(|_| digits.next().unwrap_or(0) << 4 | digits.next().unwrap_or(0))
 }
 
 /// A column of an Arrow batch, read cell by cell. The array must have the type's Arrow form.
@@ -395,6 +385,7 @@ impl<'a> ArrayCells<'a> {
                 ArrayCells::I64(array.as_primitive::<TimestampMicrosecondType>().values(), array)
             }
             DataType::Time => ArrayCells::I64(array.as_primitive::<Time64MicrosecondType>().values(), array),
+            DataType::Enum(_) => ArrayCells::I64(array.as_primitive::<TimestampSecondType>().values(), array),
             DataType::Real => ArrayCells::F32(array.as_primitive()),
             DataType::Double => ArrayCells::F64(array.as_primitive()),
             DataType::Decimal { .. } if is_wide(data_type) => ArrayCells::WideDecimal(array.as_primitive()),
@@ -493,6 +484,7 @@ enum Builder {
     Date(PrimitiveBuilder<Date32Type>),
     Time(PrimitiveBuilder<TimestampMicrosecondType>),
     Clock(PrimitiveBuilder<Time64MicrosecondType>),
+    Label(PrimitiveBuilder<TimestampSecondType>),
     Decimal(Decimal128Builder),
     Text(StringViewBuilder),
     Bytea(BinaryViewBuilder),
@@ -515,6 +507,7 @@ impl ColumnBuilder {
             DataType::Timestamp | DataType::TimestampTz => Builder::Time(primitive(data_type, capacity)),
             DataType::Decimal { .. } => Builder::Decimal(primitive::<Decimal128Type>(data_type, capacity)),
             DataType::Time => Builder::Clock(primitive(data_type, capacity)),
+            DataType::Enum(_) => Builder::Label(primitive(data_type, capacity)),
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
                 Builder::Text(StringViewBuilder::with_capacity(capacity))
             }
@@ -552,6 +545,7 @@ impl ColumnBuilder {
             Builder::Date(builder) => builder.append_value(word as i32),
             Builder::Time(builder) => builder.append_value(word as i64),
             Builder::Clock(builder) => builder.append_value(word as i64),
+            Builder::Label(builder) => builder.append_value(word as i64),
             Builder::Decimal(builder) => builder.append_value(i128::from(word as i64)),
             Builder::Text(_) | Builder::Bytea(_) => unreachable!("column of {} holds bytes", self.data_type),
         }
@@ -568,6 +562,7 @@ impl ColumnBuilder {
             Builder::Date(builder) => builder.append_null(),
             Builder::Time(builder) => builder.append_null(),
             Builder::Clock(builder) => builder.append_null(),
+            Builder::Label(builder) => builder.append_null(),
             Builder::Decimal(builder) => builder.append_null(),
             Builder::Text(builder) => builder.append_null(),
             Builder::Bytea(builder) => builder.append_null(),
@@ -586,6 +581,7 @@ impl ColumnBuilder {
             Builder::Date(builder) => ArrayBuilder::finish(builder),
             Builder::Time(builder) => ArrayBuilder::finish(builder),
             Builder::Clock(builder) => ArrayBuilder::finish(builder),
+            Builder::Label(builder) => ArrayBuilder::finish(builder),
             Builder::Decimal(builder) => ArrayBuilder::finish(builder),
             Builder::Text(builder) => ArrayBuilder::finish(builder),
             Builder::Bytea(builder) => ArrayBuilder::finish(builder),

@@ -10,7 +10,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 22] = [
+pub(super) const RELATIONS: [(&str, &str); 23] = [
+    ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_am", "oid n amname t amhandler t amtype t"),
@@ -88,7 +89,7 @@ pub(super) const RELATIONS: [(&str, &str); 22] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 40] = [
+pub(super) const EMPTY: [(&str, &str); 39] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -103,7 +104,6 @@ pub(super) const EMPTY: [(&str, &str); 40] = [
         "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
     ),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
-    ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_event_trigger", "oid n evtname t evtevent t evtowner n evtfoid n evtenabled t evttags l"),
     ("pg_extension", "oid n extname t extowner n extnamespace n extrelocatable b extversion t"),
     ("pg_foreign_data_wrapper", "oid n fdwname t fdwowner n fdwhandler n fdwvalidator n fdwacl l fdwoptions l"),
@@ -147,7 +147,20 @@ pub(super) const EMPTY: [(&str, &str); 40] = [
 ];
 
 /// The relations of `information_schema`.
-pub(super) const INFORMATION: [(&str, &str); 12] = [
+pub(super) const INFORMATION: [(&str, &str); 14] = [
+    (
+        "domain_constraints",
+        "constraint_catalog t constraint_schema t constraint_name t domain_catalog t domain_schema t domain_name t \
+         is_deferrable t initially_deferred t",
+    ),
+    (
+        "domains",
+        "domain_catalog t domain_schema t domain_name t data_type t character_maximum_length n character_octet_length n \
+         character_set_catalog t character_set_schema t character_set_name t collation_catalog t collation_schema t \
+         collation_name t numeric_precision n numeric_precision_radix n numeric_scale n datetime_precision n \
+         interval_type t interval_precision n domain_default t udt_catalog t udt_schema t udt_name t scope_catalog t \
+         scope_schema t scope_name t maximum_cardinality n dtd_identifier t",
+    ),
     ("check_constraints", "constraint_catalog t constraint_schema t constraint_name t check_clause t"),
     (
         "columns",

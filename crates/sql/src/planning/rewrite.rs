@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 
 use crate::error::Result;
 use crate::names::diagnose::diagnose;
-use crate::planning::views;
+use crate::planning::{domains, views};
 use crate::semantics::aggregates::argument_orders;
 use crate::semantics::naming::{cast_names, duplicates, references, rows_as_json, using, whole_rows, with_names};
 use crate::semantics::rules::recursion;
@@ -67,7 +67,7 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 25] = [
+const PASSES: [Pass; 26] = [
     // tables
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
@@ -90,6 +90,7 @@ const PASSES: [Pass; 25] = [
     |statement, around| argument_orders::number(statement, around.source),
     // functions
     |_, around| register_functions(around),
+    |statement, around| domains::spell_out(statement, &mut around.state),
     |statement, around| functions::spell_out_in_from(statement, &around.state),
     |statement, around| {
         rows_as_json::rewrite(statement, &around.view.tables);

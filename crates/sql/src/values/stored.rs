@@ -18,7 +18,7 @@ use arrow_array::{
     Array, ArrayRef, BinaryViewArray, IntervalMonthDayNanoArray, LargeBinaryArray, LargeStringArray, RecordBatch,
     RecordBatchOptions, StringViewArray,
 };
-use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, Schema, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use engine::{ArrayItem, ArrayValue, DataType, Interval, Value};
 
 use super::builder::ColumnBuilder;
@@ -123,10 +123,10 @@ pub(crate) fn of_file(array: &ArrayRef, field: &Field) -> (ArrayRef, Field) {
     (plain, field)
 }
 
-/// A column of a query's answer for other programs, to which `json` and `jsonb` are texts; any other is as it was.
+/// A column of a query's answer for other programs, to which `json`, `jsonb` and the labels of enums are texts; any other is as it was.
 pub fn for_file(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
-        ArrowType::LargeUtf8 | ArrowType::LargeBinary => {
+        ArrowType::LargeUtf8 | ArrowType::LargeBinary | ArrowType::Timestamp(TimeUnit::Second, Some(_)) => {
             Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>())
         }
         _ => array.clone(),

@@ -7,6 +7,7 @@ mod defaults;
 mod foreign_keys;
 mod generated;
 mod join_order;
+mod made_types;
 mod names;
 mod opening;
 mod own_operators;

@@ -1,6 +1,7 @@
 //! Values of every type come back from cells and arrays.
 use types::ArrayItem;
 
+use super::super::uuid_text::text_of_uuid;
 use super::*;
 
 fn samples() -> Vec<(DataType, Value)> {

@@ -24,6 +24,7 @@ use crate::session::{FileAccess, Session};
 use crate::state::outcome::{Command, Notice, Outcome};
 use crate::state::target::Target;
 use crate::statements::filling::Filling;
+use crate::statements::generated;
 use crate::syntax::source::Source;
 
 use crate::parsing::copy_options::{CopyStatement, Format, Subject};
@@ -99,11 +100,27 @@ fn from_input(
     Ok(copied(rows, notices).into())
 }
 
+/// The error of a `COPY` that names a generated column.
+fn generated_column(column: &str) -> SqlError {
+    let error = SqlError::new("42P10", format!("column \"{column}\" is a generated column"));
+    error.detail("Generated columns cannot be used in COPY.")
+}
+
 fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Result<Target> {
     let Subject::Table { name, columns } = &copy.subject else {
         return Err(SqlError::syntax("COPY FROM needs a table"));
     };
     let table = write.table(name, source)?;
     let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
-    Target::new(table, &columns)
+    let defaults = write.transaction.settings(&table).defaults;
+    let is_named = !columns.is_empty();
+    let mut target = Target::new(table.clone(), &columns)?;
+    if generated::are_among(&defaults) {
+        let places = target.positions().to_vec();
+        if let Some(column) = places.iter().find(|column| is_named && generated::is_generated(&defaults, **column)) {
+            return Err(generated_column(&table.schema().columns()[*column].name));
+        }
+        target.retain(|at| !generated::is_generated(&defaults, places[at]));
+    }
+    Ok(target)
 }
