@@ -233,8 +233,7 @@ fn operands(text: &str) -> Option<SqlError> {
     if text.contains("in SetComparison") {
         let (left, right) = (between(text, "expr type ", " can't cast to ")?, between(text, " can't cast to ", " in "));
         let item = right.and_then(|right| between(right, "List(", ")"));
-        let right =
-            item.map_or_else(|| sql_name(right.unwrap_or_default()), |item| format!("{}[]", sql_name(item)));
+        let right = item.map_or_else(|| sql_name(right.unwrap_or_default()), |item| format!("{}[]", sql_name(item)));
         let message = format!("operator does not exist between {} and {right}", sql_name(left));
         let hint = "An array stands in ANY or ALL by itself, and not as the column of a subquery.";
         return Some(SqlError::new("42883", message).hint(hint));
@@ -356,7 +355,8 @@ fn bad_text(data_type: &str, value: &str) -> SqlError {
 }
 
 fn sql_name(arrow: &str) -> String {
-    if let Some(of) = arrow.strip_prefix("Timestamp(s, \"").and_then(|zone| EnumType::of_zone(zone.split('"').next()?)) {
+    if let Some(of) = arrow.strip_prefix("Timestamp(s, \"").and_then(|zone| EnumType::of_zone(zone.split('"').next()?))
+    {
         return pg_types::shown_name(DataType::Enum(of));
     }
     let name = match arrow {

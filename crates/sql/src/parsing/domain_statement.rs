@@ -50,15 +50,13 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
         parser.expect_keyword(Keyword::DOMAIN).map_err(failed)?;
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
         let names = parser.parse_comma_separated(|parser| parser.parse_object_name(false)).map_err(failed)?;
-        let cascade = parser.parse_keyword(Keyword::CASCADE);
-        if !cascade {
-            parser.parse_keyword(Keyword::RESTRICT);
-        }
+        let behavior = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
+        let cascade = behavior == Some(Keyword::CASCADE);
         return Ok(Some(DomainStatement::Drop { names, if_exists, cascade }));
     }
     parser.expect_keywords(&[Keyword::CREATE, Keyword::DOMAIN]).map_err(failed)?;
     let name = parser.parse_object_name(false).map_err(failed)?;
-    parser.parse_keyword(Keyword::AS);
+    let _ = parser.parse_keyword(Keyword::AS);
     let base = parser.parse_data_type().map_err(failed)?;
     let mut new = NewDomain { name, base, default: None, not_null: false, checks: Vec::new() };
     let (mut says_null, mut says_not_null) = (false, false);

@@ -1,16 +1,17 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
 //! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
-//! truth, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
+//! truth, `i` an interval, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 23] = [
+pub(super) const RELATIONS: [(&str, &str); 24] = [
+    ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
@@ -239,6 +240,7 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
     let field = |pair: &[&str]| match pair[1] {
         "n" => Field::new(pair[0], DataType::Int64, true),
         "b" => Field::new(pair[0], DataType::Boolean, true),
+        "i" => Field::new(pair[0], DataType::Interval(IntervalUnit::MonthDayNano), true),
         "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
         "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
             .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "int2vector".to_owned())])),
@@ -259,7 +261,7 @@ mod tests {
         for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len().is_multiple_of(2), "{name}");
-            assert!(words.chunks(2).all(|pair| "ntcbavl".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            assert!(words.chunks(2).all(|pair| "ntcbaivl".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");

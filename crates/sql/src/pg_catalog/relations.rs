@@ -3,7 +3,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int16Builder, ListBuilder, StringViewBuilder};
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArray, new_null_array};
+use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::{
+    ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray, new_null_array,
+};
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
@@ -25,8 +28,9 @@ use crate::error::{Result, SqlError};
 use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
+use crate::state::past::wall_time;
 use crate::state::view::{CursorFacts, View};
-use crate::values::pg_types;
+use crate::values::{pg_types, zone};
 
 use Cell::{Number, Numbers, Texts, Truth};
 
@@ -60,6 +64,13 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
             ArrowType::Int64 => {
                 let number = |cell: Option<&Cell>| if let Some(Number(number)) = cell { Some(*number) } else { None };
                 Arc::new(cells.map(number).collect::<Int64Array>())
+            }
+            ArrowType::Interval(_) => {
+                let interval = |cell: Option<&Cell>| match cell {
+                    Some(Cell::Seconds(seconds)) => Some(IntervalMonthDayNano::new(0, 0, seconds * 1_000_000_000)),
+                    _ => None,
+                };
+                Arc::new(cells.map(interval).collect::<IntervalMonthDayNanoArray>())
             }
             ArrowType::Boolean => {
                 let truth = |cell: Option<&Cell>| if let Some(Truth(truth)) = cell { Some(*truth) } else { None };
@@ -127,6 +138,7 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
             vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]
         }
         "pg_enum" => types::labels(&objects()),
+        "pg_timezone_names" => zones(),
         "pg_type" => types::types(&objects()),
         "pg_user" => vec![user()],
         "pg_views" => objects().views.iter().map(view_row).collect(),
@@ -354,6 +366,17 @@ fn setting(name: &str, value: &str) -> Row {
     row.extend([("context", text(context)), ("source", text("session")), ("reset_val", text(value))]);
     row.push(("pending_restart", Truth(false)));
     row
+}
+
+/// The zones of the time zone database, as their clocks stand now.
+fn zones() -> Vec<Row> {
+    let row = |zone: zone::Clocks| {
+        let names = [("name", text(zone.name)), ("abbrev", Cell::Text(zone.abbreviation))];
+        let mut row = Row::from(names);
+        row.extend([("utc_offset", Cell::Seconds(zone.offset)), ("is_dst", Truth(zone.is_summer))]);
+        row
+    };
+    zone::all(wall_time()).into_iter().map(row).collect()
 }
 
 fn role() -> Row {

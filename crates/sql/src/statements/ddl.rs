@@ -86,6 +86,7 @@ impl NewTable {
         let settings = TableSettings { defaults, checks, ..self.settings.clone() };
         schemas::check_there(transaction, &self.name).map_err(|error| error.at(self.position))?;
         made_types::check_no_type(transaction, &self.name)?;
+        made_types::hold(transaction, schema.columns(), &settings.defaults)?;
         let created = transaction.create_table_with(&self.name, schema, settings);
         let created = created.map_err(|error| SqlError::from(error).at(self.position))?;
         comments::forget(transaction, &self.name)?;

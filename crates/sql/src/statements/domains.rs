@@ -12,7 +12,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, VisitorMut};
-use engine::{Check, Column, ColumnDomain, DomainDefinition, TypeDefinition, schema_and_name};
+use engine::{Check, Column, DomainDefinition, TypeDefinition, schema_and_name};
 
 use crate::access::index_expressions::text::parsed;
 use crate::error::{DOMAIN_RULE, Result, SqlError};
@@ -112,11 +112,6 @@ fn drop(
         }
         Ok(command)
     })
-}
-
-/// What a column is remembered by that is of a domain; `fills` says whether the domain fills it.
-pub(crate) fn of_column(name: &str, fills: bool) -> ColumnDomain {
-    ColumnDomain { name: name.to_owned(), fills }
 }
 
 /// The rules for a column of a table that is of a domain; those of the table that are there already are given.

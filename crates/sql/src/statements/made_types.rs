@@ -6,8 +6,8 @@ use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Expr, Ident, ObjectName, Query, Statement, UserDefinedTypeRepresentation,
 };
 use engine::{
-    Column, DataType, EnumDefinition, EnumType, PUBLIC_SCHEMA, Schema, Table, Transaction, TypeDefinition,
-    ViewDefinition, name_in_schema, schema_and_name,
+    Column, ColumnDefault, DataType, EnumDefinition, EnumType, PUBLIC_SCHEMA, Schema, Table, Transaction,
+    TypeDefinition, ViewDefinition, name_in_schema, schema_and_name,
 };
 
 use crate::error::{Result, SqlError};
@@ -89,6 +89,33 @@ pub(crate) fn all_of(transaction: &Transaction, schema: &str) -> Vec<(String, Ty
     let kept = transaction.views_now().into_iter();
     let of = |(name, table): (String, Table)| Some((name_of(&name)?, definition(&table)?.clone()));
     kept.filter(|(name, _)| schema_of(name) == schema).filter_map(of).collect()
+}
+
+/// Has the types of a table's columns stay until the transaction ends; waits for one that drops or changes them.
+pub(crate) fn hold(transaction: &mut Transaction, columns: &[Column], defaults: &[ColumnDefault]) -> Result<()> {
+    if !engine::has_made_types() {
+        return Ok(());
+    }
+    let of = |data_type: DataType| match data_type {
+        DataType::Enum(of) => Some(of.name()),
+        DataType::Array(item) => match item.data_type() {
+            DataType::Enum(of) => Some(of.name()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let enums = columns.iter().filter_map(|column| of(column.data_type));
+    let domains = defaults.iter().filter_map(|default| default.domain.as_ref().map(|domain| domain.name.clone()));
+    let mut names: Vec<String> = enums.chain(domains).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        transaction.claim_name(&entry(&name))?;
+        if transaction.table(&entry(&name)).is_err() {
+            return Err(SqlError::new("42704", format!("type \"{}\" does not exist", engine::shown_name(&name))));
+        }
+    }
+    Ok(())
 }
 
 /// A type that a table or a view of this name would exclude.
@@ -173,6 +200,11 @@ pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -
         let found = find(transaction, session, &alter.name, source)?;
         let (known, of_type) = found.ok_or_else(|| not_there(&alter.name, source))?;
         transaction.claim_name(&entry(&known))?;
+        // Another transaction, for which the claim may have waited, may have changed it.
+        let of_type = match transaction.table(&entry(&known)) {
+            Ok(kept) => definition(&kept).cloned().unwrap_or(of_type),
+            Err(_) => return Err(not_there(&alter.name, source)),
+        };
         let command = Command::new("ALTER TYPE");
         if let AlterTypeOperation::Rename(rename) = &alter.operation {
             rename_type(transaction, (&known, of_type), &fold(&rename.new_name))?;

@@ -34,7 +34,8 @@ fn copy(session: &mut Session, statement: &str, lines: &str) -> Result<(), &'sta
     session.execute_with_input(statement, &mut input).map(drop).map_err(|error| error.sqlstate)
 }
 
-const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, m mood, n small, twice int GENERATED ALWAYS AS (n * 2) STORED)";
+const TABLE: &str =
+    "CREATE TABLE t (id int PRIMARY KEY, m mood, n small, twice int GENERATED ALWAYS AS (n * 2) STORED)";
 
 #[test]
 fn types_and_their_columns_are_there_again_after_restarts() {
@@ -57,7 +58,8 @@ fn types_and_their_columns_are_there_again_after_restarts() {
         let id = if takes_checkpoint { 4 } else { 3 };
         run(&mut own, &[&format!("INSERT INTO t VALUES ({id}, 'ok', 9)")]);
         assert_eq!(ask(&mut own, &format!("SELECT twice FROM t WHERE m = 'ok' AND id = {id}")), ["18"]);
-        let refused = |own: &mut Session, statement: &str| own.execute(statement).map(drop).map_err(|error| error.sqlstate);
+        let refused =
+            |own: &mut Session, statement: &str| own.execute(statement).map(drop).map_err(|error| error.sqlstate);
         assert_eq!(refused(&mut own, "UPDATE t SET n = 10"), Err("23514"));
         assert_eq!(refused(&mut own, "INSERT INTO t VALUES (9, 'sad')"), Err("22P02"));
         assert_eq!(refused(&mut own, "DROP TYPE mood"), Err("2BP01"));

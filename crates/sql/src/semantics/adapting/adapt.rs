@@ -384,7 +384,8 @@ fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
             *arg = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![std::mem::take(arg)]));
         }
     }
-    let is_of_items = OF_ITEMS.contains(&call.name()) || call.name().starts_with("\0any ") || call.name().starts_with("\0all ");
+    let is_of_items =
+        OF_ITEMS.contains(&call.name()) || call.name().starts_with("\0any ") || call.name().starts_with("\0all ");
     let Some(list) = types.iter().find(|found| has_enums(found)).filter(|_| is_of_items) else { return Ok(()) };
     if let Some(of) = DataType::from_arrow(item_of(list)) {
         for arg in &mut call.args {

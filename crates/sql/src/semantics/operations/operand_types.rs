@@ -367,8 +367,11 @@ fn check_call(call: &ScalarFunction, schema: &DFSchema) -> Result<()> {
 fn check_union(union: &Union) -> Result<()> {
     let width = union.schema.fields().len();
     for at in 0..width {
-        let types: Vec<&ArrowType> =
-            union.inputs.iter().filter_map(|input| input.schema().fields().get(at).map(|field| field.data_type())).collect();
+        let types: Vec<&ArrowType> = union
+            .inputs
+            .iter()
+            .filter_map(|input| input.schema().fields().get(at).map(|field| field.data_type()))
+            .collect();
         let Some(of) = types.iter().find(|found| matches!(Family::of(found), Enum(_))) else { continue };
         let Some(other) = types.iter().find(|found| *found != of && !found.is_null()) else { continue };
         if **other == ArrowType::Utf8 {
