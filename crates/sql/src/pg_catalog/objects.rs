@@ -17,7 +17,7 @@ use crate::access::index_expressions::write::{Style, in_list, written};
 use crate::error::{DOMAIN_RULE, Result};
 use crate::names::made_types;
 use crate::names::origin::oid_of;
-use crate::names::schemas::{SearchPath, local, schema_of};
+use crate::names::schemas::{SearchPath, local, schema_of, spelled};
 use crate::names::tables::{SCHEMA, Tables};
 use crate::state::comments::About;
 use crate::syntax::identifiers::quoted;
@@ -202,6 +202,23 @@ impl Objects {
     pub(super) fn visible(&self) -> BTreeSet<i64> {
         let all: BTreeMap<String, i64> = self.names().map(|(key, oid)| (key.to_owned(), oid)).collect();
         self.names().filter(|(key, _)| self.is_visible(&all, key)).map(|(_, oid)| oid).collect()
+    }
+
+    /// The types that users have made, and the arrays of enums, by their numbers, as they are spelled.
+    pub(super) fn made_types(&self) -> BTreeMap<i64, String> {
+        let mut names = BTreeMap::new();
+        for (name, of_type) in &self.types {
+            match of_type {
+                TypeDefinition::Domain(domain) => {
+                    names.insert(domain.number.into(), spelled(name));
+                }
+                TypeDefinition::Enum(labels) => {
+                    names.insert(labels.of.number().into(), spelled(name));
+                    names.insert(labels.of.array_number().into(), format!("{}[]", spelled(name)));
+                }
+            }
+        }
+        names
     }
 
     /// The domain of a column, with its name.

@@ -20,20 +20,23 @@ use datafusion::sql::sqlparser::ast::{
 use engine::{Column, DomainDefinition};
 
 use crate::access::index_expressions::compiled::CompiledExpression;
-use crate::access::index_expressions::text::parsed;
 use crate::error::{DOMAIN_RULE, Result, SqlError, of_domain};
-use crate::planning::index_compile::{Kind, compile};
-use crate::syntax::source::Source;
 use crate::syntax::walk::WalkMut;
 use crate::values::literals::field_of;
 use crate::values::types::{domain_of, sql_type};
 
+/// Makes a condition over columns ready to be worked out.
+pub(crate) type CompileCheck = fn(&str, &[Column]) -> Result<CompiledExpression>;
+
 /// Puts calls in the place of a statement's casts to domains.
-pub(crate) fn spell_out(statement: &mut Statement, state: &mut SessionState) -> Result<()> {
+///
+/// # Errors
+/// What is wrong with a condition of a domain, which `compile` finds.
+pub(crate) fn spell_out(statement: &mut Statement, state: &mut SessionState, compile: CompileCheck) -> Result<()> {
     if !engine::has_made_types() {
         return Ok(());
     }
-    match statement.walk_mut(&mut Casts { state }) {
+    match statement.walk_mut(&mut Casts { state, compile }) {
         ControlFlow::Break(error) => Err(*error),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -41,13 +44,14 @@ pub(crate) fn spell_out(statement: &mut Statement, state: &mut SessionState) -> 
 
 struct Casts<'a> {
     state: &'a mut SessionState,
+    compile: CompileCheck,
 }
 
 impl Casts<'_> {
     /// The call that looks at a value of a domain; nothing where a type is none.
     fn call(&mut self, value: Expr, to: &SqlType) -> Result<Option<Expr>> {
         let Some((name, domain)) = domain_of(to) else { return Ok(None) };
-        let function = InDomain::new(&name, &domain)?;
+        let function = InDomain::new(&name, &domain, self.compile)?;
         let called = Ident::with_quote('"', function.name.clone());
         let registered = self.state.register_udf(Arc::new(ScalarUDF::from(function)));
         registered.map_err(|error| SqlError::new("XX000", error.to_string()))?;
@@ -118,11 +122,9 @@ impl std::hash::Hash for InDomain {
 }
 
 impl InDomain {
-    fn new(domain: &str, definition: &DomainDefinition) -> Result<InDomain> {
+    fn new(domain: &str, definition: &DomainDefinition, compile: CompileCheck) -> Result<InDomain> {
         let value = [Column::new("value", definition.base)];
-        let check = |(name, text): &(String, String)| {
-            Ok((name.clone(), compile(&parsed(text)?, &value, Kind::Check, &Source::new(""))?))
-        };
+        let check = |(name, text): &(String, String)| Ok((name.clone(), compile(text, &value)?));
         let mut checks = definition.checks.iter().map(check).collect::<Result<Vec<_>>>()?;
         checks.sort_by(|left, right| left.0.cmp(&right.0));
         Ok(InDomain {

@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 use engine::{Column, DataType};
 
 use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
+use crate::access::index_expressions::text::parsed;
 use crate::error::{Result, SqlError};
 use crate::names::diagnose::diagnose;
 use crate::names::fold;
@@ -79,6 +80,14 @@ pub(crate) fn compile(expr: &ast::Expr, columns: &[Column], kind: Kind, source: 
         let (planned, fields) = planned.map_err(|error| diagnose(&error, &source))?;
         finish(planned, &fields, &names, kind, &source)
     })
+}
+
+/// A condition of the catalog over these columns, ready to be worked out.
+///
+/// # Errors
+/// As [`compile`].
+pub(crate) fn compiled_check(text: &str, columns: &[Column]) -> Result<CompiledExpression> {
+    compile(&parsed(text)?, columns, Kind::Check, &Source::new(""))
 }
 
 /// An expression with the columns that it names.

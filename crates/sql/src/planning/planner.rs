@@ -27,6 +27,7 @@ use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::optimizer::PlanOptions;
 use crate::planning::catalog::Names;
+use crate::planning::index_compile::compiled_check;
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
@@ -196,7 +197,8 @@ impl Planner {
     fn rewritten(&self, statement: &mut Statement, view: &mut View, source: &Source) -> Result<SessionState> {
         let run = |query: Statement, view: View| self.plan(query, view, source)?.collect();
         let is_aggregate = |name: &str| self.is_aggregate(name);
-        rewrite(statement, Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run))
+        let state = self.template.clone();
+        rewrite(statement, Surroundings::new(view, source, state, &is_aggregate, &run, compiled_check))
     }
 
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows.

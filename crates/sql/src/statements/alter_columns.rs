@@ -30,7 +30,7 @@ use crate::statements::columns::{self, NewColumn};
 use crate::statements::index_columns::{self, Moved};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::table_rows::{KeptColumn, Rows};
-use crate::statements::{alter_constraint, domains, generated, kept_constraints, made_types, view_columns};
+use crate::statements::{alter_constraint, domain_rules, generated, held_types, kept_constraints, view_columns};
 use crate::syntax::source::Source;
 use crate::values::long_name;
 use crate::values::types::column_type;
@@ -420,7 +420,7 @@ impl<'a> NewTable<'a> {
         // The rows that are there are not looked at again.
         let constraints = write.transaction.take_constraints(&name)?;
         let settings = TableSettings { defaults, ..write.transaction.settings(&self.old) };
-        made_types::hold(write.transaction, self.schema()?.columns(), &settings.defaults)?;
+        held_types::hold(write.transaction, self.schema()?.columns(), &settings.defaults)?;
         let rows = Rows::of(self.session, write, &self.old, &self.kept, self.source)?;
         let indexes = write.transaction.indexes(&self.old);
         let new = write.transaction.replace_table(&name, self.schema()?, settings)?;
@@ -460,7 +460,7 @@ impl<'a> NewTable<'a> {
         domain: &(String, DomainDefinition),
     ) -> Result<()> {
         let (name, mut checks) = (self.name().to_owned(), write.transaction.settings(new).checks);
-        let rules = domains::rules(domain, at, (&name, new.schema().columns()), &checks)?;
+        let rules = domain_rules::rules(domain, at, (&name, new.schema().columns()), &checks)?;
         checks.extend(rules.iter().cloned());
         write.transaction.set_checks(&name, checks)?;
         rules.iter().try_for_each(|rule| check_rows(self.session, write, (new, &name), rule))

@@ -225,7 +225,7 @@ impl<'a> NewColumn<'a> {
             (own, None) => own,
             (Some(own), domain) => Some(ColumnDefault { domain, ..own }),
             (None, Some(domain)) => {
-                let expression = self.domain.as_ref().and_then(|(_, of)| of.default.clone());
+                let expression = self.domain.as_ref().filter(|_| domain.fills).and_then(|(_, of)| of.default.clone());
                 let plain = ColumnDefault { column: at, ..ColumnDefault::default() };
                 Some(ColumnDefault { expression, domain: Some(domain), ..plain })
             }

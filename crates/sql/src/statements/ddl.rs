@@ -19,7 +19,7 @@ use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::like::{self, Copied};
 use crate::statements::sequence_users::{self, Dropped};
-use crate::statements::{domains, generated, made_types, schemas, view_users, wrong_kind};
+use crate::statements::{domain_rules, generated, held_types, schemas, view_users, wrong_kind};
 use crate::syntax::source::Source;
 
 /// The table that a `CREATE TABLE` asks for.
@@ -85,8 +85,8 @@ impl NewTable {
     ) -> Result<engine::Table> {
         let settings = TableSettings { defaults, checks, ..self.settings.clone() };
         schemas::check_there(transaction, &self.name).map_err(|error| error.at(self.position))?;
-        made_types::check_no_type(transaction, &self.name)?;
-        made_types::hold(transaction, schema.columns(), &settings.defaults)?;
+        held_types::check_no_type(transaction, &self.name)?;
+        held_types::hold(transaction, schema.columns(), &settings.defaults)?;
         let created = transaction.create_table_with(&self.name, schema, settings);
         let created = created.map_err(|error| SqlError::from(error).at(self.position))?;
         comments::forget(transaction, &self.name)?;
@@ -157,7 +157,7 @@ fn create_with(
                 let mut checks = define_checks(write.transaction, (&new.name, &schema), &checks, source)?;
                 for (at, column) in columns.iter().enumerate() {
                     if let Some(domain) = &column.domain {
-                        let rules = domains::rules(domain, at, (&new.name, schema.columns()), &checks)?;
+                        let rules = domain_rules::rules(domain, at, (&new.name, schema.columns()), &checks)?;
                         checks.extend(rules);
                     }
                 }

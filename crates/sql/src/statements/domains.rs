@@ -9,13 +9,10 @@
 //! ```
 //!
 //! The catalog remembers with the table which of its columns are of a domain.
-use std::ops::ControlFlow;
+use datafusion::sql::sqlparser::ast::ObjectName;
+use engine::{Column, DomainDefinition, TypeDefinition, schema_and_name};
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, VisitorMut};
-use engine::{Check, Column, DomainDefinition, TypeDefinition, schema_and_name};
-
-use crate::access::index_expressions::text::parsed;
-use crate::error::{DOMAIN_RULE, Result, SqlError};
+use crate::error::{Result, SqlError};
 use crate::names::{fold, position};
 use crate::parsing::domain_statement::{DomainStatement, NewDomain};
 use crate::planning::default_define::define as define_default;
@@ -23,13 +20,10 @@ use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define_over;
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::domain_rules::VALUE;
 use crate::statements::made_types;
 use crate::syntax::source::Source;
-use crate::syntax::walk::WalkMut;
 use crate::values::types::column_or_domain;
-
-/// How a condition of a domain calls the value.
-const VALUE: &str = "value";
 
 /// Runs a statement about domains.
 pub(crate) fn run(session: &mut Session, statement: &DomainStatement, source: &Source) -> Result<Command> {
@@ -112,54 +106,4 @@ fn drop(
         }
         Ok(command)
     })
-}
-
-/// The rules for a column of a table that is of a domain; those of the table that are there already are given.
-pub(crate) fn rules(
-    (domain, definition): &(String, DomainDefinition),
-    at: usize,
-    (table, columns): (&str, &[Column]),
-    known: &[Check],
-) -> Result<Vec<Check>> {
-    let is_taken = |number: usize| known.iter().any(|check| check.name.starts_with(&prefix(number)));
-    let mut numbers = (0..).filter(|number| !is_taken(*number));
-    let mut rules = Vec::with_capacity(definition.checks.len() + 1);
-    let column = Ident::with_quote('"', &columns[at].name);
-    let mut rule = |check: &str, condition: &Expr| -> Result<()> {
-        let number = numbers.next().unwrap_or_default();
-        let defined = define_over(condition, (table, columns), Kind::Check, &Source::new(""))?;
-        let name = format!("{}{domain}{DOMAIN_RULE}{check}", prefix(number));
-        rules.push(Check { name, condition: defined.text, columns: defined.columns, validated: true });
-        Ok(())
-    };
-    if definition.not_null {
-        rule("", &Expr::IsNotNull(Box::new(Expr::Identifier(column.clone()))))?;
-    }
-    for (name, condition) in &definition.checks {
-        let mut condition = parsed(condition)?;
-        let _ = condition.walk_mut(&mut Named(&column));
-        rule(name, &condition)?;
-    }
-    Ok(rules)
-}
-
-/// What the names of rules begin with, which are looked at in the order of their names.
-fn prefix(number: usize) -> String {
-    format!("{DOMAIN_RULE}{number:04}{DOMAIN_RULE}")
-}
-
-/// Puts the column in the place of the value.
-struct Named<'a>(&'a Ident);
-
-impl VisitorMut for Named<'_> {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(ident) = expr
-            && fold(ident) == VALUE
-        {
-            *ident = self.0.clone();
-        }
-        ControlFlow::Continue(())
-    }
 }

@@ -313,3 +313,9 @@ pub(crate) fn retyped(column: &str, reader: &str) -> SqlError {
     let error = SqlError::new("0A000", "cannot alter type of a column used by a generated column");
     error.detail(format!("Column \"{column}\" is used by generated column \"{reader}\"."))
 }
+
+/// The error of a `COPY` that names a generated column.
+pub(crate) fn not_copied(column: &str) -> SqlError {
+    let error = SqlError::new("42P10", format!("column \"{column}\" is a generated column"));
+    error.detail("Generated columns cannot be used in COPY.")
+}

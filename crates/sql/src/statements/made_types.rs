@@ -6,18 +6,19 @@ use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Expr, Ident, ObjectName, Query, Statement, UserDefinedTypeRepresentation,
 };
 use engine::{
-    Column, ColumnDefault, DataType, EnumDefinition, EnumType, PUBLIC_SCHEMA, Schema, Table, Transaction,
-    TypeDefinition, ViewDefinition, name_in_schema, schema_and_name,
+    Column, DataType, EnumDefinition, EnumType, IndexPart, PUBLIC_SCHEMA, Schema, Transaction, TypeDefinition,
+    ViewDefinition, name_in_schema, schema_and_name,
 };
 
 use crate::error::{Result, SqlError};
-use crate::names::made_types::{definition, entry, name_of};
+use crate::names::made_types::{definition, entry};
 use crate::names::schemas::{beside, is_temporary, schema_of, spelled};
 use crate::names::{fold, position, table_name};
 use crate::parsing::parse::{Places, parse_query};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
+use crate::statements::held_types::{columns_of, is_of_enum};
 use crate::statements::{alter_columns, schemas, view_users};
 use crate::syntax::source::Source;
 use crate::syntax::walk::walk_expressions;
@@ -82,53 +83,6 @@ pub(crate) fn make(transaction: &mut Transaction, known: &str, of_type: TypeDefi
         return Err(SqlError::new("42710", format!("type \"{}\" already exists", schema_and_name(known).1)));
     }
     Ok(transaction.create_view(&entry(known), no_columns()?, ViewDefinition::of_type(of_type))?)
-}
-
-/// The types of a schema.
-pub(crate) fn all_of(transaction: &Transaction, schema: &str) -> Vec<(String, TypeDefinition)> {
-    let kept = transaction.views_now().into_iter();
-    let of = |(name, table): (String, Table)| Some((name_of(&name)?, definition(&table)?.clone()));
-    kept.filter(|(name, _)| schema_of(name) == schema).filter_map(of).collect()
-}
-
-/// Has the types of a table's columns stay until the transaction ends; waits for one that drops or changes them.
-pub(crate) fn hold(transaction: &mut Transaction, columns: &[Column], defaults: &[ColumnDefault]) -> Result<()> {
-    if !engine::has_made_types() {
-        return Ok(());
-    }
-    let of = |data_type: DataType| match data_type {
-        DataType::Enum(of) => Some(of.name()),
-        DataType::Array(item) => match item.data_type() {
-            DataType::Enum(of) => Some(of.name()),
-            _ => None,
-        },
-        _ => None,
-    };
-    let enums = columns.iter().filter_map(|column| of(column.data_type));
-    let domains = defaults.iter().filter_map(|default| default.domain.as_ref().map(|domain| domain.name.clone()));
-    let mut names: Vec<String> = enums.chain(domains).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        transaction.claim_name(&entry(&name))?;
-        if transaction.table(&entry(&name)).is_err() {
-            return Err(SqlError::new("42704", format!("type \"{}\" does not exist", engine::shown_name(&name))));
-        }
-    }
-    Ok(())
-}
-
-/// A type that a table or a view of this name would exclude.
-///
-/// # Errors
-/// Where there is one.
-pub(crate) fn check_no_type(transaction: &Transaction, name: &str) -> Result<()> {
-    if !engine::has_made_types() || transaction.table(&entry(name)).is_err() {
-        return Ok(());
-    }
-    let error = SqlError::new("42710", format!("type \"{}\" already exists", schema_and_name(name).1));
-    let hint = "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type.";
-    Err(error.hint(hint))
 }
 
 /// The columns of what is kept as a view and is none.
@@ -213,6 +167,9 @@ pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -
         let TypeDefinition::Enum(mut labels) = of_type else {
             return Err(SqlError::new("42809", format!("\"{}\" is not an enum", schema_and_name(&known).1)));
         };
+        if let AlterTypeOperation::RenameValue(rename) = &alter.operation {
+            check_unnamed(transaction, labels.of, &text_of(&rename.from, source)?)?;
+        }
         let notice = match &alter.operation {
             AlterTypeOperation::AddValue(add) => add_label(&mut labels, add, source)?,
             AlterTypeOperation::RenameValue(rename) => rename_label(&mut labels, rename, source)?,
@@ -269,6 +226,41 @@ fn rename_label(labels: &mut EnumDefinition, rename: &AlterTypeRenameValue, sour
     }
     labels.labels[place].1 = to;
     Ok(None)
+}
+
+/// Refuses to rename a label that an expression names which the catalog keeps as text: it would name nothing afterwards.
+fn check_unnamed(transaction: &Transaction, of: EnumType, label: &str) -> Result<()> {
+    let quoted = format!("'{}'", label.replace('\'', "''"));
+    let refused = |what: String| {
+        let error = SqlError::unsupported(format!("renaming label \"{label}\", which {what} names,"));
+        Err(error.hint("Drop it, and make it again afterwards."))
+    };
+    for name in transaction.table_names() {
+        let table = transaction.table(&name)?;
+        if !table.schema().columns().iter().any(|column| is_of_enum(column.data_type, of)) {
+            continue;
+        }
+        let settings = transaction.settings(&table);
+        let defaults = settings.defaults.into_iter().filter_map(|default| default.expression);
+        let checks = settings.checks.into_iter().map(|check| check.condition);
+        let indexes = transaction.indexes(&table).into_iter().flat_map(|index| {
+            let definition = index.definition().clone();
+            let parts = definition.parts.into_iter().filter_map(|part| match part {
+                IndexPart::Expression(expression) => Some(expression.text),
+                IndexPart::Column(_) => None,
+            });
+            parts.chain(definition.predicate.map(|predicate| predicate.text)).collect::<Vec<_>>()
+        });
+        if defaults.chain(checks).chain(indexes).any(|text| text.contains(&quoted)) {
+            return refused(format!("an expression of table {}", spelled(&name)));
+        }
+    }
+    for (name, view) in transaction.views_now() {
+        if view.view().is_some_and(|definition| definition.query.contains(&quoted)) {
+            return refused(format!("view {}", spelled(&name)));
+        }
+    }
+    Ok(())
 }
 
 /// Gives a type another name. What names it in a text must be changed first.
@@ -375,27 +367,4 @@ pub(crate) fn drop_one(
     }
     write.transaction.drop_view(&entry(known))?;
     Ok(command)
-}
-
-/// The columns of tables that are of a type or of arrays of it.
-fn columns_of(transaction: &Transaction, known: &str, of_type: &TypeDefinition) -> Result<Vec<(String, String)>> {
-    let is_of = |data_type: DataType| match (of_type, data_type) {
-        (TypeDefinition::Enum(labels), DataType::Enum(of)) => labels.of == of,
-        (TypeDefinition::Enum(labels), DataType::Array(item)) => item.data_type() == DataType::Enum(labels.of),
-        _ => false,
-    };
-    let is_domain = matches!(of_type, TypeDefinition::Domain(_));
-    let mut found = Vec::new();
-    for name in transaction.table_names() {
-        let table = transaction.table(&name)?;
-        let columns = table.schema().columns();
-        let of_domain = transaction.settings(&table).defaults.into_iter().filter_map(|default| {
-            default.domain.filter(|domain| domain.name == known && is_domain).map(|_| default.column)
-        });
-        let of_enum = (0..columns.len()).filter(|at| is_of(columns[*at].data_type));
-        let mut own: Vec<usize> = of_enum.chain(of_domain).collect();
-        own.sort_unstable();
-        found.extend(own.into_iter().map(|at| (name.clone(), columns[at].name.clone())));
-    }
-    Ok(found)
 }

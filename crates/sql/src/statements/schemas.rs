@@ -3,12 +3,12 @@ use datafusion::sql::sqlparser::ast::{ObjectName, SchemaName, Statement};
 use engine::{Column, DataType, PUBLIC_SCHEMA, Schema, Transaction, TypeDefinition, ViewDefinition, schema_and_name};
 
 use crate::error::{Result, SqlError};
-use crate::names::position;
 use crate::names::schemas::{entry, is_relation, is_temporary, schema_of, spelled};
+use crate::names::{made_types as types, position};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::{ddl, made_types, sequence_users, view_users};
+use crate::statements::{ddl, held_types, sequence_users, view_users};
 use crate::syntax::identifiers::{last_part, quoted};
 use crate::syntax::source::Source;
 
@@ -84,7 +84,7 @@ impl Contents {
             defaults.any(|default| default.sequences.contains(name))
         };
         let sequences = own(transaction.sequence_names()).into_iter().filter(|name| !owned(name)).collect();
-        let types = made_types::all_of(transaction, schema);
+        let types = held_types::all_of(transaction, schema);
         Contents { views: own(transaction.view_names()), sequences, tables, types }
     }
 
@@ -105,17 +105,16 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
     let Statement::Drop { names, if_exists, cascade, .. } = statement else {
         return Err(SqlError::new("XX000", "not a DROP SCHEMA"));
     };
-    session.write("DROP SCHEMA", |session, write| {
+    session.write("DROP SCHEMA", |_, write| {
         let mut command = Command::new("DROP SCHEMA");
         for name in names {
-            command = drop_one(session, write, name, (*if_exists, *cascade), command, source)?;
+            command = drop_one(write, name, (*if_exists, *cascade), command, source)?;
         }
         Ok(command)
     })
 }
 
 fn drop_one(
-    session: &Session,
     write: &mut Write<'_>,
     name: &ObjectName,
     (if_exists, cascade): (bool, bool),
@@ -152,8 +151,14 @@ fn drop_one(
     // What depends on these elsewhere goes, too; that was said already of what is in the schema.
     let quiet = ddl::drop_found(transaction, tables, (true, false), Command::new(""))?;
     drop_rest(transaction, &contents.views, &contents.sequences, quiet)?;
-    for found in &contents.types {
-        made_types::drop_one(session, write, found, true, Command::new(""), source)?;
+    for (name, of_type) in &contents.types {
+        // Tables of the schema are gone, and their columns with them.
+        if let Some((table, column)) = held_types::columns_of(write.transaction, name, of_type)?.first() {
+            let what =
+                format!("dropping type {}, of which column {column} of table {} is,", spelled(name), spelled(table));
+            return Err(SqlError::unsupported(what).hint("Drop the type first, with CASCADE."));
+        }
+        write.transaction.drop_view(&types::entry(name))?;
     }
     write.transaction.drop_view(&entry(&schema))?;
     Ok(command)

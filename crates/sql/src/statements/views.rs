@@ -21,7 +21,7 @@ use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::create_as::{column_of, rounding_columns};
 use crate::statements::view_users::{self, Dropped};
-use crate::statements::{made_types, schemas, view_text, wrong_kind};
+use crate::statements::{held_types, schemas, view_text, wrong_kind};
 use crate::syntax::source::Source;
 use crate::syntax::walk::walk_expressions;
 use crate::values::pg_types;
@@ -143,7 +143,7 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     let before = transaction.table(name).ok().filter(|_| new.or_replace);
     let made = match before {
         None => {
-            made_types::check_no_type(transaction, name)?;
+            held_types::check_no_type(transaction, name)?;
             comments::forget(transaction, name)?;
             transaction.create_view(name, schema_of(columns)?, definition)
         }

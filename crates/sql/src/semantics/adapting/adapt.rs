@@ -308,14 +308,9 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let whole = Cast::new_from_field(cast.expr, Arc::new(Field::new("", exact, true)));
         return Ok(Transformed::yes(if is_same { *whole.expr } else { Expr::Cast(whole) }));
     }
-    if let Some(adapted) = json_casts::adapt(&cast, from.data_type())? {
-        return Ok(adapted);
-    }
     let target = type_of_field(&cast.field);
-    check_enum_cast(from.data_type(), cast.field.data_type())?;
-    if let Some(function) = items_cast(from.data_type(), cast.field.data_type(), target)? {
-        let call = ScalarFunction::new_udf(Arc::new(function), vec![*cast.expr]);
-        return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+    if let Some(adapted) = own_cast(&cast, from.data_type(), target)? {
+        return Ok(adapted);
     }
     let call = |function: ScalarUDF, expr: Expr| {
         Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr])))
@@ -410,16 +405,19 @@ fn has_enums(found: &arrow_schema::DataType) -> bool {
     found.is_list() && is_enum(item_of(found))
 }
 
-/// The function that casts arrays of which the items are, or become, labels of an enum.
-fn items_cast(
-    from: &arrow_schema::DataType,
-    to: &arrow_schema::DataType,
-    target: Option<DataType>,
-) -> Result<Option<ScalarUDF>> {
+/// A cast of JSON, or of arrays of which the items are, or become, labels of an enum.
+fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>) -> Result<Option<Transformed<Expr>>> {
+    if let Some(adapted) = json_casts::adapt(cast, from)? {
+        return Ok(Some(adapted));
+    }
+    let to = cast.field.data_type();
+    check_enum_cast(from, to)?;
     match target {
         Some(target @ DataType::Array(_)) if from.is_list() && from != to && (has_enums(from) || has_enums(to)) => {
             check_enum_cast(item_of(from), item_of(to))?;
-            Ok(Some(CastItems::function(target)))
+            let function = Arc::new(CastItems::function(target));
+            let call = ScalarFunction::new_udf(function, vec![cast.expr.as_ref().clone()]);
+            Ok(Some(Transformed::yes(Expr::ScalarFunction(call))))
         }
         _ => Ok(None),
     }

@@ -100,12 +100,6 @@ fn from_input(
     Ok(copied(rows, notices).into())
 }
 
-/// The error of a `COPY` that names a generated column.
-fn generated_column(column: &str) -> SqlError {
-    let error = SqlError::new("42P10", format!("column \"{column}\" is a generated column"));
-    error.detail("Generated columns cannot be used in COPY.")
-}
-
 fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Result<Target> {
     let Subject::Table { name, columns } = &copy.subject else {
         return Err(SqlError::syntax("COPY FROM needs a table"));
@@ -118,7 +112,7 @@ fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Resul
     if generated::are_among(&defaults) {
         let places = target.positions().to_vec();
         if let Some(column) = places.iter().find(|column| is_named && generated::is_generated(&defaults, **column)) {
-            return Err(generated_column(&table.schema().columns()[*column].name));
+            return Err(generated::not_copied(&table.schema().columns()[*column].name));
         }
         target.retain(|at| !generated::is_generated(&defaults, places[at]));
     }

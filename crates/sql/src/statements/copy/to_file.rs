@@ -79,7 +79,7 @@ fn query_of(tables: &Tables, subject: &Subject, source: &Source) -> Result<Box<Q
     for column in columns {
         let at = find_column(&table, &fold(column), source.start(column.span))?;
         if generated::is_generated(&defaults, at) {
-            return Err(super::generated_column(&fold(column)));
+            return Err(generated::not_copied(&fold(column)));
         }
     }
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
