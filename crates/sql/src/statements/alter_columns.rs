@@ -414,9 +414,6 @@ impl<'a> NewTable<'a> {
         }
         let generations = self.added_generations(&defaults)?;
         defaults.extend(generations);
-        for key in &self.settings.foreign_keys {
-            generated::check_key(&self.old, &self.settings.defaults, key)?;
-        }
         // The rows that are there are not looked at again.
         let constraints = write.transaction.take_constraints(&name)?;
         let settings = TableSettings { defaults, ..write.transaction.settings(&self.old) };
@@ -431,6 +428,8 @@ impl<'a> NewTable<'a> {
         index_columns::rebuild(write.transaction, &indexes, &moved)?;
         let retyped: Vec<usize> = self.kept.iter().filter(|kept| kept.is_retyped).map(|kept| kept.from).collect();
         kept_constraints::give(self.session, write, &constraints, &moved, &retyped)?;
+        let given = write.transaction.settings(&new);
+        given.foreign_keys.iter().try_for_each(|key| generated::check_key(&new, &given.defaults, key))?;
         for unique in self.added.iter().filter_map(|new| new.unique.as_ref()) {
             unique.create(write.transaction, &new)?;
         }
