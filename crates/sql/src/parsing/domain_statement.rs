@@ -4,7 +4,7 @@
 //! CREATE DOMAIN name [AS] type { COLLATE c | DEFAULT expr | [CONSTRAINT n] { NOT NULL | NULL | CHECK (expr) } } ...
 //! DROP DOMAIN [IF EXISTS] name, ... [CASCADE | RESTRICT]
 //! ```
-use datafusion::sql::sqlparser::ast::{DataType as SqlType, Expr, Ident, ObjectName};
+use datafusion::sql::sqlparser::ast::{ColumnOption, DataType as SqlType, Expr, Ident, ObjectName};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -72,11 +72,13 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
             let condition = parser.parse_expr().map_err(failed)?;
             parser.expect_token(&Token::RParen).map_err(failed)?;
             new.checks.push((constraint, condition));
-        } else if constraint.is_none() && parser.parse_keyword(Keyword::DEFAULT) {
-            if new.default.is_some() {
+        } else if constraint.is_none() && parser.peek_keyword(Keyword::DEFAULT) {
+            // As of a column, where NOT NULL behind it is no operator.
+            let option = parser.parse_optional_column_option().map_err(failed)?;
+            let Some(ColumnOption::Default(expr)) = option else { break };
+            if new.default.replace(expr).is_some() {
                 return Err(SqlError::syntax("multiple default expressions"));
             }
-            new.default = Some(parser.parse_expr().map_err(failed)?);
         } else if constraint.is_none() && parser.parse_keyword(Keyword::COLLATE) {
             let collation = parser.parse_object_name(false).map_err(failed)?;
             if collation.to_string().trim_matches('"') != "C" {

@@ -167,9 +167,6 @@ pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -
         let TypeDefinition::Enum(mut labels) = of_type else {
             return Err(SqlError::new("42809", format!("\"{}\" is not an enum", schema_and_name(&known).1)));
         };
-        if let AlterTypeOperation::RenameValue(rename) = &alter.operation {
-            check_unnamed(transaction, labels.of, &text_of(&rename.from, source)?)?;
-        }
         let notice = match &alter.operation {
             AlterTypeOperation::AddValue(add) => add_label(&mut labels, add, source)?,
             AlterTypeOperation::RenameValue(rename) => rename_label(&mut labels, rename, source)?,
@@ -177,6 +174,9 @@ pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -
         };
         if let Some(notice) = notice {
             return Ok(command.with_notice(notice));
+        }
+        if let AlterTypeOperation::RenameValue(rename) = &alter.operation {
+            check_unnamed(transaction, labels.of, &text_of(&rename.from, source)?)?;
         }
         replace(transaction, &known, TypeDefinition::Enum(labels))?;
         Ok(command)
