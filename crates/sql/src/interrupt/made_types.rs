@@ -20,7 +20,7 @@ pub(crate) trait MadeTypes: Send + Sync {
 pub(crate) struct Offered(Mutex<Option<Arc<dyn MadeTypes>>>);
 
 impl Offered {
-    fn get(&self) -> Option<Arc<dyn MadeTypes>> {
+    pub(crate) fn get(&self) -> Option<Arc<dyn MadeTypes>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
