@@ -83,7 +83,7 @@ pub use table::past::RecordVersion;
 pub use table::point_access::PointAccess;
 pub use table::read_view::{ReadView, Sight};
 pub use table::{Table, TableMemory, TableScan};
-pub use terms::column_default::{ColumnDefault, Identity};
+pub use terms::column_default::{ColumnDefault, ColumnDomain, Identity};
 pub use terms::constraints::{Check, ForeignKey, Referential, Referrer};
 pub use terms::isolation::{
     Changed, Durability, Isolation, LockStrength, LockWait, RowLock, SessionNumber, TransactionOptions,
@@ -92,12 +92,13 @@ pub use terms::sequence_options::SequenceOptions;
 pub use terms::settings::{LayoutSetting, Retention, TableSettings};
 pub use terms::table_name::{PUBLIC_SCHEMA, TEMPORARY_SCHEMA, name_in_schema, schema_and_name, shown_name};
 pub use terms::texts::TextDictionaries;
+pub use terms::type_definition::{DomainDefinition, TypeDefinition, has_made_types};
 pub use terms::view_definition::ViewDefinition;
 pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
 pub use types::json;
 pub use types::{
-    ArrayItem, ArrayValue, Column, DataType, Decimal, Interval, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId,
-    Value,
+    ArrayItem, ArrayValue, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Interval, Rid, Schema,
+    SchemaError, Snapshot, Timestamp, TxnId, Value,
 };

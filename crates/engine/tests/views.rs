@@ -6,7 +6,7 @@ fn schema(columns: &[&str]) -> Schema {
 }
 
 fn definition(query: &str) -> ViewDefinition {
-    ViewDefinition { query: query.into(), other_types: vec![(0, 1186)] }
+    ViewDefinition { query: query.into(), other_types: vec![(0, 1186)], of_type: None }
 }
 
 fn query_of(transaction: &Transaction, name: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use arrow_array::types::{
     Int32Type, Int64Type, IntervalMonthDayNanoType, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
 use engine::{DataType, Value};
@@ -34,7 +34,7 @@ pub(crate) fn described(field: &Field) -> (String, String, Option<u8>, Option<i8
 fn type_name(field: &Field) -> String {
     match type_of_field(field) {
         Some(DataType::Array(_)) => format!("{}[]", type_name(&field_of_items(field))),
-        Some(known) => pg_types::numbered(pg_types::number_of(known)).map_or("", |known| known.shown).to_owned(),
+        Some(known) => pg_types::shown_name(known),
         None => match field.data_type() {
             ArrowType::Decimal256(..) => "numeric".to_owned(),
             ArrowType::Interval(_) | ArrowType::Duration(_) => "interval".to_owned(),
@@ -49,11 +49,8 @@ fn type_name(field: &Field) -> String {
 /// The columns without what only SQL knows of them.
 pub(crate) fn plain_schema(schema: &SchemaRef) -> SchemaRef {
     let plain = |field: &Arc<Field>| {
-        let data_type = match field.data_type() {
-            // JSON is a text to other programs.
-            ArrowType::LargeUtf8 | ArrowType::LargeBinary => ArrowType::Utf8View,
-            other => other.clone(),
-        };
+        // JSON and the labels of enums are texts to other programs.
+        let data_type = for_file(&new_empty_array(field.data_type())).data_type().clone();
         Field::new(field.name(), data_type, true)
     };
     Arc::new(Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>()))
@@ -162,6 +159,11 @@ fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 /// The values of an array, one object for each.
 pub(crate) fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
     match array.data_type() {
+        labels if matches!(DataType::from_arrow(labels), Some(DataType::Enum(_))) => {
+            let label =
+                |row| text_value(array, row).map_or_else(|| none(py), |text| PyString::new(py, &text).into_any());
+            Ok((0..array.len()).map(label).collect())
+        }
         ArrowType::Null => Ok((0..array.len()).map(|_| none(py)).collect()),
         ArrowType::Boolean => {
             let of = |value: Option<bool>| {

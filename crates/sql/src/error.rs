@@ -114,6 +114,20 @@ fn sentence(words: &str) -> String {
     first.chain(letters).chain(['.']).collect()
 }
 
+/// Begins, and divides, the names of rules that come from a domain: number, domain, constraint, the last empty for NOT NULL.
+pub(crate) const DOMAIN_RULE: char = '\u{1}';
+
+/// The error of a value that breaks such a rule.
+pub(crate) fn of_domain(rule: &str) -> Option<SqlError> {
+    let mut parts = rule.strip_prefix(DOMAIN_RULE)?.splitn(3, DOMAIN_RULE);
+    let (_, domain, constraint) = (parts.next()?, parts.next()?, parts.next()?);
+    let domain = engine::shown_name(domain);
+    Some(match constraint {
+        "" => SqlError::new("23502", format!("domain {domain} does not allow null values")),
+        check => SqlError::new("23514", format!("value for domain {domain} violates check constraint \"{check}\"")),
+    })
+}
+
 impl From<engine::Error> for SqlError {
     fn from(error: engine::Error) -> SqlError {
         let sqlstate = error.sqlstate();
@@ -169,6 +183,7 @@ impl From<engine::Error> for SqlError {
                     .detail(detail)
                     .hint("Insert rows in about the order of their keys, or use a table of another layout.")
             }
+            engine::Error::CheckViolated { constraint, .. } if let Some(error) = of_domain(&constraint) => error,
             engine::Error::CheckViolated { table, constraint, row } => {
                 let message = format!("new row for relation \"{table}\" violates check constraint \"{constraint}\"");
                 let about = About { table, column: None, constraint: Some(constraint) };

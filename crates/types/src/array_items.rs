@@ -10,7 +10,7 @@
 use std::fmt::{self, Write};
 
 use crate::json::Jsonb;
-use crate::{ArrayItem, ArrayValue, Decimal, Interval, Value};
+use crate::{ArrayItem, ArrayValue, Decimal, EnumValue, Interval, Value};
 
 const VALUE: u8 = 1;
 const NULL: u8 = 2;
@@ -82,6 +82,7 @@ fn put(out: &mut Vec<u8>, value: &Value) {
         Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => {
             escaped(&word(*value));
         }
+        Value::Enum(value) => escaped(&word(value.position)),
         Value::Real(value) => escaped(&float(f64::from(*value))),
         Value::Double(value) => escaped(&float(*value)),
         Value::Decimal(number) => escaped(&(number.unscaled.cast_unsigned() ^ 1 << 127).to_be_bytes()),
@@ -126,6 +127,7 @@ fn value_of(item: ArrayItem, bytes: &[u8]) -> Value {
         ArrayItem::Timestamp => Value::Timestamp(word),
         ArrayItem::TimestampTz => Value::TimestampTz(word),
         ArrayItem::Time => Value::Time(word),
+        ArrayItem::Enum(of) => Value::Enum(EnumValue { of, position: word }),
         #[expect(clippy::cast_possible_truncation, reason = "it was one of 32 bits")]
         ArrayItem::Real => Value::Real(float_of(bits) as f32),
         ArrayItem::Double => Value::Double(float_of(bits)),

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
+use crate::EnumType;
+
 /// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum DataType {
@@ -55,6 +57,8 @@ pub enum DataType {
     Time,
     /// `interval`; see [`Interval`](crate::Interval)
     Interval,
+    /// an enum type, its values as the positions of their labels; see [`EnumType`]
+    Enum(EnumType),
     /// an array of one dimension; see [`ArrayValue`](crate::ArrayValue)
     Array(ArrayItem),
 }
@@ -82,6 +86,7 @@ impl DataType {
             DataType::Jsonb => ArrowType::LargeBinary,
             DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
             DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
+            DataType::Enum(of) => ArrowType::Timestamp(TimeUnit::Second, Some(Arc::from(of.zone()))),
             DataType::Array(item) => {
                 ArrowType::List(Arc::new(Field::new_list_field(item.data_type().to_arrow(), true)))
             }
@@ -122,6 +127,9 @@ impl DataType {
             ArrowType::Interval(_) | ArrowType::Duration(_) => DataType::Interval,
             ArrowType::Date32 | ArrowType::Date64 => DataType::Date,
             ArrowType::Timestamp(_, None) => DataType::Timestamp,
+            ArrowType::Timestamp(TimeUnit::Second, Some(zone)) if let Some(of) = EnumType::of_zone(zone) => {
+                DataType::Enum(of)
+            }
             ArrowType::Timestamp(_, Some(_)) => DataType::TimestampTz,
             ArrowType::List(item) | ArrowType::LargeList(item) | ArrowType::FixedSizeList(item, _) => {
                 DataType::Array(ArrayItem::of(DataType::from_arrow(item.data_type())?)?)
@@ -175,6 +183,7 @@ impl fmt::Display for DataType {
             DataType::Jsonb => f.write_str("jsonb"),
             DataType::Time => f.write_str("time"),
             DataType::Interval => f.write_str("interval"),
+            DataType::Enum(of) => write!(f, "{}", of.name()),
             DataType::Array(item) => write!(f, "{}[]", item.data_type()),
         }
     }
@@ -201,6 +210,7 @@ macro_rules! items {
                 /// the length of every value as it is shown, in characters
                 chars: u32,
             },
+            Enum(EnumType),
         }
 
         impl ArrayItem {
@@ -211,6 +221,7 @@ macro_rules! items {
                     DataType::Decimal { precision, scale } => ArrayItem::Decimal { precision, scale },
                     DataType::Text { max_chars } => ArrayItem::Text { max_chars },
                     DataType::Char { chars } => ArrayItem::Char { chars },
+                    DataType::Enum(of) => ArrayItem::Enum(of),
                     DataType::Array(_) => return None,
                 })
             }
@@ -222,6 +233,7 @@ macro_rules! items {
                     ArrayItem::Decimal { precision, scale } => DataType::Decimal { precision, scale },
                     ArrayItem::Text { max_chars } => DataType::Text { max_chars },
                     ArrayItem::Char { chars } => DataType::Char { chars },
+                    ArrayItem::Enum(of) => DataType::Enum(of),
                 }
             }
         }
@@ -260,6 +272,8 @@ mod tests {
             DataType::Jsonb,
             DataType::Time,
             DataType::Interval,
+            DataType::Enum(EnumType(7)),
+            DataType::Array(ArrayItem::Enum(EnumType(7))),
             DataType::Array(ArrayItem::Integer),
         ];
         for data_type in all {

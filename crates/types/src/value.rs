@@ -4,7 +4,7 @@ use std::fmt;
 use crate::calendar::{write_date, write_timestamp};
 use crate::interval::write_clock;
 use crate::json::Jsonb;
-use crate::{ArrayValue, DataType, Interval};
+use crate::{ArrayValue, DataType, EnumValue, Interval};
 
 /// An exact decimal number: `unscaled / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -67,6 +67,8 @@ pub enum Value {
     Time(i64),
     /// `interval`
     Interval(Interval),
+    /// a value of an enum type
+    Enum(EnumValue),
     /// an array
     Array(ArrayValue),
 }
@@ -101,6 +103,7 @@ impl Value {
             | (Value::Jsonb(_), DataType::Jsonb)
             | (Value::Time(_), DataType::Time)
             | (Value::Interval(_), DataType::Interval) => true,
+            (Value::Enum(value), DataType::Enum(of)) => value.of == of,
             (Value::Array(array), DataType::Array(item)) => array.item() == item,
             (Value::Text(text), DataType::Text { max_chars }) => {
                 max_chars.is_none_or(|max| text.chars().nth(max as usize).is_none())
@@ -135,6 +138,7 @@ impl fmt::Display for Value {
             Value::Jsonb(value) => write!(f, "{value}"),
             Value::Time(micros) => write_clock(f, micros.unsigned_abs()),
             Value::Interval(span) => write!(f, "{span}"),
+            Value::Enum(value) => write!(f, "{value}"),
             Value::Array(array) => write!(f, "{array}"),
             Value::Bytea(bytes) => {
                 f.write_str("\\x")?;

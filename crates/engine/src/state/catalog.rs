@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use txn::{RowName, TransactionState};
-use types::{Snapshot, Timestamp, TxnId};
+use types::{EnumDefinition, Snapshot, Timestamp, TxnId};
 
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
@@ -136,6 +136,7 @@ impl Catalog {
     /// A catalog of these tables; those made later get numbers from `next_table` on.
     pub(crate) fn new(meanings: Meanings, next_table: TableId) -> Catalog {
         let Meanings { newest, former, given_up } = meanings;
+        newest.values().filter_map(|named| named.table.labels()).for_each(EnumDefinition::publish);
         let former = Former::new(former, given_up);
         let is_older = |table: &Arc<TableData>| table.id < next_table;
         debug_assert!(
@@ -325,6 +326,7 @@ impl Catalog {
                 names.former.add(name, NameMeaning { table, from, to: at });
             }
             if let Some(table) = table {
+                table.labels().into_iter().for_each(EnumDefinition::publish);
                 names.newest.insert(name.into(), NamedSince { table, from: at });
             }
         }

@@ -7,7 +7,7 @@ use lineage::{Cell, MemoryBudget, Projection, Request, TableOptions, Test, View}
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 use sync::Counter;
-use types::{Column, Rid, Schema, Value};
+use types::{Column, EnumDefinition, Rid, Schema, Value};
 
 use super::array::data::ArrayData;
 use super::numbers::Numbers;
@@ -23,6 +23,7 @@ use crate::terms::settings::{LayoutSetting, Retention, TableSettings};
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
 use crate::terms::table_name::{TableId, TableName, is_hidden, is_temporary};
+use crate::terms::type_definition::TypeDefinition;
 use crate::terms::view_definition::ViewDefinition;
 
 /// The state that all handles of a table share.
@@ -113,6 +114,9 @@ impl TableData {
         let rules = Rules::of(&settings);
         let field = |column: &Column| Field::new(&column.name, column.data_type.to_stored_arrow(), column.nullable);
         let fields = schema.columns().iter().map(field).collect();
+        if let Some(ViewDefinition { of_type: Some(of_type), .. }) = &settings.view {
+            of_type.introduce();
+        }
         Ok(TableData {
             id,
             home: Arc::as_ptr(budget).addr(),
@@ -137,6 +141,14 @@ impl TableData {
             is_temporary: is_temporary(name),
             lock: TableLock::default(),
         })
+    }
+
+    /// The labels, if it stands for an enum type.
+    pub(crate) fn labels(&self) -> Option<&EnumDefinition> {
+        match self.view.as_ref()?.of_type.as_ref()? {
+            TypeDefinition::Enum(labels) => Some(labels),
+            TypeDefinition::Domain(_) => None,
+        }
     }
 
     /// Puts an index that recovery has found on the list; it is built later.

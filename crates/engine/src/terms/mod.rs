@@ -14,5 +14,6 @@ pub(crate) mod share_locks;
 pub(crate) mod table_lock;
 pub(crate) mod table_name;
 pub(crate) mod texts;
+pub(crate) mod type_definition;
 pub(crate) mod view_definition;
 pub(crate) mod wall_clock;

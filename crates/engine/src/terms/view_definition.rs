@@ -4,6 +4,15 @@
 //! never reads the query, which SQL puts in the place of the name.
 use serde::{Deserialize, Serialize};
 
+use crate::terms::type_definition::TypeDefinition;
+
+impl ViewDefinition {
+    /// What stands for a type.
+    pub fn of_type(definition: TypeDefinition) -> ViewDefinition {
+        ViewDefinition { of_type: Some(definition), ..ViewDefinition::default() }
+    }
+}
+
 /// The definition of a view; its columns are those of its table's schema.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ViewDefinition {
@@ -13,4 +22,7 @@ pub struct ViewDefinition {
     /// type
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_types: Vec<(usize, u32)>,
+    /// the type that stands here in place of a view
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_type: Option<TypeDefinition>,
 }

@@ -6,12 +6,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::uuid_text::{UUID_CHARS, text_of_uuid, uuid_of_text};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType};
+use arrow_array::types::{
+    Date32Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampSecondType,
+};
 use smallvec::SmallVec;
 use types::json::Jsonb;
-use types::{ArrayValue, DataType, Decimal, Interval, Value};
+use types::{ArrayValue, DataType, Decimal, EnumValue, Interval, Value};
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -67,7 +70,9 @@ impl Storage {
             DataType::Boolean => Storage::Boolean,
             DataType::SmallInt => Storage::I16,
             DataType::Integer | DataType::Date => Storage::I32,
-            DataType::BigInt | DataType::Timestamp | DataType::TimestampTz | DataType::Time => Storage::I64,
+            DataType::BigInt | DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::Enum(_) => {
+                Storage::I64
+            }
             DataType::Real => Storage::F32,
             DataType::Double => Storage::F64,
             DataType::Decimal { precision, .. } if precision <= WORD_DECIMAL_DIGITS => Storage::Decimal,
@@ -101,6 +106,7 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Jsonb => [15, 0, 0],
         DataType::Time => [16, 0, 0],
         DataType::Interval => [17, 0, 0],
+        DataType::Enum(_) => [18, 0, 0],
         // Behind the numbers of all other types: one for arrays of each.
         DataType::Array(item) => {
             let [number, first, second] = tag_of(item.data_type());
@@ -146,6 +152,10 @@ macro_rules! with_primitive {
                 type $arrow = ::arrow_array::types::Time64MicrosecondType;
                 $action
             }
+            ::types::DataType::Enum(_) => {
+                type $arrow = ::arrow_array::types::TimestampSecondType;
+                $action
+            }
             ::types::DataType::Boolean
             | ::types::DataType::Decimal { .. }
             | ::types::DataType::Text { .. }
@@ -181,9 +191,6 @@ pub fn words_of(data_type: DataType) -> (i64, i64) {
         _ => (i64::MIN, i64::MAX),
     }
 }
-
-/// The characters of a uuid.
-const UUID_CHARS: usize = 36;
 
 /// Room for the bytes of one value that its [`Value`] does not hold in the stored form.
 pub struct Scratch([u8; UUID_CHARS]);
@@ -232,6 +239,7 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         Value::BigInt(value) | Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => {
             Some(*value as u64)
         }
+        Value::Enum(value) => Some(value.position as u64),
         Value::Real(value) => Some(u64::from(value.to_bits())),
         Value::Double(value) => Some(value.to_bits()),
         Value::Null
@@ -306,6 +314,7 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         | DataType::Date
         | DataType::Timestamp
         | DataType::TimestampTz
+        | DataType::Enum(_)
         | DataType::Time => unreachable!("{data_type} is stored as a word"),
     }
 }
@@ -323,6 +332,7 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: i128::from(word as i64), scale }),
         DataType::BigInt => Value::BigInt(word as i64),
         DataType::Time => Value::Time(word as i64),
+        DataType::Enum(of) => Value::Enum(EnumValue { of, position: word as i64 }),
         DataType::Text { .. }
         | DataType::Char { .. }
         | DataType::Bytea
@@ -338,24 +348,6 @@ pub(super) fn decimal_of_bytes(bytes: &[u8]) -> i128 {
     let mut digits = [0; 16];
     digits.copy_from_slice(&bytes[..16]);
     i128::from_le_bytes(digits)
-}
-
-/// A uuid as its column stores it: canonical lower-case text.
-fn text_of_uuid(uuid: &[u8; 16]) -> [u8; UUID_CHARS] {
-    let mut text = [b'-'; UUID_CHARS];
-    let places = (0..UUID_CHARS).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
-    for (i, place) in places.enumerate() {
-        let digit = uuid[i / 2] >> (4 * (1 - i % 2)) & 0xf;
-        text[place] = b"0123456789abcdef"[usize::from(digit)];
-    }
-    text
-}
-
-/// The bytes of a uuid written canonically; both sides of this border write it so.
-fn uuid_of_text(text: &[u8]) -> [u8; 16] {
-    let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
-    let mut digits = text.iter().filter(|byte| **byte != b'-').map(|byte| digit(*byte));
-    std::array::from_fn(|_| digits.next().unwrap_or(0) << 4 | digits.next().unwrap_or(0))
 }
 
 /// A column of an Arrow batch, read cell by cell. The array must have the type's Arrow form.
@@ -389,6 +381,7 @@ impl<'a> ArrayCells<'a> {
                 ArrayCells::I64(array.as_primitive::<TimestampMicrosecondType>().values(), array)
             }
             DataType::Time => ArrayCells::I64(array.as_primitive::<Time64MicrosecondType>().values(), array),
+            DataType::Enum(_) => ArrayCells::I64(array.as_primitive::<TimestampSecondType>().values(), array),
             DataType::Real => ArrayCells::F32(array.as_primitive()),
             DataType::Double => ArrayCells::F64(array.as_primitive()),
             DataType::Decimal { .. } if is_wide(data_type) => ArrayCells::WideDecimal(array.as_primitive()),

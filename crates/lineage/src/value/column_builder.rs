@@ -4,7 +4,7 @@ use std::sync::Arc;
 use arrow_array::builder::{ArrayBuilder, BinaryViewBuilder, BooleanBuilder, StringViewBuilder};
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimestampMicrosecondType,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampSecondType,
 };
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_buffer::NullBufferBuilder;
@@ -28,6 +28,7 @@ enum Builder {
     Date(Numbers<Date32Type>),
     Time(Numbers<TimestampMicrosecondType>),
     Clock(Numbers<Time64MicrosecondType>),
+    Label(Numbers<TimestampSecondType>),
     Decimal(Numbers<Decimal128Type>),
     Text(StringViewBuilder),
     Bytea(BinaryViewBuilder),
@@ -47,6 +48,7 @@ impl ColumnBuilder {
             DataType::Timestamp | DataType::TimestampTz => Builder::Time(Numbers::new(capacity)),
             DataType::Decimal { .. } => Builder::Decimal(Numbers::new(capacity)),
             DataType::Time => Builder::Clock(Numbers::new(capacity)),
+            DataType::Enum(_) => Builder::Label(Numbers::new(capacity)),
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
                 Builder::Text(StringViewBuilder::with_capacity(capacity))
             }
@@ -84,6 +86,7 @@ impl ColumnBuilder {
             Builder::Date(builder) => builder.append_value(word as i32),
             Builder::Time(builder) => builder.append_value(word as i64),
             Builder::Clock(builder) => builder.append_value(word as i64),
+            Builder::Label(builder) => builder.append_value(word as i64),
             Builder::Decimal(builder) => builder.append_value(i128::from(word as i64)),
             Builder::Text(_) | Builder::Bytea(_) => unreachable!("column of {} holds bytes", self.data_type),
         }
@@ -100,6 +103,7 @@ impl ColumnBuilder {
             Builder::Date(builder) => builder.append_null(),
             Builder::Time(builder) => builder.append_null(),
             Builder::Clock(builder) => builder.append_null(),
+            Builder::Label(builder) => builder.append_null(),
             Builder::Decimal(builder) => builder.append_null(),
             Builder::Text(builder) => builder.append_null(),
             Builder::Bytea(builder) => builder.append_null(),
@@ -118,6 +122,7 @@ impl ColumnBuilder {
             Builder::Date(builder) => builder.finish(self.data_type),
             Builder::Time(builder) => builder.finish(self.data_type),
             Builder::Clock(builder) => builder.finish(self.data_type),
+            Builder::Label(builder) => builder.finish(self.data_type),
             Builder::Decimal(builder) => builder.finish(self.data_type),
             Builder::Text(builder) => ArrayBuilder::finish(builder),
             Builder::Bytea(builder) => ArrayBuilder::finish(builder),

@@ -5,3 +5,4 @@ pub(crate) mod column_set;
 pub(crate) mod kept;
 pub(crate) mod kind;
 pub(crate) mod sketch;
+mod uuid_text;

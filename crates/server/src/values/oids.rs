@@ -20,6 +20,7 @@ const RECORDS: u32 = 2287;
 pub(crate) fn parameter_type(oid: u32) -> Option<DataType> {
     match oid {
         0 | UNKNOWN => None,
+        oid if let Some(made) = pg_types::made_type(oid) => Some(made),
         oid => Some(pg_types::numbered(oid).and_then(|known| known.column).unwrap_or(DataType::TEXT)),
     }
 }
@@ -64,6 +65,9 @@ pub(crate) fn of_field(field: &Field) -> u32 {
 
 /// Arrays of arrays have the type of the inner ones.
 pub(crate) fn array_of(item: u32) -> u32 {
+    if let Some(DataType::Enum(of)) = pg_types::made_type(item) {
+        return of.array_number();
+    }
     match pg_types::numbered(item).map_or(item, |known| known.array) {
         RECORD | RECORDS => RECORDS,
         array if pg_types::item_of(array).is_some() => array,
@@ -75,6 +79,7 @@ pub(crate) fn array_of(item: u32) -> u32 {
 pub(crate) fn item_of(array: u32) -> Option<u32> {
     match array {
         RECORDS => Some(RECORD),
+        array if let Some(DataType::Array(item)) = pg_types::made_type(array) => Some(of_type(item.data_type())),
         array => pg_types::item_of(array).map(|known| known.number),
     }
 }
@@ -82,6 +87,7 @@ pub(crate) fn item_of(array: u32) -> Option<u32> {
 fn size_of(oid: u32) -> i16 {
     match oid {
         CHAR => 1,
+        oid if let Some(DataType::Enum(_)) = pg_types::made_type(oid) => 4,
         oid => pg_types::numbered(oid).map_or(-1, |known| known.length),
     }
 }

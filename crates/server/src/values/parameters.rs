@@ -57,7 +57,9 @@ fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, S
                 Err(error) => Err(error),
             });
         }
-        DataType::Json => return Ok(text_of(bytes).and_then(|text| sql::read_value(text, data_type))),
+        DataType::Json | DataType::Enum(_) => {
+            return Ok(text_of(bytes).and_then(|text| sql::read_value(text, data_type)));
+        }
         DataType::Jsonb => match bytes {
             // The number of the form.
             [1, text @ ..] => return Ok(text_of(text).and_then(|text| sql::read_value(text, data_type))),

@@ -8,7 +8,8 @@ use arrow_array::{
     StringViewArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use sql::{SqlError, TextColumn, text_value};
+use sql::{SqlError, TextColumn, pg_types, text_value};
+use types::DataType;
 
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
 
@@ -135,6 +136,10 @@ impl<'a> Column<'a> {
                 Ok(())
             }
             oids::TEXT | oids::VARCHAR | oids::JSON => {
+                out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
+                Ok(())
+            }
+            oid if let Some(DataType::Enum(_)) = pg_types::made_type(oid) => {
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())
             }

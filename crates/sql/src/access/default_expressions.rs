@@ -20,9 +20,9 @@ use crate::values::literals::{Literal, literal};
 use crate::values::long_name;
 use crate::values::text::text_value;
 
-/// What fills a column, if anything but NULL does.
+/// What fills a column, if anything but NULL and the other columns does.
 pub(crate) fn expression_of(defaults: &[ColumnDefault], column: usize) -> Result<Option<Expr>> {
-    let found = defaults.iter().find(|default| default.column == column);
+    let found = defaults.iter().find(|default| default.column == column && !default.is_generated);
     found.and_then(|default| default.expression.as_deref()).map(parsed).transpose()
 }
 

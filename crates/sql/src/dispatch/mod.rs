@@ -25,7 +25,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::cancel::Reason;
 use crate::names::tables::Tables;
-use crate::names::{self, headings, schemas};
+use crate::names::{self, headings, made_types, schemas};
 use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
@@ -248,6 +248,7 @@ impl Session {
         let transaction = self.block.as_ref().and_then(Block::begun);
         let tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
         self.tables = tables.with_path(self.path());
+        made_types::offer(&self.tables, &self.token);
         Ok(())
     }
 

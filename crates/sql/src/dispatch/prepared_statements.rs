@@ -16,7 +16,7 @@ use crate::syntax::template::template;
 use crate::values::literals::{Literal, literal};
 use crate::values::read_value;
 use crate::values::text::text_value;
-use crate::values::types::column_type;
+use crate::values::types::column_or_domain;
 
 /// The name that an `EXECUTE` gives.
 pub(crate) fn name_of(name: Option<&ObjectName>) -> Result<String> {
@@ -33,7 +33,7 @@ impl Session {
         statement: Statement,
         source: &Source,
     ) -> Result<Command> {
-        let types = types.iter().map(|name| column_type(name).map(|(data_type, _)| Some(data_type)));
+        let types = types.iter().map(|name| column_or_domain(name).map(|(data_type, _)| Some(data_type)));
         let types: Vec<_> = types.collect::<Result<_>>()?;
         let may_be_prepared = matches!(
             statement,

@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 };
 
 use super::typed::of_one_width;
+use crate::values::types::is_enum;
 
 /// The function under its name in SQL.
 pub(super) fn function() -> ScalarUDF {
@@ -47,7 +48,7 @@ impl ScalarUDFImpl for OfOneWidth {
         if let Some(json) = types.iter().find(|found| matches!(found, DataType::LargeUtf8 | DataType::LargeBinary)) {
             return Ok(vec![json.clone(); types.len()]);
         }
-        if let Some(array) = types.iter().find(|found| found.is_list())
+        if let Some(array) = types.iter().find(|found| found.is_list() || is_enum(found))
             && types.iter().all(|found| found == array || found.is_null() || *found == DataType::Utf8)
         {
             return Ok(vec![array.clone(); types.len()]);

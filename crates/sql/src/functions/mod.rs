@@ -4,6 +4,7 @@
 //! and below; the semantics, the catalog and planning import it.
 pub(crate) mod arrays;
 mod coalesce;
+mod enums;
 pub(crate) mod json;
 pub(crate) mod numbers;
 mod overloads;
@@ -61,6 +62,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(codes::functions())
         .chain(zones::functions())
         .chain(json::functions())
+        .chain(enums::functions())
         .map(Arc::new)
         .collect()
 }

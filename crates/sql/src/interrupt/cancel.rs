@@ -11,6 +11,7 @@ use std::task::{Poll, Waker};
 use engine::Interrupter;
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::made_types::Offered;
 use crate::interrupt::wait::wait;
 
 /// Why a statement, or a transaction, is ended.
@@ -51,6 +52,8 @@ pub(crate) struct Token {
     /// A [`Reason`], or 0.
     reason: AtomicU8,
     waiting: Mutex<CancelReceivers>,
+    /// What finds the types that users have made.
+    pub(crate) made_types: Offered,
     /// After so many looks at it the statement is cancelled, unless it is 0.
     #[cfg(test)]
     looks_left: std::sync::atomic::AtomicU64,

@@ -3,11 +3,13 @@ use arrow_schema::ArrowError;
 use datafusion::common::{Diagnostic, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::tokenizer::Location;
+use engine::{DataType, EnumType};
 
 use crate::error::SqlError;
 use crate::names::with_suggestion;
 use crate::syntax::identifiers::shown;
 use crate::syntax::source::Source;
+use crate::values::pg_types;
 
 /// The error that a user sees for one that DataFusion gave.
 pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
@@ -231,8 +233,7 @@ fn operands(text: &str) -> Option<SqlError> {
     if text.contains("in SetComparison") {
         let (left, right) = (between(text, "expr type ", " can't cast to ")?, between(text, " can't cast to ", " in "));
         let item = right.and_then(|right| between(right, "List(", ")"));
-        let right =
-            item.map_or_else(|| sql_name(right.unwrap_or_default()).to_owned(), |item| format!("{}[]", sql_name(item)));
+        let right = item.map_or_else(|| sql_name(right.unwrap_or_default()), |item| format!("{}[]", sql_name(item)));
         let message = format!("operator does not exist between {} and {right}", sql_name(left));
         let hint = "An array stands in ANY or ALL by itself, and not as the column of a subquery.";
         return Some(SqlError::new("42883", message).hint(hint));
@@ -266,7 +267,7 @@ fn arguments(text: &str, source: &Source) -> Option<SqlError> {
         between(text, "the given name and argument types '", ")'").and_then(|call| call.split_once('('))
     {
         let name = name.to_ascii_lowercase();
-        let types: Vec<&str> = listed(types).into_iter().map(sql_name).collect();
+        let types: Vec<String> = listed(types).into_iter().map(sql_name).collect();
         let message = format!("function {name}({}) does not exist", types.join(", "));
         return Some(SqlError::new("42883", message).at(source.find_word(&name)).hint(HINT));
     }
@@ -313,7 +314,7 @@ fn by_text(text: &str) -> Option<SqlError> {
     }
     if let Some(value) = between(text, "Cannot cast string '", "' to value of ") {
         let arrow = text.split("' to value of ").nth(1).and_then(|rest| rest.split_whitespace().next())?;
-        return Some(bad_text(sql_name(arrow), value));
+        return Some(bad_text(&sql_name(arrow), value));
     }
     if let Some(rest) = text.split("Error parsing timestamp from '").nth(1) {
         return Some(bad_text("timestamp", rest.split('\'').next().unwrap_or(rest)));
@@ -353,8 +354,12 @@ fn bad_text(data_type: &str, value: &str) -> SqlError {
     SqlError::new(code, format!("invalid input syntax for type {data_type}: \"{value}\""))
 }
 
-fn sql_name(arrow: &str) -> &str {
-    match arrow {
+fn sql_name(arrow: &str) -> String {
+    if let Some(of) = arrow.strip_prefix("Timestamp(s, \"").and_then(|zone| EnumType::of_zone(zone.split('"').next()?))
+    {
+        return pg_types::shown_name(DataType::Enum(of));
+    }
+    let name = match arrow {
         "Boolean" => "boolean",
         "Int8" | "Int16" => "smallint",
         "Int32" => "integer",
@@ -373,7 +378,8 @@ fn sql_name(arrow: &str) -> &str {
         name if name.starts_with("Interval") => "interval",
         name if name.starts_with("Time") => "time",
         other => other,
-    }
+    };
+    name.to_owned()
 }
 
 /// The first paragraph of a message without the prefixes that wrapping put in front and without a stack trace.

@@ -23,6 +23,14 @@ pub(crate) fn is_entry(name: &str) -> bool {
     schema_and_name(name).1.is_empty()
 }
 
+/// What the names begin with by which the catalog keeps types.
+pub(crate) const TYPE_MARK: char = '\u{1}';
+
+/// Whether the catalog knows a relation by this name, and neither a schema nor a type.
+pub(crate) fn is_relation(name: &str) -> bool {
+    !is_entry(name) && !local(name).starts_with(TYPE_MARK)
+}
+
 /// The name within its schema.
 pub(crate) fn local(name: &str) -> &str {
     schema_and_name(name).1

@@ -8,7 +8,7 @@ use engine::{
 };
 
 use crate::names::moment::Moment;
-use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_entry};
+use crate::names::schemas::{OWN_TEMPORARY, SearchPath, TYPE_MARK, is_entry, is_relation, local};
 
 /// The name of the one catalog.
 pub(crate) const CATALOG: &str = "lstore";
@@ -167,8 +167,14 @@ impl Tables {
 
     /// All views by name, sorted.
     pub(crate) fn views(&self) -> Vec<(String, Table)> {
-        let names = self.db.view_names_seen(self.snapshot()).into_iter().filter(|name| !is_entry(name));
+        let names = self.db.view_names_seen(self.snapshot()).into_iter().filter(|name| is_relation(name));
         self.of_names(names.collect()).collect()
+    }
+
+    /// The entries of all types that users have made, sorted.
+    pub(crate) fn kept_types(&self) -> Vec<(String, Table)> {
+        let names = self.db.view_names_seen(self.snapshot()).into_iter();
+        self.of_names(names.filter(|name| local(name).starts_with(TYPE_MARK)).collect()).collect()
     }
 
     /// The sequence that a table is, if it is one.

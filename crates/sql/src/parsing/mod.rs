@@ -5,6 +5,7 @@ pub(crate) mod alter_database;
 pub(crate) mod control;
 pub(crate) mod copy_options;
 pub(crate) mod cursor_statement;
+pub(crate) mod domain_statement;
 pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
 pub(crate) mod modes;
@@ -28,6 +29,7 @@ use alter_database::{AlterDatabase, parse_alter_database};
 use control::Control;
 use copy_options::{CopyStatement, parse_copy};
 use cursor_statement::{CursorStatement, parse_cursor};
+use domain_statement::{DomainStatement, parse_domain};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
 use sequence_statement::{SequenceStatement, parse_sequence};
@@ -65,6 +67,8 @@ pub(crate) enum OwnStatement {
     Sequence(SequenceStatement),
     /// What makes, changes or drops views.
     View(ViewStatement),
+    /// What makes or drops domains.
+    Domain(DomainStatement),
     /// What puts a table, view or sequence into another schema.
     SetSchema(SetSchema),
     /// What declares, reads or closes cursors.
@@ -117,6 +121,9 @@ impl OwnStatement {
         if let Some(set) = parse_set_schema(parser, source)? {
             return Ok(Some(OwnStatement::SetSchema(set)));
         }
+        if let Some(domain) = parse_domain(parser, source)? {
+            return Ok(Some(OwnStatement::Domain(domain)));
+        }
         if let Some(view) = parse_view(parser, source)? {
             return Ok(Some(OwnStatement::View(view)));
         }
@@ -131,6 +138,7 @@ impl OwnStatement {
             | OwnStatement::Copy(_)
             | OwnStatement::Sequence(_)
             | OwnStatement::View(_)
+            | OwnStatement::Domain(_)
             | OwnStatement::SetSchema(_)
             | OwnStatement::Cursor(_) => false,
         }

@@ -7,6 +7,8 @@ pub(super) enum Cell {
     Truth(bool),
     Numbers(Vec<i64>),
     Texts(Vec<String>),
+    /// An interval of so many seconds.
+    Seconds(i64),
 }
 /// The columns of a row that are not NULL, by their names.
 pub(super) type Row = Vec<(&'static str, Cell)>;

@@ -1,16 +1,18 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
 //! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
-//! truth, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
+//! truth, `i` an interval, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 22] = [
+pub(super) const RELATIONS: [(&str, &str); 24] = [
+    ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
+    ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
     ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
     ("pg_am", "oid n amname t amhandler t amtype t"),
@@ -88,7 +90,7 @@ pub(super) const RELATIONS: [(&str, &str); 22] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 40] = [
+pub(super) const EMPTY: [(&str, &str); 39] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -103,7 +105,6 @@ pub(super) const EMPTY: [(&str, &str); 40] = [
         "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
     ),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
-    ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_event_trigger", "oid n evtname t evtevent t evtowner n evtfoid n evtenabled t evttags l"),
     ("pg_extension", "oid n extname t extowner n extnamespace n extrelocatable b extversion t"),
     ("pg_foreign_data_wrapper", "oid n fdwname t fdwowner n fdwhandler n fdwvalidator n fdwacl l fdwoptions l"),
@@ -147,7 +148,20 @@ pub(super) const EMPTY: [(&str, &str); 40] = [
 ];
 
 /// The relations of `information_schema`.
-pub(super) const INFORMATION: [(&str, &str); 12] = [
+pub(super) const INFORMATION: [(&str, &str); 14] = [
+    (
+        "domain_constraints",
+        "constraint_catalog t constraint_schema t constraint_name t domain_catalog t domain_schema t domain_name t \
+         is_deferrable t initially_deferred t",
+    ),
+    (
+        "domains",
+        "domain_catalog t domain_schema t domain_name t data_type t character_maximum_length n character_octet_length n \
+         character_set_catalog t character_set_schema t character_set_name t collation_catalog t collation_schema t \
+         collation_name t numeric_precision n numeric_precision_radix n numeric_scale n datetime_precision n \
+         interval_type t interval_precision n domain_default t udt_catalog t udt_schema t udt_name t scope_catalog t \
+         scope_schema t scope_name t maximum_cardinality n dtd_identifier t",
+    ),
     ("check_constraints", "constraint_catalog t constraint_schema t constraint_name t check_clause t"),
     (
         "columns",
@@ -226,6 +240,7 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
     let field = |pair: &[&str]| match pair[1] {
         "n" => Field::new(pair[0], DataType::Int64, true),
         "b" => Field::new(pair[0], DataType::Boolean, true),
+        "i" => Field::new(pair[0], DataType::Interval(IntervalUnit::MonthDayNano), true),
         "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
         "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
             .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "int2vector".to_owned())])),
@@ -246,7 +261,7 @@ mod tests {
         for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len().is_multiple_of(2), "{name}");
-            assert!(words.chunks(2).all(|pair| "ntcbavl".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            assert!(words.chunks(2).all(|pair| "ntcbaivl".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");

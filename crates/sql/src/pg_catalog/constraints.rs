@@ -4,6 +4,7 @@ use engine::{IndexPart, Referential};
 use super::cells::{Cell, Row, text};
 use super::objects::{CheckObject, ForeignKeyObject, IndexObject, Objects, TableObject};
 use super::oids::schema_oid;
+use super::types;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::names::schemas::{schema_of, spelled};
@@ -19,7 +20,7 @@ pub(super) fn rows(objects: &Objects) -> Vec<Row> {
         let keys = table.foreign_keys.iter().map(|key| of_foreign_key(table, key, objects));
         indexes.chain(checks).chain(keys).collect::<Vec<_>>()
     };
-    objects.tables.iter().flat_map(of_table).collect()
+    objects.tables.iter().flat_map(of_table).chain(types::constraints(objects)).collect()
 }
 
 /// The positions of an index's columns in the table as they are counted in the catalog, from 1; 0 for an expression.
@@ -163,7 +164,7 @@ pub(super) fn definitions(objects: &Objects) -> impl Iterator<Item = (i64, [Stri
         let keys = keys.map(|key| (key.oid, both(&|_| foreign_key(table, key, objects))));
         indexes.chain(checks).chain(keys).collect::<Vec<_>>()
     };
-    objects.tables.iter().flat_map(of_table)
+    objects.tables.iter().flat_map(of_table).chain(types::definitions(objects))
 }
 
 fn definition(table: &TableObject, check: &CheckObject, style: Style) -> String {
@@ -179,7 +180,7 @@ pub(super) fn check_constraints(objects: &Objects) -> Vec<Row> {
         row
     };
     let of_table = |table: &TableObject| table.checks.iter().map(|check| row(table, check)).collect::<Vec<_>>();
-    objects.tables.iter().flat_map(of_table).collect()
+    objects.tables.iter().flat_map(of_table).chain(types::check_constraints(objects)).collect()
 }
 
 /// The columns of `information_schema` that name a constraint.

@@ -21,7 +21,10 @@ const COLUMNS: i64 = 1601;
 /// What fills a column, if the column is not an identity column.
 fn expression(table: &TableObject, default: &ColumnDefault) -> Option<String> {
     let column = &table.table.schema().columns()[default.column];
-    let text = default.expression.as_deref().filter(|_| default.identity.is_none())?;
+    let text = default
+        .expression
+        .as_deref()
+        .filter(|_| default.identity.is_none() && !default.domain.as_ref().is_some_and(|domain| domain.fills))?;
     Some(shown(text, column, Style::Plain))
 }
 
@@ -49,7 +52,9 @@ pub(super) fn attribute(table: &TableObject, column: usize) -> Row {
         Some(Identity::ByDefault) => "d",
     };
     let is_filled = default.is_some_and(|default| expression(table, default).is_some());
-    vec![("atthasdef", Truth(is_filled)), ("attidentity", text(identity))]
+    let is_generated = default.is_some_and(|default| default.is_generated);
+    let generated = ("attgenerated", text(if is_generated { "s" } else { "" }));
+    vec![("atthasdef", Truth(is_filled)), ("attidentity", text(identity)), generated]
 }
 
 /// Each sequence that belongs to a column, with its table and what fills the column.
@@ -102,6 +107,11 @@ pub(super) fn information(table: &TableObject, column: usize, objects: &Objects)
     let Some(identity) = default.and_then(|default| default.identity) else {
         let filled = default.and_then(|default| expression(table, default));
         let mut row = vec![("is_identity", yes(false)), ("identity_cycle", yes(false))];
+        if default.is_some_and(|default| default.is_generated) {
+            row.push(("is_generated", text("ALWAYS")));
+            row.extend(filled.map(|filled| ("generation_expression", Cell::Text(filled))));
+            return row;
+        }
         row.extend(filled.map(|filled| ("column_default", Cell::Text(filled))));
         return row;
     };

@@ -54,9 +54,9 @@ enum Answer {
     /// The number of the relation that the first argument names.
     Relation(BTreeMap<String, i64>),
     /// The number of the type that the first argument names.
-    Type,
+    Type(BTreeMap<String, i64>),
     /// The name of the type that the first argument is, made with the second.
-    TypeName,
+    TypeName(BTreeMap<i64, String>),
     /// The name of the type that the first argument has.
     TypeOf,
     /// The bytes that a relation takes, named by its number as the first argument.
@@ -119,6 +119,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         let of = |style| [vec![table.definition(index, style)], table.parts(index, style)].concat();
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
+    let types = objects.made_types();
     let views = objects.views.iter().map(|view| (view.oid, view.definition())).collect();
     let own = [
         ("pg_table_is_visible", Answer::Visible(visible)),
@@ -133,8 +134,8 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
         ("regclassout", Answer::OfRelation(shown, names.clone())),
         ("to_regclass", Answer::Relation(names)),
-        ("to_regtype", Answer::Type),
-        ("format_type", Answer::TypeName),
+        ("to_regtype", Answer::Type(types.iter().map(|(number, name)| (name.clone(), *number)).collect())),
+        ("format_type", Answer::TypeName(types)),
         ("pg_typeof", Answer::TypeOf),
         ("pg_relation_size", Answer::Size(sizes(&objects, [true, false]))),
         ("pg_table_size", Answer::Size(sizes(&objects, [true, false]))),
@@ -168,6 +169,14 @@ fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i6
     }
     sizes.extend(objects.sequences.iter().map(|sequence| (sequence.oid, 0)));
     sizes
+}
+
+/// The names of types by their numbers, with what they were made with; `made` has those of users.
+fn type_names(arguments: &Arguments, made: &BTreeMap<i64, String>) -> Result<ArrayRef> {
+    let (numbers, modifiers) = (arguments.numbers(0)?, arguments.numbers(1)?);
+    let name = |oid: i64, modifier| made.get(&oid).cloned().unwrap_or_else(|| format_type(oid, modifier));
+    let texts = numbers.iter().zip(&modifiers).map(|(oid, modifier)| Some(name(oid?, modifier)));
+    Ok(Arc::new(texts.collect::<StringViewArray>()))
 }
 
 /// The arguments of a call.
@@ -206,7 +215,9 @@ impl Answer {
     fn data_type(&self) -> DataType {
         match self {
             Answer::Truth(_) | Answer::Visible(_) => DataType::Boolean,
-            Answer::Same | Answer::Relation(_) | Answer::Type | Answer::Size(_) | Answer::Total(_) => DataType::Int64,
+            Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Total(_) => {
+                DataType::Int64
+            }
             Answer::Expanded => DataType::new_list(DataType::Struct(expanded_fields()), true),
             Answer::Positions => DataType::new_list(DataType::Int64, true),
             _ => DataType::Utf8View,
@@ -262,12 +273,11 @@ impl Answer {
                 let number = |name: Option<&str>| known.get(&name_in_text(name?).ok()?).copied();
                 Arc::new(arguments.texts(0)?.iter().map(number).collect::<Int64Array>())
             }
-            Answer::Type => Arc::new(arguments.texts(0)?.iter().map(|name| type_oid(name?)).collect::<Int64Array>()),
-            Answer::TypeName => {
-                let (numbers, modifiers) = (arguments.numbers(0)?, arguments.numbers(1)?);
-                let texts = numbers.iter().zip(&modifiers).map(|(oid, modifier)| Some(format_type(oid?, modifier)));
-                Arc::new(texts.collect::<StringViewArray>())
+            Answer::Type(made) => {
+                let number = |name: &str| made.get(name).copied().or_else(|| type_oid(name));
+                Arc::new(arguments.texts(0)?.iter().map(|name| number(name?)).collect::<Int64Array>())
             }
+            Answer::TypeName(made) => type_names(&arguments, made)?,
             Answer::TypeOf => Arc::new(StringViewArray::from(vec![Some(arguments.first.as_str()); rows])),
             Answer::Size(sizes) => {
                 let size = |oid: Option<i64>| sizes.get(&oid?).copied();

@@ -6,9 +6,10 @@ use super::defaults;
 use super::objects::{ForeignKeyObject, IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
+use super::types;
 use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::values::pg_types::{Measure, measure_of, numbered, of_column};
+use crate::values::pg_types::{Measure, internal_name, measure_of, numbered};
 use Cell::Number;
 
 /// The rows of one relation.
@@ -32,6 +33,8 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
             let indexes = constraints().flat_map(|(table, index)| key_columns(table, index, true));
             indexes.chain(objects.tables.iter().flat_map(|table| referring_columns(table, objects))).collect()
         }
+        "domains" => types::domains(objects, measures),
+        "domain_constraints" => types::domain_constraints(objects),
         "referential_constraints" => constraints::referential_constraints(objects),
         "schemata" => {
             let made = objects.schemas.iter().map(String::as_str);
@@ -107,8 +110,17 @@ fn columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
     let column = |(at, column): (usize, &engine::Column)| {
         let is_nullable = column.nullable && !schema.primary_key().contains(&at);
         let mut row = of_table(table);
-        row.extend(of_column_type(at, column, None));
+        // What comes first holds.
+        if let Some((domain, _)) = objects.domain_of(table, at) {
+            let (schema, name) = schema_and_name(domain);
+            row.extend([
+                ("domain_catalog", text(CATALOG)),
+                ("domain_schema", text(schema)),
+                ("domain_name", text(name)),
+            ]);
+        }
         row.extend(defaults::information(table, at, objects));
+        row.extend(of_column_type(at, column, None));
         row.extend([("is_nullable", yes(is_nullable)), ("is_updatable", yes(true))]);
         row
     };
@@ -118,16 +130,18 @@ fn columns(table: &TableObject, objects: &Objects) -> Vec<Row> {
 /// What a column of a table or a view is called and holds; `other` is the number of a type that no table has.
 fn of_column_type(at: usize, column: &engine::Column, other: Option<i64>) -> Row {
     let oid = other.unwrap_or_else(|| type_of(column.data_type).0);
-    let internal =
-        u32::try_from(oid).ok().and_then(numbered).map_or(of_column(column.data_type).name, |known| known.name);
-    let shown = if format_type(oid, None).ends_with("[]") { "ARRAY".to_owned() } else { format_type(oid, None) };
+    let (schema, internal) = match u32::try_from(oid).ok().and_then(numbered) {
+        Some(known) => (CATALOG_SCHEMA.to_owned(), known.name.to_owned()),
+        None => internal_name(column.data_type),
+    };
+    let shown = match format_type(oid, None) {
+        _ if types::is_made(column.data_type) => "USER-DEFINED".to_owned(),
+        array if array.ends_with("[]") => "ARRAY".to_owned(),
+        other => other,
+    };
     let mut row: Row = vec![("column_name", text(&column.name)), ("ordinal_position", count(at + 1))];
-    row.extend([
-        ("data_type", Cell::Text(shown)),
-        ("udt_catalog", text(CATALOG)),
-        ("udt_schema", text(CATALOG_SCHEMA)),
-    ]);
-    row.extend([("udt_name", text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
+    row.extend([("data_type", Cell::Text(shown)), ("udt_catalog", text(CATALOG)), ("udt_schema", Cell::Text(schema))]);
+    row.extend([("udt_name", Cell::Text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
     row.extend([("is_self_referencing", yes(false)), ("is_generated", text("NEVER"))]);
     if other.is_none() {
         row.extend(measures(column.data_type));

@@ -7,16 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
-    Check, Column, ColumnDefault, ForeignKey, Index, IndexDefinition, IndexExpression, IndexPart, Sequence, Table,
-    ViewDefinition,
+    Check, Column, ColumnDefault, DomainDefinition, ForeignKey, Index, IndexDefinition, IndexExpression, IndexPart,
+    Sequence, Table, TypeDefinition, ViewDefinition,
 };
 
 use super::oids::{DATABASE_OID, schema_oid};
 use crate::access::index_expressions::text::{parsed, part_names};
 use crate::access::index_expressions::write::{Style, in_list, written};
-use crate::error::Result;
+use crate::error::{DOMAIN_RULE, Result};
+use crate::names::made_types;
 use crate::names::origin::oid_of;
-use crate::names::schemas::{SearchPath, local, schema_of};
+use crate::names::schemas::{SearchPath, local, schema_of, spelled};
 use crate::names::tables::{SCHEMA, Tables};
 use crate::state::comments::About;
 use crate::syntax::identifiers::quoted;
@@ -37,6 +38,8 @@ pub(super) struct Objects {
     pub(super) views: Vec<ViewObject>,
     /// The names of the schemas that were made, and of those of temporary tables.
     pub(super) schemas: Vec<String>,
+    /// The types that users have made, by the names by which the engine knows them.
+    pub(super) types: Vec<(String, TypeDefinition)>,
     path: SearchPath,
 }
 
@@ -110,7 +113,7 @@ pub(super) struct ViewObject {
 
 impl ViewObject {
     fn of((key, table): (String, Table)) -> Option<ViewObject> {
-        let ViewDefinition { query, other_types } = table.view()?.clone();
+        let ViewDefinition { query, other_types, .. } = table.view()?.clone();
         let name = local(&key).to_owned();
         Some(ViewObject { oid: oid_of(&table), name, key, query, other_types, table })
     }
@@ -148,11 +151,12 @@ impl Objects {
         });
         let sequences = sequences.collect();
         let views = tables.views().into_iter().filter_map(ViewObject::of).collect();
+        let types = made_types::all(tables);
         let plain = tables.plain().into_iter();
         let (path, mut schemas) = (tables.path().clone(), tables.made_schemas());
         schemas.extend(path.temporary().map(str::to_owned));
         let tables = plain.map(|(name, table)| TableObject::new(name, table, tables, &mut taken)).collect();
-        Objects { tables, sequences, views, schemas, path }
+        Objects { tables, sequences, views, schemas, types, path }
     }
 
     /// All relations by the names by which the engine knows them, and by those that find them without a schema.
@@ -198,6 +202,32 @@ impl Objects {
     pub(super) fn visible(&self) -> BTreeSet<i64> {
         let all: BTreeMap<String, i64> = self.names().map(|(key, oid)| (key.to_owned(), oid)).collect();
         self.names().filter(|(key, _)| self.is_visible(&all, key)).map(|(_, oid)| oid).collect()
+    }
+
+    /// The types that users have made, and the arrays of enums, by their numbers, as they are spelled.
+    pub(super) fn made_types(&self) -> BTreeMap<i64, String> {
+        let mut names = BTreeMap::new();
+        for (name, of_type) in &self.types {
+            match of_type {
+                TypeDefinition::Domain(domain) => {
+                    names.insert(domain.number.into(), spelled(name));
+                }
+                TypeDefinition::Enum(labels) => {
+                    names.insert(labels.of.number().into(), spelled(name));
+                    names.insert(labels.of.array_number().into(), format!("{}[]", spelled(name)));
+                }
+            }
+        }
+        names
+    }
+
+    /// The domain of a column, with its name.
+    pub(super) fn domain_of(&self, table: &TableObject, column: usize) -> Option<(&str, &DomainDefinition)> {
+        let domain = table.default(column)?.domain.as_ref()?;
+        self.types.iter().find_map(|(name, of_type)| match of_type {
+            TypeDefinition::Domain(of) if *name == domain.name => Some((name.as_str(), of)),
+            _ => None,
+        })
     }
 
     /// The table that the engine knows by this name.
@@ -253,7 +283,8 @@ impl TableObject {
         }
         let settings = tables.settings_of(&table);
         let mut constraint_oid = |constraint: &str| free_oid(FIRST_CONSTRAINT_OID, &format!("{key}.{constraint}"));
-        let checks = settings.checks.into_iter().map(|check| CheckObject { oid: constraint_oid(&check.name), check });
+        let own_checks = settings.checks.into_iter().filter(|check| !check.name.starts_with(DOMAIN_RULE));
+        let checks = own_checks.map(|check| CheckObject { oid: constraint_oid(&check.name), check });
         let checks = checks.collect();
         let foreign_keys = settings.foreign_keys.into_iter();
         let foreign_keys = foreign_keys.map(|key| ForeignKeyObject { oid: constraint_oid(&key.name), key }).collect();

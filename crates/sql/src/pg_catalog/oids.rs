@@ -1,10 +1,12 @@
 //! The numbers of the catalog, and names that are known by a number: relations, types, schemas.
-use engine::DataType;
+use engine::{DataType, TypeDefinition, schema_and_name};
 
 use super::objects::{Objects, number_of};
 use crate::error::{Result, SqlError};
+use crate::interrupt::made_types;
 use crate::names::name_in_text;
 use crate::names::origin::modifier_of;
+use crate::names::schemas::spelled;
 use crate::names::tables::{SCHEMA, Tables};
 use crate::values::pg_types::{self, TYPES};
 
@@ -71,7 +73,26 @@ pub(super) fn type_oid(text: &str) -> Option<i64> {
         "decimal" => Some(pg_types::NUMERIC),
         _ => None,
     };
-    plain.or_else(|| array().map(|known| known.array)).or_else(short).map(i64::from)
+    let made = || made_number(name);
+    plain.or_else(|| array().map(|known| known.array)).or_else(short).or_else(made).map(i64::from)
+}
+
+/// The number of a type that a user has made, or of its arrays.
+fn made_number(text: &str) -> Option<u32> {
+    let item = text.strip_suffix("[]").or_else(|| text.strip_prefix('_').filter(|_| find_made(text).is_none()));
+    match (find_made(item.unwrap_or(text))?, item) {
+        (TypeDefinition::Enum(labels), None) => Some(labels.of.number()),
+        (TypeDefinition::Enum(labels), Some(_)) => Some(labels.of.array_number()),
+        (TypeDefinition::Domain(domain), None) => Some(domain.number),
+        (TypeDefinition::Domain(_), Some(_)) => None,
+    }
+}
+
+fn find_made(text: &str) -> Option<TypeDefinition> {
+    let name = name_in_text(text).ok()?;
+    let (schema, local) = schema_and_name(&name);
+    let said = text.contains('.').then_some(schema);
+    made_types::find(said, local).map(|(_, of_type)| of_type)
 }
 
 /// A number of bytes as `pg_size_pretty` shows it.
@@ -101,7 +122,12 @@ pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     if let Some(item) = pg_types::item_of(number) {
         return format!("{}[]", format_type(item.number.into(), modifier));
     }
-    let Some(known) = pg_types::numbered(number) else { return "???".to_owned() };
+    if let Some(made) = pg_types::made_type(number) {
+        return pg_types::shown_name(made);
+    }
+    let Some(known) = pg_types::numbered(number) else {
+        return made_types::numbered(number).map_or_else(|| "???".to_owned(), |name| spelled(&name));
+    };
     match (number, modifier.filter(|modifier| *modifier >= 4)) {
         (pg_types::NUMERIC, Some(modifier)) => format!("numeric({},{})", (modifier - 4) >> 16, (modifier - 4) & 0x7ff),
         (pg_types::BPCHAR | pg_types::VARCHAR, Some(modifier)) => format!("{}({})", known.shown, modifier - 4),

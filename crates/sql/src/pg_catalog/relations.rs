@@ -3,7 +3,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int16Builder, ListBuilder, StringViewBuilder};
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringViewArray, new_null_array};
+use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::{
+    ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray, new_null_array,
+};
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
@@ -18,6 +21,7 @@ use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObje
 use super::oids::{
     CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, schema_oid, type_of,
 };
+use super::types;
 use crate::access::computed;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
@@ -25,8 +29,9 @@ use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
+use crate::state::past::wall_time;
 use crate::state::view::{CursorFacts, View};
-use crate::values::pg_types::{self, TYPES};
+use crate::values::{pg_types, zone};
 
 use Cell::{Number, Numbers, Texts, Truth};
 
@@ -60,6 +65,13 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
             ArrowType::Int64 => {
                 let number = |cell: Option<&Cell>| if let Some(Number(number)) = cell { Some(*number) } else { None };
                 Arc::new(cells.map(number).collect::<Int64Array>())
+            }
+            ArrowType::Interval(_) => {
+                let interval = |cell: Option<&Cell>| match cell {
+                    Some(Cell::Seconds(seconds)) => Some(IntervalMonthDayNano::new(0, 0, seconds * 1_000_000_000)),
+                    _ => None,
+                };
+                Arc::new(cells.map(interval).collect::<IntervalMonthDayNanoArray>())
             }
             ArrowType::Boolean => {
                 let truth = |cell: Option<&Cell>| if let Some(Truth(truth)) = cell { Some(*truth) } else { None };
@@ -126,7 +138,9 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_tablespace" => {
             vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]
         }
-        "pg_type" => types(),
+        "pg_enum" => types::labels(&objects()),
+        "pg_timezone_names" => zones(),
+        "pg_type" => types::types(&objects()),
         "pg_user" => vec![user()],
         "pg_views" => objects().views.iter().map(view_row).collect(),
         _ => Vec::new(),
@@ -266,6 +280,9 @@ fn attributes(objects: &Objects) -> Vec<Row> {
             let is_not_null = !column.nullable || key.contains(&at);
             // What comes first holds.
             let mut row = defaults::attribute(table, at);
+            if let Some((_, domain)) = objects.domain_of(table, at) {
+                row.extend([("atttypid", Number(domain.number.into())), ("atttypmod", Number(-1))]);
+            }
             row.extend(attribute(table.oid, at, column, &column.name, is_not_null));
             row
         };
@@ -366,6 +383,17 @@ fn setting(name: &str, value: &str) -> Row {
     row
 }
 
+/// The zones of the time zone database, as their clocks stand now.
+fn zones() -> Vec<Row> {
+    let row = |zone: zone::Clocks| {
+        let names = [("name", text(zone.name)), ("abbrev", Cell::Text(zone.abbreviation))];
+        let mut row = Row::from(names);
+        row.extend([("utc_offset", Cell::Seconds(zone.offset)), ("is_dst", Truth(zone.is_summer))]);
+        row
+    };
+    zone::all(wall_time()).into_iter().map(row).collect()
+}
+
 fn role() -> Row {
     let mut row = vec![("oid", Number(OWNER_OID)), ("rolname", text(OWNER)), ("rolconnlimit", Number(-1))];
     let may = ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolbypassrls"];
@@ -394,27 +422,4 @@ fn database_settings(db: &Database) -> Result<Vec<Row>> {
     let set: Vec<String> = remembered(db)?.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     let of = || vec![("setdatabase", Number(DATABASE_OID)), ("setrole", Number(0)), ("setconfig", Texts(set.clone()))];
     Ok(if set.is_empty() { Vec::new() } else { vec![of()] })
-}
-
-fn types() -> Vec<Row> {
-    let row = |number: u32, name: String, length: i16, category: &str, [element, array]: [u32; 2]| {
-        let [oid, element, array] = [number, element, array].map(i64::from);
-        let length = i64::from(length);
-        let mut row = vec![("oid", Number(oid)), ("typname", Cell::Text(name)), ("typlen", Number(length))];
-        row.extend([("typnamespace", Number(CATALOG_OID)), ("typowner", Number(OWNER_OID))]);
-        row.extend([("typbyval", Truth((1..=8).contains(&length))), ("typtype", text("b")), ("typdelim", text(","))]);
-        row.extend([("typcategory", text(category)), ("typispreferred", Truth(false)), ("typisdefined", Truth(true))]);
-        row.extend([("typelem", Number(element)), ("typarray", Number(array)), ("typnotnull", Truth(false))]);
-        row.extend(["typrelid", "typbasetype", "typndims", "typcollation"].map(|name| (name, Number(0))));
-        row.extend([("typtypmod", Number(-1)), ("typalign", text("i"))]);
-        row.push(("typstorage", text(if length < 0 { "x" } else { "p" })));
-        row.push(("typinput", text(if element > 0 { "array_in" } else { "" })));
-        row
-    };
-    let plain = TYPES
-        .iter()
-        .map(|known| row(known.number, known.name.to_owned(), known.length, known.category, [0, known.array]));
-    let arrays = TYPES.iter().filter(|known| known.array > 0);
-    let arrays = arrays.map(|known| row(known.array, format!("_{}", known.name), -1, "A", [known.number, 0]));
-    plain.chain(arrays).collect()
 }

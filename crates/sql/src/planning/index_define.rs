@@ -4,11 +4,17 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::ast::VisitorMut;
-use engine::{Column, ExpressionCompiler, ExpressionError, IndexExpression, RowExpression, Table};
+use engine::{
+    Column, DataType, EnumType, ExpressionCompiler, ExpressionError, IndexExpression, RowExpression, Table,
+    TypeDefinition, schema_and_name,
+};
 
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, in_list};
 use crate::error::{Result, SqlError};
+use crate::interrupt;
+use crate::interrupt::cancel::Token;
+use crate::interrupt::made_types::MadeTypes;
 use crate::planning::index_compile::{Kind, compile};
 use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
@@ -24,12 +30,58 @@ impl ExpressionCompiler for Expressions {
         expression: &IndexExpression,
         columns: &[Column],
     ) -> Result<Arc<dyn RowExpression>, ExpressionError> {
+        // Wherever it is read, it means the types of its columns by their names.
+        let _scope = OfColumns::of(columns).map(|types| {
+            let token = Arc::new(Token::default());
+            token.made_types.set(types);
+            interrupt::enter(&token)
+        });
         let told = |error: SqlError| ExpressionError::new(error.sqlstate, format!("{}: {error}", expression.text));
         let parsed = parsed(&expression.text).map_err(told)?;
         let mut compiled = compile(&parsed, columns, Kind::Expression, &Source::new("")).map_err(told)?;
         // The type that it had when the index was made.
         compiled.data_type = expression.data_type;
         Ok(Arc::new(compiled))
+    }
+}
+
+/// Finds the enum types of some columns, and others as the statement does.
+struct OfColumns {
+    own: Vec<EnumType>,
+    others: Option<Arc<dyn MadeTypes>>,
+}
+
+impl OfColumns {
+    fn of(columns: &[Column]) -> Option<OfColumns> {
+        let of = |column: &Column| match column.data_type {
+            DataType::Enum(of) => Some(of),
+            DataType::Array(item) => match item.data_type() {
+                DataType::Enum(of) => Some(of),
+                _ => None,
+            },
+            _ => None,
+        };
+        let own: Vec<EnumType> = columns.iter().filter_map(of).collect();
+        let others = interrupt::current().made_types.get();
+        (!own.is_empty()).then_some(OfColumns { own, others })
+    }
+}
+
+impl MadeTypes for OfColumns {
+    fn find(&self, schema: Option<&str>, name: &str) -> Option<(String, TypeDefinition)> {
+        let is_it = |of: &EnumType| {
+            let known = of.name();
+            let (own, local) = schema_and_name(&known);
+            local == name && schema.is_none_or(|schema| schema == own)
+        };
+        match self.own.iter().find(|of| is_it(of)) {
+            Some(of) => Some((of.name(), TypeDefinition::Enum(of.definition()?.as_ref().clone()))),
+            None => self.others.as_ref()?.find(schema, name),
+        }
+    }
+
+    fn numbered(&self, number: u32) -> Option<String> {
+        self.others.as_ref()?.numbered(number)
     }
 }
 

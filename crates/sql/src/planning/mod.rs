@@ -4,6 +4,7 @@
 //! Imports the semantics, the catalog and below; sessions import it.
 pub(crate) mod catalog;
 pub(crate) mod default_define;
+pub(crate) mod domains;
 pub(crate) mod index_compile;
 pub(crate) mod index_define;
 pub(crate) mod kept_plans;

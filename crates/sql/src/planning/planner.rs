@@ -28,6 +28,7 @@ use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::optimizer::PlanOptions;
 use crate::planning::catalog::Names;
+use crate::planning::index_compile::compiled_check;
 use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
@@ -222,7 +223,7 @@ impl Planner {
             self.plan(query, view, source)?.collect()
         };
         let is_aggregate = |name: &str| self.is_aggregate(name);
-        let around = Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run);
+        let around = Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run, compiled_check);
         let (state, is_about_catalog) = rewrite(statement, around)?;
         Ok(Rewritten { state, is_lasting: !is_about_catalog && !has_run.get() && view.past.is_empty() })
     }

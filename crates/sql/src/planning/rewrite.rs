@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 
 use crate::error::Result;
 use crate::names::diagnose::diagnose;
+use crate::planning::domains::{self, CompileCheck};
 use crate::planning::views;
 use crate::semantics::aggregates::argument_orders;
 use crate::semantics::naming::{cast_names, duplicates, references, rows_as_json, using, whole_rows, with_names};
@@ -46,6 +47,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) is_aggregate: &'a dyn Fn(&str) -> bool,
     /// runs another query over a view
     pub(crate) run: &'a Run<'a>,
+    /// makes the conditions of domains ready
+    compile: CompileCheck,
     /// whether the statement asks for the system catalog
     is_about_catalog: bool,
 }
@@ -58,8 +61,9 @@ impl<'a> Surroundings<'a> {
         state: SessionState,
         is_aggregate: &'a dyn Fn(&str) -> bool,
         run: &'a Run<'a>,
+        compile: CompileCheck,
     ) -> Surroundings<'a> {
-        Surroundings { view, source, state, is_aggregate, run, is_about_catalog: false }
+        Surroundings { view, source, state, is_aggregate, run, compile, is_about_catalog: false }
     }
 }
 
@@ -67,7 +71,7 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 25] = [
+const PASSES: [Pass; 26] = [
     // tables
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
@@ -90,6 +94,7 @@ const PASSES: [Pass; 25] = [
     |statement, around| argument_orders::number(statement, around.source),
     // functions
     |_, around| register_functions(around),
+    |statement, around| domains::spell_out(statement, &mut around.state, around.compile),
     |statement, around| functions::spell_out_in_from(statement, &around.state),
     |statement, around| {
         rows_as_json::rewrite(statement, &around.view.tables);

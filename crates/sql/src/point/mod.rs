@@ -143,6 +143,9 @@ impl Point {
                     return None;
                 }
                 let defaults = table.settings().defaults;
+                if defaults.iter().any(|default| default.is_generated) {
+                    return None;
+                }
                 if sets.iter().any(|(column, _)| is_always_filled(&defaults, *column)) {
                     return None;
                 }
@@ -167,6 +170,9 @@ impl Point {
             }
             shape::Action::Insert { columns, rows, on, returning } => {
                 let defaults = table.settings().defaults;
+                if defaults.iter().any(|default| default.is_generated) {
+                    return None;
+                }
                 let returning = Columns::of_clause(*returning, &scope)?;
                 let rows = scope.rows(columns, rows, &defaults)?;
                 let conflict = match on {

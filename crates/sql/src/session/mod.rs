@@ -28,6 +28,7 @@ use engine::Database;
 use crate::Progress;
 use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
+use crate::names::made_types;
 use crate::names::moment::{Moment, Past};
 use crate::names::schemas::{SearchPath, is_public};
 use crate::names::tables::Tables;
@@ -213,6 +214,7 @@ impl Session {
             None => Tables::published(&self.db),
         };
         self.tables = self.tables.clone().with_path(self.path());
+        made_types::offer(&self.tables, &self.token);
     }
 
     /// By which schemas names without one are looked up.

@@ -84,13 +84,13 @@ impl Session {
                 // Their queries are planned as others are.
             }
             OwnStatement::SetSchema(set) => names.placed(&mut set.name),
-            OwnStatement::AlterDatabase(_) | OwnStatement::Maintenance(_) => {}
+            OwnStatement::AlterDatabase(_) | OwnStatement::Maintenance(_) | OwnStatement::Domain(_) => {}
         }
         Ok(())
     }
 
     /// The schema in which something is made whose name says none.
-    fn schema_to_make_in(&self) -> Result<String> {
+    pub(crate) fn schema_to_make_in(&self) -> Result<String> {
         let first = self.tables.path().schemas(&self.tables).into_iter().next();
         first.ok_or_else(|| SqlError::new("3F000", "no schema has been selected to create in"))
     }

@@ -2,7 +2,7 @@
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, Expr, GeneratedAs, Ident, SequenceOptions as AskedOption,
 };
-use engine::{Column, ColumnDefault, Table};
+use engine::{Column, ColumnDefault, ColumnDomain, Table};
 
 use crate::error::{Result, SqlError};
 use crate::names::{find_column, fold, table_name};
@@ -73,7 +73,9 @@ pub(crate) fn apply(
         let at = find_column(table, &fold(column), source.start(column.span))?;
         let before = of_column(&mut defaults, at);
         *before = changed(session, write, (table, at), before, change, source)?;
-        defaults.retain(|default| default.expression.is_some() || !default.sequences.is_empty());
+        defaults.retain(|default| {
+            default.expression.is_some() || !default.sequences.is_empty() || default.domain.is_some()
+        });
     }
     write.end_reading();
     write.transaction.set_defaults(table.name(), defaults)?;
@@ -94,7 +96,15 @@ fn changed(
         let message = format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name());
         SqlError::syntax(message)
     };
+    let is_generated = || {
+        let message = format!("column \"{}\" of relation \"{}\" is a generated column", column.name, table.name());
+        SqlError::syntax(message)
+    };
     let expression = match change {
+        Change::Nothing if before.is_generated => {
+            return Err(is_generated().hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."));
+        }
+        _ if before.is_generated => return Err(is_generated()),
         Change::Expression(_) if before.identity.is_some() => return Err(is_identity()),
         Change::Nothing if before.identity.is_some() => {
             return Err(is_identity().hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."));
@@ -112,7 +122,8 @@ fn changed(
             return Ok(ColumnDefault { column: at, identity: Some(identity), sequences, ..filled });
         }
     };
-    Ok(ColumnDefault { expression, ..before.clone() })
+    let domain = before.domain.clone().map(|domain| ColumnDomain { fills: false, ..domain });
+    Ok(ColumnDefault { expression, domain, ..before.clone() })
 }
 
 fn check_may_be_identity(column: &Column, before: &ColumnDefault, table: &Table) -> Result<()> {

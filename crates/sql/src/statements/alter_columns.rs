@@ -13,7 +13,7 @@
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DataType as SqlType, DropBehavior, Expr, Ident,
 };
-use engine::{Column, ColumnDefault, Schema, Table, TableSettings};
+use engine::{Column, ColumnDefault, DomainDefinition, Schema, Table, TableSettings};
 
 use crate::access::index_expressions::text::parsed;
 use crate::error::{Result, SqlError};
@@ -25,11 +25,12 @@ use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::alter_column::{self, Change as Filled};
 use crate::statements::altered::{altered, locked_table};
+use crate::statements::checks::check_rows;
 use crate::statements::columns::{self, NewColumn};
 use crate::statements::index_columns::{self, Moved};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::table_rows::{KeptColumn, Rows};
-use crate::statements::{alter_constraint, kept_constraints, view_columns};
+use crate::statements::{alter_constraint, domain_rules, generated, held_types, kept_constraints, view_columns};
 use crate::syntax::source::Source;
 use crate::values::long_name;
 use crate::values::types::column_type;
@@ -124,6 +125,24 @@ pub(crate) fn run(
     })
 }
 
+/// Drops a column with all that depends on it, and says nothing of that.
+pub(crate) fn drop_column(
+    session: &Session,
+    write: &mut Write<'_>,
+    table: &str,
+    column: &str,
+    source: &Source,
+) -> Result<()> {
+    write.transaction.lock_table(table)?;
+    let column = Ident::with_quote('"', column);
+    let change = Change::Drop { column: &column, if_exists: false, cascade: true };
+    let old = write.transaction.table(table)?;
+    let mut new = NewTable::of(session, &old, source);
+    new.take_away(write, &change)?;
+    new.settings = write.transaction.settings(&old);
+    new.make(write)
+}
+
 /// The table that takes the old one's place.
 struct NewTable<'a> {
     session: &'a Session,
@@ -187,6 +206,7 @@ impl<'a> NewTable<'a> {
                     self.command.notices.push(notice.into());
                     return Ok(());
                 }
+                self.take_readers_away(write, &name, *cascade)?;
                 let at = self.place(column)?;
                 let command = std::mem::replace(&mut self.command, Command::new(""));
                 self.command = self.release(write, at, *cascade, command)?;
@@ -205,6 +225,27 @@ impl<'a> NewTable<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Takes the generated columns away that read a column which goes, or refuses that.
+    fn take_readers_away(&mut self, write: &mut Write<'_>, name: &str, cascade: bool) -> Result<()> {
+        let Some(from) = self.old.schema().position(name) else { return Ok(()) };
+        let defaults = write.transaction.settings(&self.old).defaults;
+        for reader in generated::readers_of(&self.old, &defaults, from)? {
+            let Some(at) = self.kept.iter().position(|kept| kept.from == reader) else { continue };
+            let (table, reader_name) = (self.name().to_owned(), self.kept[at].column.name.clone());
+            if !cascade {
+                let what = format!("column {name} of table {table}");
+                let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on it"));
+                let error = error.detail(format!("column {reader_name} of table {table} depends on {what}"));
+                return Err(error.hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            }
+            self.command.notices.push(format!("drop cascades to column {reader_name} of table {table}").into());
+            let command = std::mem::replace(&mut self.command, Command::new(""));
+            self.command = self.release(write, at, true, command)?;
+            self.dropped.push(self.kept.remove(at).from);
+        }
+        Ok(())
     }
 
     /// Takes leave of a column: of the views that read it, and of the sequences that belong to it.
@@ -314,6 +355,11 @@ impl<'a> NewTable<'a> {
         for (at, KeptColumn { column, from, is_retyped, .. }) in self.kept.iter().enumerate() {
             let Some(default) = self.settings.defaults.iter().find(|default| default.column == *from) else { continue };
             let mut default = ColumnDefault { column: at, ..default.clone() };
+            if default.is_generated {
+                default.expression = self.moved_generation(default.expression.as_deref().unwrap_or_default())?;
+                defaults.push(default);
+                continue;
+            }
             if let Some(text) = default.expression.as_deref().filter(|_| *is_retyped && default.identity.is_none()) {
                 let (expr, view) = (parsed(text)?, self.session.view(write.latest_moment()?, Vec::new()));
                 let defined = define(&self.session.planner, view, &expr, column, &Source::new(text));
@@ -327,20 +373,51 @@ impl<'a> NewTable<'a> {
         Ok(defaults)
     }
 
+    /// The text of a generated column's expression with the names that columns have from here on.
+    fn moved_generation(&self, text: &str) -> Result<Option<String>> {
+        let (old, schema) = (self.old.schema().columns(), self.schema()?);
+        let place = |from: usize| self.kept.iter().position(|kept| kept.from == from);
+        generated::renamed(text, old, (self.name(), schema.columns()), place).map(Some)
+    }
+
+    /// What the generated columns that are added are computed by.
+    fn added_generations(&self, defaults: &[ColumnDefault]) -> Result<Vec<ColumnDefault>> {
+        let schema = self.schema()?;
+        let place = |at: usize| self.kept.len() + at;
+        let added = || self.added.iter().enumerate().filter_map(|(at, new)| Some((place(at), new.generated()?)));
+        let known = defaults.iter().filter(|default| default.is_generated).map(|default| default.column);
+        let all: Vec<usize> = known.chain(added().map(|(at, _)| at)).collect();
+        let of = |(at, expr): (usize, &Expr)| {
+            let text = generated::define(expr, at, (self.name(), schema.columns()), &all, self.source)?;
+            let domain = self.added[at - self.kept.len()].of_domain(true);
+            let plain = ColumnDefault { column: at, is_generated: true, domain, ..ColumnDefault::default() };
+            Ok(ColumnDefault { expression: Some(text), ..plain })
+        };
+        added().map(of).collect()
+    }
+
     /// Makes the new table with the old one's rows, and all that belongs to it.
     fn make(&mut self, write: &mut Write<'_>) -> Result<()> {
         for kept in self.kept.iter().filter(|kept| kept.is_retyped) {
+            let readers = generated::readers_of(&self.old, &self.settings.defaults, kept.from)?;
+            if let Some(reader) = readers.into_iter().find(|reader| self.kept.iter().any(|kept| kept.from == *reader)) {
+                return Err(generated::retyped(&kept.column.name, &self.old.schema().columns()[reader].name));
+            }
             view_columns::check_retyped(write.transaction, &self.old, kept.from)?;
             kept_constraints::check_retyped(&self.settings, &self.old, kept.from)?;
         }
         let name = self.name().to_owned();
         let mut defaults = self.kept_defaults(write)?;
         for (at, new) in self.added.iter().enumerate() {
-            defaults.extend(new.default(self.kept.len() + at, &name, self.session, write, self.source)?);
+            let default = new.default(self.kept.len() + at, &name, self.session, write, self.source)?;
+            defaults.extend(default.filter(|_| new.generated().is_none()));
         }
+        let generations = self.added_generations(&defaults)?;
+        defaults.extend(generations);
         // The rows that are there are not looked at again.
         let constraints = write.transaction.take_constraints(&name)?;
         let settings = TableSettings { defaults, ..write.transaction.settings(&self.old) };
+        held_types::hold(write.transaction, self.schema()?.columns(), &settings.defaults)?;
         let rows = Rows::of(self.session, write, &self.old, &self.kept, self.source)?;
         let indexes = write.transaction.indexes(&self.old);
         let new = write.transaction.replace_table(&name, self.schema()?, settings)?;
@@ -351,10 +428,15 @@ impl<'a> NewTable<'a> {
         index_columns::rebuild(write.transaction, &indexes, &moved)?;
         let retyped: Vec<usize> = self.kept.iter().filter(|kept| kept.is_retyped).map(|kept| kept.from).collect();
         kept_constraints::give(self.session, write, &constraints, &moved, &retyped)?;
+        let given = write.transaction.settings(&new);
+        given.foreign_keys.iter().try_for_each(|key| generated::check_key(&new, &given.defaults, key))?;
         for unique in self.added.iter().filter_map(|new| new.unique.as_ref()) {
             unique.create(write.transaction, &new)?;
         }
-        for column in &self.added {
+        for (at, column) in self.added.iter().enumerate() {
+            if let Some(domain) = &column.domain {
+                self.rule_by_domain(write, &new, self.kept.len() + at, domain)?;
+            }
             for check in &column.checks {
                 alter_constraint::add_check(self.session, write, (&new, &name), (check, false), self.source)?;
             }
@@ -366,6 +448,21 @@ impl<'a> NewTable<'a> {
         let sequences = std::mem::take(&mut self.sequences);
         sequences.iter().try_for_each(|sequence| write.transaction.drop_sequence(sequence))?;
         Ok(())
+    }
+
+    /// Has the values of a column that was added keep to its domain.
+    fn rule_by_domain(
+        &self,
+        write: &mut Write<'_>,
+        new: &Table,
+        at: usize,
+        domain: &(String, DomainDefinition),
+    ) -> Result<()> {
+        let (name, mut checks) = (self.name().to_owned(), write.transaction.settings(new).checks);
+        let rules = domain_rules::rules(domain, at, (&name, new.schema().columns()), &checks)?;
+        checks.extend(rules.iter().cloned());
+        write.transaction.set_checks(&name, checks)?;
+        rules.iter().try_for_each(|rule| check_rows(self.session, write, (new, &name), rule))
     }
 
     /// What fills columns from here on.

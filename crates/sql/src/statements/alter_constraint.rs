@@ -15,6 +15,7 @@ use crate::state::outcome::Command;
 use crate::statements::altered::locked_table;
 use crate::statements::checks::{AskedCheck, Names, check_rows};
 use crate::statements::foreign_keys::{self, AskedKey};
+use crate::statements::generated;
 use crate::statements::indexes::Unique;
 use crate::syntax::source::Source;
 
@@ -152,6 +153,7 @@ pub(crate) fn add_foreign_key(
     let mut names = Names::of(write.transaction, table, name)?;
     let mut key = asked.define(write.transaction, (table, name), &mut names, source)?;
     key.validated = !not_valid;
+    generated::check_key(table, &write.transaction.settings(table).defaults, &key)?;
     let mut keys = write.transaction.settings(table).foreign_keys;
     keys.push(key.clone());
     write.transaction.set_foreign_keys(name, keys)?;

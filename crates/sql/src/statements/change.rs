@@ -33,7 +33,7 @@ use crate::state::with_rows::WithRows;
 use crate::statements::changed_rows::{NamedTable, columns_of, joined, rows_changed};
 use crate::statements::returning::Returning;
 use crate::statements::target_factor::target_factor;
-use crate::statements::{constants, identity};
+use crate::statements::{constants, generated, identity};
 use crate::syntax::source::Source;
 use crate::syntax::subscript_tokens::PART;
 use crate::syntax::template::template;
@@ -221,6 +221,9 @@ pub(crate) fn read_assignments(
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::syntax(message).at(at));
             }
+            if is_default(expr) && generated::is_generated(defaults, column) {
+                continue;
+            }
             let expr = if is_default(expr) {
                 expression_of(defaults, column)?.unwrap_or_else(|| Expr::Value(null()))
             } else {
@@ -230,6 +233,11 @@ pub(crate) fn read_assignments(
             let texts = if is_untyped(&expr) { Texts::AreRead } else { Texts::Stay };
             sets.push(Set { column, expr, texts, is_part });
         }
+    }
+    if generated::are_among(defaults) {
+        let pairs: Vec<(usize, Expr)> = sets.iter().map(|set| (set.column, set.expr.clone())).collect();
+        let besides = generated::set_besides((table, label), defaults, &pairs)?.into_iter();
+        sets.extend(besides.map(|(column, expr, texts)| Set { column, expr, texts, is_part: false }));
     }
     Ok(sets)
 }

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{CheckConstraint, Expr, Ident, SetExpr, Spa
 use engine::{Check, Column, Table, Transaction};
 
 use crate::access::index_expressions::text::parsed;
-use crate::error::{About, Result, SqlError};
+use crate::error::{About, Result, SqlError, of_domain};
 use crate::names::fold;
 use crate::names::moment::Moment;
 use crate::names::schemas::local;
@@ -152,6 +152,9 @@ pub(crate) fn check_rows(
     let plan = session.planner.plan(Statement::Query(query), view, &Source::new(""))?;
     for batch in plan.start()? {
         if batch?.num_rows() > 0 {
+            if let Some(error) = of_domain(&check.name) {
+                return Err(error);
+            }
             let message = format!("check constraint \"{}\" of relation \"{name}\" is violated by some row", check.name);
             let about = About { table: name.to_owned(), column: None, constraint: Some(check.name.clone()) };
             return Err(SqlError::new("23514", message).about(about));

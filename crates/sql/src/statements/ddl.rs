@@ -14,12 +14,12 @@ use crate::session::temporary::AtCommit;
 use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::checks::{AskedCheck, Names};
-use crate::statements::columns::{self, check_key};
+use crate::statements::columns::{self, NewColumn, check_key};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::like::{self, Copied};
 use crate::statements::sequence_users::{self, Dropped};
-use crate::statements::{schemas, view_users, wrong_kind};
+use crate::statements::{domain_rules, generated, held_types, schemas, view_users, wrong_kind};
 use crate::syntax::source::Source;
 
 /// The table that a `CREATE TABLE` asks for.
@@ -85,6 +85,8 @@ impl NewTable {
     ) -> Result<engine::Table> {
         let settings = TableSettings { defaults, checks, ..self.settings.clone() };
         schemas::check_there(transaction, &self.name).map_err(|error| error.at(self.position))?;
+        held_types::check_no_type(transaction, &self.name)?;
+        held_types::hold(transaction, schema.columns(), &settings.defaults)?;
         let created = transaction.create_table_with(&self.name, schema, settings);
         let created = created.map_err(|error| SqlError::from(error).at(self.position))?;
         comments::forget(transaction, &self.name)?;
@@ -147,10 +149,18 @@ fn create_with(
             None => {
                 let mut defaults = Vec::new();
                 for (at, column) in columns.iter().enumerate() {
-                    defaults.extend(column.default(at, &new.name, session, write, source)?);
+                    let default = column.default(at, &new.name, session, write, source)?;
+                    defaults.extend(default.filter(|_| column.generated().is_none()));
                 }
+                defaults.extend(generated_columns(&columns, (&new.name, &schema), source)?);
                 write.end_reading();
-                let checks = define_checks(write.transaction, (&new.name, &schema), &checks, source)?;
+                let mut checks = define_checks(write.transaction, (&new.name, &schema), &checks, source)?;
+                for (at, column) in columns.iter().enumerate() {
+                    if let Some(domain) = &column.domain {
+                        let rules = domain_rules::rules(domain, at, (&new.name, schema.columns()), &checks)?;
+                        checks.extend(rules);
+                    }
+                }
                 let table = new.create(session, write.transaction, schema.clone(), defaults, checks)?;
                 uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
                 add_foreign_keys(write.transaction, &table, &foreign_keys, source)?;
@@ -159,6 +169,23 @@ fn create_with(
             }
         })?;
     Ok(skipped.unwrap_or(command))
+}
+
+/// What the generated columns of a new table are computed by.
+fn generated_columns(
+    columns: &[NewColumn<'_>],
+    (name, schema): (&str, &Schema),
+    source: &Source,
+) -> Result<Vec<ColumnDefault>> {
+    let all: Vec<usize> = (0..columns.len()).filter(|at| columns[*at].generated().is_some()).collect();
+    let of = |at: &usize| {
+        let Some(expr) = columns[*at].generated() else { return Ok(None) };
+        let text = generated::define(expr, *at, (name, schema.columns()), &all, source)?;
+        let domain = columns[*at].of_domain(true);
+        let plain = ColumnDefault { column: *at, is_generated: true, domain, ..ColumnDefault::default() };
+        Ok(Some(ColumnDefault { expression: Some(text), ..plain }))
+    };
+    all.iter().filter_map(|at| of(at).transpose()).collect()
 }
 
 /// The conditions that the rows of a new table are to meet.
@@ -189,6 +216,8 @@ fn add_foreign_keys(
     let mut names = Names::of(transaction, table, &name)?;
     let define = |asked: &AskedKey<'_>| asked.define(transaction, (table, &name), &mut names, source);
     let keys = asked.iter().map(define).collect::<Result<Vec<_>>>()?;
+    let defaults = transaction.settings(table).defaults;
+    keys.iter().try_for_each(|key| generated::check_key(table, &defaults, key))?;
     Ok(transaction.set_foreign_keys(&name, keys)?)
 }
 

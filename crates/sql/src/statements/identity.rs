@@ -4,6 +4,7 @@ use engine::{ColumnDefault, Identity, Table};
 use crate::error::{Result, SqlError};
 use crate::session::transactions::Write;
 use crate::state::target::Target;
+use crate::statements::generated;
 use crate::syntax::identity_tokens::{OVERRIDING_SYSTEM, OVERRIDING_USER};
 
 /// What an `INSERT` says of values for identity columns.
@@ -41,6 +42,9 @@ impl Overriding {
         let mut ignored = Vec::new();
         for (at, column) in target.positions().iter().enumerate() {
             let identity = identity_of(&known, *column);
+            if generated::is_generated(&known, *column) && !is_default(at) {
+                return Err(generated::not_inserted(&target.table.schema().columns()[*column].name));
+            }
             if is_default(at) || (identity.is_some() && self == Overriding::User) {
                 ignored.push(at);
             } else if identity == Some(Identity::Always) && self != Overriding::System {
@@ -64,6 +68,9 @@ fn is_always(column: &str) -> String {
 
 /// Refuses an `UPDATE` that sets a column to a value which only its sequence gives.
 pub(crate) fn check_set(defaults: &[ColumnDefault], table: &Table, column: usize) -> Result<()> {
+    if generated::is_generated(defaults, column) {
+        return Err(generated::not_set(&table.schema().columns()[column].name));
+    }
     if identity_of(defaults, column) != Some(Identity::Always) {
         return Ok(());
     }

@@ -13,23 +13,22 @@
 //!
 //! A copy is a `CREATE TABLE` that spells the columns out, and what is made once the table is there.
 use datafusion::sql::sqlparser::ast::{
-    CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, DataType as SqlType, GeneratedAs, Ident,
-    ObjectName, SequenceOptions as AskedOption, Statement, TableConstraint, Value,
+    CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, DataType as SqlType, Expr, GeneratedAs,
+    GeneratedExpressionMode, Ident, ObjectName, SequenceOptions as AskedOption, Statement, TableConstraint, Value,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use engine::{
-    Column, ColumnDefault, Identity, IndexDefinition, IndexPart, SequenceOptions, Table, TableSettings, Transaction,
-    name_in_schema, schema_and_name,
+    Column, ColumnDefault, ColumnDomain, Identity, IndexDefinition, IndexPart, SequenceOptions, Table, TableSettings,
+    Transaction, name_in_schema, schema_and_name,
 };
 
 use crate::access::index_expressions::text::{parsed, part_names};
-use crate::error::{Result, SqlError};
+use crate::error::{DOMAIN_RULE, Result, SqlError};
 use crate::names::table_name;
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define;
 use crate::state::comments::About;
 use crate::statements::indexes::free_name_of;
-use crate::statements::wrong_kind;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identifiers::quoted;
 use crate::syntax::like_tokens::LIKE;
@@ -117,7 +116,6 @@ fn append(
 ) -> Result<Later> {
     let name = table_name(name, source)?;
     let from = transaction.table(&name)?;
-    wrong_kind::check_is_no_view(&from, || format!("relation \"{name}\" is invalid in LIKE clause"))?;
     if from.sequence().is_some() {
         return Err(SqlError::new("42809", format!("relation \"{name}\" is invalid in LIKE clause")));
     }
@@ -164,6 +162,12 @@ fn definition(
             let numbers = sequence.and_then(|table| transaction.sequence(&table)).map(|sequence| *sequence.options());
             options.push(identity_option(*identity, numbers.unwrap_or_default()));
         }
+        Some(ColumnDefault { is_generated: true, expression: Some(text), .. }) => {
+            if is_included("generated") {
+                options.push(generated_option(parsed(text)?));
+            }
+        }
+        Some(ColumnDefault { domain: Some(ColumnDomain { fills: true, .. }), .. }) => {}
         Some(ColumnDefault { identity: None, expression: Some(text), .. }) if is_included("defaults") => {
             options.push(ColumnOption::Default(parsed(text)?));
         }
@@ -171,7 +175,11 @@ fn definition(
     }
     let options = options.into_iter().map(|option| ColumnOptionDef { name: None, option }).collect();
     let name = Ident::with_quote('"', &column.name);
-    Ok(ColumnDef { name, data_type: type_of(column)?, options })
+    let data_type = match default.and_then(|default| default.domain.as_ref()) {
+        Some(domain) => SqlType::Custom(object_name(&domain.name), Vec::new()),
+        None => type_of(column)?,
+    };
+    Ok(ColumnDef { name, data_type, options })
 }
 
 fn identity_option(identity: Identity, numbers: SequenceOptions) -> ColumnOption {
@@ -196,6 +204,22 @@ fn identity_option(identity: Identity, numbers: SequenceOptions) -> ColumnOption
     }
 }
 
+fn generated_option(expr: Expr) -> ColumnOption {
+    ColumnOption::Generated {
+        generated_as: GeneratedAs::ExpStored,
+        sequence_options: None,
+        generation_expr: Some(expr),
+        generation_expr_mode: Some(GeneratedExpressionMode::Stored),
+        generated_keyword: true,
+    }
+}
+
+/// A name of the catalog as a statement has it.
+fn object_name(known: &str) -> ObjectName {
+    let (schema, local) = schema_and_name(known);
+    ObjectName::from([schema, local].map(|part| Ident::with_quote('"', part)).to_vec())
+}
+
 /// The name of a column's type in SQL.
 fn type_of(column: &Column) -> Result<SqlType> {
     let (dialect, text) = (SqlDialect::default(), column.data_type.to_string());
@@ -209,7 +233,7 @@ fn checks(settings: &TableSettings) -> Result<Vec<TableConstraint>> {
         let expr = Box::new(parsed(&check.condition)?);
         Ok(TableConstraint::Check(CheckConstraint { name, expr, enforced: None }))
     };
-    settings.checks.iter().map(check).collect()
+    settings.checks.iter().filter(|check| !check.name.starts_with(DOMAIN_RULE)).map(check).collect()
 }
 
 /// The constraints of a table that are written so.

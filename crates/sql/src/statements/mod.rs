@@ -17,9 +17,13 @@ pub(crate) mod constants;
 pub(crate) mod copy;
 pub(crate) mod create_as;
 pub(crate) mod ddl;
+pub(crate) mod domain_rules;
+pub(crate) mod domains;
 pub(crate) mod explain;
 pub(crate) mod filling;
 pub(crate) mod foreign_keys;
+pub(crate) mod generated;
+pub(crate) mod held_types;
 pub(crate) mod identity;
 pub(crate) mod index_columns;
 pub(crate) mod indexes;
@@ -29,6 +33,7 @@ pub(crate) mod join;
 pub(crate) mod kept_constraints;
 pub(crate) mod like;
 pub(crate) mod locking;
+pub(crate) mod made_types;
 pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
 pub(crate) mod point;
@@ -77,6 +82,7 @@ pub(crate) fn run_own(
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
         OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
         OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),
+        OwnStatement::Domain(statement) => Ok(domains::run(session, &statement, source)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
     }
 }
@@ -102,6 +108,11 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
         Statement::Drop { object_type: ObjectType::Schema, .. } => {
             Ok(schemas::drop(session, &statement, source)?.into())
+        }
+        Statement::CreateType { .. } => Ok(made_types::create(session, &statement, source)?.into()),
+        Statement::AlterType(alter) => Ok(made_types::alter(session, &alter, source)?.into()),
+        Statement::Drop { object_type: ObjectType::Type, .. } => {
+            Ok(made_types::drop(session, &statement, source)?.into())
         }
         Statement::Drop { .. } => Ok(ddl::drop(session, &statement, source)?.into()),
         Statement::Truncate(truncate) => Ok(ddl::truncate(session, &truncate, source)?.into()),

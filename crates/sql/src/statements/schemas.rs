@@ -1,13 +1,14 @@
 //! `CREATE SCHEMA` and `DROP SCHEMA`, and the schemas that tables are made in.
 use datafusion::sql::sqlparser::ast::{ObjectName, SchemaName, Statement};
-use engine::{Column, DataType, PUBLIC_SCHEMA, Schema, Transaction, ViewDefinition, schema_and_name};
+use engine::{Column, DataType, PUBLIC_SCHEMA, Schema, Transaction, TypeDefinition, ViewDefinition, schema_and_name};
 
 use crate::error::{Result, SqlError};
-use crate::names::position;
-use crate::names::schemas::{entry, is_entry, is_temporary, schema_of, spelled};
+use crate::names::schemas::{entry, is_relation, is_temporary, schema_of, spelled};
+use crate::names::{made_types as types, position};
 use crate::session::Session;
+use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::{ddl, sequence_users, view_users};
+use crate::statements::{ddl, held_types, sequence_users, view_users};
 use crate::syntax::identifiers::{last_part, quoted};
 use crate::syntax::source::Source;
 
@@ -68,12 +69,13 @@ struct Contents {
     tables: Vec<String>,
     views: Vec<String>,
     sequences: Vec<String>,
+    types: Vec<(String, TypeDefinition)>,
 }
 
 impl Contents {
     fn of(transaction: &Transaction, schema: &str) -> Contents {
         let own = |names: Vec<String>| -> Vec<String> {
-            names.into_iter().filter(|name| schema_of(name) == schema && !is_entry(name)).collect()
+            names.into_iter().filter(|name| schema_of(name) == schema && is_relation(name)).collect()
         };
         let tables = own(transaction.table_names());
         let owned = |name: &String| {
@@ -82,14 +84,18 @@ impl Contents {
             defaults.any(|default| default.sequences.contains(name))
         };
         let sequences = own(transaction.sequence_names()).into_iter().filter(|name| !owned(name)).collect();
-        Contents { views: own(transaction.view_names()), sequences, tables }
+        let types = held_types::all_of(transaction, schema);
+        Contents { views: own(transaction.view_names()), sequences, tables, types }
     }
 
     fn shown(&self) -> Vec<String> {
-        let kinds = [("table", &self.tables), ("view", &self.views), ("sequence", &self.sequences)];
+        let types = self.types.iter().map(|(name, _)| name.clone()).collect();
+        let kinds = [("type", &types), ("table", &self.tables), ("view", &self.views), ("sequence", &self.sequences)];
         kinds
             .into_iter()
-            .flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind} {}", spelled(name))))
+            .flat_map(|(kind, names): (&str, &Vec<String>)| {
+                names.iter().map(move |name| format!("{kind} {}", spelled(name)))
+            })
             .collect()
     }
 }
@@ -102,14 +108,14 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
     session.write("DROP SCHEMA", |_, write| {
         let mut command = Command::new("DROP SCHEMA");
         for name in names {
-            command = drop_one(write.transaction, name, (*if_exists, *cascade), command, source)?;
+            command = drop_one(write, name, (*if_exists, *cascade), command, source)?;
         }
         Ok(command)
     })
 }
 
 fn drop_one(
-    transaction: &mut Transaction,
+    write: &mut Write<'_>,
     name: &ObjectName,
     (if_exists, cascade): (bool, bool),
     command: Command,
@@ -119,6 +125,7 @@ fn drop_one(
     if schema == PUBLIC_SCHEMA {
         return Err(SqlError::unsupported("dropping schema \"public\"").at(at));
     }
+    let transaction = &mut *write.transaction;
     transaction.claim_name(&entry(&schema))?;
     if transaction.table(&entry(&schema)).is_err() {
         let message = format!("schema \"{schema}\" does not exist");
@@ -144,7 +151,16 @@ fn drop_one(
     // What depends on these elsewhere goes, too; that was said already of what is in the schema.
     let quiet = ddl::drop_found(transaction, tables, (true, false), Command::new(""))?;
     drop_rest(transaction, &contents.views, &contents.sequences, quiet)?;
-    transaction.drop_view(&entry(&schema))?;
+    for (name, of_type) in &contents.types {
+        // Tables of the schema are gone, and their columns with them.
+        if let Some((table, column)) = held_types::columns_of(write.transaction, name, of_type)?.first() {
+            let what =
+                format!("dropping type {}, of which column {column} of table {} is,", spelled(name), spelled(table));
+            return Err(SqlError::unsupported(what).hint("Drop the type first, with CASCADE."));
+        }
+        write.transaction.drop_view(&types::entry(name))?;
+    }
+    write.transaction.drop_view(&entry(&schema))?;
     Ok(command)
 }
 

@@ -6,7 +6,7 @@
 use engine::{Table, Transaction, ViewDefinition};
 
 use crate::error::{Result, SqlError};
-use crate::names::schemas::is_entry;
+use crate::names::schemas::is_relation;
 use crate::parsing::parse::{Places, parse_query};
 use crate::state::outcome::Command;
 use crate::statements::view_text::{reads, with_columns_named, with_table_renamed};
@@ -54,7 +54,7 @@ fn reads_of(view: &Table) -> Result<Vec<String>> {
 
 pub(crate) fn users(transaction: &Transaction) -> Result<Vec<User>> {
     let user = |(name, table): (String, Table)| Ok(User { reads: reads_of(&table)?, name, table });
-    transaction.views_now().into_iter().filter(|(name, _)| !is_entry(name)).map(user).collect()
+    transaction.views_now().into_iter().filter(|(name, _)| is_relation(name)).map(user).collect()
 }
 
 /// Drops the views that read what is about to go, or refuses that. Others can't make views of it from here on.

@@ -21,7 +21,7 @@ use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::create_as::{column_of, rounding_columns};
 use crate::statements::view_users::{self, Dropped};
-use crate::statements::{schemas, view_text, wrong_kind};
+use crate::statements::{held_types, schemas, view_text, wrong_kind};
 use crate::syntax::source::Source;
 use crate::syntax::walk::walk_expressions;
 use crate::values::pg_types;
@@ -137,12 +137,13 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     let shape = headings::apply(&plan.schema(), &headings::of(&new.query));
     let Shape { columns, other_types } = shape_of(new, &shape)?;
     write.end_reading();
-    let definition = ViewDefinition { query: text, other_types };
+    let definition = ViewDefinition { query: text, other_types, of_type: None };
     let (transaction, name) = (&mut *write.transaction, &new.view.name);
     schemas::check_there(transaction, name).map_err(|error| error.at(new.view.position))?;
     let before = transaction.table(name).ok().filter(|_| new.or_replace);
     let made = match before {
         None => {
+            held_types::check_no_type(transaction, name)?;
             comments::forget(transaction, name)?;
             transaction.create_view(name, schema_of(columns)?, definition)
         }

@@ -70,6 +70,7 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         return convert(&kernel(array, values)?, &plain, to, texts);
     }
     let target = to.to_arrow();
+    let is_label = |of: &ArrowType| matches!(DataType::from_arrow(of), Some(DataType::Enum(_)));
     match (array.data_type(), to) {
         (ArrowType::Null, _) => Ok(new_null_array(&target, array.len())),
         (ArrowType::Utf8 | ArrowType::Utf8View, _) => {
@@ -109,6 +110,7 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         (from_type, DataType::Decimal { .. }) if from_type.is_floating() => floats_into_decimals(array, to),
         (from_type, DataType::Decimal { .. }) if is_number(from_type) => checked(array, &target),
         (from_type, DataType::Bytea) if is_binary(from_type) => kernel(array, &target),
+        (from_type, _) if is_label(from_type) || matches!(to, DataType::Enum(_)) => Err((None, Misfit::Kind)),
         (ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..), _)
             if matches!(to, DataType::Date | DataType::Timestamp | DataType::TimestampTz) =>
         {

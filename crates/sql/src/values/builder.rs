@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::builder::{
     BinaryViewBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder, Int16Builder,
     Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, LargeBinaryBuilder, LargeStringBuilder, StringViewBuilder,
-    Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
+    Time64MicrosecondBuilder, TimestampMicrosecondBuilder, TimestampSecondBuilder,
 };
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
-    Time64MicrosecondType, TimestampMicrosecondType,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_schema::Field;
@@ -42,6 +42,7 @@ enum Values {
     Jsonb(LargeBinaryBuilder),
     Time(Time64MicrosecondBuilder),
     Interval(IntervalMonthDayNanoBuilder),
+    Label(TimestampSecondBuilder),
     List(Box<Lists>),
 }
 
@@ -114,6 +115,7 @@ macro_rules! each {
             Values::Jsonb($builder) => $do,
             Values::Time($builder) => $do,
             Values::Interval($builder) => $do,
+            Values::Label($builder) => $do,
             Values::List($builder) => $do,
         }
     };
@@ -135,6 +137,7 @@ impl ColumnBuilder {
             DataType::Jsonb => Values::Jsonb(LargeBinaryBuilder::new()),
             DataType::Time => Values::Time(Time64MicrosecondBuilder::new()),
             DataType::Interval => Values::Interval(IntervalMonthDayNanoBuilder::new()),
+            DataType::Enum(_) => Values::Label(TimestampSecondBuilder::new().with_data_type(data_type.to_arrow())),
             DataType::Array(item) => {
                 let items = ColumnBuilder::new(item.data_type());
                 Values::List(Box::new(Lists { items, lengths: Vec::new(), valid: Vec::new() }))
@@ -179,8 +182,9 @@ impl ColumnBuilder {
             (Values::Jsonb(builder), _) => builder.append_value(input::jsonb(text)?.as_bytes()),
             (Values::Time(builder), _) => builder.append_value(datetime::parse_time(text)?),
             (Values::Interval(builder), _) => builder.append_value(interval_of(input::interval(text)?)),
+            (Values::Label(builder), DataType::Enum(of)) => builder.append_value(input::label(text, of)?),
             (Values::List(lists), _) => lists.append_text(text)?,
-            (Values::Decimal(_), _) => return Err(Misfit::Kind),
+            (Values::Decimal(_) | Values::Label(_), _) => return Err(Misfit::Kind),
         }
         Ok(())
     }
@@ -246,6 +250,7 @@ impl ColumnBuilder {
             (Values::Jsonb(builder), Value::Jsonb(value)) => builder.append_value(value.as_bytes()),
             (Values::Time(builder), Value::Time(micros)) => builder.append_value(*micros),
             (Values::Interval(builder), Value::Interval(span)) => builder.append_value(interval_of(*span)),
+            (Values::Label(builder), Value::Enum(value)) => builder.append_value(value.position),
             (Values::List(lists), Value::Array(array)) => lists.append_values(&array.values())?,
             (Values::Date(builder), Value::Date(days)) => builder.append_value(*days),
             (Values::Timestamp(builder), Value::Timestamp(time) | Value::TimestampTz(time)) => {
@@ -279,6 +284,7 @@ impl ColumnBuilder {
             Values::Interval(builder) => {
                 builder.append_value(array.as_primitive::<IntervalMonthDayNanoType>().value(row));
             }
+            Values::Label(builder) => builder.append_value(array.as_primitive::<TimestampSecondType>().value(row)),
             Values::Timestamp(builder) => {
                 builder.append_value(array.as_primitive::<TimestampMicrosecondType>().value(row));
             }

@@ -7,8 +7,11 @@
 //! and after it a time of four or six.
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use chrono_tz::Tz;
+
 use super::Misfit;
 use super::datetime::{DAYS, MICROS_PER_DAY, day_number, days_in};
+use super::zone::{Zone, of_small_name};
 
 /// The day before all days and the one after them.
 pub(crate) const DAY_MIN: i64 = i32::MIN as i64;
@@ -136,6 +139,8 @@ struct Fields {
     day_number: Option<i64>,
     time: Option<i64>,
     offset: Option<i64>,
+    /// A zone of the database, whose offset the whole tells.
+    zone: Option<Tz>,
     is_bc: bool,
     is_afternoon: Option<bool>,
 }
@@ -203,7 +208,7 @@ impl Fields {
         // `jan-08-1999`
         match word.contains('-') && month_of(word.split('-').next().unwrap_or_default()).is_some() {
             true => self.signed_date(word, '-'),
-            false => Err(Misfit::Syntax),
+            false => once(&mut self.zone, of_small_name(word).ok_or(Misfit::Syntax)?),
         }
     }
 
@@ -341,7 +346,16 @@ impl Fields {
         if !self.numbers.is_empty() {
             return Err(Misfit::Syntax);
         }
-        Ok(Moment::At { days, micros: self.micros()?, offset: self.offset.unwrap_or(0) })
+        let micros = self.micros()?;
+        let offset = match (self.zone, self.offset) {
+            (Some(_), Some(_)) => return Err(Misfit::Syntax),
+            (Some(zone), None) => {
+                let shown = days.saturating_mul(MICROS_PER_DAY).saturating_add(micros);
+                Zone::Named(zone).at_shown(shown) * 1_000_000
+            }
+            (None, offset) => offset.unwrap_or(0),
+        };
+        Ok(Moment::At { days, micros, offset })
     }
 
     fn micros(&self) -> Result<i64, Misfit> {

@@ -18,6 +18,7 @@ impl Misfit {
                 let name = name.split(" with").next().unwrap_or(&name);
                 SqlError::new(syntax_code(name), format!("invalid input syntax for type {name}: \"{shown}\""))
             }
+            Misfit::Label => SqlError::new("22P02", format!("invalid input value for enum {name}: \"{shown}\"")),
             Misfit::Range => match data_type {
                 DataType::Decimal { precision, scale } => {
                     return SqlError::new("22003", "numeric field overflow").detail(format!(

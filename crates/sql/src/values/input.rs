@@ -1,6 +1,6 @@
 //! PostgreSQL's input syntax of the types that are not dates or times.
-use engine::Interval;
 use engine::json::{Jsonb, check_json};
+use engine::{EnumType, Interval};
 
 use super::{Misfit, interval_input};
 
@@ -157,6 +157,11 @@ pub(crate) fn bytea_escapes(text: &str) -> Result<Vec<u8>, Misfit> {
         }
     }
     Ok(out)
+}
+
+/// The position of a label, which is written exactly as it was declared.
+pub(crate) fn label(text: &str, of: EnumType) -> Result<i64, Misfit> {
+    of.position(text).ok_or(Misfit::Label)
 }
 
 /// `uuid`, with or without hyphens and braces, in its canonical form.

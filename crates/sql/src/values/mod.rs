@@ -18,6 +18,7 @@ pub(crate) mod stored;
 pub(crate) mod text;
 pub(crate) mod text_column;
 pub(crate) mod types;
+pub(crate) mod zone;
 
 use engine::DataType;
 use engine::json::JsonFault;
@@ -43,6 +44,8 @@ pub(crate) enum Misfit {
     Kind,
     /// An array has arrays as items.
     Dimensions,
+    /// The text is no label of the enum type.
+    Label,
     /// The text is no JSON.
     Json(JsonFault),
 }
@@ -53,7 +56,7 @@ pub(crate) fn long_name(data_type: DataType) -> String {
         DataType::Text { max_chars: Some(chars) } | DataType::Char { chars } => {
             format!("{}({chars})", pg_types::of_column(data_type).shown)
         }
-        other => pg_types::of_column(other).shown.to_owned(),
+        other => pg_types::shown_name(other),
     }
 }
 

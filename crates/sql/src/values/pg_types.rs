@@ -1,8 +1,9 @@
 //! PostgreSQL's types: the numbers, names and sizes by which the catalog, messages and the wire name those that columns have, and
 //! some that only queries have.
-use engine::DataType;
+use engine::{ArrayItem, DataType, EnumType, schema_and_name};
 
 use super::types::BARE_NUMERIC;
+use crate::syntax::identifiers::quoted;
 
 macro_rules! numbers {
     ($($name:ident = $number:literal: $shown:literal,)*) => {
@@ -123,6 +124,10 @@ static ARRAYS: [PgType; 20] = [
     array(1003, "_name", "name[]"),
 ];
 
+/// What all enum types have in common; their names and numbers are those of the user.
+static ENUM: PgType = named((0, 0), "enum", "enum", 4, "E", None);
+static ENUM_ARRAY: PgType = array(0, "_enum", "enum[]");
+
 /// The number of a column's type.
 pub fn number_of(data_type: DataType) -> u32 {
     match data_type {
@@ -145,7 +150,47 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Jsonb => JSONB,
         DataType::Time => TIME,
         DataType::Interval => INTERVAL,
+        DataType::Enum(of) => of.number(),
+        DataType::Array(ArrayItem::Enum(of)) => of.array_number(),
         DataType::Array(item) => of_column(item.data_type()).array,
+    }
+}
+
+/// The column type with this number, if a user has made it.
+pub fn made_type(number: u32) -> Option<DataType> {
+    let (of, is_array) = EnumType::numbered(number)?;
+    Some(if is_array { DataType::Array(ArrayItem::Enum(of)) } else { DataType::Enum(of) })
+}
+
+/// PostgreSQL's name of a column's type in messages, without what it was made with.
+pub fn shown_name(data_type: DataType) -> String {
+    match data_type {
+        DataType::Enum(of) => spelled(of),
+        DataType::Array(ArrayItem::Enum(of)) => format!("{}[]", spelled(of)),
+        other => of_column(other).shown.to_owned(),
+    }
+}
+
+/// The name of an enum type as a statement may spell it.
+fn spelled(of: EnumType) -> String {
+    let name = of.name();
+    match schema_and_name(&name) {
+        (engine::PUBLIC_SCHEMA, name) => quoted(name),
+        (schema, name) => format!("{}.{}", quoted(schema), quoted(name)),
+    }
+}
+
+/// The schema and the internal name of a column's type, as `pg_type` has them.
+pub(crate) fn internal_name(data_type: DataType) -> (String, String) {
+    let made = |of: EnumType, prefix: &str| {
+        let name = of.name();
+        let (schema, name) = schema_and_name(&name);
+        (schema.to_owned(), format!("{prefix}{name}"))
+    };
+    match data_type {
+        DataType::Enum(of) => made(of, ""),
+        DataType::Array(ArrayItem::Enum(of)) => made(of, "_"),
+        other => ("pg_catalog".to_owned(), of_column(other).name.to_owned()),
     }
 }
 
@@ -161,6 +206,11 @@ pub fn item_of(array: u32) -> Option<&'static PgType> {
 
 /// PostgreSQL's type of a column.
 pub(crate) fn of_column(data_type: DataType) -> &'static PgType {
+    match data_type {
+        DataType::Enum(_) => return &ENUM,
+        DataType::Array(ArrayItem::Enum(_)) => return &ENUM_ARRAY,
+        _ => {}
+    }
     let number = number_of(data_type);
     let known = numbered(number).or_else(|| ARRAYS.iter().find(|known| known.number == number));
     known.expect("the type of each column is in the list")
@@ -195,6 +245,7 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::Interval => Measure::Seconds(6),
         DataType::Boolean
         | DataType::Bytea
+        | DataType::Enum(_)
         | DataType::Uuid
         | DataType::Json
         | DataType::Jsonb

@@ -4,7 +4,7 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
-use engine::{ArrayItem, ArrayValue, DataType, Decimal, Value};
+use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Value};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
@@ -43,6 +43,7 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
             let values = items.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             Value::Array(ArrayValue::of(item, &values))
         }
+        DataType::Enum(of) => Value::Enum(EnumValue { of, position: input::label(text, of)? }),
         DataType::Json => Value::Json(input::json(text)?.to_owned()),
         DataType::Jsonb => Value::Jsonb(input::jsonb(text)?),
         DataType::Time => Value::Time(datetime::parse_time(text)?),
@@ -128,6 +129,9 @@ pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Opti
         (ScalarValue::LargeBinary(Some(bytes)), _) => Value::Jsonb(Jsonb::from_bytes(bytes)),
         (ScalarValue::Time64Microsecond(Some(micros)), _) => Value::Time(*micros),
         (ScalarValue::IntervalMonthDayNano(Some(interval)), _) => Value::Interval(span_of(*interval)),
+        (ScalarValue::TimestampSecond(Some(position), _), DataType::Enum(of)) => {
+            Value::Enum(EnumValue { of, position: *position })
+        }
         (ScalarValue::Date32(Some(days)), _) => Value::Date(*days),
         (ScalarValue::TimestampMicrosecond(Some(time), None), _) => Value::Timestamp(*time),
         (ScalarValue::TimestampMicrosecond(Some(time), Some(_)), _) => Value::TimestampTz(*time),
@@ -178,6 +182,9 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
             let mut builder = ColumnBuilder::new(data_type);
             builder.append_value(&Value::Array(array.clone())).ok()?;
             ScalarValue::try_from_array(&builder.finish(), 0).ok()?
+        }
+        (Value::Enum(value), DataType::Enum(of)) if value.of == of => {
+            ScalarValue::TimestampSecond(Some(value.position), Some(of.zone().into()))
         }
         (Value::Date(days), DataType::Date) => ScalarValue::Date32(Some(*days)),
         (Value::Timestamp(time), DataType::Timestamp) => ScalarValue::TimestampMicrosecond(Some(*time), None),

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType};
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, IntervalMonthDayNanoArray, LargeBinaryArray, LargeStringArray, RecordBatch,
-    RecordBatchOptions, StringViewArray,
+    Array, ArrayRef, BinaryViewArray, IntervalMonthDayNanoArray, LargeBinaryArray, LargeStringArray, ListArray,
+    RecordBatch, RecordBatchOptions, StringViewArray,
 };
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, Schema, SchemaRef};
 use engine::{ArrayItem, ArrayValue, DataType, Interval, Value};
@@ -25,6 +25,7 @@ use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
 use super::single::array_of;
 use super::text::text_value;
+use super::types::is_enum;
 
 /// A column of a table as a query has it.
 pub(crate) fn as_queried(array: &ArrayRef, wanted: &ArrowType) -> ArrayRef {
@@ -123,11 +124,16 @@ pub(crate) fn of_file(array: &ArrayRef, field: &Field) -> (ArrayRef, Field) {
     (plain, field)
 }
 
-/// A column of a query's answer for other programs, to which `json` and `jsonb` are texts; any other is as it was.
+/// A column of a query's answer for other programs, to which `json`, `jsonb` and the labels of enums are texts; any other is as it was.
 pub fn for_file(array: &ArrayRef) -> ArrayRef {
+    let is_text = |of: &ArrowType| matches!(of, ArrowType::LargeUtf8 | ArrowType::LargeBinary) || is_enum(of);
     match array.data_type() {
-        ArrowType::LargeUtf8 | ArrowType::LargeBinary => {
-            Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>())
+        of if is_text(of) => Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>()),
+        ArrowType::List(item) if is_enum(item.data_type()) => {
+            let lists = array.as_list::<i32>();
+            let item = Arc::new(Field::new_list_field(ArrowType::Utf8View, true));
+            let (offsets, items) = (lists.offsets().clone(), for_file(lists.values()));
+            Arc::new(ListArray::new(item, offsets, items, lists.nulls().cloned()))
         }
         _ => array.clone(),
     }

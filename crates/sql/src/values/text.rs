@@ -5,12 +5,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
     DurationMicrosecondType, Float16Type, Float32Type, Float64Type, Int64Type, IntervalDayTimeType,
-    IntervalMonthDayNanoType, IntervalYearMonthType, TimestampMicrosecondType,
+    IntervalMonthDayNanoType, IntervalYearMonthType, TimestampMicrosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
+use engine::{EnumType, EnumValue};
 
 use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
 
@@ -62,6 +63,10 @@ fn temporal_text(array: &dyn Array, row: usize, data_type: &DataType) -> Option<
     Some(match data_type {
         DataType::Date32 => format_date(array.as_primitive::<Date32Type>().value(row).into()),
         DataType::Date64 => format_date(array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000)),
+        DataType::Timestamp(TimeUnit::Second, Some(zone)) if let Some(of) = EnumType::of_zone(zone) => {
+            let position = array.as_primitive::<TimestampSecondType>().value(row);
+            EnumValue { of, position }.to_string()
+        }
         DataType::Timestamp(unit, zone) => {
             let micros = timestamp_micros(array, row, *unit)?;
             format_timestamp(micros, if zone.is_some() { "+00" } else { "" })

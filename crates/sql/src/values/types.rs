@@ -7,13 +7,16 @@ use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::logical_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, Ident, ObjectName, ObjectNamePart,
+    TimezoneInfo,
 };
-use engine::{ArrayItem, Column, DataType};
+use engine::{ArrayItem, Column, DataType, DomainDefinition, EnumType, TypeDefinition, schema_and_name};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
-use crate::values::pg_types::of_column;
+use crate::interrupt::made_types;
+use crate::syntax::identifiers::fold;
+use crate::values::pg_types::{internal_name, shown_name};
 
 /// The meaning of `numeric` without precision and scale: storage is exact to 38 digits, so some scale must be
 /// chosen.
@@ -75,6 +78,7 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
             let is_shorter = fields.is_some() || precision.is_some_and(|digits| digits < 6);
             return Ok((DataType::Interval, is_shorter.then_some("an interval is kept with all of its fields")));
         }
+        SqlType::Custom(name, modifiers) => return made_type(name, modifiers),
         other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
     };
     Ok((data_type, None))
@@ -105,6 +109,96 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
         }
         DataType::Time => SqlType::Time(None, TimezoneInfo::None),
         DataType::Interval => SqlType::Interval { fields: None, precision: None },
+        DataType::Enum(of) => named_by_user(of),
+    }
+}
+
+/// The name of an enum type as a statement may have it.
+fn named_by_user(of: EnumType) -> SqlType {
+    let name = of.name();
+    let (schema, local) = schema_and_name(&name);
+    let parts = [schema, local].map(|part| Ident::with_quote('"', part));
+    SqlType::Custom(ObjectName::from(Vec::from(parts)), Vec::new())
+}
+
+/// The domain that a type's name means, if it means one.
+pub(crate) fn domain_of(name: &SqlType) -> Option<(String, DomainDefinition)> {
+    let SqlType::Custom(name, modifiers) = name else { return None };
+    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+    let (local, schema) = (parts.last()?, parts.len().checked_sub(2).map(|at| parts[at].as_str()));
+    match made_types::find(schema, local)? {
+        (known, TypeDefinition::Domain(domain)) if modifiers.is_empty() => Some((known, domain)),
+        _ => None,
+    }
+}
+
+/// The type that a name stands for where it may be a domain's, then of its values, and the domain.
+pub(crate) fn column_or_domain(name: &SqlType) -> Result<(DataType, Option<(String, DomainDefinition)>)> {
+    match domain_of(name) {
+        Some((known, domain)) => Ok((domain.base, Some((known, domain)))),
+        None => Ok((column_type(name)?.0, None)),
+    }
+}
+
+/// Types of PostgreSQL that there are not here.
+const NOT_HERE: [&str; 36] = [
+    "money",
+    "inet",
+    "cidr",
+    "macaddr",
+    "macaddr8",
+    "point",
+    "line",
+    "lseg",
+    "box",
+    "path",
+    "polygon",
+    "circle",
+    "tsvector",
+    "tsquery",
+    "xml",
+    "int4range",
+    "int8range",
+    "numrange",
+    "tsrange",
+    "tstzrange",
+    "daterange",
+    "oid",
+    "regclass",
+    "regtype",
+    "regproc",
+    "regprocedure",
+    "regrole",
+    "regnamespace",
+    "pg_lsn",
+    "xid",
+    "cid",
+    "tid",
+    "record",
+    "jsonpath",
+    "txid_snapshot",
+    "oidvector",
+];
+
+/// The type that a user has made with this name.
+fn made_type(name: &ObjectName, modifiers: &[String]) -> Result<(DataType, Option<&'static str>)> {
+    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+    let (schema, local) = match &parts[..] {
+        [.., schema, local] => (Some(schema.as_str()), local.as_str()),
+        [local] => (None, local.as_str()),
+        [] => (None, ""),
+    };
+    match made_types::find(schema, local) {
+        Some((known, _)) if !modifiers.is_empty() => {
+            let message = format!("type modifier is not allowed for type \"{}\"", schema_and_name(&known).1);
+            Err(SqlError::syntax(message))
+        }
+        Some((_, TypeDefinition::Enum(labels))) => Ok((DataType::Enum(labels.of), None)),
+        Some((known, TypeDefinition::Domain(_))) => {
+            Err(SqlError::unsupported(format!("domain {} here", schema_and_name(&known).1)))
+        }
+        None if NOT_HERE.contains(&local) => Err(SqlError::unsupported(format!("type {local}"))),
+        None => Err(SqlError::new("42704", format!("type \"{}\" does not exist", parts.join(".")))),
     }
 }
 
@@ -161,7 +255,11 @@ impl TypePlanner for CastTypes {
             let field = Field::new("", data_type.to_arrow(), true);
             return Ok(Some(Arc::new(marked(field, data_type))));
         }
-        let Ok((data_type, _)) = column_type(sql_type) else { return Ok(None) };
+        let (data_type, _) = match column_type(sql_type) {
+            Ok(known) => known,
+            Err(error) if error.sqlstate == "42704" => return Err(DataFusionError::External(Box::new(error))),
+            Err(_) => return Ok(None),
+        };
         let field = Field::new("", data_type.to_arrow(), true);
         Ok(Some(Arc::new(marked(field, data_type))))
     }
@@ -304,10 +402,15 @@ pub fn catalog_type(field: &Field) -> Option<&str> {
     field.metadata().get(TYPE_KEY).map(String::as_str).filter(|name| ["int2vector", "char"].contains(name))
 }
 
+/// Whether an Arrow type is that of an enum.
+pub(crate) fn is_enum(found: &ArrowType) -> bool {
+    matches!(DataType::from_arrow(found), Some(DataType::Enum(_)))
+}
+
 /// PostgreSQL's name for the type of a query's column.
 pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
     match DataType::from_arrow(arrow) {
-        Some(data_type) => of_column(data_type).shown.to_owned(),
+        Some(data_type) => shown_name(data_type),
         None => match arrow {
             arrow_schema::DataType::Interval(_) => "interval".to_owned(),
             arrow_schema::DataType::Decimal256(..) => "numeric".to_owned(),
@@ -323,7 +426,7 @@ pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
 /// PostgreSQL's name for the type of a field, without a length.
 pub(crate) fn type_name_of_field(field: &Field) -> String {
     match type_of_field(field) {
-        Some(known) if is_marked(known) => of_column(known).shown.to_owned(),
+        Some(known) if is_marked(known) => shown_name(known),
         _ if field.data_type().is_null() => "unknown".to_owned(),
         _ => type_name(field.data_type()),
     }
@@ -331,8 +434,8 @@ pub(crate) fn type_name_of_field(field: &Field) -> String {
 
 /// The name of a column that is nothing but a cast, which is PostgreSQL's internal name of the type.
 pub(crate) fn type_name_of_sql(name: &SqlType) -> String {
-    let known = column_type(name).map(|(data_type, _)| of_column(data_type).name);
-    known.map_or_else(|_| name.to_string().to_lowercase(), str::to_owned)
+    let known = column_type(name).map(|(data_type, _)| internal_name(data_type).1);
+    known.unwrap_or_else(|_| name.to_string().to_lowercase())
 }
 
 /// The types that a function of the library takes where it is called with these; an error that names it where it takes none.

@@ -10,6 +10,7 @@ mod foreign_keys;
 mod generated;
 mod join_order;
 mod kept_plans;
+mod made_types;
 mod names;
 mod opening;
 mod own_operators;

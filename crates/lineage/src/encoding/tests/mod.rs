@@ -123,6 +123,7 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
         DataType::Time => Value::Time(number),
         DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::BigInt(number), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: -7, micros: number >> 8 }),
+        DataType::Enum(of) => Value::Enum(types::EnumValue { of, position: number }),
     }
 }
 

@@ -94,6 +94,7 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         DataType::Time => Value::Time(number as i64),
         DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::from(format!("{number}")), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: 1, micros: -5 }),
+        DataType::Enum(of) => Value::Enum(types::EnumValue { of, position: number as i64 }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values of every type come back from cells and arrays.
 use types::ArrayItem;
 
+use super::super::uuid_text::text_of_uuid;
 use super::*;
 use crate::value::column_builder::ColumnBuilder;
 

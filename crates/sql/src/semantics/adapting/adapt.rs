@@ -14,7 +14,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
-use super::casts::{ReadText, Round, WriteText};
+use super::casts::{CastItems, ReadText, Round, WriteText};
 use super::untyped::{adapt, adapt_to_field, failed, is_text, read, untyped};
 use super::{arithmetic, chars, json_casts, lengths, outer_columns};
 use crate::functions::arrays::{fills, lists};
@@ -30,7 +30,7 @@ use crate::semantics::operations::{
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::input;
-use crate::values::types::{cast_to, digits_of_seconds, type_of_field};
+use crate::values::types::{cast_to, digits_of_seconds, is_enum, type_name, type_of_field};
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
 #[derive(Debug)]
@@ -257,6 +257,7 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 call.func = Arc::new(function);
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
+            beside_enums(&mut call, schema)?;
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())
                 && let Some(text) = call.args.first_mut()
@@ -307,10 +308,10 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let whole = Cast::new_from_field(cast.expr, Arc::new(Field::new("", exact, true)));
         return Ok(Transformed::yes(if is_same { *whole.expr } else { Expr::Cast(whole) }));
     }
-    if let Some(adapted) = json_casts::adapt(&cast, from.data_type())? {
+    let target = type_of_field(&cast.field);
+    if let Some(adapted) = own_cast(&cast, from.data_type(), target)? {
         return Ok(adapted);
     }
-    let target = type_of_field(&cast.field);
     let call = |function: ScalarUDF, expr: Expr| {
         Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr])))
     };
@@ -360,6 +361,72 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }
+}
+
+/// The literals without a type among the arguments of functions of arrays of an enum as its labels, and enums among those of functions
+/// of texts as their texts.
+fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
+    const OF_ITEMS: [&str; 6] =
+        ["array_append", "array_prepend", "array_remove", "array_position", "array_positions", "array_replace"];
+    const OF_TEXTS: [&str; 5] = ["concat", "concat_ws", "format", "quote_literal", "quote_nullable"];
+    if !engine::has_made_types() {
+        return Ok(());
+    }
+    let types: Vec<_> = call.args.iter().filter_map(|arg| arg.get_type(schema).ok()).collect();
+    if OF_TEXTS.contains(&call.name()) && types.len() == call.args.len() {
+        for (arg, _) in call.args.iter_mut().zip(&types).filter(|(_, found)| is_enum(found)) {
+            let text = Arc::new(WriteText::function());
+            *arg = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![std::mem::take(arg)]));
+        }
+    }
+    let is_of_items =
+        OF_ITEMS.contains(&call.name()) || call.name().starts_with("\0any ") || call.name().starts_with("\0all ");
+    let Some(list) = types.iter().find(|found| has_enums(found)).filter(|_| is_of_items) else { return Ok(()) };
+    if let Some(of) = DataType::from_arrow(item_of(list)) {
+        for arg in &mut call.args {
+            if let Some(text) = untyped(arg) {
+                *arg = read(text, of)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The type of the items of arrays; any other as it is.
+fn item_of(found: &arrow_schema::DataType) -> &arrow_schema::DataType {
+    match found {
+        arrow_schema::DataType::List(item) => item.data_type(),
+        other => other,
+    }
+}
+
+/// Whether it is a type of arrays of an enum.
+fn has_enums(found: &arrow_schema::DataType) -> bool {
+    found.is_list() && is_enum(item_of(found))
+}
+
+/// A cast of JSON, or of arrays of which the items are, or become, labels of an enum.
+fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>) -> Result<Option<Transformed<Expr>>> {
+    if let Some(adapted) = json_casts::adapt(cast, from)? {
+        return Ok(Some(adapted));
+    }
+    let to = cast.field.data_type();
+    check_enum_cast(from, to)?;
+    match target {
+        Some(target @ DataType::Array(_)) if from.is_list() && from != to && (has_enums(from) || has_enums(to)) => {
+            check_enum_cast(item_of(from), item_of(to))?;
+            let function = Arc::new(CastItems::function(target));
+            let call = ScalarFunction::new_udf(function, vec![cast.expr.as_ref().clone()]);
+            Ok(Some(Transformed::yes(Expr::ScalarFunction(call))))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Refuses a cast between an enum and anything but texts.
+fn check_enum_cast(from: &arrow_schema::DataType, to: &arrow_schema::DataType) -> Result<()> {
+    let is_fine = from == to || from.is_null() || !(is_enum(from) || is_enum(to)) || is_text(from) || is_text(to);
+    if is_fine { Ok(()) } else { Err(json::no_cast(&type_name(from), &type_name(to))) }
 }
 
 /// Whether a float becomes one of fewer digits, or a numeric, which has as many as the float holds for sure.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StringViewArray};
 use arrow_cast::cast;
-use arrow_schema::{DataType as ArrowType, FieldRef};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -13,7 +13,7 @@ use engine::DataType;
 use super::untyped::failed;
 use crate::error::SqlError;
 use crate::values::Misfit;
-use crate::values::assign::{into_numbers, long_text};
+use crate::values::assign::{Texts, assign, into_numbers, long_text};
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::field_of;
 
@@ -60,6 +60,47 @@ impl ScalarUDFImpl for ReadText {
                 builder.append_option(text).map_err(failed)?;
             }
             Ok(builder.finish())
+        })
+    }
+}
+
+/// Casts the items of arrays, of which some are labels of an enum.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CastItems {
+    to: DataType,
+    name: String,
+    signature: Signature,
+}
+
+impl CastItems {
+    pub(crate) fn function(to: DataType) -> ScalarUDF {
+        let name = format!("to_{to}");
+        ScalarUDF::from(CastItems { to, name, signature: Signature::any(1, Volatility::Immutable) })
+    }
+}
+
+impl ScalarUDFImpl for CastItems {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
+        Ok(self.to.to_arrow())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::new(field_of(self.to).with_name(&self.name)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        each(args, |lists| {
+            let from = Field::new("", lists.data_type().clone(), true);
+            let cast = assign(lists, &from, "", self.to, Texts::AreRead);
+            cast.map_err(|error| DataFusionError::External(Box::new(SqlError { detail: None, ..error })))
         })
     }
 }

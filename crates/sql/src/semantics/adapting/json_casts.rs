@@ -18,7 +18,7 @@ use crate::functions::json::change::plain_text;
 use crate::semantics::operations::json::{called, is_json, no_cast};
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
-use crate::values::types::{type_name, type_of_field};
+use crate::values::types::{is_enum, type_name, type_of_field};
 
 /// The cast, if it is one of these; `None` where it is like any other.
 pub(super) fn adapt(cast: &Cast, from: &ArrowType) -> Result<Option<Transformed<Expr>>> {
@@ -72,7 +72,8 @@ fn become_alike(results: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
     if !results.iter().any(|result| untyped(result).is_some()) {
         return Ok(());
     }
-    let decides = |field: &FieldRef| is_json(field.data_type()) || field.data_type().is_list();
+    let decides =
+        |field: &FieldRef| is_json(field.data_type()) || field.data_type().is_list() || is_enum(field.data_type());
     let known = results.iter().find_map(|result| result.to_field(schema).ok().map(|(_, field)| field).filter(decides));
     let Some(to) = known.and_then(|field| type_of_field(&field)) else { return Ok(()) };
     for result in results {

@@ -3,13 +3,13 @@ use arrow_schema::Field;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable};
-use engine::DataType;
+use engine::{ArrayItem, DataType};
 
 use crate::error::SqlError;
 use crate::functions::times::intervals;
 use crate::values::builder::ColumnBuilder;
 use crate::values::types::type_of_field;
-use crate::values::{Misfit, input};
+use crate::values::{Misfit, array_input, input};
 
 /// The text of an untyped literal.
 pub(super) fn untyped(expr: &Expr) -> Option<&str> {
@@ -51,10 +51,33 @@ pub(super) fn adapt_to_field(literal: Expr, field: &Field) -> Result<Expr> {
             if field.data_type().is_null() {
                 return Ok(literal);
             }
-            read(text, data_type)
+            read(text, beside(text, data_type))
         }
         _ => Ok(literal),
     }
+}
+
+/// The type of a literal that is compared with values of a type: of arrays one without the length or the decimals of a column's items,
+/// where the literal has more.
+fn beside(text: &str, data_type: DataType) -> DataType {
+    let DataType::Array(item) = data_type else { return data_type };
+    let item = match item {
+        ArrayItem::Text { .. } => ArrayItem::TEXT,
+        ArrayItem::Decimal { scale, .. } => {
+            let items = array_input::items(text).unwrap_or_default();
+            let decimals = |item: &String| match own_scale(item) {
+                DataType::Decimal { scale, .. } => scale,
+                _ => 0,
+            };
+            let widest = items.iter().flatten().map(decimals).max().unwrap_or(0);
+            if widest <= scale {
+                return data_type;
+            }
+            ArrayItem::Decimal { precision: 38, scale: widest }
+        }
+        other => other,
+    };
+    DataType::Array(item)
 }
 
 /// A text as a literal of a type. Decimals keep their own scale, as nothing is assigned to a column here.

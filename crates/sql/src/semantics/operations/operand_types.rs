@@ -14,21 +14,22 @@
 //!
 //! A literal without a type takes the other's, and NULL is of any. Operators are looked at where they are planned, while literals
 //! are still to be told from texts; what the planner types later, by a rule that runs before it does.
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, Like, ScalarFunction};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Union};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use engine::EnumType;
 
 use super::json;
 use super::visible::visible;
 use crate::error::SqlError;
 use crate::functions::statement::user::UserCall;
-use crate::values::types::type_name_of_field;
+use crate::values::types::{type_name, type_name_of_field};
 
 /// Types that are compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +50,11 @@ enum Family {
     Array,
     Json,
     Jsonb,
+    /// Each enum type is a family of its own.
+    Enum(EnumType),
 }
 
-use Family::{Any, Array, Bytes, Date, Interval, Json, Jsonb, Number, Text, Time, Timestamp, Truth, Whole};
+use Family::{Any, Array, Bytes, Date, Enum, Interval, Json, Jsonb, Number, Text, Time, Timestamp, Truth, Whole};
 
 impl Family {
     fn of(data_type: &ArrowType) -> Family {
@@ -62,6 +65,7 @@ impl Family {
             ArrowType::Boolean => Truth,
             ArrowType::Binary | ArrowType::BinaryView => Bytes,
             ArrowType::Date32 | ArrowType::Date64 => Date,
+            ArrowType::Timestamp(TimeUnit::Second, Some(zone)) if let Some(of) = EnumType::of_zone(zone) => Enum(of),
             ArrowType::Timestamp(..) => Timestamp,
             ArrowType::Time32(_) | ArrowType::Time64(_) => Time,
             ArrowType::Interval(_) | ArrowType::Duration(_) => Interval,
@@ -237,6 +241,9 @@ pub(crate) struct OperandTypes;
 impl AnalyzerRule for OperandTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::Union(union) = node {
+                check_union(union)?;
+            }
             let schema = visible(node)?;
             node.apply_expressions(|expr| {
                 expr.apply(|expr| check_expr(expr, &schema).map(|()| TreeNodeRecursion::Continue))
@@ -275,7 +282,10 @@ fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
         Expr::Not(inner) => check_truth("NOT", inner, schema),
         Expr::Case(case) => check_case(case, schema),
         Expr::ScalarFunction(call) => check_call(call, schema),
-        Expr::AggregateFunction(call) => json::check_call(call.func.name(), &types_of(&call.params.args, schema)),
+        Expr::AggregateFunction(call) => {
+            check_takes_enums(call.func.name(), &types_of(&call.params.args, schema))?;
+            json::check_call(call.func.name(), &types_of(&call.params.args, schema))
+        }
         _ => Ok(()),
     }
 }
@@ -331,6 +341,7 @@ fn check_call(call: &ScalarFunction, schema: &DFSchema) -> Result<()> {
         return Ok(());
     }
     json::check_call(call.name(), &types_of(&call.args, schema))?;
+    check_takes_enums(call.name(), &types_of(&call.args, schema))?;
     let results = |what| check_results(what, call.args.iter(), schema);
     match (call.name(), &call.args[..]) {
         ("coalesce", _) => results("COALESCE"),
@@ -350,6 +361,83 @@ fn check_call(call: &ScalarFunction, schema: &DFSchema) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a union of an enum with anything else, which the library would take for moments.
+fn check_union(union: &Union) -> Result<()> {
+    let width = union.schema.fields().len();
+    for at in 0..width {
+        let types: Vec<&ArrowType> = union
+            .inputs
+            .iter()
+            .filter_map(|input| input.schema().fields().get(at).map(|field| field.data_type()))
+            .collect();
+        let Some(of) = types.iter().find(|found| matches!(Family::of(found), Enum(_))) else { continue };
+        let Some(other) = types.iter().find(|found| *found != of && !found.is_null()) else { continue };
+        if **other == ArrowType::Utf8 {
+            let error = SqlError::unsupported("a literal without a type beside an enum in a set operation");
+            return Err(external(error.hint("Give it a type with a cast.")));
+        }
+        let message = format!("UNION types {} and {} cannot be matched", type_name(of), type_name(other));
+        return Err(external(SqlError::mismatch(message)));
+    }
+    Ok(())
+}
+
+/// Refuses a call of a function that takes no enums. Those of the library would take them for moments.
+fn check_takes_enums(name: &str, types: &[ArrowType]) -> Result<()> {
+    const OF_ANY_OR_ENUMS: [&str; 40] = [
+        "enum_first",
+        "enum_last",
+        "enum_range",
+        "min",
+        "max",
+        "count",
+        "array_agg",
+        "coalesce",
+        "nullif",
+        "greatest",
+        "least",
+        "concat",
+        "concat_ws",
+        "format",
+        "make_array",
+        "row",
+        "struct",
+        "named_struct",
+        "num_nulls",
+        "num_nonnulls",
+        "quote_literal",
+        "quote_nullable",
+        "pg_typeof",
+        "arrow_typeof",
+        "cardinality",
+        "unnest",
+        "first_value",
+        "last_value",
+        "nth_value",
+        "mode",
+        "lag",
+        "lead",
+        "pg_column_size",
+        "percentile_disc",
+        "grouping",
+        "rank",
+        "dense_rank",
+        "percent_rank",
+        "cume_dist",
+        "string_to_array",
+    ];
+    let is_own = name.starts_with(['\0', '_']) || name.contains("json");
+    let is_cast = name.starts_with("to_") || name.starts_with("as_") || name.starts_with("array_");
+    let is_enum = |found: &ArrowType| matches!(Family::of(found), Enum(_));
+    if is_own || is_cast && name != "to_char" || OF_ANY_OR_ENUMS.contains(&name) || !types.iter().any(is_enum) {
+        return Ok(());
+    }
+    let named: Vec<String> = types.iter().map(type_name).collect();
+    let error = SqlError::new("42883", format!("function {name}({}) does not exist", named.join(", ")));
+    let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
+    Err(external(error.hint(hint)))
 }
 
 /// The operator of a function that compares a value with the items of an array.

@@ -9,6 +9,7 @@ use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{Distinct, Join, LogicalPlan};
 
 use super::mixed;
+use crate::values::types::is_enum;
 
 /// Whether a join stands for such an operation. No other one takes NULLs for equal.
 fn is_one(join: &Join) -> bool {
@@ -35,7 +36,7 @@ pub(crate) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// The type that two numbers or two times become, if they differ.
 fn common(left: &ArrowType, right: &ArrowType) -> Option<ArrowType> {
     let is_one_kind = (left.is_numeric() && right.is_numeric()) || (left.is_temporal() && right.is_temporal());
-    if left == right || !is_one_kind {
+    if left == right || !is_one_kind || is_enum(left) || is_enum(right) {
         return None;
     }
     mixed::common_of([left, right].into_iter(), false).or_else(|| comparison_coercion(left, right))

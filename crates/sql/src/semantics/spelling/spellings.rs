@@ -162,6 +162,8 @@ fn respell(call: &mut Function) -> Option<Expr> {
                 list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(today)));
             }
         }
+        // Of a moment in a zone: of what its clocks show.
+        zones::TRUNCATED => return in_zone(call),
         "make_interval" => name_places(call),
         // The library counts without a sign.
         "ntile" if call.over.is_some() => {
@@ -285,6 +287,20 @@ fn has_names(expr: &Expr) -> bool {
 }
 
 /// The arguments of a call of two, in parentheses.
+/// `date_trunc(unit, moment, zone)`, where it has three arguments.
+fn in_zone(call: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let plain = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let [unit, moment, zone] = &list.args.iter().map(plain).collect::<Option<Vec<Expr>>>()?[..] else { return None };
+    let moment = cast(moment.clone(), DataType::Timestamp(None, TimezoneInfo::Tz));
+    let shown = calling(zones::NAME, vec![zone.clone(), moment]);
+    let truncated = calling(zones::TRUNCATED, vec![unit.clone(), shown]);
+    Some(calling(zones::NAME, vec![zone.clone(), truncated]))
+}
+
 fn two(call: &Function) -> Option<[Expr; 2]> {
     let FunctionArguments::List(list) = &call.args else { return None };
     let nested = |arg: &FunctionArg| match arg {

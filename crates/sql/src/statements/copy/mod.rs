@@ -24,6 +24,7 @@ use crate::session::{FileAccess, Session};
 use crate::state::outcome::{Command, Notice, Outcome};
 use crate::state::target::Target;
 use crate::statements::filling::Filling;
+use crate::statements::generated;
 use crate::syntax::source::Source;
 
 use crate::parsing::copy_options::{CopyStatement, Format, Subject};
@@ -105,5 +106,15 @@ fn target(write: &mut Write<'_>, copy: &CopyStatement, source: &Source) -> Resul
     };
     let table = write.table(name, source)?;
     let columns: Vec<_> = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
-    Target::new(table, &columns)
+    let defaults = write.transaction.settings(&table).defaults;
+    let is_named = !columns.is_empty();
+    let mut target = Target::new(table.clone(), &columns)?;
+    if generated::are_among(&defaults) {
+        let places = target.positions().to_vec();
+        if let Some(column) = places.iter().find(|column| is_named && generated::is_generated(&defaults, **column)) {
+            return Err(generated::not_copied(&table.schema().columns()[*column].name));
+        }
+        target.retain(|at| !generated::is_generated(&defaults, places[at]));
+    }
+    Ok(target)
 }

@@ -23,6 +23,7 @@ use crate::names::{find_column, find_table, fold, table_name};
 use crate::parsing::copy_options::{CopyStatement, Format, Subject};
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::generated;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::stored::for_file;
@@ -74,12 +75,20 @@ fn query_of(tables: &Tables, subject: &Subject, source: &Source) -> Result<Box<Q
         let error = SqlError::new("42809", format!("cannot copy from view \"{}\"", table.name()));
         return Err(error.hint("Try the COPY (SELECT ...) TO variant."));
     }
+    let defaults = tables.settings_of(&table).defaults;
     for column in columns {
-        find_column(&table, &fold(column), source.start(column.span))?;
+        let at = find_column(&table, &fold(column), source.start(column.span))?;
+        if generated::is_generated(&defaults, at) {
+            return Err(generated::not_copied(&fold(column)));
+        }
     }
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let columns: Vec<String> = match columns.is_empty() {
-        true => table.schema().columns().iter().map(|column| quoted(&column.name)).collect(),
+        true => {
+            let all = table.schema().columns().iter().enumerate();
+            let given = all.filter(|(at, _)| !generated::is_generated(&defaults, *at));
+            given.map(|(_, column)| quoted(&column.name)).collect()
+        }
         false => columns.iter().map(|column| quoted(&fold(column))).collect(),
     };
     template(&format!("SELECT {} FROM {}", columns.join(", "), with_schema(&table_name(name, source)?)))

@@ -1,0 +1,52 @@
+//! The types that users have made, as the statement sees them for which a thread works.
+//!
+//! A type may be named wherever an expression stands, and expressions are read in many rooms, on several threads. What finds types
+//! goes with the statement's token, which all of them have.
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::{EnumType, TypeDefinition, has_made_types};
+
+/// Finds types by their names.
+pub(crate) trait MadeTypes: Send + Sync {
+    /// The type of this name in a schema, or in the schemas where names without one are looked for; its name in the catalog, too.
+    fn find(&self, schema: Option<&str>, name: &str) -> Option<(String, TypeDefinition)>;
+
+    /// The name of the domain with this number of the catalog.
+    fn numbered(&self, number: u32) -> Option<String>;
+}
+
+/// What finds types for a statement.
+#[derive(Default)]
+pub(crate) struct Offered(Mutex<Option<Arc<dyn MadeTypes>>>);
+
+impl Offered {
+    pub(crate) fn get(&self) -> Option<Arc<dyn MadeTypes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has the statement find types by this.
+    pub(crate) fn set(&self, types: impl MadeTypes + 'static) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(types));
+    }
+}
+
+/// The name of the domain that has this number for the statement for which the thread works.
+pub(crate) fn numbered(number: u32) -> Option<String> {
+    super::current().made_types.get()?.numbered(number)
+}
+
+/// The type that a name means to the statement for which the thread works. What works for none, such as filling an index when a
+/// database is opened, knows enums by their plain names.
+pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<(String, TypeDefinition)> {
+    if !has_made_types() {
+        return None;
+    }
+    match super::current().made_types.get() {
+        Some(types) => types.find(schema, name),
+        None => {
+            let known = engine::name_in_schema(schema.unwrap_or(engine::PUBLIC_SCHEMA), name);
+            let labels = EnumType::named(&known)?.definition()?;
+            Some((known, TypeDefinition::Enum(labels.as_ref().clone())))
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The rows of `pg_type`, `pg_enum` and of what `information_schema` tells of domains: PostgreSQL's types, and those that users have
+//! made.
+use engine::{Column, DataType, DomainDefinition, EnumDefinition, TypeDefinition, schema_and_name};
+
+use super::cells::{Cell, Row, count, text};
+use super::objects::Objects;
+use super::oids::{CATALOG_OID, OWNER_OID, format_type, schema_oid, type_of};
+use crate::access::default_expressions::shown;
+use crate::access::index_expressions::text::parsed;
+use crate::access::index_expressions::write::{Style, written};
+use crate::names::tables::CATALOG;
+use crate::values::pg_types::{TYPES, internal_name};
+use Cell::{Number, Truth};
+
+/// A type as a row of `pg_type` tells it.
+struct Told {
+    number: u32,
+    name: String,
+    schema: i64,
+    length: i16,
+    category: &'static str,
+    kind: &'static str,
+    element: u32,
+    array: u32,
+}
+
+impl Told {
+    fn row(self) -> Row {
+        let [oid, element, array] = [self.number, self.element, self.array].map(i64::from);
+        let length = i64::from(self.length);
+        let mut row = vec![("oid", Number(oid)), ("typname", Cell::Text(self.name)), ("typlen", Number(length))];
+        row.extend([("typnamespace", Number(self.schema)), ("typowner", Number(OWNER_OID))]);
+        row.extend([("typbyval", Truth((1..=8).contains(&length))), ("typtype", text(self.kind))]);
+        row.extend([("typdelim", text(",")), ("typcategory", text(self.category))]);
+        row.extend([("typispreferred", Truth(false)), ("typisdefined", Truth(true))]);
+        row.extend([("typelem", Number(element)), ("typarray", Number(array))]);
+        row.extend(["typrelid", "typndims", "typcollation"].map(|name| (name, Number(0))));
+        row.push(("typalign", text("i")));
+        row.push(("typstorage", text(if length < 0 { "x" } else { "p" })));
+        let input = match self.kind {
+            "e" => "enum_in",
+            "d" => "domain_in",
+            _ if element > 0 => "array_in",
+            _ => "",
+        };
+        row.push(("typinput", text(input)));
+        row
+    }
+
+    /// The row of a type that is no domain.
+    fn plain(self) -> Row {
+        let mut row = self.row();
+        row.extend([("typbasetype", Number(0)), ("typtypmod", Number(-1)), ("typnotnull", Truth(false))]);
+        row
+    }
+}
+
+/// `pg_type`.
+pub(super) fn types(objects: &Objects) -> Vec<Row> {
+    let told = |number, name: String, length, category, [element, array]: [u32; 2]| {
+        Told { number, name, schema: CATALOG_OID, length, category, kind: "b", element, array }.plain()
+    };
+    let plain = TYPES
+        .iter()
+        .map(|known| told(known.number, known.name.to_owned(), known.length, known.category, [0, known.array]));
+    let arrays = TYPES.iter().filter(|known| known.array > 0);
+    let arrays = arrays.map(|known| told(known.array, format!("_{}", known.name), -1, "A", [known.number, 0]));
+    let made = objects.types.iter().flat_map(|(name, of_type)| match of_type {
+        TypeDefinition::Enum(labels) => of_enum(name, labels),
+        TypeDefinition::Domain(domain) => vec![of_domain(name, domain)],
+    });
+    plain.chain(arrays).chain(made).collect()
+}
+
+fn of_enum(name: &str, labels: &EnumDefinition) -> Vec<Row> {
+    let (schema, local) = schema_and_name(name);
+    let (number, array, schema) = (labels.of.number(), labels.of.array_number(), schema_oid(schema));
+    let name = local.to_owned();
+    let plain = Told { number, name, schema, length: 4, category: "E", kind: "e", element: 0, array };
+    let name = format!("_{local}");
+    let arrays = Told { number: array, name, schema, length: -1, category: "A", kind: "b", element: number, array: 0 };
+    vec![plain.plain(), arrays.plain()]
+}
+
+fn of_domain(name: &str, domain: &DomainDefinition) -> Row {
+    let (schema, local) = schema_and_name(name);
+    let (base, modifier) = type_of(domain.base);
+    let known = crate::values::pg_types::of_column(domain.base);
+    let (number, schema, name) = (domain.number, schema_oid(schema), local.to_owned());
+    let (length, category) = (known.length, known.category);
+    let told = Told { number, name, schema, length, category, kind: "d", element: 0, array: 0 };
+    let mut row = told.row();
+    row.extend([("typbasetype", Number(base)), ("typtypmod", Number(modifier))]);
+    row.push(("typnotnull", Truth(domain.not_null)));
+    row.extend(domain.default.as_deref().map(|default| ("typdefault", Cell::Text(default_of(domain, default)))));
+    row
+}
+
+/// `pg_enum`. A label's number is as stable as its position.
+pub(super) fn labels(objects: &Objects) -> Vec<Row> {
+    let of_type = |(_, of_type): &(String, TypeDefinition)| match of_type {
+        TypeDefinition::Enum(labels) => {
+            let number = labels.of.number();
+            let row = |(at, (position, label)): (usize, &(i64, String))| -> Row {
+                let own = super::objects::number_of(&format!("{number} {position}"));
+                vec![
+                    ("oid", Number(own)),
+                    ("enumtypid", Number(number.into())),
+                    ("enumsortorder", count(at + 1)),
+                    ("enumlabel", text(label)),
+                ]
+            };
+            labels.labels.iter().enumerate().map(row).collect()
+        }
+        TypeDefinition::Domain(_) => Vec::new(),
+    };
+    objects.types.iter().flat_map(of_type).collect()
+}
+
+/// A check of a domain: the domain's name and what it is, name and text of the check.
+type DomainCheck<'a> = (&'a str, &'a DomainDefinition, &'a str, &'a str);
+
+/// The checks of all domains.
+fn checks(objects: &Objects) -> Vec<DomainCheck<'_>> {
+    let mut all = Vec::new();
+    for (name, of_type) in &objects.types {
+        if let TypeDefinition::Domain(domain) = of_type {
+            all.extend(domain.checks.iter().map(|(check, text)| (&**name, domain, &**check, &**text)));
+        }
+    }
+    all
+}
+
+/// Numbers of constraints that are no indexes start here.
+const FIRST_CONSTRAINT_OID: i64 = 2 << 30;
+
+fn constraint_oid(domain: &str, check: &str) -> i64 {
+    FIRST_CONSTRAINT_OID + super::objects::number_of(&format!("{domain}.{check}"))
+}
+
+/// A condition of a domain as it is shown.
+fn condition(domain: &DomainDefinition, text: &str, style: Style) -> String {
+    let value = [Column::new("value", domain.base)];
+    let shown = parsed(text).map_or_else(|_| text.to_owned(), |expr| written(&expr, &value, style));
+    // The value is a word of the language.
+    let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == '"' || c == '\'';
+    let mut out = String::with_capacity(shown.len());
+    let mut rest = shown.as_str();
+    while let Some(at) = rest.find("value") {
+        let (before, after) = (&rest[..at], &rest[at + 5..]);
+        let is_word = !before.ends_with(is_inner) && !after.starts_with(is_inner);
+        out.push_str(before);
+        out.push_str(if is_word { "VALUE" } else { "value" });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The rows of `pg_constraint` for domains.
+pub(super) fn constraints(objects: &Objects) -> Vec<Row> {
+    let row = |(domain, definition, check, condition): DomainCheck<'_>| -> Row {
+        let oid = constraint_oid(domain, check);
+        let schema = schema_oid(schema_and_name(domain).0);
+        let mut row = vec![("oid", Number(oid)), ("conname", text(check)), ("contype", text("c"))];
+        row.extend([("connamespace", Number(schema)), ("contypid", Number(definition.number.into()))]);
+        row.extend(["conrelid", "conindid", "conparentid", "confrelid", "coninhcount"].map(|name| (name, Number(0))));
+        row.extend(["condeferrable", "condeferred", "connoinherit"].map(|name| (name, Truth(false))));
+        row.extend(["convalidated", "conislocal"].map(|name| (name, Truth(true))));
+        row.extend(["confupdtype", "confdeltype", "confmatchtype"].map(|name| (name, text(" "))));
+        row.push(("conbin", Cell::Text(self::condition(definition, condition, Style::Plain))));
+        row
+    };
+    checks(objects).into_iter().map(row).collect()
+}
+
+/// The definitions of the constraints of domains by their numbers, plain and pretty.
+pub(super) fn definitions(objects: &Objects) -> Vec<(i64, [String; 2])> {
+    let of = |(domain, definition, check, condition): DomainCheck<'_>| {
+        let shown = |style| format!("CHECK ({})", self::condition(definition, condition, style));
+        (constraint_oid(domain, check), [Style::Plain, Style::Pretty].map(shown))
+    };
+    checks(objects).into_iter().map(of).collect()
+}
+
+/// The rows of `information_schema.check_constraints` for domains.
+pub(super) fn check_constraints(objects: &Objects) -> Vec<Row> {
+    let row = |(domain, definition, check, condition): DomainCheck<'_>| {
+        let mut row = super::constraints::named(schema_and_name(domain).0, check);
+        let shown = self::condition(definition, condition, Style::Plain);
+        row.push(("check_clause", Cell::Text(format!("({shown})"))));
+        row
+    };
+    checks(objects).into_iter().map(row).collect()
+}
+
+/// The columns that name a domain.
+fn named(domain: &str) -> Row {
+    let (schema, name) = schema_and_name(domain);
+    vec![("domain_catalog", text(CATALOG)), ("domain_schema", text(schema)), ("domain_name", text(name))]
+}
+
+/// `information_schema.domain_constraints`.
+pub(super) fn domain_constraints(objects: &Objects) -> Vec<Row> {
+    let row = |(domain, _, check, _): DomainCheck<'_>| {
+        let mut row = super::constraints::named(schema_and_name(domain).0, check);
+        row.extend(named(domain));
+        row.extend([("is_deferrable", text("NO")), ("initially_deferred", text("NO"))]);
+        row
+    };
+    checks(objects).into_iter().map(row).collect()
+}
+
+/// `information_schema.domains`; `measures` tells the width of a type.
+pub(super) fn domains(objects: &Objects, measures: impl Fn(DataType) -> Row) -> Vec<Row> {
+    let row = |(name, of_type): &(String, TypeDefinition)| {
+        let TypeDefinition::Domain(domain) = of_type else { return None };
+        let mut row = named(name);
+        let (schema, internal) = internal_name(domain.base);
+        row.push(("data_type", Cell::Text(format_type(type_of(domain.base).0, None))));
+        row.extend(measures(domain.base));
+        row.extend(
+            domain.default.as_deref().map(|default| ("domain_default", Cell::Text(default_of(domain, default)))),
+        );
+        row.extend([("udt_catalog", text(CATALOG)), ("udt_schema", Cell::Text(schema))]);
+        row.extend([("udt_name", Cell::Text(internal)), ("dtd_identifier", text("1"))]);
+        Some(row)
+    };
+    objects.types.iter().filter_map(row).collect()
+}
+
+fn default_of(domain: &DomainDefinition, text: &str) -> String {
+    shown(text, &Column::new("value", domain.base), Style::Plain)
+}
+
+/// Whether a type's kind is told by `information_schema` as one of a user.
+pub(super) fn is_made(data_type: DataType) -> bool {
+    matches!(data_type, DataType::Enum(_))
+}

@@ -1,0 +1,370 @@
+//! `CREATE TYPE ... AS ENUM`, `ALTER TYPE` and `DROP TYPE`.
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    AlterType, AlterTypeAddValue, AlterTypeAddValuePosition, AlterTypeOperation, AlterTypeRenameValue,
+    DataType as SqlType, Expr, Ident, ObjectName, Query, Statement, UserDefinedTypeRepresentation,
+};
+use engine::{
+    Column, DataType, EnumDefinition, EnumType, IndexPart, PUBLIC_SCHEMA, Schema, Transaction, TypeDefinition,
+    ViewDefinition, name_in_schema, schema_and_name,
+};
+
+use crate::error::{Result, SqlError};
+use crate::names::made_types::{definition, entry};
+use crate::names::schemas::{beside, is_temporary, schema_of, spelled};
+use crate::names::{fold, position, table_name};
+use crate::parsing::parse::{Places, parse_query};
+use crate::session::Session;
+use crate::session::transactions::Write;
+use crate::state::outcome::Command;
+use crate::statements::held_types::{columns_of, is_of_enum};
+use crate::statements::{alter_columns, schemas, view_users};
+use crate::syntax::source::Source;
+use crate::syntax::walk::walk_expressions;
+use crate::values::types::{column_type, domain_of};
+
+/// Bytes of a label at most, as in PostgreSQL.
+const LABEL_BYTES_MAX: usize = 63;
+
+/// `CREATE TYPE`.
+pub(crate) fn create(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
+    let Statement::CreateType { name, representation } = statement else {
+        return Err(SqlError::new("XX000", "not a CREATE TYPE"));
+    };
+    let labels = match representation {
+        Some(UserDefinedTypeRepresentation::Enum { labels }) => labels,
+        Some(UserDefinedTypeRepresentation::Composite { .. }) => {
+            return Err(SqlError::unsupported("a composite type").at(source.find_word("type")));
+        }
+        Some(UserDefinedTypeRepresentation::Range { .. }) => {
+            return Err(SqlError::unsupported("a range type").at(source.find_word("range")));
+        }
+        _ => return Err(SqlError::unsupported("this form of CREATE TYPE").at(source.find_word("type"))),
+    };
+    let labels = labels.iter().map(|label| text_of(label, source)).collect::<Result<Vec<String>>>()?;
+    let (known, at) = (new_name(session, name, source)?, position(name, source));
+    session.write("CREATE TYPE", |_, write| {
+        let of = free_number(write.transaction)?;
+        for (place, label) in labels.iter().enumerate() {
+            check_label(label)?;
+            if labels[..place].contains(label) {
+                let index = "pg_enum_typid_label_index";
+                let error =
+                    SqlError::new("23505", format!("duplicate key value violates unique constraint \"{index}\""));
+                let key = format!("Key (enumtypid, enumlabel)=({}, {label}) already exists.", of.number());
+                return Err(error.detail(key));
+            }
+        }
+        let definition = EnumDefinition::new(of, known.clone(), labels.iter().cloned());
+        make(write.transaction, &known, TypeDefinition::Enum(definition)).map_err(|error| error.at(at))?;
+        Ok(Command::new("CREATE TYPE"))
+    })
+}
+
+/// The name of a type that is about to be made, with the schema in which it will be.
+pub(crate) fn new_name(session: &Session, name: &ObjectName, source: &Source) -> Result<String> {
+    let known = table_name(name, source)?;
+    match name.0.len() {
+        1 if !session.path().is_plain() => Ok(name_in_schema(&session.schema_to_make_in()?, &known)),
+        _ if is_temporary(schema_of(&known)) => {
+            Err(SqlError::unsupported("a temporary type").at(position(name, source)))
+        }
+        _ => Ok(known),
+    }
+}
+
+/// Makes a type of a name that neither a type nor a relation has.
+pub(crate) fn make(transaction: &mut Transaction, known: &str, of_type: TypeDefinition) -> Result<()> {
+    schemas::check_there(transaction, known)?;
+    transaction.claim_name(known)?;
+    transaction.claim_name(&entry(known))?;
+    if transaction.table(&entry(known)).is_ok() || transaction.table(known).is_ok() {
+        return Err(SqlError::new("42710", format!("type \"{}\" already exists", schema_and_name(known).1)));
+    }
+    Ok(transaction.create_view(&entry(known), no_columns()?, ViewDefinition::of_type(of_type))?)
+}
+
+/// The columns of what is kept as a view and is none.
+fn no_columns() -> Result<Schema> {
+    let columns = Schema::new(vec![Column::new("type", DataType::TEXT)], &[]);
+    columns.map_err(|error| SqlError::from(engine::Error::from(error)))
+}
+
+/// An id of which no type of the process has the number.
+pub(crate) fn free_number(transaction: &Transaction) -> Result<EnumType> {
+    let taken = |of: &EnumType| EnumType::numbered(of.number()).is_some() || is_domain(transaction, of.number());
+    for _ in 0..100 {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|error| SqlError::new("58000", format!("no random number: {error}")))?;
+        let of = EnumType(u64::from_le_bytes(bytes));
+        if !taken(&of) {
+            return Ok(of);
+        }
+    }
+    Err(SqlError::new("54000", "there is no number left for a type"))
+}
+
+fn is_domain(transaction: &Transaction, number: u32) -> bool {
+    let mut views = transaction.views_now().into_iter();
+    views.any(|(_, kept)| matches!(definition(&kept), Some(TypeDefinition::Domain(domain)) if domain.number == number))
+}
+
+/// A label as the text that it has to be.
+fn text_of(label: &Ident, source: &Source) -> Result<String> {
+    match label.quote_style {
+        Some('\'') => Ok(label.value.clone()),
+        _ => Err(SqlError::syntax(format!("syntax error at or near \"{label}\"")).at(source.start(label.span))),
+    }
+}
+
+fn check_label(label: &str) -> Result<()> {
+    if label.is_empty() || label.len() > LABEL_BYTES_MAX {
+        let error = SqlError::new("42602", format!("invalid enum label \"{label}\""));
+        return Err(error.detail(format!("Labels must be {LABEL_BYTES_MAX} bytes or less.")));
+    }
+    Ok(())
+}
+
+/// The name by which the catalog knows a type that a statement names, and the type.
+pub(crate) fn find(
+    transaction: &Transaction,
+    session: &Session,
+    name: &ObjectName,
+    source: &Source,
+) -> Result<Option<(String, TypeDefinition)>> {
+    let known = table_name(name, source)?;
+    let names: Vec<String> = match (name.0.len(), schema_and_name(&known)) {
+        (1, (PUBLIC_SCHEMA, local)) => session.path().names(local).collect(),
+        _ => vec![known],
+    };
+    let of = |known: String| Some((definition(&transaction.table(&entry(&known)).ok()?)?.clone(), known));
+    Ok(names.into_iter().find_map(of).map(|(of_type, known)| (known, of_type)))
+}
+
+pub(crate) fn not_there(name: &ObjectName, source: &Source) -> SqlError {
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+    SqlError::new("42704", format!("type \"{}\" does not exist", parts.join("."))).at(position(name, source))
+}
+
+/// `ALTER TYPE`.
+pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -> Result<Command> {
+    session.write("ALTER TYPE", |session, write| {
+        let transaction = &mut *write.transaction;
+        let found = find(transaction, session, &alter.name, source)?;
+        let (known, of_type) = found.ok_or_else(|| not_there(&alter.name, source))?;
+        transaction.claim_name(&entry(&known))?;
+        // Another transaction, for which the claim may have waited, may have changed it.
+        let of_type = match transaction.table(&entry(&known)) {
+            Ok(kept) => definition(&kept).cloned().unwrap_or(of_type),
+            Err(_) => return Err(not_there(&alter.name, source)),
+        };
+        let command = Command::new("ALTER TYPE");
+        if let AlterTypeOperation::Rename(rename) = &alter.operation {
+            rename_type(transaction, (&known, of_type), &fold(&rename.new_name))?;
+            return Ok(command);
+        }
+        let TypeDefinition::Enum(mut labels) = of_type else {
+            return Err(SqlError::new("42809", format!("\"{}\" is not an enum", schema_and_name(&known).1)));
+        };
+        let notice = match &alter.operation {
+            AlterTypeOperation::AddValue(add) => add_label(&mut labels, add, source)?,
+            AlterTypeOperation::RenameValue(rename) => rename_label(&mut labels, rename, source)?,
+            AlterTypeOperation::Rename(_) => None,
+        };
+        if let Some(notice) = notice {
+            return Ok(command.with_notice(notice));
+        }
+        if let AlterTypeOperation::RenameValue(rename) = &alter.operation {
+            check_unnamed(transaction, labels.of, &text_of(&rename.from, source)?)?;
+        }
+        replace(transaction, &known, TypeDefinition::Enum(labels))?;
+        Ok(command)
+    })
+}
+
+fn replace(transaction: &mut Transaction, known: &str, of_type: TypeDefinition) -> Result<()> {
+    Ok(transaction.replace_view(&entry(known), no_columns()?, ViewDefinition::of_type(of_type))?)
+}
+
+/// Adds a label; what there is to say where it is there already and may be.
+fn add_label(labels: &mut EnumDefinition, add: &AlterTypeAddValue, source: &Source) -> Result<Option<String>> {
+    let label = text_of(&add.value, source)?;
+    check_label(&label)?;
+    if labels.place(&label).is_some() {
+        let message = format!("enum label \"{label}\" already exists");
+        return match add.if_not_exists {
+            true => Ok(Some(format!("{message}, skipping"))),
+            false => Err(SqlError::new("42710", message)),
+        };
+    }
+    let place = match &add.position {
+        Some(AlterTypeAddValuePosition::Before(other)) => place_of(labels, &text_of(other, source)?)?,
+        Some(AlterTypeAddValuePosition::After(other)) => place_of(labels, &text_of(other, source)?)? + 1,
+        None => labels.labels.len(),
+    };
+    match labels.insert(place, label) {
+        true => Ok(None),
+        false => {
+            let message = "there is no room for another label between these two: make a new type with all of them";
+            Err(SqlError::new("54000", message))
+        }
+    }
+}
+
+fn place_of(labels: &EnumDefinition, label: &str) -> Result<usize> {
+    let missing = || SqlError::new("22023", format!("\"{label}\" is not an existing enum label"));
+    labels.place(label).ok_or_else(missing)
+}
+
+fn rename_label(labels: &mut EnumDefinition, rename: &AlterTypeRenameValue, source: &Source) -> Result<Option<String>> {
+    let (from, to) = (text_of(&rename.from, source)?, text_of(&rename.to, source)?);
+    check_label(&to)?;
+    let place = place_of(labels, &from)?;
+    if labels.place(&to).is_some() {
+        return Err(SqlError::new("42710", format!("enum label \"{to}\" already exists")));
+    }
+    labels.labels[place].1 = to;
+    Ok(None)
+}
+
+/// Refuses to rename a label that an expression names which the catalog keeps as text: it would name nothing afterwards.
+fn check_unnamed(transaction: &Transaction, of: EnumType, label: &str) -> Result<()> {
+    let quoted = format!("'{}'", label.replace('\'', "''"));
+    let refused = |what: String| {
+        let error = SqlError::unsupported(format!("renaming label \"{label}\", which {what} names,"));
+        Err(error.hint("Drop it, and make it again afterwards."))
+    };
+    for name in transaction.table_names() {
+        let table = transaction.table(&name)?;
+        if !table.schema().columns().iter().any(|column| is_of_enum(column.data_type, of)) {
+            continue;
+        }
+        let settings = transaction.settings(&table);
+        let defaults = settings.defaults.into_iter().filter_map(|default| default.expression);
+        let checks = settings.checks.into_iter().map(|check| check.condition);
+        let indexes = transaction.indexes(&table).into_iter().flat_map(|index| {
+            let definition = index.definition().clone();
+            let parts = definition.parts.into_iter().filter_map(|part| match part {
+                IndexPart::Expression(expression) => Some(expression.text),
+                IndexPart::Column(_) => None,
+            });
+            parts.chain(definition.predicate.map(|predicate| predicate.text)).collect::<Vec<_>>()
+        });
+        if defaults.chain(checks).chain(indexes).any(|text| text.contains(&quoted)) {
+            return refused(format!("an expression of table {}", spelled(&name)));
+        }
+    }
+    for (name, view) in transaction.views_now() {
+        if view.view().is_some_and(|definition| definition.query.contains(&quoted)) {
+            return refused(format!("view {}", spelled(&name)));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a type another name. What names it in a text must be changed first.
+fn rename_type(transaction: &mut Transaction, (known, of_type): (&str, TypeDefinition), to: &str) -> Result<()> {
+    let new = beside(known, to);
+    if let Some((view, _)) = views_naming(transaction, known)?.into_iter().next() {
+        let message = format!("renaming type \"{}\", which view \"{view}\" names,", schema_and_name(known).1);
+        return Err(SqlError::unsupported(message).hint("Drop the view, and make it again afterwards."));
+    }
+    let of_type = match of_type {
+        TypeDefinition::Enum(labels) => TypeDefinition::Enum(EnumDefinition { name: new.clone(), ..labels }),
+        TypeDefinition::Domain(_) => return Err(SqlError::unsupported("renaming a domain")),
+    };
+    make(transaction, &new, of_type)?;
+    Ok(transaction.drop_view(&entry(known))?)
+}
+
+/// The views whose queries name a type, with what they are called in messages.
+fn views_naming(transaction: &Transaction, known: &str) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for user in view_users::users(transaction)? {
+        let text = user.table.view().map(|view| view.query.clone()).unwrap_or_default();
+        if names_type(&*parse_query(&text, Places::Unknown)?, known) {
+            found.push((user.name.clone(), format!("view {}", spelled(&user.name))));
+        }
+    }
+    Ok(found)
+}
+
+fn names_type(query: &Query, known: &str) -> bool {
+    let is_domain = |data_type: &SqlType| domain_of(data_type).is_some_and(|(found, _)| found == known);
+    let is_it = |data_type: DataType| match data_type {
+        DataType::Enum(of) => of.name() == known,
+        DataType::Array(item) => matches!(item.data_type(), DataType::Enum(of) if of.name() == known),
+        _ => false,
+    };
+    let found = walk_expressions(query, |expr| match expr {
+        Expr::Cast { data_type, .. }
+            if is_domain(data_type) || column_type(data_type).is_ok_and(|(found, _)| is_it(found)) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// `DROP TYPE`, and `DROP DOMAIN`, each of any type.
+pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source) -> Result<Command> {
+    let Statement::Drop { names, if_exists, cascade, .. } = statement else {
+        return Err(SqlError::new("XX000", "not a DROP TYPE"));
+    };
+    session.write("DROP TYPE", |session, write| {
+        let mut command = Command::new("DROP TYPE");
+        for name in names {
+            match find(write.transaction, session, name, source)? {
+                Some(found) => command = drop_one(session, write, &found, *cascade, command, source)?,
+                None if *if_exists => {
+                    let missing = not_there(name, source).message;
+                    command = command.with_notice(format!("{missing}, skipping"));
+                }
+                None => return Err(not_there(name, source)),
+            }
+        }
+        Ok(command)
+    })
+}
+
+/// Drops a type, with the columns that are of it and the views that name it, or refuses that.
+pub(crate) fn drop_one(
+    session: &Session,
+    write: &mut Write<'_>,
+    (known, of_type): &(String, TypeDefinition),
+    cascade: bool,
+    mut command: Command,
+    source: &Source,
+) -> Result<Command> {
+    write.transaction.claim_name(&entry(known))?;
+    let columns = columns_of(write.transaction, known, of_type)?;
+    let views = views_naming(write.transaction, known)?;
+    let of_columns = columns.iter().map(|(table, column)| format!("column {column} of table {}", spelled(table)));
+    let shown: Vec<String> = of_columns.chain(views.iter().map(|(_, shown)| shown.clone())).collect();
+    if !shown.is_empty() && !cascade {
+        let what = format!("type {}", spelled(known));
+        let error = SqlError::new("2BP01", format!("cannot drop {what} because other objects depend on it"));
+        let lines: Vec<String> = shown.iter().map(|shown| format!("{shown} depends on {what}")).collect();
+        return Err(error.detail(lines.join("\n")).hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    command = match &shown[..] {
+        [] => command,
+        [only] => command.with_notice(format!("drop cascades to {only}")),
+        many => command.with_notice(format!("drop cascades to {} other objects", many.len())),
+    };
+    for (name, _) in &views {
+        let names = [name.clone()];
+        let dropped = view_users::Dropped { kind: "view", names: &names, cascade: true };
+        if write.transaction.table(name).is_ok() {
+            view_users::release(write.transaction, &dropped, Command::new(""))?;
+            write.transaction.drop_view(name)?;
+        }
+    }
+    for (table, column) in &columns {
+        alter_columns::drop_column(session, write, table, column, source)?;
+    }
+    write.transaction.drop_view(&entry(known))?;
+    Ok(command)
+}

@@ -1,0 +1,139 @@
+//! Time zones: offsets, and those of the IANA database, by their names in any case.
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeZone};
+use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
+
+const MICROS: i64 = 1_000_000;
+/// The largest offset of a zone.
+const OFFSET_MAX_S: i64 = 15 * 3_600 + 59 * 60 + 59;
+
+/// A time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zone {
+    /// So many seconds east of Greenwich.
+    Fixed(i64),
+    Named(Tz),
+}
+
+/// What the clocks of a zone of the database show at a moment.
+pub(crate) struct Clocks {
+    pub(crate) name: &'static str,
+    pub(crate) abbreviation: String,
+    /// seconds east of Greenwich
+    pub(crate) offset: i64,
+    /// whether it is summer time
+    pub(crate) is_summer: bool,
+}
+
+static BY_NAME: LazyLock<BTreeMap<String, Tz>> =
+    LazyLock::new(|| TZ_VARIANTS.iter().map(|zone| (zone.name().to_ascii_lowercase(), *zone)).collect());
+
+/// The zone that the database has by this name, which is in small letters.
+pub(crate) fn of_small_name(name: &str) -> Option<Tz> {
+    BY_NAME.get(name).copied()
+}
+
+/// All zones of the database at a moment, in microseconds.
+pub(crate) fn all(moment: i64) -> Vec<Clocks> {
+    let at = naive(moment).unwrap_or_default();
+    let clocks = |zone: &Tz| {
+        let offset = zone.offset_from_utc_datetime(&at);
+        let seconds = i64::from(offset.fix().local_minus_utc());
+        let abbreviation = offset.abbreviation().map_or_else(String::new, str::to_owned);
+        let is_summer = !offset.dst_offset().is_zero();
+        Clocks { name: zone.name(), abbreviation, offset: seconds, is_summer }
+    };
+    TZ_VARIANTS.iter().map(clocks).collect()
+}
+
+impl Zone {
+    /// The zone of this name: of the database, or an offset as POSIX writes it.
+    pub(crate) fn named(name: &str) -> Option<Zone> {
+        let small = name.to_ascii_lowercase();
+        if ["utc", "gmt", "z", "zulu", "uct"].contains(&&*small) {
+            return Some(Zone::Fixed(0));
+        }
+        if name.starts_with(['+', '-']) || name.starts_with(|sign: char| sign.is_ascii_digit()) {
+            return offset(name).map(Zone::Fixed);
+        }
+        of_small_name(&small).map(Zone::Named)
+    }
+
+    /// The seconds that the clocks are ahead of those of Greenwich at a moment.
+    pub(crate) fn at_moment(&self, moment: i64) -> i64 {
+        match self {
+            Zone::Fixed(seconds) => *seconds,
+            Zone::Named(zone) => {
+                naive(moment).map_or(0, |moment| zone.offset_from_utc_datetime(&moment).fix().local_minus_utc().into())
+            }
+        }
+    }
+
+    /// The seconds that clocks which show this time are ahead: of two such moments the later, and of none the clocks as they
+    /// were before.
+    pub(crate) fn at_shown(&self, shown: i64) -> i64 {
+        let Zone::Named(zone) = self else { return self.at_moment(shown) };
+        let Some(naive) = naive(shown) else { return 0 };
+        match zone.offset_from_local_datetime(&naive) {
+            MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => {
+                offset.fix().local_minus_utc().into()
+            }
+            MappedLocalTime::None => self.at_moment(shown - 24 * 3_600 * MICROS),
+        }
+    }
+}
+
+fn naive(micros: i64) -> Option<NaiveDateTime> {
+    DateTime::from_timestamp_micros(micros).map(|moment| moment.naive_utc())
+}
+
+/// An offset in hours, minutes and seconds, where POSIX counts to the west.
+fn offset(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'-' => (1, &text[1..]),
+        b'+' => (-1, &text[1..]),
+        _ => (-1, text),
+    };
+    let mut seconds = 0;
+    let mut unit = 3_600;
+    for part in digits.split(':') {
+        let is_number = !part.is_empty() && part.len() <= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        let number: i64 =
+            part.parse().ok().filter(|number| is_number && unit > 0 && (unit == 3_600 || *number < 60))?;
+        seconds += number * unit;
+        unit /= 60;
+    }
+    (seconds <= OFFSET_MAX_S).then_some(sign * seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> i64 {
+        text.parse::<NaiveDateTime>().unwrap().and_utc().timestamp_micros()
+    }
+
+    #[test]
+    fn clocks_that_were_moved_show_an_hour_twice_or_never() {
+        let berlin = Zone::named("europe/berlin").unwrap();
+        assert_eq!(berlin.at_moment(at("2024-07-01T00:00:00")), 7_200);
+        assert_eq!(berlin.at_shown(at("2024-10-27T02:30:00")), 3_600);
+        assert_eq!(berlin.at_shown(at("2024-03-31T02:30:00")), 3_600);
+    }
+
+    #[test]
+    fn offsets_count_to_the_west() {
+        assert_eq!((offset("+02"), offset("-05:30"), offset("2:00:01")), (Some(-7_200), Some(19_800), Some(-7_201)));
+        assert_eq!((offset("+2:60"), offset("+99"), offset("1:2:3:4"), offset("+")), (None, None, None, None));
+        assert!(Zone::named("Nowhere/City").is_none());
+    }
+
+    #[test]
+    fn names_are_found_in_any_case() {
+        assert_eq!(Zone::named("AMERICA/port_OF_spain"), Zone::named("America/Port_of_Spain"));
+        assert!(all(at("2024-07-01T00:00:00")).iter().any(|zone| zone.name == "Europe/Berlin" && zone.is_summer));
+    }
+}
