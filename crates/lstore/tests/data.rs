@@ -114,3 +114,20 @@ fn bad_files_are_one_clear_error_and_change_nothing() {
         assert_eq!(answer(&dir, ALL), before, "{name}");
     }
 }
+
+/// Labels and names of types are known to a process once it has read a catalog: so each step is a process of its own.
+#[test]
+fn labels_that_expressions_name_are_known_when_a_directory_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("db");
+    sql(&dir, "create type mood as enum ('sad', 'happy'); create table t (id int primary key, m mood)").ok();
+    sql(&dir, "alter type mood add value 'ok' before 'happy'; create index t_ok on t (id) where m = 'ok'").ok();
+    sql(&dir, "insert into t values (1, 'ok'), (2, 'sad'), (3, 'happy')").ok();
+    assert_eq!(answer(&dir, "select id, m from t where m = 'ok'"), "1,ok\n");
+    sql(
+        &dir,
+        "checkpoint; alter type mood rename value 'sad' to 'blue'; create index t_blue on t (id) where m = 'blue'",
+    )
+    .ok();
+    assert_eq!(answer(&dir, "select id, m from t order by m"), "2,blue\n1,ok\n3,happy\n");
+}

@@ -105,15 +105,13 @@ class Cursor(ArrowResults):
     def execute(self, statement: str, parameters: Parameters = None) -> "Cursor":
         """Runs a statement; without parameters also several, divided by `;`, of which the last gives the result."""
         connection = self.connection
-        answer = connection._at_once(statement, parameters)
-        if answer is not None:
-            self._take()
-            self._reset()
-            self._using.release()
-            return self._answered(answer)
-        text, values = prepared_text(statement, parameters)
         self._take()
         try:
+            answer = connection._at_once(statement, parameters)
+            if answer is not None:
+                self._reset()
+                return self._answered(answer)
+            text, values = prepared_text(statement, parameters)
             self._reset()
             if values is None and ";" in text:
                 *first, text = NativeSession.split(text) or [text]

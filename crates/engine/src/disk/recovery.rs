@@ -16,7 +16,7 @@ use std::sync::Arc;
 use durability::{Checkpoints, Device, Frame, FrameKind, Log, Manifest, lock_directory, lock_to_read};
 use lineage::{Cell, Change, MemoryBudget, PageReading, TableOptions, WriteError, WrittenRows};
 use txn::TransactionTable;
-use types::{Rid, Snapshot, Timestamp};
+use types::{EnumDefinition, Rid, Snapshot, Timestamp};
 
 use crate::disk::checkpoint::{Base, restore};
 use crate::disk::copy;
@@ -96,6 +96,11 @@ fn build(device: Arc<dyn Device>, options: &mut OpenOptions, reading: PageReadin
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
     }
     let tables: Vec<Arc<TableData>> = replay.tables.values().cloned().collect();
+    debug_assert!(replay.tables.keys().all(|id| *id < replay.next_table), "a new table would get another one's number");
+    let meanings = replay.names.meanings(replay.tables);
+    // Expressions name labels as they are now, and types by their names.
+    let labels = |named: &NamedSince| named.table.labels().into_iter().for_each(EnumDefinition::publish);
+    meanings.newest.values().for_each(labels);
     for table in &tables {
         table.storage.finish_recovery();
         let compile = |index: &Arc<IndexData>| index.compile(table.schema(), options.expressions.as_deref());
@@ -103,8 +108,6 @@ fn build(device: Arc<dyn Device>, options: &mut OpenOptions, reading: PageReadin
         table.put_off_indexes();
     }
     drop(tables);
-    debug_assert!(replay.tables.keys().all(|id| *id < replay.next_table), "a new table would get another one's number");
-    let meanings = replay.names.meanings(replay.tables);
     let newest = Timestamp(recovered.last_lsn.max(replay.base.low.0));
     debug_assert!(newest >= replay.base.catalog_at, "invariant 8: the catalog is of a commit after {newest:?}");
     replay.clock.finish_recovery(newest);

@@ -459,6 +459,10 @@ impl Claim {
 
 /// Has the tables that are gone and had a name keep their past as the one does that has it now.
 pub(crate) fn set_former(former: &Former<Arc<TableData>>, name: &str, table: &TableData) {
+    // One that keeps no past says nothing of those before it.
+    if table.array.is_some() {
+        return;
+    }
     let retention = table.retention();
     let tables = former.of_name(name).iter().map(|meaning| &meaning.table);
     for gone in tables.filter(|known| known.id != table.id && matches!(known.lock.standing(), Standing::Gone(_))) {

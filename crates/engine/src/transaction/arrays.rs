@@ -42,18 +42,25 @@ impl Transaction {
     /// [`Error::ArrayChanged`] above READ COMMITTED if others have written to it since the transaction's snapshot.
     pub(super) fn enter_array(&mut self, data: &Arc<TableData>) -> Result<()> {
         if data.lock.standing() == Standing::Locked(self.id()) {
-            return self.check_there(data);
+            // It may be locked for the sake of its definition, after others have written to it.
+            self.check_there(data)?;
+            return self.check_unchanged(data);
         }
         self.whole(|transaction| {
             transaction.lock_whole(data).map_err(|error| match (error, transaction.check_there(data)) {
                 (Error::NoSuchTable(_), Err(changed)) => changed,
                 (error, _) => error,
             })?;
-            match data.array().newest() <= transaction.newest_allowed() {
-                true => Ok(()),
-                false => Err(transaction.lose(Error::ArrayChanged(data.name.to_string()))),
-            }
+            transaction.check_unchanged(data)
         })
+    }
+
+    /// Fails if others have written to the table since what this transaction may see.
+    fn check_unchanged(&mut self, data: &TableData) -> Result<()> {
+        match data.array().newest() <= self.newest_allowed() {
+            true => Ok(()),
+            false => Err(self.lose(Error::ArrayChanged(data.name.to_string()))),
+        }
     }
 
     fn overlay(&self, data: &TableData) -> Option<&Overlay> {
@@ -89,9 +96,10 @@ impl Transaction {
         if let Some(reads) = &self.reads {
             reads.note_rows(data, &[], &[]);
         }
-        self.saw_anything();
         let Some(key) = data.array_key(key)? else { return Ok(None) };
         let row = self.array_row(data, key);
+        // What was read may have been committed just before.
+        self.saw_anything();
         // Looked at afterwards: what was read is from before.
         if data.array().newest() > self.newest_allowed() {
             return Err(self.lose(Error::ArrayChanged(data.name.to_string())));
@@ -101,13 +109,14 @@ impl Transaction {
 
     /// Inserts a row that has become cells.
     pub(super) fn insert_in_array(&mut self, data: &Arc<TableData>, cells: &[Cell<'_>]) -> Result<Rid> {
+        self.anchor.check_memory_of(data)?;
         if let Some(rules) = self.rules(data)? {
             self.check_row(data, &rules, cells)?;
         }
         let array = data.array();
         let (whole, row) = array.shape.row(cells);
         let grows = self.overlay(data).map_or(0, |overlay| overlay.grows);
-        let below = ArrayData::keys_below(array.rows().saturating_add_signed(grows));
+        let below = ArrayData::keys_below(array.rows().saturating_add_signed(grows)).max(array.keys_reserved());
         let Some(key) = u64::try_from(whole).ok().filter(|key| *key < below.min(KEY_MAX)) else {
             return Err(Error::ArrayKey { table: data.name.to_string(), key: whole, last: below - 1 });
         };
@@ -127,6 +136,7 @@ impl Transaction {
 
     /// Sets columns of the row with a key; returns whether there is one.
     fn update_in_array(&mut self, data: &Arc<TableData>, key: u64, changes: &[(usize, Cell<'_>)]) -> Result<bool> {
+        self.anchor.check_memory_of(data)?;
         let Some(mut row) = self.array_row(data, key) else { return Ok(false) };
         let shape = data.array().shape;
         for (column, cell) in changes {

@@ -16,6 +16,7 @@
 //! the past or of the program, no inner query that is run on its own. It keeps no table and no moment alive. It serves as long as the
 //! catalog has not changed, the settings are the same, and the tables have about as many rows as when it was made.
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_schema::SchemaRef;
@@ -24,18 +25,18 @@ use datafusion::datasource::{DefaultTableSource, provider_as_source};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, TableSource, Volatility};
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{self, Statement};
 use engine::{Table, Timestamp};
 
 use crate::access::table::EngineTable;
 use crate::semantics::DescribeColumns;
 use crate::state::choices::KEPT_PLANS;
 use crate::state::view::View;
-use crate::syntax::walk::{WalkPlan, WalkTree};
+use crate::syntax::walk::{WalkPlan, WalkTree, walk_expressions};
 
 /// So many plans are kept; the one that was not used for the longest time goes.
 const PLANS_MAX: usize = 64;
-/// Of longer texts none is kept.
+/// Of longer texts, or with longer literals, none is kept.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 /// A plan serves while a table has no more than so many times as many rows as when it was made, or as few.
 const GROWTH: u64 = 2;
@@ -141,10 +142,15 @@ impl Candidate {
     /// `None` where no plan is kept of such a statement.
     pub(crate) fn of(statement: &Statement, view: &View, text: &str) -> Option<Candidate> {
         let is_query = matches!(statement, Statement::Query(_));
-        if !is_query || text.len() > TEXT_BYTES_MAX || has_moving_time(text) {
+        if !is_query || text.len() > TEXT_BYTES_MAX || literal_bytes(statement) > TEXT_BYTES_MAX {
             return None;
         }
         Terms::of(view).map(|terms| Candidate { statement: statement.clone(), text: Arc::from(text), terms })
+    }
+
+    /// The candidate, unless the statement as it is planned means something else at another time.
+    pub(crate) fn if_steady(self, statement: &Statement) -> Option<Candidate> {
+        is_steady(statement).then_some(self)
     }
 
     /// Whether all of a plan as it was written is the same for every session and time. `template` has the functions that are.
@@ -294,11 +300,60 @@ fn all_expressions(plan: &LogicalPlan, holds: &dyn Fn(&Expr) -> bool) -> Result<
     Ok(all)
 }
 
-/// Whether a text has a constant that means another time each time.
-fn has_moving_time(text: &str) -> bool {
-    let begins = |rest: &str| {
-        let word: String = rest.trim_start().chars().take(9).flat_map(char::to_lowercase).collect();
-        MOVING_TIMES.iter().any(|time| word.starts_with(time))
+/// Whether a statement, its views written out, has the same constants at any time: no text that means another time each time, and no
+/// time that is read from a text which is only put together.
+fn is_steady(statement: &Statement) -> bool {
+    let moves = |text: &str| {
+        let mut words = text.split(|char: char| !char.is_alphanumeric());
+        words.any(|word| MOVING_TIMES.iter().any(|time| word.eq_ignore_ascii_case(time)))
     };
-    text.match_indices(['\'', '$']).any(|(at, quote)| begins(&text[at + quote.len()..]))
+    let found = walk_expressions(statement, |expr| {
+        let is_moving = match expr {
+            ast::Expr::Value(_) | ast::Expr::TypedString(_) => text_of(expr).is_some_and(|text| moves(&text)),
+            ast::Expr::Cast { expr: inner, data_type, .. } if is_time(data_type) => {
+                text_of(inner).is_none() && !names_column(inner)
+            }
+            _ => false,
+        };
+        if is_moving { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_continue()
+}
+
+/// The text of a literal.
+fn text_of(expr: &ast::Expr) -> Option<String> {
+    match expr {
+        ast::Expr::Value(value) => value.value.clone().into_string(),
+        ast::Expr::TypedString(typed) => typed.value.value.clone().into_string(),
+        _ => None,
+    }
+}
+
+fn is_time(data_type: &ast::DataType) -> bool {
+    use ast::DataType;
+    matches!(
+        data_type,
+        DataType::Date | DataType::Time(..) | DataType::Timestamp(..) | DataType::Datetime(_) | DataType::Custom(..)
+    )
+}
+
+fn names_column(expr: &ast::Expr) -> bool {
+    let is_name = |expr: &ast::Expr| matches!(expr, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_));
+    let found =
+        walk_expressions(expr, |part| if is_name(part) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
+    found.is_break()
+}
+
+/// The bytes of all literals: parameters may be long.
+fn literal_bytes(statement: &Statement) -> usize {
+    let mut bytes = 0;
+    let _ = walk_expressions(statement, |expr| -> ControlFlow<()> {
+        if let ast::Expr::Value(value) = expr
+            && let ast::Value::SingleQuotedString(text) = &value.value
+        {
+            bytes += text.len();
+        }
+        ControlFlow::Continue(())
+    });
+    bytes
 }

@@ -254,7 +254,7 @@ impl Planner {
         let candidate = Candidate::of(&statement, &view, source.text);
         let Rewritten { mut state, is_lasting } =
             interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
-        let candidate = candidate.filter(|_| is_lasting);
+        let candidate = candidate.filter(|_| is_lasting).and_then(|candidate| candidate.if_steady(&statement));
         set_options(&mut state, &view);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));

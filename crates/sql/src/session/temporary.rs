@@ -62,7 +62,9 @@ impl Temporary {
     pub(crate) fn end_transaction(&self, transaction: &mut Transaction) -> Result<()> {
         for (name, at_commit) in self.at_commit.lock().iter() {
             match (transaction.table(name), at_commit) {
-                (Ok(table), AtCommit::DeleteRows) if table.statistics().rows > 0 => transaction.truncate_table(name)?,
+                (Ok(table), AtCommit::DeleteRows) if table.is_array() || table.statistics().rows > 0 => {
+                    transaction.truncate_table(name)?
+                }
                 (Ok(_), AtCommit::Drop) => drop_table(transaction, name)?,
                 _ => {}
             }

@@ -6,12 +6,12 @@ use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Expr, Ident, ObjectName, Query, Statement, UserDefinedTypeRepresentation,
 };
 use engine::{
-    Column, DataType, EnumDefinition, EnumType, IndexPart, PUBLIC_SCHEMA, Schema, Transaction, TypeDefinition,
-    ViewDefinition, name_in_schema, schema_and_name,
+    Column, DataType, DomainDefinition, EnumDefinition, EnumType, IndexPart, PUBLIC_SCHEMA, Schema, Table, Transaction,
+    TypeDefinition, ViewDefinition, name_in_schema, schema_and_name,
 };
 
 use crate::error::{Result, SqlError};
-use crate::names::made_types::{definition, entry};
+use crate::names::made_types::{definition, entry, name_of};
 use crate::names::schemas::{beside, is_temporary, schema_of, spelled};
 use crate::names::{fold, position, table_name};
 use crate::parsing::parse::{Places, parse_query};
@@ -176,7 +176,7 @@ pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -
             return Ok(command.with_notice(notice));
         }
         if let AlterTypeOperation::RenameValue(rename) = &alter.operation {
-            check_unnamed(transaction, labels.of, &text_of(&rename.from, source)?)?;
+            check_unnamed(transaction, &text_of(&rename.from, source)?)?;
         }
         replace(transaction, &known, TypeDefinition::Enum(labels))?;
         Ok(command)
@@ -229,34 +229,18 @@ fn rename_label(labels: &mut EnumDefinition, rename: &AlterTypeRenameValue, sour
 }
 
 /// Refuses to rename a label that an expression names which the catalog keeps as text: it would name nothing afterwards.
-fn check_unnamed(transaction: &Transaction, of: EnumType, label: &str) -> Result<()> {
-    let quoted = format!("'{}'", label.replace('\'', "''"));
+fn check_unnamed(transaction: &Transaction, label: &str) -> Result<()> {
     let refused = |what: String| {
         let error = SqlError::unsupported(format!("renaming label \"{label}\", which {what} names,"));
         Err(error.hint("Drop it, and make it again afterwards."))
     };
-    for name in transaction.table_names() {
-        let table = transaction.table(&name)?;
-        if !table.schema().columns().iter().any(|column| is_of_enum(column.data_type, of)) {
-            continue;
-        }
-        let settings = transaction.settings(&table);
-        let defaults = settings.defaults.into_iter().filter_map(|default| default.expression);
-        let checks = settings.checks.into_iter().map(|check| check.condition);
-        let indexes = transaction.indexes(&table).into_iter().flat_map(|index| {
-            let definition = index.definition().clone();
-            let parts = definition.parts.into_iter().filter_map(|part| match part {
-                IndexPart::Expression(expression) => Some(expression.text),
-                IndexPart::Column(_) => None,
-            });
-            parts.chain(definition.predicate.map(|predicate| predicate.text)).collect::<Vec<_>>()
-        });
-        if defaults.chain(checks).chain(indexes).any(|text| text.contains(&quoted)) {
-            return refused(format!("an expression of table {}", spelled(&name)));
+    for (what, text) in kept_texts(transaction)? {
+        if has_word(&text, label) {
+            return refused(what);
         }
     }
     for (name, view) in transaction.views_now() {
-        if view.view().is_some_and(|definition| definition.query.contains(&quoted)) {
+        if view.view().is_some_and(|definition| has_word(&definition.query, label)) {
             return refused(format!("view {}", spelled(&name)));
         }
     }
@@ -269,6 +253,10 @@ fn rename_type(transaction: &mut Transaction, (known, of_type): (&str, TypeDefin
     if let Some((view, _)) = views_naming(transaction, known)?.into_iter().next() {
         let message = format!("renaming type \"{}\", which view \"{view}\" names,", schema_and_name(known).1);
         return Err(SqlError::unsupported(message).hint("Drop the view, and make it again afterwards."));
+    }
+    if let Some(what) = expression_naming(transaction, known)? {
+        let message = format!("renaming type \"{}\", which {what} names,", schema_and_name(known).1);
+        return Err(SqlError::unsupported(message).hint("Drop it, and make it again afterwards."));
     }
     let of_type = match of_type {
         TypeDefinition::Enum(labels) => TypeDefinition::Enum(EnumDefinition { name: new.clone(), ..labels }),
@@ -288,6 +276,63 @@ fn views_naming(transaction: &Transaction, known: &str) -> Result<Vec<(String, S
         }
     }
     Ok(found)
+}
+
+/// The expressions that tables and domains keep as texts, each with whose it is.
+fn kept_texts(transaction: &Transaction) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for name in transaction.table_names() {
+        let table = transaction.table(&name)?;
+        let settings = transaction.settings(&table);
+        let defaults = settings.defaults.into_iter().filter_map(|default| default.expression);
+        let checks = settings.checks.into_iter().map(|check| check.condition);
+        let indexes = transaction.indexes(&table).into_iter().flat_map(|index| {
+            let definition = index.definition().clone();
+            let parts = definition.parts.into_iter().filter_map(|part| match part {
+                IndexPart::Expression(expression) => Some(expression.text),
+                IndexPart::Column(_) => None,
+            });
+            parts.chain(definition.predicate.map(|predicate| predicate.text)).collect::<Vec<_>>()
+        });
+        let what = format!("an expression of table {}", spelled(&name));
+        found.extend(defaults.chain(checks).chain(indexes).map(|text| (what.clone(), text)));
+    }
+    for (name, domain) in domains(transaction) {
+        let texts = domain.default.into_iter().chain(domain.checks.into_iter().map(|(_, text)| text));
+        found.extend(texts.map(|text| (format!("domain {}", spelled(&name)), text)));
+    }
+    Ok(found)
+}
+
+fn domains(transaction: &Transaction) -> Vec<(String, DomainDefinition)> {
+    let of = |(name, table): (String, Table)| match definition(&table)?.clone() {
+        TypeDefinition::Domain(domain) => Some((name_of(&name)?, domain)),
+        TypeDefinition::Enum(_) => None,
+    };
+    transaction.views_now().into_iter().filter_map(of).collect()
+}
+
+/// Whose expression, kept as a text, has the name of a type.
+fn expression_naming(transaction: &Transaction, known: &str) -> Result<Option<String>> {
+    let name = schema_and_name(known).1;
+    Ok(kept_texts(transaction)?.into_iter().find(|(_, text)| has_word(text, name)).map(|(what, _)| what))
+}
+
+/// What needs an enum though no column is of it: an expression or a domain.
+fn user_without_column(transaction: &Transaction, known: &str, of: EnumType) -> Result<Option<String>> {
+    let over = domains(transaction).into_iter().find(|(_, domain)| is_of_enum(domain.base, of));
+    match over {
+        Some((name, _)) => Ok(Some(format!("domain {}", spelled(&name)))),
+        None => expression_naming(transaction, known),
+    }
+}
+
+/// Whether a text has a word, or some that follow one another, between what no word has.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() || char == '_');
+    text.match_indices(word).any(|(at, found)| {
+        !is_part(text[..at].chars().next_back()) && !is_part(text[at + found.len()..].chars().next())
+    })
 }
 
 fn names_type(query: &Query, known: &str) -> bool {
@@ -341,6 +386,12 @@ pub(crate) fn drop_one(
     write.transaction.claim_name(&entry(known))?;
     let columns = columns_of(write.transaction, known, of_type)?;
     let views = views_naming(write.transaction, known)?;
+    if let (TypeDefinition::Enum(labels), true) = (of_type, columns.is_empty())
+        && let Some(what) = user_without_column(write.transaction, known, labels.of)?
+    {
+        let what = format!("type {}, which {what} uses", spelled(known));
+        return Err(SqlError::new("2BP01", format!("cannot drop {what}")).hint("Drop that first."));
+    }
     let of_columns = columns.iter().map(|(table, column)| format!("column {column} of table {}", spelled(table)));
     let shown: Vec<String> = of_columns.chain(views.iter().map(|(_, shown)| shown.clone())).collect();
     if !shown.is_empty() && !cascade {

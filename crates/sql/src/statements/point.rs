@@ -17,6 +17,7 @@ use crate::state::target::batch;
 use crate::statements::change::outcome;
 use crate::statements::insert_few;
 use crate::values::Misfit;
+use crate::values::blanks::has_some;
 use crate::values::builder::ColumnBuilder;
 use crate::values::stored::rows_as_queried;
 
@@ -229,7 +230,10 @@ impl Point {
     /// The row that a `SELECT` by a key finds, as values; `None` where it has to be run.
     pub(crate) fn row(&self, session: &Session, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
         let (key, columns) = match &self.action {
-            Action::Select { key, columns } => (key, columns),
+            // The blanks of `char(n)` are put there where rows are read.
+            Action::Select { key, columns } if !columns.schema.fields().iter().any(|field| has_some(field)) => {
+                (key, columns)
+            }
             Action::Search(search) => return self.total(session, search),
             _ => return Ok(None),
         };
@@ -247,7 +251,8 @@ impl Point {
         }
         let view = session.db.read_view()?;
         let table = session.db.table_seen(&view, &self.table).ok();
-        let table = table.filter(|table| table.id() == self.id && table.range_count() < RANGES_AT_ONCE);
+        let table =
+            table.filter(|table| table.id() == self.id && !table.is_array() && table.range_count() < RANGES_AT_ONCE);
         let Some(table) = table else { return Ok(None) };
         Ok(search.answer.of_sums(&table.sums(&view, &search.reads)?).map(Some))
     }

@@ -139,3 +139,47 @@ fn statements_with_parameters_reach_an_array_by_its_keys() {
     assert_eq!(run(&mut session, "EXECUTE away(3)"), Ok(vec!["DELETE 1".to_owned()]));
     assert_eq!(run(&mut session, "EXECUTE look(3)"), Ok(Vec::new()));
 }
+
+#[test]
+fn an_update_under_the_lock_of_a_definition_loses_no_other() {
+    let db = Database::in_memory();
+    let (mut own, mut other) =
+        (Session::new(&db, SessionOptions::default()), Session::new(&db, SessionOptions::default()));
+    for statement in [
+        "CREATE TABLE sensor (id int PRIMARY KEY, n bigint NOT NULL) WITH (layout = array)",
+        "INSERT INTO sensor VALUES (1, 10)",
+        "BEGIN ISOLATION LEVEL REPEATABLE READ",
+        "SELECT n FROM sensor WHERE id = 1",
+    ] {
+        run(&mut own, statement).unwrap();
+    }
+    run(&mut other, "UPDATE sensor SET n = 20 WHERE id = 1").unwrap();
+    run(&mut own, "ALTER TABLE sensor ADD CONSTRAINT c CHECK (n < 1000)").unwrap();
+    let lost = run(&mut own, "UPDATE sensor SET n = 11 WHERE id = 1").unwrap_err();
+    assert!(lost.starts_with("40001"), "{lost}");
+    run(&mut own, "ROLLBACK").unwrap();
+    assert_eq!(run(&mut own, "SELECT n FROM sensor").unwrap(), ["20"]);
+}
+
+#[test]
+fn a_temporary_array_table_loses_its_rows_at_commit() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    let temporary =
+        "CREATE TEMP TABLE s (id int PRIMARY KEY, n int NOT NULL) WITH (layout = array) ON COMMIT DELETE ROWS";
+    run(&mut session, temporary).unwrap();
+    run(&mut session, "INSERT INTO s VALUES (1, 1)").unwrap();
+    assert_eq!(run(&mut session, "SELECT count(*) FROM s").unwrap(), ["0"]);
+}
+
+#[test]
+fn a_table_with_only_high_keys_left_may_be_altered() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    run(&mut session, "CREATE TABLE s (id int PRIMARY KEY, n int NOT NULL) WITH (layout = array)").unwrap();
+    for first in (0..1_200_000).step_by(400_000) {
+        let last = first + 399_999;
+        run(&mut session, &format!("INSERT INTO s SELECT i, 1 FROM generate_series({first}, {last}) t (i)")).unwrap();
+    }
+    run(&mut session, "DELETE FROM s WHERE id < 1199990").unwrap();
+    run(&mut session, "ALTER TABLE s ADD COLUMN level int NOT NULL DEFAULT 0").unwrap();
+    assert_eq!(run(&mut session, "SELECT count(*), max(id) FROM s").unwrap(), ["10|1199999"]);
+}

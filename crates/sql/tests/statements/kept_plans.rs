@@ -130,9 +130,13 @@ fn what_depends_on_session_or_time_is_not_kept() {
     run(&mut session, "CREATE TABLE t (id int PRIMARY KEY, x int, at timestamptz)");
     run(&mut session, "INSERT INTO t VALUES (1, 10, now()), (2, 20, now())");
     run(&mut session, "CREATE SEQUENCE s");
+    run(&mut session, "CREATE VIEW today AS SELECT * FROM t WHERE at < 'tomorrow'");
     for query in [
         "SELECT count(*) FROM t WHERE at <= now() AND x > 0 OR id + x = 1",
         "SELECT count(*) FROM t WHERE at < 'tomorrow' AND x + id > 0",
+        "SELECT count(*) + 1 FROM today",
+        "SELECT count(*) FROM t WHERE at > '10:00 Today' AND x + id > 0",
+        "SELECT count(*) FROM t WHERE at > ('to' || 'day')::date AND x + id > 0",
         "SELECT x + 1, current_setting('application_name') FROM t",
         "SELECT x + 1 + nextval('s') FROM t",
         "SELECT x + random() FROM t",

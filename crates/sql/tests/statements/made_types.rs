@@ -101,3 +101,30 @@ fn a_label_of_a_transaction_that_is_rolled_back_is_no_value() {
     run(&mut own, &["ALTER TYPE mood ADD VALUE 'ok' AFTER 'sad'"]);
     assert_eq!(ask(&mut other, "SELECT enum_range(NULL::mood)"), ["{sad,ok,happy}"]);
 }
+
+#[test]
+fn what_a_text_of_the_catalog_names_is_not_renamed_or_dropped() {
+    let db = Database::in_memory();
+    let mut own = session(&db);
+    run(&mut own, &["CREATE TYPE mood AS ENUM ('sad', 'happy', 'sadder')", "CREATE TYPE other AS ENUM ('x')"]);
+    run(&mut own, &["CREATE TABLE t (id int PRIMARY KEY, ms mood[], a text)", "CREATE DOMAIN d AS other"]);
+    run(&mut own, &["CREATE INDEX t_ms ON t (id) WHERE ms = '{sad}'"]);
+    let refused = |own: &mut Session, statement: &str| own.execute(statement).map(drop).map_err(|error| error.sqlstate);
+    assert_eq!(refused(&mut own, "ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'"), Err("0A000"));
+    run(&mut own, &["ALTER TYPE mood RENAME VALUE 'sadder' TO 'saddest'"]);
+    assert_eq!(refused(&mut own, "ALTER TYPE mood RENAME TO feeling"), Err("0A000"));
+    assert_eq!(refused(&mut own, "DROP TYPE other"), Err("2BP01"), "a domain is over it");
+    run(&mut own, &["DROP DOMAIN d", "DROP TYPE other", "DROP INDEX t_ms", "ALTER TYPE mood RENAME TO feeling"]);
+    assert_eq!(ask(&mut own, "SELECT 'saddest'::feeling"), ["saddest"]);
+}
+
+#[test]
+fn labels_of_two_types_are_no_match() {
+    let db = Database::in_memory();
+    let mut own = session(&db);
+    run(&mut own, &["CREATE TYPE a AS ENUM ('x', 'y')", "CREATE TYPE b AS ENUM ('p', 'q')"]);
+    run(&mut own, &["CREATE TABLE t1 (m a)", "CREATE TABLE t2 (m b)", "CREATE TABLE t3 (m a)"]);
+    run(&mut own, &["INSERT INTO t1 VALUES ('x')", "INSERT INTO t2 VALUES ('p')", "INSERT INTO t3 VALUES ('x')"]);
+    assert_eq!(ask(&mut own, "SELECT count(*) FROM t1 JOIN t3 USING (m)"), ["1"]);
+    assert!(own.execute("SELECT count(*) FROM t1 JOIN t2 USING (m)").is_err());
+}

@@ -134,6 +134,11 @@ impl ArrayData {
         KEYS_FREE.max(SPARSE_MAX.saturating_mul(rows + 1))
     }
 
+    /// The first key for which there is no room yet.
+    pub(crate) fn keys_reserved(&self) -> u64 {
+        (self.leaf_count() * LEAF_KEYS) as u64
+    }
+
     /// Makes room for so many leaves, within the memory limit. The caller has the table for itself.
     ///
     /// # Errors

@@ -143,7 +143,7 @@ fn keys_at_most(index: &Index, range: &IndexRange) -> Option<usize> {
     };
     let is_last = index.definition().unique && range.equal.len() + 1 == index.definition().parts.len();
     let (low, high) = (whole(&range.low, 1)?, whole(&range.high, -1)?);
-    let keys = usize::try_from(high.checked_sub(low)?.max(-1) + 1).ok()?;
+    let keys = usize::try_from(high.checked_sub(low)?.max(-1).checked_add(1)?).ok()?;
     (is_last && keys < ENTRIES_MAX).then_some(keys)
 }
 

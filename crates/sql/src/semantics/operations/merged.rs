@@ -2,7 +2,7 @@
 //! column has the type that both have in common, which is known only once the tables are.
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
@@ -144,7 +144,11 @@ pub(crate) fn check(left: &DataType, right: &DataType) -> Result<()> {
 
 /// Whether values of two types are compared as values of one of them.
 fn are_matched(left: &DataType, right: &DataType) -> bool {
-    let is_day = |of: &DataType| matches!(of, DataType::Date32 | DataType::Timestamp(..));
+    // Labels of enums stand in seconds of a zone of their own, and are compared with no others.
+    let is_day = |of: &DataType| match of {
+        DataType::Timestamp(unit, _) => *unit != TimeUnit::Second,
+        other => *other == DataType::Date32,
+    };
     match (left, right) {
         (DataType::Null, DataType::Null) => true,
         // A column of nothing but NULL is a text.
