@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt64Array};
 use lineage::Cell;
-use types::{Rid, Value};
+use types::{Rid, Schema, Value};
 
 use super::Transaction;
 use super::batch::{batch_columns, with_views};
@@ -29,6 +29,7 @@ use crate::table::Table;
 use crate::table::read_view::ReadView;
 use crate::terms::isolation::{Changed, Isolation, LockWait, RowLock};
 use crate::terms::row::{Cells, check_cells};
+use crate::terms::settings::TableSettings;
 use crate::terms::table_lock::Standing;
 use crate::terms::table_name::TableId;
 
@@ -61,6 +62,21 @@ impl Transaction {
             true => Ok(()),
             false => Err(self.lose(Error::ArrayChanged(data.name.to_string()))),
         }
+    }
+
+    /// Makes a table that takes the place of another. Keys that the old one has room for are not too far from the others in it.
+    pub(super) fn make_in_place(
+        &mut self,
+        old: &TableData,
+        name: &str,
+        schema: Schema,
+        settings: TableSettings,
+    ) -> Result<Arc<TableData>> {
+        let new = self.make(name, schema, settings)?;
+        if let (Some(array), Some(before)) = (&new.array, &old.array) {
+            array.reserve(&new.name, before.leaf_count())?;
+        }
+        Ok(new)
     }
 
     fn overlay(&self, data: &TableData) -> Option<&Overlay> {

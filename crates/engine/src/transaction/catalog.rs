@@ -185,11 +185,7 @@ impl Transaction {
         self.change_catalog(|transaction| {
             let old = transaction.claim_plain(name)?;
             transaction.lock_whole(&old)?;
-            let new = transaction.make(name, schema, settings)?;
-            if let (Some(array), Some(before)) = (&new.array, &old.array) {
-                // Keys that the old table has are none too far from the others.
-                array.reserve(&new.name, before.leaf_count())?;
-            }
+            let new = transaction.make_in_place(&old, name, schema, settings)?;
             debug_assert!(new.indexes.all().is_empty(), "indexes of columns that \"{name}\" may not have");
             transaction.remove(old)?;
             Ok(transaction.table_of(new))
