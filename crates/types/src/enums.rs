@@ -184,7 +184,7 @@ const OFFSETS: usize = MINUTES * 4;
 
 /// The offset at a place: `+00:01`, ..., `+00:14`, `+00:16`, ..., `-00:01`, ..., `+0001`, ...
 fn offset(place: usize) -> String {
-    let (nth, sign) = (place % MINUTES, if place / MINUTES % 2 == 0 { '+' } else { '-' });
+    let (nth, sign) = (place % MINUTES, if (place / MINUTES).is_multiple_of(2) { '+' } else { '-' });
     let minutes = nth + nth / 14 + 1;
     let colon = if place / MINUTES < 2 { ":" } else { "" };
     format!("{sign}{:02}{colon}{:02}", minutes / 60, minutes % 60)

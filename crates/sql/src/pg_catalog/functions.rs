@@ -277,7 +277,7 @@ impl Answer {
                 let number = |name: &str| made.get(name).copied().or_else(|| type_oid(name));
                 Arc::new(arguments.texts(0)?.iter().map(|name| number(name?)).collect::<Int64Array>())
             }
-            Answer::TypeName(made) => type_names(&arguments, made)?,
+            Answer::TypeName(made) => type_names(arguments, made)?,
             Answer::TypeOf => Arc::new(StringViewArray::from(vec![Some(arguments.first.as_str()); rows])),
             Answer::Size(sizes) => {
                 let size = |oid: Option<i64>| sizes.get(&oid?).copied();

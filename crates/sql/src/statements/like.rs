@@ -162,10 +162,9 @@ fn definition(
             let numbers = sequence.and_then(|table| transaction.sequence(&table)).map(|sequence| *sequence.options());
             options.push(identity_option(*identity, numbers.unwrap_or_default()));
         }
+        Some(ColumnDefault { is_generated: true, .. }) if !is_included("generated") => {}
         Some(ColumnDefault { is_generated: true, expression: Some(text), .. }) => {
-            if is_included("generated") {
-                options.push(generated_option(parsed(text)?));
-            }
+            options.push(generated_option(parsed(text)?));
         }
         Some(ColumnDefault { domain: Some(ColumnDomain { fills: true, .. }), .. }) => {}
         Some(ColumnDefault { identity: None, expression: Some(text), .. }) if is_included("defaults") => {
