@@ -1,5 +1,32 @@
 //! Running statements and reading what they give as text.
-use sql::{Outcome, Session, text_value};
+use std::io::{self, Cursor, Read};
+
+use sql::{CopyInput, Outcome, Session, text_value};
+
+/// What a client sends for `COPY FROM STDIN`.
+pub(crate) struct Lines(Cursor<String>);
+
+impl Lines {
+    pub(crate) fn new(text: &str) -> Lines {
+        Lines(Cursor::new(text.to_owned()))
+    }
+}
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl CopyInput for Lines {
+    fn begin(&mut self, _: usize, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// The rows of a query as text.
 pub(crate) fn ask(session: &mut Session, query: &str) -> Vec<String> {

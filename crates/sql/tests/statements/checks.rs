@@ -1,36 +1,16 @@
 //! `CHECK` constraints on every way by which rows come and change, beside a model; and after restarts, backups and ALTER TABLE.
 use std::collections::BTreeMap;
-use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 use engine::{Database, OpenOptions, Value};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use sql::{CopyInput, NoInput, Session, SessionOptions};
+use sql::{NoInput, Session, SessionOptions};
 
-use crate::answers::{ask, run};
+use crate::answers::{Lines, ask, run};
 
 fn session(db: &Database) -> Session {
     Session::new(db, SessionOptions::default())
-}
-
-/// What a client sends.
-struct Lines(Cursor<String>);
-
-impl Read for Lines {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl CopyInput for Lines {
-    fn begin(&mut self, _: usize, _: bool) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// A row's columns `a` and `b`; `None` is NULL.
@@ -123,7 +103,7 @@ fn rows_from_a_client_and_parameters_are_looked_at() {
     let mut session = session(&Database::in_memory());
     run(&mut session, &["CREATE TABLE t (id INT PRIMARY KEY, a INT CHECK (a > 0))"]);
     let mut copy = |text: &str| {
-        let copied = session.execute_with_input("COPY t FROM STDIN", &mut Lines(Cursor::new(text.to_owned())));
+        let copied = session.execute_with_input("COPY t FROM STDIN", &mut Lines::new(text));
         copied.map(drop).map_err(|error| (error.sqlstate, error.detail.unwrap()))
     };
     assert_eq!(copy("1\t5\n2\t\\N\n"), Ok(()));

@@ -1,11 +1,10 @@
 //! Defaults and identity columns after a restart, in prepared statements and in rows from a client.
-use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 use engine::{Database, OpenOptions, Value};
-use sql::{CopyInput, NoInput, Session, SessionOptions};
+use sql::{NoInput, Session, SessionOptions};
 
-use crate::answers::{ask, run};
+use crate::answers::{Lines, ask, run};
 
 fn session(db: &Database) -> Session {
     Session::new(db, SessionOptions::default())
@@ -73,25 +72,6 @@ fn a_prepared_insert_takes_what_fills_its_columns_by_now() {
     assert_eq!(ask(&mut session, "SELECT count(DISTINCT id), lastval() = max(id) FROM t"), ["6,t"]);
 }
 
-/// What a client sends.
-struct Lines(Cursor<&'static str>);
-
-impl Read for Lines {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl CopyInput for Lines {
-    fn begin(&mut self, _: usize, _: bool) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn copy_fills_the_columns_that_it_leaves_out() {
     let mut session = session(&Database::in_memory());
@@ -99,7 +79,7 @@ fn copy_fills_the_columns_that_it_leaves_out() {
         "CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY, a INT, b TEXT DEFAULT 'one', c INT DEFAULT 2 * 3)";
     run(&mut session, &[table]);
     let copy = |session: &mut Session, statement: &str, text| {
-        session.execute_with_input(statement, &mut Lines(Cursor::new(text))).map(drop).unwrap();
+        session.execute_with_input(statement, &mut Lines::new(text)).map(drop).unwrap();
     };
     copy(&mut session, "COPY t (a) FROM STDIN", "5\n6\n");
     copy(&mut session, "COPY t (id, b) FROM STDIN (FORMAT csv)", "70,x\n");

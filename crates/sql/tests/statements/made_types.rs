@@ -1,36 +1,15 @@
 //! Types that users make, domains and generated columns after restarts, and by rows that come by `COPY`.
-use std::io::{self, Cursor, Read};
-
 use engine::{Database, OpenOptions};
-use sql::{CopyInput, Session, SessionOptions};
+use sql::{Session, SessionOptions};
 
-use crate::answers::{ask, run};
+use crate::answers::{Lines, ask, run};
 
 fn session(db: &Database) -> Session {
     Session::new(db, SessionOptions::default())
 }
 
-/// What a client sends.
-struct Lines(Cursor<String>);
-
-impl Read for Lines {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl CopyInput for Lines {
-    fn begin(&mut self, _: usize, _: bool) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 fn copy(session: &mut Session, statement: &str, lines: &str) -> Result<(), &'static str> {
-    let mut input = Lines(Cursor::new(lines.to_owned()));
+    let mut input = Lines::new(lines);
     session.execute_with_input(statement, &mut input).map(drop).map_err(|error| error.sqlstate)
 }
 
