@@ -57,7 +57,7 @@ impl Transaction {
     }
 
     /// Fails if others have written to the table since what this transaction may see.
-    fn check_unchanged(&mut self, data: &TableData) -> Result<()> {
+    fn check_unchanged(&self, data: &TableData) -> Result<()> {
         match data.array().newest() <= self.newest_allowed() {
             true => Ok(()),
             false => Err(self.lose(Error::ArrayChanged(data.name.to_string()))),
@@ -117,9 +117,7 @@ impl Transaction {
         // What was read may have been committed just before.
         self.saw_anything();
         // Looked at afterwards: what was read is from before.
-        if data.array().newest() > self.newest_allowed() {
-            return Err(self.lose(Error::ArrayChanged(data.name.to_string())));
-        }
+        self.check_unchanged(data)?;
         Ok(row.map(|row| take(&cells_of(data.array(), key, &row, columns))))
     }
 
