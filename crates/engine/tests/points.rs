@@ -153,6 +153,16 @@ impl Side {
         Some(group.iter().map(|statement| Ok(answer_of(statement))).collect())
     }
 
+    /// Inserts rows whose keys and records follow one another, so that the index has them as a run.
+    fn insert_run(&self) {
+        let mut transaction = self.db.begin().unwrap();
+        for key in 0..64 {
+            let row = [Value::BigInt(key), Value::BigInt(-key), Value::Null, Value::BigInt(key), Value::Null];
+            transaction.insert(&self.table, &row).unwrap();
+        }
+        transaction.commit().unwrap();
+    }
+
     /// All rows.
     fn rows(&self) -> Vec<Option<Vec<Value>>> {
         let transaction = self.db.begin().unwrap();
@@ -216,6 +226,9 @@ fn beside(sides: &[Side; 2], rng: &mut StdRng) {
 fn run(seed: u64, isolation: Isolation, directories: [Option<&std::path::Path>; 2], keeps_keys: bool) {
     let mut rng = StdRng::seed_from_u64(seed);
     let sides = directories.map(Side::new);
+    if seed.is_multiple_of(2) {
+        sides.iter().for_each(Side::insert_run);
+    }
     let begin = |side: &Side| side.db.begin_with(options(isolation, directories[0].is_some())).unwrap();
     for _ in 0..12 {
         let mut open = [0, 1].map(|_| sides.each_ref().map(|side| Some(begin(side))));

@@ -7,6 +7,9 @@
 //! Readers take no latch. The tree replaces values by compare-and-swap, but a list grows in place, and a new value is
 //! published before the one that it replaces is given up; so a writer holds one of a few latches, chosen by the key,
 //! meanwhile. Of two writers with one key, one thus sees the other's entry.
+//!
+//! Where neighbouring keys were given to records that follow one another, a reader that only needs a record to look at need not go to
+//! the tree: see [`KissIndex::likely`].
 use std::ops::RangeBounds;
 
 use smallvec::SmallVec;
@@ -15,7 +18,7 @@ use types::Rid;
 
 use crate::Holder;
 use crate::btree::KeyRids;
-use crate::kiss::{AddressSpaceError, Compact, KissOptions, KissTree, Range};
+use crate::kiss::{AddressSpaceError, Compact, KissOptions, KissTree, Range, Runs};
 use crate::rids::{self, RidRemoval};
 
 /// Writers of different keys rarely meet at one of so many latches. A power of two.
@@ -43,6 +46,7 @@ const NEIGHBOURS: u64 = 64;
 pub struct KissIndex {
     tree: KissTree<u64>,
     latches: Box<[CachePadded<SpinLatch>]>,
+    runs: Runs,
 }
 
 impl KissIndex {
@@ -52,7 +56,8 @@ impl KissIndex {
     /// If the process has no address space left for it.
     pub fn new(home: u32) -> Result<Self, AddressSpaceError> {
         let tree = KissTree::with_options(KissOptions { home, ..KissOptions::default() })?;
-        Ok(KissIndex { tree, latches: (0..LATCHES).map(|_| CachePadded::default()).collect() })
+        let latches = (0..LATCHES).map(|_| CachePadded::default()).collect();
+        Ok(KissIndex { tree, latches, runs: Runs::new(home) })
     }
 
     /// Does what one writer of a key at a time may do.
@@ -95,7 +100,11 @@ impl KissIndex {
         debug_assert!(!rid.is_tail());
         self.latched(key, |guard| {
             // A key that is new, as most are, is entered by this one descent.
-            let Some(value) = self.tree.insert(key, rid.word())? else { return Ok(()) };
+            let Some(value) = self.tree.insert(key, rid.word())? else {
+                self.note_run(key, rid, guard);
+                return Ok(());
+            };
+            self.runs.forget(key);
             // SAFETY: the value was read from an entry under the guard, and the key's latch is held; `replace` takes over both
             // values.
             if let Some(successor) = unsafe { rids::added(value, guard, rid, holder) }.map_err(InsertError::Present)? {
@@ -117,7 +126,31 @@ impl KissIndex {
         let rids: SmallVec<[u64; NEIGHBOURS as usize]> =
             (0..count).map(|at| Rid::base(first.range(), first.slot() + at).word()).collect();
         // A key that is not there has no list that another thread could be changing under its latch.
-        Ok(if self.tree.insert_new(&keys[..count], &rids)? { count } else { 0 })
+        if count == 0 || !self.tree.insert_new(&keys[..count], &rids)? {
+            return Ok(0);
+        }
+        let last = Rid::base(first.range(), first.slot() + count - 1);
+        if count as u64 == NEIGHBOURS {
+            self.runs.note(keys[0], first);
+        } else {
+            self.note_run(keys[count - 1], last, &sync::pin());
+        }
+        Ok(count)
+    }
+
+    /// Notes the run that this entry ends, if it is the last of its neighbours and they are one.
+    #[inline]
+    fn note_run(&self, key: u64, rid: Rid, guard: &Guard) {
+        if key % NEIGHBOURS == NEIGHBOURS - 1 && rid.slot() as u64 >= NEIGHBOURS - 1 {
+            self.note_run_of(key - (NEIGHBOURS - 1), rid.word() - (NEIGHBOURS - 1), guard);
+        }
+    }
+
+    #[inline(never)]
+    fn note_run_of(&self, first_key: u64, first: u64, guard: &Guard) {
+        if (0..NEIGHBOURS).all(|at| self.tree.get_pinned(first_key + at, guard) == Some(first + at)) {
+            self.runs.note(first_key, Rid::from_word(first));
+        }
     }
 
     /// Puts `successor` into a key's entry and retires `value`, which was there; or frees `successor`, where the tree gets no
@@ -158,6 +191,7 @@ impl KissIndex {
             if !may_go() {
                 return Ok(());
             }
+            self.runs.forget(key);
             // SAFETY: the value was read from an entry under the guard, and the key's latch is held; `replace` takes over both
             // values, or the value is retired here.
             match unsafe { rids::taken(value, guard, rid) } {
@@ -172,6 +206,16 @@ impl KissIndex {
                 }
             }
         })
+    }
+
+    /// A record that was given the key when it was inserted, most likely the newest such, without a look at the tree. `None` says
+    /// nothing about the key.
+    ///
+    /// A caller that finds the record there, and knows that no record has changed its key, has the one that has the key, as a key has
+    /// one record at a time. A caller that does not find it there has to ask further.
+    #[inline(always)]
+    pub fn likely(&self, key: u64) -> Option<Rid> {
+        self.runs.record(key)
     }
 
     /// Asks for many keys at a time, and appends the newest Rid of each to `found`, in their order.
@@ -228,7 +272,7 @@ impl KissIndex {
     /// The memory that the index takes, lists left out. Walks the trie.
     pub fn bytes(&self) -> usize {
         let memory = self.tree.memory();
-        (memory.page_bytes + memory.block_bytes + memory.trie_bytes) as usize
+        (memory.page_bytes + memory.block_bytes + memory.trie_bytes + self.runs.bytes()) as usize
     }
 }
 
@@ -343,6 +387,32 @@ mod tests {
             prop_assert_eq!(&upward, &expected);
             prop_assert_eq!(&downward, &expected);
         }
+    }
+
+    #[test]
+    fn neighbours_that_follow_one_another_are_a_run_until_one_changes() {
+        let home = 1 << 31;
+        let index = KissIndex::new(home).unwrap();
+        let key = |at: u64| u64::from(home) << 32 | at;
+        let keys = |from: u64, to: u64| (from..to).map(key).collect::<Vec<_>>();
+        // All at once, in parts, one by one, and with one out of turn.
+        assert_eq!(index.insert_new(&keys(0, 70), rid(5)).unwrap(), 64);
+        assert_eq!(index.insert_new(&keys(64, 100), rid(100)).unwrap(), 36);
+        assert_eq!(
+            (index.likely(key(0)), index.likely(key(63)), index.likely(key(64))),
+            (Some(rid(5)), Some(rid(68)), None)
+        );
+        assert_eq!(index.insert_new(&keys(100, 130), rid(136)).unwrap(), 28);
+        (128..192).for_each(|at| index.insert(key(at), rid(1000 + at as usize)).unwrap());
+        (192..256).for_each(|at| index.insert(key(at), rid(if at == 200 { 9 } else { 2000 + at as usize })).unwrap());
+        for at in 64..192 {
+            let expected = if at < 128 { 36 + at as usize } else { 1000 + at as usize };
+            assert_eq!(index.likely(key(at)), Some(rid(expected)), "{at}");
+        }
+        assert!((192..256).all(|at| index.likely(key(at)).is_none()));
+        index.insert(key(70), rid(7000)).unwrap();
+        index.remove(key(140), rid(1140)).unwrap();
+        assert!((64..192).all(|at| index.likely(key(at)).is_none()) && index.likely(key(1)).is_some());
     }
 
     #[test]

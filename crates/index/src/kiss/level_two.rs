@@ -28,7 +28,7 @@ use super::node::{Edit, Node};
 
 const PAGES: usize = 1 << 16;
 pub(super) const PAGE_SLOTS: usize = 1 << 10;
-const SLOTS: usize = PAGES * PAGE_SLOTS;
+pub(super) const SLOTS: usize = PAGES * PAGE_SLOTS;
 const VALUE_BITS: u32 = 6;
 pub(super) const PAGE_SHIFT: u32 = 16;
 const BITMAP_WORDS: usize = PAGES / 64;

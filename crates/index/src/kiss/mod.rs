@@ -36,6 +36,7 @@ mod level_two;
 mod link;
 mod mapping;
 mod node;
+mod runs;
 mod trie;
 
 #[cfg(all(test, shuttle))]
@@ -59,6 +60,7 @@ pub use iterate::Range;
 pub use level_two::{Compact, Versioned};
 pub use mapping::{AddressSpaceError, Pages};
 pub use node::Change;
+pub(crate) use runs::Runs;
 
 use blocks::Arena;
 use level_two::{LevelTwo, PAGE_SLOTS, Slot};

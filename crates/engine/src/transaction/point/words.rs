@@ -77,7 +77,8 @@ impl<'g> Found<'g> for FoundNow<'g> {
         if !Arc::ptr_eq(&statement.access.table.data, self.data) {
             return None;
         }
-        let rid = self.index.newest(ordered_integer(statement.key), self.guard)?;
+        let key = ordered_integer(statement.key);
+        let rid = self.index.likely(key).or_else(|| self.index.newest(key, self.guard))?;
         Some(self.places.at(rid).glance(self.guard))
     }
 
@@ -309,7 +310,8 @@ fn gather(statements: &[PointStatement<'_>], keys: &mut [u64; AT_ONCE]) -> usize
     count
 }
 
-/// Finds the newest records of some keys in the index, up to one that has none, and asks for their Indirection words.
+/// Finds records that had some keys, the newest such as far as the index tells, up to a key that has none, and asks for their Indirection
+/// words. A record that is not there for the transaction is not common, and is looked for otherwise.
 #[inline(never)]
 fn find<'g>(
     guard: &'g Guard,
@@ -318,11 +320,18 @@ fn find<'g>(
     hints: &mut ArrayVec<PointHint<'g>, AT_ONCE>,
 ) {
     let places = data.storage.points(guard);
-    index.newest_few(keys, guard, |at, rid| {
-        if at == hints.len() {
-            hints.push(places.at(rid).prefetch());
-        }
-    });
+    for key in keys {
+        let Some(rid) = index.likely(*key) else { break };
+        hints.push(places.at(rid).prefetch());
+    }
+    let likely = hints.len();
+    if likely < keys.len() {
+        index.newest_few(&keys[likely..], guard, |at, rid| {
+            if likely + at == hints.len() {
+                hints.push(places.at(rid).prefetch());
+            }
+        });
+    }
 }
 
 /// Looks at the Indirection words of the records, and asks for what these lead to.
