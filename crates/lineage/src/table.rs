@@ -8,7 +8,7 @@ mod places;
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
@@ -295,6 +295,21 @@ impl Table {
         };
         let exists = self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)?;
         Ok(exists.then(|| take(cells)))
+    }
+
+    /// The values of some columns of `count` records from `first` on, all of one range, as arrays of the columns' types. `None` if one
+    /// of the records is not there for the view, or cannot be told to be by a look at it.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back.
+    pub fn stretch<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        (first, count): (Rid, usize),
+        columns: &[usize],
+    ) -> Result<Option<Vec<ArrayRef>>, PageError> {
+        self.range(first.range()).stretch(guard, view, (first.slot(), first.slot() + count), columns)
     }
 
     /// Where a record is, to read and write it as words.

@@ -48,6 +48,12 @@ pub(crate) fn ordered_integer(number: i64) -> u64 {
     number as u64 ^ SIGN
 }
 
+/// The number of such a word.
+#[inline]
+pub(crate) fn integer_in_order(word: u64) -> i64 {
+    (word ^ SIGN) as i64
+}
+
 /// The word of a cell, put in order.
 fn ordered(word: u64, data_type: DataType) -> u64 {
     match Storage::of(data_type) {

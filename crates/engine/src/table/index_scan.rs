@@ -298,6 +298,14 @@ impl Table {
         }
         let transactions = &self.database.shared.core.transactions;
         let view = transactions.view(snapshot);
+        if let ([range], Direction::Upward) = (ranges, direction)
+            && let Some(bounds) = self.data.index_bounds(&index.data, range)?
+            && let Some(rows) = self.rows_of_runs(view, (&index.data, &bounds), options, few)?
+        {
+            reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, &bounds));
+            let count = rows.num_rows();
+            return Ok(Some((rows, vec![count])));
+        }
         let mut rows = Rows::with_room(self, options, few.rows.min(ENTRIES_FIRST));
         let (columns, mut left) = (rows.columns.clone(), few.entries);
         let mut ends = Vec::with_capacity(ranges.len());

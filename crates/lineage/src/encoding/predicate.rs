@@ -61,6 +61,15 @@ impl Comparison {
 }
 
 impl Test {
+    /// Whether all values between two that pass do, too.
+    pub fn is_of_a_range(&self) -> bool {
+        match self {
+            Test::Compare(comparison, _) => *comparison != Comparison::NotEq,
+            Test::Between(..) | Test::IsNotNull => true,
+            Test::In(_) | Test::IsNull | Test::Prefix(_) | Test::Among(_) => false,
+        }
+    }
+
     /// Whether one value of the type passes: the rule that everything else is held to.
     pub fn passes(&self, cell: Cell<'_>, data_type: DataType) -> bool {
         let against = |value: &Value| compare(cell, value, data_type);

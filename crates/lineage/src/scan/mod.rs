@@ -8,4 +8,5 @@ pub(crate) mod past;
 pub(crate) mod request;
 pub(crate) mod running;
 pub(crate) mod statistics;
+pub(crate) mod stretch;
 pub(crate) mod validation;

@@ -1,0 +1,187 @@
+//! Ranges of a primary key whose rows were loaded in the order of their keys are read column by column. They have to be what a scan of
+//! the table finds at the same moment, whatever has happened to the rows meanwhile.
+use std::ops::Bound;
+
+use arrow_array::RecordBatch;
+use engine::{
+    Column, Comparison, DataType, Database, Direction, Few, IndexRange, OpenOptions, ReadView, ScanOptions, Schema,
+    Table, Test, Transaction, Value,
+};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// Keys that are loaded, in batches and one by one; the last ones fill no run.
+const KEYS: i64 = 300;
+const MOMENTS: usize = 4;
+
+fn schema() -> Schema {
+    let columns = vec![
+        Column::new("id", DataType::Integer),
+        Column::new("a", DataType::BigInt),
+        Column::new("b", DataType::TEXT),
+        Column::new("c", DataType::Decimal { precision: 30, scale: 2 }),
+        Column::new("d", DataType::Boolean),
+    ];
+    Schema::new(columns, &["id"]).unwrap()
+}
+
+fn row(id: i64, rng: &mut StdRng) -> Vec<Value> {
+    let or_null = |value: Value, rng: &mut StdRng| if rng.random_ratio(1, 8) { Value::Null } else { value };
+    let a = or_null(Value::BigInt(rng.random_range(-9..9)), rng);
+    let b = or_null(Value::from(["", "few", "words that are longer than a view"][rng.random_range(0..3)]), rng);
+    let c = or_null(Value::Decimal(engine::Decimal { unscaled: rng.random_range(-999..999), scale: 2 }), rng);
+    let d = or_null(Value::Boolean(rng.random()), rng);
+    vec![Value::Integer(id as i32), a, b, c, d]
+}
+
+fn load(db: &Database, table: &Table, rng: &mut StdRng) {
+    let mut transaction = db.begin().unwrap();
+    for id in 0..KEYS {
+        // A record between two runs, at times.
+        if id % 64 == 0 && rng.random() {
+            transaction.insert(table, &row(20_000 + id, rng)).unwrap();
+        }
+        transaction.insert(table, &row(id, rng)).unwrap();
+        if rng.random_ratio(1, 90) {
+            std::mem::replace(&mut transaction, db.begin().unwrap()).commit().unwrap();
+        }
+    }
+    transaction.commit().unwrap();
+}
+
+fn change(transaction: &mut Transaction, table: &Table, rng: &mut StdRng, moves_keys: bool) {
+    let id = rng.random_range(0..KEYS + 5);
+    let key = [Value::Integer(id as i32)];
+    match rng.random_range(0..12) {
+        0..7 => {
+            let mut changes: Vec<_> = row(id, rng).into_iter().enumerate().skip(1).collect();
+            changes.truncate(rng.random_range(1..5));
+            transaction.update_columns(table, &key, &changes).unwrap();
+        }
+        7 => drop(transaction.delete(table, &key).unwrap()),
+        // Mostly a key that there is, or that there was.
+        8..10 => {
+            transaction.delete(table, &key).unwrap();
+            transaction.insert(table, &row(id, rng)).unwrap();
+        }
+        _ if moves_keys => {
+            let other = Value::Integer(rng.random_range(1000..9000));
+            if transaction.get(table, std::slice::from_ref(&other)).unwrap().is_none() {
+                transaction.update_columns(table, &key, &[(0, other)]).unwrap();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A range as an index has it and as tests have it.
+fn range(rng: &mut StdRng) -> (IndexRange, Vec<(usize, Test)>) {
+    let low = rng.random_range(0..KEYS);
+    let high = low + rng.random_range(0..120);
+    let value = |id: i64| Value::Integer(id as i32);
+    let compare = |comparison, id| (0, Test::Compare(comparison, value(id)));
+    match rng.random_range(0..3) {
+        0 => {
+            let range = IndexRange {
+                low: Bound::Included(value(low)),
+                high: Bound::Included(value(high)),
+                ..IndexRange::all()
+            };
+            (range, vec![(0, Test::Between(value(low), value(high)))])
+        }
+        1 => {
+            let range = IndexRange {
+                low: Bound::Excluded(value(low)),
+                high: Bound::Excluded(value(high)),
+                ..IndexRange::all()
+            };
+            (range, vec![compare(Comparison::Greater, low), compare(Comparison::Less, high)])
+        }
+        _ => {
+            let range = IndexRange {
+                low: Bound::Included(value(low)),
+                high: Bound::Included(value(high)),
+                ..IndexRange::all()
+            };
+            let tests = vec![
+                (0, Test::Between(value(low), value(high))),
+                (1, Test::Compare(Comparison::Less, Value::BigInt(3))),
+            ];
+            (range, tests)
+        }
+    }
+}
+
+fn rows_of(batches: &[RecordBatch]) -> Vec<String> {
+    let rows = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|at| batch.slice(at, 1)));
+    rows.map(|row| format!("{:?}", row.columns())).collect()
+}
+
+fn expect_same(table: &Table, view: &ReadView, rng: &mut StdRng, seed: u64) {
+    let (range, tests) = range(rng);
+    let columns = [vec![0, 1, 2, 3, 4], vec![1], vec![4, 0], vec![]][rng.random_range(0..4)].clone();
+    let options = ScanOptions { columns, tests, with_rid: true };
+    let few = Few { rows: rng.random_range(1..400), entries: 1024 };
+    let index = table.primary_index().unwrap();
+    let direction = if rng.random_ratio(1, 5) { Direction::Downward } else { Direction::Upward };
+    let found =
+        table.index_rows(view, (&index, std::slice::from_ref(&range)), direction, &options, few).unwrap().unwrap();
+    let found = rows_of(&[found]);
+    // The walk through the index, which knows no runs.
+    let walked: Vec<RecordBatch> =
+        table.index_scan(view, &index, &range, direction, options.clone()).unwrap().collect::<Result<_, _>>().unwrap();
+    let mut walked = rows_of(&walked);
+    walked.truncate(few.rows);
+    assert_eq!(found, walked, "seed {seed}, {range:?}");
+    // And one that knows no index.
+    if few.rows >= 400 - 1 {
+        let mut scanned: Vec<RecordBatch> =
+            table.scan(view, options).unwrap().batches().collect::<Result<_, _>>().unwrap();
+        scanned.retain(|batch| batch.num_rows() > 0);
+        let (mut scanned, mut found) = (rows_of(&scanned), found);
+        scanned.sort();
+        found.sort();
+        assert_eq!(found, scanned, "seed {seed}, {range:?}");
+    }
+}
+
+#[test]
+fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
+    for seed in 0..10 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let merges = OpenOptions {
+            merge_tail_records: Some(16),
+            range_records: Some(if seed % 2 == 0 { 128 } else { 512 }),
+            ..OpenOptions::default()
+        };
+        let db = Database::in_memory_with(&merges);
+        let table = db.create_table("t", schema()).unwrap();
+        load(&db, &table, &mut rng);
+        let mut moments: Vec<ReadView> = Vec::new();
+        for _ in 0..25 {
+            let mut transaction = db.begin().unwrap();
+            for _ in 0..rng.random_range(1..12) {
+                change(&mut transaction, &table, &mut rng, seed % 4 == 3);
+            }
+            for _ in 0..4 {
+                expect_same(&table, &transaction.view().unwrap(), &mut rng, seed);
+            }
+            if rng.random_ratio(3, 4) {
+                transaction.commit().map(drop).unwrap()
+            } else {
+                transaction.rollback()
+            }
+            if rng.random_ratio(1, 3) {
+                db.merge_now();
+            }
+            if moments.len() < MOMENTS {
+                moments.push(db.read_view().unwrap());
+            } else {
+                moments.remove(rng.random_range(0..MOMENTS));
+            }
+            for view in &moments {
+                (0..4).for_each(|_| expect_same(&table, view, &mut rng, seed));
+            }
+        }
+    }
+}
