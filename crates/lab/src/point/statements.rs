@@ -118,6 +118,11 @@ impl Statement {
         }
     }
 
+    /// Whether it is a query of one row by its key.
+    pub(super) fn is_of_a_row(self) -> bool {
+        matches!(self, Statement::Select | Statement::Join)
+    }
+
     /// Whether each run needs a row of its own.
     pub(super) fn goes_on(self) -> bool {
         matches!(self, Statement::Insert | Statement::Delete)

@@ -99,6 +99,9 @@ impl Meaning {
     }
 }
 
+/// So few rows are taken out of their block one by one.
+const FEW_ROWS: usize = 128;
+
 impl Form {
     /// The value at `slot`, which is not NULL.
     #[inline]
@@ -129,6 +132,15 @@ impl Form {
     pub(super) fn keys(&self, from: usize, to: usize, data_type: DataType) -> Vec<i64> {
         let mut keys = Vec::with_capacity(to - from);
         let simd = Simd::best();
+        if let Form::Encoded(integers, meaning) = self
+            && to - from <= FEW_ROWS
+        {
+            each_block(from, to, |block, rows, at| {
+                integers.add_rows(block, rows, &mut keys);
+                ask!(meaning, |known| known.replace_by_keys(simd, from + at, &mut keys[at..], data_type));
+            });
+            return keys;
+        }
         let mut buffer = [0; BLOCK];
         each_block(from, to, |block, rows, _| {
             self.block_keys(simd, block, rows, data_type, &mut buffer);

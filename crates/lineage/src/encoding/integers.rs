@@ -206,6 +206,16 @@ impl Integers {
         }
     }
 
+    /// Adds the keys of few rows of a block to a list.
+    pub fn add_rows(&self, block: usize, rows: (usize, usize), keys: &mut Vec<i64>) {
+        match self {
+            Integers::Packed(packed) => packed.add_rows(block, rows, keys),
+            Integers::Runs(runs) => {
+                runs.in_rows(block, rows).for_each(|(from, to, key)| keys.extend(std::iter::repeat_n(key, to - from)));
+            }
+        }
+    }
+
     /// The keys of rows `from..to`.
     pub fn rows(&self, from: usize, to: usize) -> Vec<i64> {
         let mut keys = Vec::with_capacity(to - from);

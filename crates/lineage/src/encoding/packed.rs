@@ -234,6 +234,20 @@ impl Packed {
         block.base.wrapping_add(value as i64)
     }
 
+    /// Adds the keys of few rows of a block to a list, taken out one by one.
+    pub fn add_rows(&self, block: usize, (from, to): (usize, usize), keys: &mut Vec<i64>) {
+        let block = &self.blocks[block];
+        let width = usize::from(block.width);
+        if width == 0 {
+            return keys.extend(std::iter::repeat_n(block.base, to - from));
+        }
+        with_lane!(width, T => {
+            let packed = self.packed::<T>(block);
+            let key = |row| block.base.wrapping_add(unpack_one::<T>(packed, width, row) as i64);
+            keys.extend((from..to).map(key));
+        });
+    }
+
     /// All keys of a block; what stands past the end of the column is arbitrary.
     pub fn unpack(&self, simd: Simd, block: usize, keys: &mut [i64; BLOCK]) {
         let block = &self.blocks[block];

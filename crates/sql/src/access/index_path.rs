@@ -128,6 +128,9 @@ fn part_tests<'t>(
 /// The ranges of an index that the tests leave; `None` if that is all of an index of all rows, or not to be had from it.
 fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
     let width = index.definition().parts.len();
+    if index.definition().predicate.is_none() && !tests.iter().any(|(part, _)| *part == 0) {
+        return None;
+    }
     let mut beginnings: Vec<Vec<Value>> = vec![Vec::new()];
     let mut known = 0;
     while let Some(values) = (known < width).then(|| values_of(known, tests)).flatten() {

@@ -6,19 +6,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Durability, PointAccess, TransactionOptions, Value};
+use arrow_array::ArrayRef;
+use engine::{DataType, Durability, PointAccess, TransactionOptions, Value};
 
 use crate::dispatch::Request;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::session::Session;
 use crate::session::block::options;
 use crate::session::kept_statements::Statements;
 use crate::session::prepared::PreparedStatement;
 use crate::session::substitute;
-use crate::state::outcome::{Command, Outcome};
+use crate::state::outcome::{Command, Outcome, Rows};
 use crate::statements::copy::input::{CopyInput, NoInput};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
+use crate::values::single::value_at;
 
 impl Session {
     /// Runs a prepared statement with a value for each parameter.
@@ -47,6 +49,42 @@ impl Session {
         match &prepared.point {
             Some(point) if self.is_bare() => point.row(self, values),
             _ => Ok(None),
+        }
+    }
+
+    /// The first row of a prepared query, as values; `None` if there is none. Rows behind it are not asked for. A query of one row by its
+    /// key takes the shortest way that there is, and begins no statement.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use sql::{Session, SessionOptions};
+    ///
+    /// let db = engine::Database::in_memory();
+    /// let mut session = Session::new(&db, SessionOptions::default());
+    /// session.execute("CREATE TABLE t (id bigint PRIMARY KEY, note text)")?;
+    /// session.execute("INSERT INTO t VALUES (7, 'seven')")?;
+    /// let note = Arc::new(session.prepare("SELECT note FROM t WHERE id = $1", &[])?);
+    /// assert_eq!(session.query_row(&note, &[7_i64.into()])?, Some(vec!["seven".into()]));
+    /// assert_eq!(session.query_row(&note, &[8_i64.into()])?, None);
+    /// # Ok::<(), sql::SqlError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::execute`]; 0A000 if a value is of a type that has no value of its own, as a list of rows, and 42601 if the statement
+    /// is no query.
+    pub fn query_row(&mut self, prepared: &Arc<PreparedStatement>, values: &[Value]) -> Result<Option<Vec<Value>>> {
+        if let Some(row) = self.row_by_key(prepared, values)? {
+            return Ok(row);
+        }
+        if !prepared.gives_rows() {
+            return Err(
+                SqlError::syntax("a statement that gives rows is wanted").hint("Run it with `execute_prepared`.")
+            );
+        }
+        match self.execute_prepared(prepared, values, &mut NoInput)? {
+            Outcome::Rows(rows) => first_row(rows),
+            Outcome::Done(_) => Ok(None),
         }
     }
 
@@ -164,4 +202,22 @@ impl Session {
             }
         }
     }
+}
+
+/// The values of the first row, if there is one.
+fn first_row(rows: Rows) -> Result<Option<Vec<Value>>> {
+    let value = |array: &ArrayRef| {
+        let data_type = DataType::from_arrow(array.data_type());
+        data_type.and_then(|data_type| value_at(array, 0, data_type)).ok_or_else(|| {
+            SqlError::unsupported(format_args!("a value of type {} by itself", array.data_type()))
+                .hint("Read the rows as Arrow batches, with `execute_prepared`.")
+        })
+    };
+    for batch in rows {
+        let batch = batch?;
+        if batch.num_rows() > 0 {
+            return batch.columns().iter().map(value).collect::<Result<_>>().map(Some);
+        }
+    }
+    Ok(None)
 }

@@ -20,7 +20,7 @@ use crate::point::bound::Bound;
 use crate::point::exact::exact;
 use crate::point::join::{Join, Joined, Link};
 use crate::point::search::answer::Answer;
-use crate::point::search::path::Path;
+use crate::point::search::path::{Counting, Path};
 use crate::session::Session;
 use crate::state::outcome::{Outcome, Rows};
 use crate::state::target::batch;
@@ -94,7 +94,8 @@ impl Running<'_> {
     /// The rows of the query; `None` if they are the planner's to find.
     fn rows(&self) -> Result<Option<RecordBatch>> {
         let is_first = |at: &usize| !self.join.tables[*at].is_left && !self.tests[*at].is_empty();
-        let find = |at: usize| Some((at, Path::find(&self.tables[at], &self.tests[at], (&[], &[]), usize::MAX)?));
+        let path = |at: usize| Path::find(&self.tables[at], &self.tests[at], (&[], &[]), usize::MAX, Counting::Always);
+        let find = |at: usize| Some((at, path(at)?));
         let mut firsts: Vec<(usize, Path)> = (0..self.tables.len()).filter(is_first).filter_map(find).collect();
         firsts.sort_by_key(|(_, path)| path.count);
         let way = firsts.into_iter().find_map(|(at, path)| Some((self.steps(at)?, at, path)));

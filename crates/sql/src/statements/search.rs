@@ -7,6 +7,8 @@
 //!
 //! A row that has changed since the statement's snapshot is looked at again as it is now, once it is locked, as by any other query
 //! that locks ([`locking`](super::locking)).
+use std::sync::atomic::Ordering;
+
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -18,7 +20,7 @@ use crate::names::moment::Moment;
 use crate::point::Point;
 use crate::point::bound::Bound;
 use crate::point::search::answer::{Answer, sorted};
-use crate::point::search::path::{ENTRIES_MAX, Path};
+use crate::point::search::path::{Counting, ENTRIES_MAX, Path};
 use crate::point::search::{Cut, Search};
 use crate::session::Session;
 use crate::session::transactions::Write;
@@ -93,13 +95,16 @@ impl Search {
         if self.is_of_whole_table() {
             return self.answer.batch_of_sums(&table.sums(moment.view(), &self.reads)?);
         }
-        let Some(path) = Path::find(table, &options.tests, (&self.order, &self.reads), cut.end()) else {
-            return Ok(None);
-        };
+        let counting = if self.was_long.load(Ordering::Relaxed) { Counting::Always } else { Counting::AmongWays };
+        let order = (&self.order[..], &self.reads[..]);
+        let Some(path) = Path::find(table, &options.tests, order, cut.end(), counting) else { return Ok(None) };
         let end = if self.takes_all(path.is_ordered()) { usize::MAX } else { cut.end() };
         let way = (&path.index, &path.ranges[..]);
         let found = table.index_rows(moment.view(), way, path.direction(), options, path.few(end));
-        let Some(Some(found)) = there(found)? else { return Ok(None) };
+        let Some(Some(found)) = there(found)? else {
+            self.was_long.store(true, Ordering::Relaxed);
+            return Ok(None);
+        };
         let answer = self.answer.of_rows(&found, &self.order, path.is_ordered())?;
         Ok(answer.map(|answer| match &self.answer {
             Answer::Columns { .. } => cut_off(&answer, cut),
@@ -109,6 +114,9 @@ impl Search {
 }
 
 pub(super) fn cut_off(rows: &RecordBatch, cut: Cut) -> RecordBatch {
+    if cut.offset == 0 && cut.limit.is_none_or(|limit| limit >= rows.num_rows()) {
+        return rows.clone();
+    }
     let offset = cut.offset.min(rows.num_rows());
     let left = rows.num_rows() - offset;
     rows.slice(offset, cut.limit.map_or(left, |limit| limit.min(left)))
@@ -136,7 +144,9 @@ impl Locking<'_> {
     fn rows(&self, write: &mut Write<'_>) -> Result<Option<RecordBatch>> {
         let moment = write.moment()?;
         let order = (&self.search.order[..], &self.search.reads[..]);
-        let Some(path) = Path::find(&self.table, &self.options.tests, order, self.cut.end()) else { return Ok(None) };
+        let Some(path) = Path::find(&self.table, &self.options.tests, order, self.cut.end(), Counting::Always) else {
+            return Ok(None);
+        };
         let mut locked = Locked { kept: Vec::new(), count: 0 };
         let is_met_in_order = path.is_ordered() || self.search.order.is_empty();
         if let ([range], true) = (&path.ranges[..], is_met_in_order) {

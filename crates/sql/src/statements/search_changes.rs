@@ -16,7 +16,7 @@ use crate::names::moment::Moment;
 use crate::point::Point;
 use crate::point::bound::Bound;
 use crate::point::search::one_value::OneValue;
-use crate::point::search::path::Path;
+use crate::point::search::path::{Counting, Path};
 use crate::point::search::{Changes, Given, Returned};
 use crate::point::term::Term;
 use crate::session::Session;
@@ -85,7 +85,9 @@ fn found(
     if let Some(rids) = again {
         return Ok(Some(table.lookup_rids(moment.view(), &rids, options)?));
     }
-    let Some(path) = Path::find(table, &options.tests, (&[], &[]), usize::MAX) else { return Ok(None) };
+    let Some(path) = Path::find(table, &options.tests, (&[], &[]), usize::MAX, Counting::Always) else {
+        return Ok(None);
+    };
     let way = (&path.index, &path.ranges[..]);
     Ok(there(table.index_rows(moment.view(), way, path.direction(), options, path.few(usize::MAX)))?.flatten())
 }

@@ -18,6 +18,8 @@ pub(crate) mod path;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::AtomicBool;
+
 use answer::{Answer, SortKey};
 use condition::Condition;
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause};
@@ -44,6 +46,8 @@ pub(crate) struct Search {
     pub(crate) limits: Limits,
     /// How its rows are locked, if they are.
     pub(crate) lock: Option<(LockStrength, LockWait)>,
+    /// Whether the one way to its rows has been found long, and they are counted beforehand since.
+    pub(crate) was_long: AtomicBool,
 }
 
 /// `LIMIT` and `OFFSET`.
@@ -156,7 +160,8 @@ impl Search {
             None => None,
         };
         let fits = is_bounded && !(limits.are_given() && matches!(answer, Answer::Totals { .. }));
-        let search = Search { conditions, reads, answer, order, limits, lock };
+        let was_long = AtomicBool::new(false);
+        let search = Search { conditions, reads, answer, order, limits, lock, was_long };
         fits.then(|| search.of_extreme())
     }
 

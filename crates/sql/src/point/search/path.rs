@@ -29,12 +29,22 @@ pub(crate) struct Path {
     pub(crate) count: usize,
 }
 
+/// How rows are counted beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Where there are several ways to them. One way alone is tried, and given up if it turns out long.
+    AmongWays,
+    /// In any case.
+    Always,
+}
+
 /// What is wanted of the rows: their order, as columns and whether they go down, and how many.
 struct Wanted<'a> {
     /// `None` if it is none that an index may have.
     order: Option<Vec<(usize, bool)>>,
     tests: &'a [(usize, Test)],
     end: usize,
+    counting: Counting,
 }
 
 impl Path {
@@ -44,11 +54,12 @@ impl Path {
         tests: &[(usize, Test)],
         (order, reads): (&[SortKey], &[usize]),
         end: usize,
+        counting: Counting,
     ) -> Option<Path> {
         if table.is_array() {
             return None;
         }
-        let wanted = Wanted { order: order_by_index(order, reads), tests, end };
+        let wanted = Wanted { order: order_by_index(order, reads), tests, end, counting };
         let indexes = table.primary_index().into_iter().chain(table.indexes());
         let plain: Vec<Index> = indexes.filter(|index| !index.definition().is_computed()).collect();
         if let Some(walk) = plain.iter().find_map(|index| wanted.walk(index, true)) {
@@ -77,14 +88,21 @@ impl Path {
 impl Wanted<'_> {
     /// The index that leads to the fewest rows, if these are fewer than `limit`.
     fn fewest(&self, table: &Table, indexes: &[Index], limit: usize) -> Option<Path> {
+        let mut ways: Vec<(&Index, Vec<IndexRange>)> =
+            indexes.iter().filter_map(|index| Some((index, plain_ranges(index, self.tests)?))).collect();
+        let path = |(index, ranges): (&Index, Vec<IndexRange>), count| {
+            let ordered = self.direction(index, &ranges);
+            Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX, count }
+        };
+        if ways.len() == 1 && self.counting == Counting::AmongWays && limit == ENTRIES_MAX {
+            return ways.pop().map(|way| path(way, ENTRIES_MAX));
+        }
         let mut best: Option<(usize, Path)> = None;
-        for index in indexes {
-            let Some(ranges) = plain_ranges(index, self.tests) else { continue };
+        for (index, ranges) in ways {
             let below = best.as_ref().map_or(limit, |(count, _)| *count);
             let count = count(table, index, &ranges, below);
             if count < below {
-                let ordered = self.direction(index, &ranges);
-                best = Some((count, Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX, count }));
+                best = Some((count, path((index, ranges), count)));
             }
         }
         best.map(|(_, path)| path)

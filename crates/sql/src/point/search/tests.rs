@@ -228,3 +228,39 @@ fn a_change_that_meets_a_value_for_the_long_way_leaves_nothing_half_done() {
     assert!(run("UPDATE n SET v = v + 1 WHERE id > 0").contains("22003"));
     assert!(run("SELECT sum(v) FROM n WHERE id > 0").contains("32771"));
 }
+
+#[test]
+fn a_query_by_its_one_index_is_right_however_many_rows_there_are() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    let mut run = |text: &str| shown(session.execute(text), true);
+    run("CREATE TABLE n (id INT PRIMARY KEY, v INT)");
+    run("CREATE INDEX ON n (v)");
+    run("INSERT INTO n SELECT i, i / 3000 FROM generate_series(0, 6002) AS s (i)");
+    run("PREPARE those (INT) AS SELECT id FROM n WHERE v = $1 ORDER BY id");
+    // More rows than an index is walked for, before and after that is known, and few.
+    for v in [1, 2, 0, 2, 7, 1] {
+        let planned = run(&format!("SELECT id FROM n WHERE v = {v} AND 1 = 1 ORDER BY id"));
+        assert_eq!(run(&format!("EXECUTE those ({v})")), planned);
+    }
+}
+
+#[test]
+fn the_first_row_of_a_query_comes_as_values() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    session.execute("CREATE TABLE n (id INT PRIMARY KEY, v TEXT, w NUMERIC(6, 2), a INT[])").unwrap();
+    session.execute("INSERT INTO n VALUES (1, 'one', 1.50, '{1,2}'), (2, NULL, NULL, NULL)").unwrap();
+    let mut first = |text: &str, id: i32| {
+        let prepared = std::sync::Arc::new(session.prepare(text, &[]).unwrap());
+        session.query_row(&prepared, &[engine::Value::Integer(id)])
+    };
+    for text in ["SELECT v, w, id, a FROM n WHERE id = $1", "SELECT v, w, id, a FROM n WHERE id + 0 = $1"] {
+        let shown = |row: Option<Vec<engine::Value>>| {
+            row.map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(shown(first(text, 1).unwrap()).as_deref(), Some("one 1.50 1 {1,2}"), "{text}");
+        assert_eq!(shown(first(text, 2).unwrap()).as_deref(), Some("NULL NULL 2 NULL"), "{text}");
+        assert_eq!(first(text, 3).unwrap(), None, "{text}");
+    }
+    assert_eq!(first("UPDATE n SET v = 'x' WHERE id = $1", 1).unwrap_err().sqlstate, "42601");
+    assert!(first("SELECT v FROM n WHERE id = $1", 1).unwrap().is_some_and(|row| row[0].to_string() == "one"));
+}
