@@ -2,6 +2,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -201,6 +203,30 @@ impl ScanExec {
     }
 }
 
+/// When a task that reads a table lets others have its thread.
+///
+/// A task that is woken by another one waits in a place of that one's thread from which no other thread takes it: both partitions of a
+/// join are thus done by one thread, one after the other, if the first never pauses once the rows to look for are collected. A task
+/// that pauses goes to the end of the queue, where an idle thread finds it.
+#[derive(Default)]
+struct Turn {
+    began: Option<Instant>,
+}
+
+/// How long a task goes on.
+const TURN: Duration = Duration::from_millis(1);
+
+impl Turn {
+    /// Whether the task is to pause now, before its first batch and then from time to time; another turn begins then.
+    fn is_over(&mut self) -> bool {
+        let is_over = self.began.is_none_or(|began| began.elapsed() >= TURN);
+        if is_over {
+            self.began = Some(Instant::now());
+        }
+        is_over
+    }
+}
+
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 fn one_batch(found: engine::Result<RecordBatch>) -> Batches {
@@ -255,17 +281,21 @@ impl ExecutionPlan for ScanExec {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let (order, schema) = (self.order.clone(), self.schema.clone());
         let mut batches = self.batches(partition);
-        let next = move || {
+        let mut turn = Turn::default();
+        let next = move |context: &mut Context<'_>| {
+            if turn.is_over() {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             let timer = metrics.elapsed_compute().timer();
             let batch = batches.next().map(|batch| arrange(&batch?, &order, &schema));
             timer.done();
             if let Some(Ok(batch)) = &batch {
                 metrics.record_output(batch.num_rows());
             }
-            batch
+            Poll::Ready(batch)
         };
-        let stream = futures::stream::iter(std::iter::from_fn(next));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), futures::stream::poll_fn(next))))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -325,5 +355,18 @@ impl DisplayAs for ScanExec {
 impl fmt::Debug for ScanExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScanExec").field("table", &self.table.name()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_pauses_before_its_first_batch_and_when_its_turn_is_over() {
+        let mut turn = Turn::default();
+        assert!(turn.is_over() && !turn.is_over());
+        std::thread::sleep(TURN);
+        assert!(turn.is_over() && !turn.is_over());
     }
 }
