@@ -11,10 +11,12 @@
 //!
 //! A filter lets every row pass until its keys are published, and again once it has turned out to keep nearly all rows, or
 //! has been taken back. So it never decides what a query answers: the join looks at each row that passes.
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::simd::BlockBits;
+use super::simd::{BlockBits, Simd};
 use crate::value::cell::Cell;
 
 /// Numbers between the least and the greatest key up to which a bit is kept for each.
@@ -109,11 +111,65 @@ impl KeySet {
     }
 
     /// Sets the bits of those of at most a block of numbers that may be keys.
-    pub(super) fn find(&self, numbers: &[i64], bits: &mut BlockBits) {
+    pub(super) fn find(&self, simd: Simd, numbers: &[i64], bits: &mut BlockBits) {
+        if self.shift.is_none() && !self.is_empty {
+            return find_exact(simd, numbers, (self.min, self.span), &self.words, bits);
+        }
         for (numbers, word) in numbers.chunks(64).zip(bits) {
             for (at, number) in numbers.iter().enumerate() {
                 *word |= u64::from(self.may_have(*number)) << at;
             }
+        }
+    }
+}
+
+/// Sets the bits of the numbers of at most a block whose bit, by their distance from the least key, is set among `words`.
+fn find_exact(simd: Simd, numbers: &[i64], (min, span): (i64, u64), words: &[u64], bits: &mut BlockBits) {
+    assert!((span / 64) < words.len() as u64, "a bit for each number up to the greatest");
+    let (whole, rest) = numbers.as_chunks::<64>();
+    match simd {
+        // SAFETY: the token proves that the processor has AVX-512, and there is a word for each distance up to `span`.
+        #[cfg(target_arch = "x86_64")]
+        Simd::Avx512(_) => unsafe { find_exact_avx512(whole, (min, span), words, bits) },
+        _ => whole.iter().zip(&mut *bits).for_each(|(of_word, word)| *word |= found_exact(of_word, (min, span), words)),
+    }
+    if !rest.is_empty() {
+        bits[whole.len()] |= found_exact(rest, (min, span), words);
+    }
+}
+
+#[inline]
+fn found_exact(numbers: &[i64], (min, span): (i64, u64), words: &[u64]) -> u64 {
+    numbers.iter().enumerate().fold(0, |found, (at, number)| {
+        let distance = number.wrapping_sub(min) as u64;
+        let near = distance.min(span);
+        found | (words[(near / 64) as usize] >> (near % 64) & u64::from(distance <= span)) << at
+    })
+}
+
+/// # Safety
+/// There is a word for each distance up to `span`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn find_exact_avx512(chunks: &[[i64; 64]], (min, span): (i64, u64), words: &[u64], bits: &mut BlockBits) {
+    let (least, greatest, one) = (_mm512_set1_epi64(min), _mm512_set1_epi64(span as i64), _mm512_set1_epi64(1));
+    for (numbers, word) in chunks.iter().zip(bits) {
+        for part in 0..8 {
+            // SAFETY: 64 numbers are eight parts of eight.
+            let numbers = unsafe { _mm512_loadu_si512(numbers.as_ptr().add(part * 8).cast()) };
+            let distance = _mm512_sub_epi64(numbers, least);
+            let is_near = _mm512_cmple_epu64_mask(distance, greatest);
+            // SAFETY: only words of distances up to `span` are read, which the caller says are there.
+            let found = unsafe {
+                _mm512_mask_i64gather_epi64::<8>(
+                    _mm512_setzero_si512(),
+                    is_near,
+                    _mm512_srli_epi64::<6>(distance),
+                    words.as_ptr().cast(),
+                )
+            };
+            let bit = _mm512_srlv_epi64(found, _mm512_and_si512(distance, _mm512_set1_epi64(63)));
+            *word |= u64::from(_mm512_test_epi64_mask(bit, one)) << (part * 8);
         }
     }
 }
@@ -197,6 +253,7 @@ impl KeyFilter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::simd::{BLOCK, BLOCK_WORDS};
     use super::super::tests::Random;
     use super::*;
 
@@ -230,6 +287,30 @@ mod tests {
                 wrong += usize::from(set.may_have(number) && !keys.contains(&number));
             }
             assert!(wrong == 0 || !is_exact && wrong < 1_000, "{wrong} numbers that are no keys pass");
+        }
+    }
+
+    #[test]
+    fn numbers_together_are_found_as_one_by_one() {
+        let mut random = Random::new(10);
+        for keys in samples() {
+            let set = KeySet::of(std::slice::from_ref(&keys));
+            for len in [0, 1, 63, 64, 65, 700, BLOCK] {
+                let some = |random: &mut Random| match (keys.get(random.below(keys.len().max(1))), random.below(4)) {
+                    (Some(key), 0) => *key,
+                    (_, 1) => [i64::MIN, i64::MAX, 0][random.below(3)],
+                    _ => number(random, -4_000, 8_000),
+                };
+                let numbers: Vec<i64> = (0..len).map(|_| some(&mut random)).collect();
+                for simd in Simd::available() {
+                    let mut bits: BlockBits = [0; BLOCK_WORDS];
+                    set.find(simd, &numbers, &mut bits);
+                    for at in 0..BLOCK {
+                        let expected = numbers.get(at).is_some_and(|number| set.may_have(*number));
+                        assert_eq!(bits[at / 64] >> (at % 64) & 1 != 0, expected, "{at} of {len} by {simd:?}");
+                    }
+                }
+            }
         }
     }
 

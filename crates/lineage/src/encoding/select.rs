@@ -101,7 +101,7 @@ impl EncodedColumn {
             }
             let mut numbers = [0; BLOCK];
             self.form.block_keys(simd, block, rows, self.data_type, &mut numbers);
-            keys.find(&numbers[rows.0..rows.1], &mut bits);
+            keys.find(simd, &numbers[rows.0..rows.1], &mut bits);
             mask.keep_only(at, len, &bits);
             self.keep_valid(block, rows, at, zone, mask);
         });

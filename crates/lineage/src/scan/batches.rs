@@ -25,6 +25,9 @@ use crate::scan::request::{BLOCK_ROWS, Projection};
 use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
 
+/// Of a block of which one row in so many is taken, or fewer, values are found one by one.
+const FEW: usize = 64;
+
 /// The pending rows that a scan takes, by block.
 struct Patches<'g> {
     blocks: Vec<BlockPatches<'g>>,
@@ -111,11 +114,18 @@ fn batch<O: Outcomes>(
         let rids = wanted.rows().map(|at| Rid::base(range_index, from + at).word());
         Arc::new(UInt64Array::from_iter_values(rids)) as ArrayRef
     });
-    let filter = (row_count < to - from).then(|| {
+    let picked = (row_count < to - from).then(|| wanted.rows().map(|at| at as u32).collect::<Vec<_>>());
+    let are_few = row_count * FEW <= to - from;
+    let filter = (picked.is_some() && !are_few).then(|| {
         let wanted = BooleanArray::new(wanted.into_boolean_buffer(), None);
         FilterBuilder::new(&wanted).optimize().build()
     });
     let column = |i: usize| {
+        if let Some(picked) = &picked
+            && (are_few || !matches!(seen.values(i)?, BaseValues::Column(_)))
+        {
+            return picked_column(seen, projection, i, (from, picked), (&base, &patches.cells[i]));
+        }
         let array = column(seen, projection, i, (from, to), (&base, &patches.cells[i]))?;
         Ok(match &filter {
             Some(filter) => filter.filter(&array).expect("the filter is as long as the block"),
@@ -127,6 +137,28 @@ fn batch<O: Outcomes>(
     let options = RecordBatchOptions::new().with_row_count(Some(row_count));
     let batch = RecordBatch::try_new_with_options(projection.schema.clone(), arrays, &options);
     Ok(Some(batch.expect("the arrays have the projection's types and visible rows obey NOT NULL")))
+}
+
+/// Output column `i` of a block, where few of its rows are taken: `picked` has their places, and they are found one by one.
+fn picked_column<O: Outcomes>(
+    seen: &RangeView<'_, '_, O>,
+    projection: &Projection,
+    i: usize,
+    (from, picked): (usize, &[u32]),
+    (base, patches): (&Mask, &[(u32, Cell<'_>)]),
+) -> Result<ArrayRef, PageError> {
+    let values = seen.values(i)?;
+    let is_there = |at: usize| base.get(at) || matches!(values, BaseValues::Column(_));
+    let cell = |at: &u32| if is_there(*at as usize) { values.cell(from + *at as usize) } else { Cell::Null };
+    let mut cells: Vec<Cell<'_>> = picked.iter().map(cell).collect();
+    for (at, cell) in patches {
+        if let Ok(place) = picked.binary_search(at) {
+            cells[place] = *cell;
+        }
+    }
+    let mut builder = ColumnBuilder::new(seen.range.types[projection.request.columns[i]], cells.len());
+    cells.into_iter().for_each(|cell| builder.push(cell));
+    Ok(builder.finish())
 }
 
 /// Output column `i` of a block; values of rows that are not taken are whatever they are.
