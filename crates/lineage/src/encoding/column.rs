@@ -122,6 +122,13 @@ impl EncodedColumn {
         self.form.array(self.data_type, nulls, (from, to))
     }
 
+    /// Some rows from row `from` on, `rows` being their places behind it, as an Arrow array; `None` where that takes more than a look at
+    /// each.
+    pub fn pick(&self, from: usize, rows: &[u32]) -> Option<ArrayRef> {
+        let is_valid = |nulls: &NullBuffer| rows.iter().map(|row| nulls.is_valid(from + *row as usize)).collect();
+        self.form.picked(self.data_type, (from, rows), self.nulls.as_ref().map(is_valid))
+    }
+
     /// Bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
         let nulls = self.nulls.as_ref().map_or(0, |nulls| nulls.len().div_ceil(8));

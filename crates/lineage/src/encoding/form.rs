@@ -128,6 +128,22 @@ impl Form {
         }
     }
 
+    /// Some rows, where the integers or what they are codes of are the keys, with these NULLs.
+    pub(super) fn picked(
+        &self,
+        data_type: DataType,
+        (from, rows): (usize, &[u32]),
+        nulls: Option<NullBuffer>,
+    ) -> Option<ArrayRef> {
+        let Form::Encoded(integers, meaning @ (Meaning::Keys | Meaning::Lookup(_))) = self else { return None };
+        if is_wide(data_type) {
+            return None;
+        }
+        let mut keys: Vec<i64> = rows.iter().map(|row| integers.get(from + *row as usize)).collect();
+        ask!(meaning, |known| known.replace_by_keys(Simd::best(), from, &mut keys, data_type));
+        Some(array_of_keys(keys, data_type, nulls))
+    }
+
     /// The keys of rows `from..to` of a type that has keys.
     pub(super) fn keys(&self, from: usize, to: usize, data_type: DataType) -> Vec<i64> {
         let mut keys = Vec::with_capacity(to - from);

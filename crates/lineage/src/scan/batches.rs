@@ -26,7 +26,7 @@ use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
 
 /// Of a block of which one row in so many is taken, or fewer, values are found one by one.
-const FEW: usize = 64;
+const FEW: usize = 16;
 
 /// The pending rows that a scan takes, by block.
 struct Patches<'g> {
@@ -147,16 +147,18 @@ fn picked_column<O: Outcomes>(
     (from, picked): (usize, &[u32]),
     (base, patches): (&Mask, &[(u32, Cell<'_>)]),
 ) -> Result<ArrayRef, PageError> {
-    let values = seen.values(i)?;
+    let (values, data_type) = (seen.values(i)?, seen.range.types[projection.request.columns[i]]);
+    let newer = patches.iter().filter_map(|(at, cell)| Some((picked.binary_search(at).ok()?, *cell)));
+    if let BaseValues::Column(encoded) = values
+        && let Some(array) = encoded.pick(from, picked)
+    {
+        return Ok(overlay(array, data_type, &newer.map(|(place, cell)| (place as u32, cell)).collect::<Vec<_>>()));
+    }
     let is_there = |at: usize| base.get(at) || matches!(values, BaseValues::Column(_));
     let cell = |at: &u32| if is_there(*at as usize) { values.cell(from + *at as usize) } else { Cell::Null };
     let mut cells: Vec<Cell<'_>> = picked.iter().map(cell).collect();
-    for (at, cell) in patches {
-        if let Ok(place) = picked.binary_search(at) {
-            cells[place] = *cell;
-        }
-    }
-    let mut builder = ColumnBuilder::new(seen.range.types[projection.request.columns[i]], cells.len());
+    newer.for_each(|(place, cell)| cells[place] = cell);
+    let mut builder = ColumnBuilder::new(data_type, cells.len());
     cells.into_iter().for_each(|cell| builder.push(cell));
     Ok(builder.finish())
 }

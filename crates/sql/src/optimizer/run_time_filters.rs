@@ -21,8 +21,9 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -41,7 +42,11 @@ use crate::syntax::walk::WalkTree;
 
 /// Gives scans the keys of joins.
 #[derive(Debug)]
-pub(crate) struct RunTimeFilters;
+pub(crate) struct RunTimeFilters {
+    /// Whether a function that is called volatile, so that plans leave it where it is, gives the same for the same arguments all through
+    /// a statement.
+    pub(crate) is_steady: fn(&ScalarUDF) -> bool,
+}
 
 impl PhysicalOptimizerRule for RunTimeFilters {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
@@ -52,7 +57,7 @@ impl PhysicalOptimizerRule for RunTimeFilters {
         if plan.has(|node| Ok(node.name() == "RecursiveQueryExec"))? {
             return Ok(plan);
         }
-        plan.change_up(|node| Ok(with_filters(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
+        plan.change_up(|node| Ok(self.with_filters(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
             .map(|plan| plan.data)
     }
 
@@ -65,29 +70,104 @@ impl PhysicalOptimizerRule for RunTimeFilters {
     }
 }
 
-/// The join with its keys given to scans of its right side.
-fn with_filters(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Ok(None) };
-    if !drops_right_rows(join) || !has_fewer_rows(join.left())? {
-        return Ok(None);
-    }
-    let (mut right, mut collected) = (join.right().clone(), Vec::new());
-    for (left_key, right_key) in join.on() {
-        let (Some(left_key), Some(right_key)) = (column(left_key), column(right_key)) else { continue };
-        if !is_collected(join.left().schema().field(left_key).data_type()) {
-            continue;
+impl RunTimeFilters {
+    /// The join with its keys given to scans of its right side.
+    fn with_filters(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+        if !drops_right_rows(join) || !has_fewer_rows(join.left())? {
+            return Ok(None);
         }
-        let filter = Arc::new(KeyFilter::default());
-        if let Some(filtered) = filtered(&right, right_key, &filter)? {
-            right = filtered;
-            collected.push(Collected { column: left_key, filter });
+        let (mut right, mut collected) = (join.right().clone(), Vec::new());
+        for (left_key, right_key) in join.on() {
+            let (Some(left_key), Some(right_key)) = (column(left_key), column(right_key)) else { continue };
+            if !is_collected(join.left().schema().field(left_key).data_type()) {
+                continue;
+            }
+            let filter = Arc::new(KeyFilter::default());
+            if let Some(filtered) = self.filtered(&right, right_key, &filter)? {
+                right = filtered;
+                collected.push(Collected { column: left_key, filter });
+            }
         }
+        if collected.is_empty() {
+            return Ok(None);
+        }
+        let left = collecting(join.left(), collected)?;
+        node.clone().replace_children(vec![left, right], as_planned()).map(Some)
     }
-    if collected.is_empty() {
-        return Ok(None);
+
+    /// The plan with a filter of one of its columns in the scan that the column comes from; `None` if there is no such scan, or
+    /// if rows without these keys decide about others on the way.
+    #[recursive::recursive]
+    fn filtered(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        column: usize,
+        filter: &Arc<KeyFilter>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+            return Ok(scan.with_keys(column, filter).map(|scan| Arc::new(scan) as _));
+        }
+        let Some((child, column)) = self.origin(plan, column) else { return Ok(None) };
+        if plan.is::<AggregateExec>() {
+            // Of a group that has lost some of its rows, what is worked out above might be an error.
+            filter.be_steady();
+        }
+        let mut children: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
+        let Some(changed) = self.filtered(&children[child], column, filter)? else { return Ok(None) };
+        children[child] = changed;
+        plan.clone().replace_children(children, as_planned()).map(Some)
     }
-    let left = collecting(join.left(), collected)?;
-    node.clone().replace_children(vec![left, right], as_planned()).map(Some)
+
+    /// Whether a plan works out something for each row that is more than a value, such as the next number of a sequence.
+    fn does_more(&self, plan: &Arc<dyn ExecutionPlan>) -> bool {
+        if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+            return !self.is_steady(filter.predicate());
+        }
+        let projection = plan.downcast_ref::<ProjectionExec>();
+        projection.is_some_and(|projection| projection.expr().iter().any(|item| !self.is_steady(&item.expr)))
+    }
+
+    /// The input and its column that a column is, where leaving out rows by it above and below is the same.
+    fn origin(&self, plan: &Arc<dyn ExecutionPlan>, output: usize) -> Option<(usize, usize)> {
+        if plan.fetch().is_some() {
+            return None;
+        }
+        if self.does_more(plan) {
+            return None;
+        }
+        if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+            let kept = filter.projection().as_ref().map_or(Some(output), |kept| kept.get(output).copied());
+            return kept.map(|column| (0, column));
+        }
+        if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+            return column(&projection.expr().get(output)?.expr).map(|column| (0, column));
+        }
+        if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
+            let groups = aggregate.group_expr();
+            let is_plain = groups.is_single() && !groups.has_grouping_set() && aggregate.limit_options().is_none();
+            return match groups.expr().get(output).filter(|_| is_plain) {
+                Some((group, _)) => column(group).map(|column| (0, column)),
+                None => None,
+            };
+        }
+        if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+            let joined = join.projection.as_ref().map_or(Some(output), |kept| kept.get(output).copied())?;
+            return of_join(join, joined);
+        }
+        let hands_on = plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>() || plan.is::<SortExec>();
+        let is_cooperative = plan.name() == "CooperativeExec" || plan.name() == "KeyCollectorExec";
+        (hands_on || is_cooperative || plan.name() == "SortPreservingMergeExec").then_some((0, output))
+    }
+
+    /// Whether an expression gives the same for the same row all through a statement.
+    fn is_steady(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
+        let is_steady = match expr.downcast_ref::<ScalarFunctionExpr>() {
+            Some(call) if expr.is_volatile_node() => (self.is_steady)(call.fun()),
+            _ => !expr.is_volatile_node(),
+        };
+        is_steady && expr.children().into_iter().all(|child| self.is_steady(child))
+    }
 }
 
 /// Inputs in the place of others that have the same properties.
@@ -130,69 +210,6 @@ fn collecting(plan: &Arc<dyn ExecutionPlan>, collected: Vec<Collected>) -> Resul
         return plan.clone().replace_children(vec![input], as_planned());
     }
     Ok(Arc::new(KeyCollectorExec::new(plan.clone(), collected)))
-}
-
-/// The plan with a filter of one of its columns in the scan that the column comes from; `None` if there is no such scan, or
-/// if rows without these keys decide about others on the way.
-#[recursive::recursive]
-fn filtered(
-    plan: &Arc<dyn ExecutionPlan>,
-    column: usize,
-    filter: &Arc<KeyFilter>,
-) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
-        return Ok(scan.with_keys(column, filter).map(|scan| Arc::new(scan) as _));
-    }
-    let Some((child, column)) = origin(plan, column) else { return Ok(None) };
-    if plan.is::<AggregateExec>() {
-        // Of a group that has lost some of its rows, what is worked out above might be an error.
-        filter.be_steady();
-    }
-    let mut children: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
-    let Some(changed) = filtered(&children[child], column, filter)? else { return Ok(None) };
-    children[child] = changed;
-    plan.clone().replace_children(children, as_planned()).map(Some)
-}
-
-/// Whether a plan works out something for each row that is more than a value, such as the next number of a sequence.
-fn does_more(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        return is_volatile(filter.predicate());
-    }
-    let projection = plan.downcast_ref::<ProjectionExec>();
-    projection.is_some_and(|projection| projection.expr().iter().any(|item| is_volatile(&item.expr)))
-}
-
-/// The input and its column that a column is, where leaving out rows by it above and below is the same.
-fn origin(plan: &Arc<dyn ExecutionPlan>, output: usize) -> Option<(usize, usize)> {
-    if plan.fetch().is_some() {
-        return None;
-    }
-    if does_more(plan) {
-        return None;
-    }
-    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        let kept = filter.projection().as_ref().map_or(Some(output), |kept| kept.get(output).copied());
-        return kept.map(|column| (0, column));
-    }
-    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        return column(&projection.expr().get(output)?.expr).map(|column| (0, column));
-    }
-    if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
-        let groups = aggregate.group_expr();
-        let is_plain = groups.is_single() && !groups.has_grouping_set() && aggregate.limit_options().is_none();
-        return match groups.expr().get(output).filter(|_| is_plain) {
-            Some((group, _)) => column(group).map(|column| (0, column)),
-            None => None,
-        };
-    }
-    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
-        let joined = join.projection.as_ref().map_or(Some(output), |kept| kept.get(output).copied())?;
-        return of_join(join, joined);
-    }
-    let hands_on = plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>() || plan.is::<SortExec>();
-    let is_cooperative = plan.name() == "CooperativeExec" || plan.name() == "KeyCollectorExec";
-    (hands_on || is_cooperative || plan.name() == "SortPreservingMergeExec").then_some((0, output))
 }
 
 /// The side of a join and its column that a column of all is, where the join keeps that side's rows one by one.

@@ -20,12 +20,19 @@ fn assert_same(column: &EncodedColumn, array: &ArrayRef, data_type: DataType, wh
         assert_eq!(column.cell(slot), expected.get(slot), "cell {slot}, {what}, {encoding:?}");
         assert_eq!(all.get(slot), expected.get(slot), "decoded {slot}, {what}, {encoding:?}");
     }
-    for (from, to) in [(0, 1), (1, 1), (5, 1_030), (1_023, 1_025), (1_024, 1_024), (900, array.len())] {
+    for (from, to) in [(0, 1), (1, 1), (5, 1_030), (1_000, 1_090), (1_023, 1_025), (1_024, 1_024), (900, array.len())] {
         if from <= to && to <= array.len() {
             let part = column.decode(from, to);
             assert_eq!(part.len(), to - from);
             let part = cells(&part, data_type);
             assert!((from..to).all(|slot| part.get(slot - from) == expected.get(slot)), "{from}..{to}, {what}");
+            let some: Vec<u32> = (0..(to - from) as u32).filter(|at| at % 7 < 2).collect();
+            if let Some(picked) = column.pick(from, &some) {
+                assert_eq!((picked.len(), picked.data_type()), (some.len(), array.data_type()));
+                let picked = cells(&picked, data_type);
+                let is_right = |(place, at): (usize, &u32)| picked.get(place) == expected.get(from + *at as usize);
+                assert!(some.iter().enumerate().all(is_right), "some of {from}..{to}, {what}");
+            }
         }
     }
 }

@@ -31,6 +31,7 @@ use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::access::totals::AggregateScans;
 use crate::optimizer::{JoinOrder, OwnOperators, RunTimeFilters};
+use crate::semantics::subplan::is_steady as is_steady_subplan;
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -84,7 +85,7 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     rules.insert(0, Arc::new(AggregateScans));
     rules.push(Arc::new(OpenRowsOnly));
     // Nothing may change a plan any more that has scans wait for joins.
-    rules.push(Arc::new(RunTimeFilters));
+    rules.push(Arc::new(RunTimeFilters { is_steady: is_steady_subplan }));
     // But for operators that do what those in their places did.
     rules.push(Arc::new(OwnOperators));
     rules

@@ -228,6 +228,11 @@ pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
+/// Whether a function asks a subquery that gives the same rows whenever it runs.
+pub(crate) fn is_steady(function: &ScalarUDF) -> bool {
+    function.inner().downcast_ref::<Call>().is_some_and(|call| !call.subquery.is_volatile)
+}
+
 /// A subquery that functions ask.
 #[derive(Debug)]
 struct Subquery {

@@ -42,6 +42,7 @@ use crate::semantics::aggregates::{ordered, sorted_aggregates};
 use crate::semantics::operations::constants;
 use crate::semantics::operations::visible::visible;
 use crate::syntax::walk::{WalkPlan, WalkTree};
+pub(crate) use call::is_steady;
 pub(super) use lateral::has_wrapper;
 pub(crate) use run::Statement;
 pub(super) use scope::{Reference, change_subqueries, replace_references};
