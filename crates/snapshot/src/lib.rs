@@ -10,6 +10,7 @@
 //!      physical.rs  copy.rs                             a copy of everything
 //!      fork/                                            a child process
 //!      rewire.rs  protect.rs  file.rs                   a second mapping, rewired page by page
+//!      userfault.rs                                     the right to write, taken from all threads: a gate without announcements
 //!         |         `-- sharing.rs                    which pages are still shared
 //!    mapping.rs                                       address space
 //! choosing/                                            which mechanism serves a workload, learned on the machine
@@ -52,5 +53,5 @@ pub use error::SnapshotError;
 pub use item::Item;
 pub use kind::Mechanism;
 pub use machine::last_level_cache_bytes;
-pub use options::{Options, Pages};
+pub use options::{Options, Pages, Stop};
 pub use reading::Snapshot;
