@@ -15,8 +15,8 @@
 //!
 //! Of the two fences at least one comes second, and its thread sees what the other wrote before: either the writer steps back
 //! or the snapshot waits for it. A writer writes its own cache line alone and reads one that does not change, so updates cost
-//! the same with any number of writers. Where memory holds single updates back by itself ([`crate::mechanism::userfault`]), batches alone are
-//! announced. Updates are frequent and snapshots rare, so the writer's fence is one of the compiler
+//! the same with any number of writers. Where memory holds single updates back by itself ([`crate::mechanism::userfault`]), batches
+//! alone are announced. Updates are frequent and snapshots rare, so the writer's fence is one of the compiler
 //! only where the system can run a fence on all processors of the process (`membarrier`) in the snapshot's place.
 use std::sync::{Arc, PoisonError};
 
@@ -156,15 +156,15 @@ impl Drop for Closed<'_> {
 }
 
 /// Whether the system runs fences on all processors of this process when it is asked.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, miri)))]
 fn register_membarrier() -> bool {
     use rustix::thread::{MembarrierCommand, membarrier};
     membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
         && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
 }
 
-/// A model checker knows fences alone.
-#[cfg(any(loom, shuttle))]
+/// A model checker and an interpreter know fences alone.
+#[cfg(any(loom, shuttle, miri))]
 fn register_membarrier() -> bool {
     false
 }

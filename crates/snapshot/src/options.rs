@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::error::SnapshotError;
 use crate::item::Reduce;
-use crate::kind::Mechanism;
+use crate::kind::{Mechanism, Stop};
 use crate::machine::{self, HUGE_PAGE_BYTES};
 use crate::mechanism::copy::CopyPlan;
 use crate::mechanism::file::{FileSharing, MemoryFile};
@@ -21,17 +21,6 @@ pub enum Pages {
     Small,
     /// Large ones of 2 MiB, where the system has them; a wish.
     Huge,
-}
-
-/// How updates are stopped while a snapshot begins.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub enum Stop {
-    /// Each update is announced in memory, and a snapshot waits for those under way: a few instructions an update.
-    #[default]
-    Announced,
-    /// The system takes the right to write from the array's pages meanwhile (`userfaultfd`): single updates cost what those of a plain array
-    /// do, and a snapshot two calls more. Batches are announced.
-    Protected,
 }
 
 /// How an array is made.
@@ -59,7 +48,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Physical snapshots on small pages, with announced updates, copied by all processors, with one spare copy; a quarter of the system's limit on mappings.
+    /// Physical snapshots on small pages, with announced updates, copied by all processors, with one spare copy; a quarter of the
+    /// system's limit on mappings.
     fn default() -> Options {
         Options {
             mechanism: Mechanism::Physical,

@@ -2,14 +2,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use snapshot::{Mechanism, Options, SnapshotArray, Stop};
+use snapshot::{Mechanism, Options, Pages, SnapshotArray, Stop};
 
 const ITEMS: usize = 40_000;
 
 /// The mechanisms that run here, and both ways in which a physical snapshot stops writers.
 fn all_options() -> Vec<Options> {
     let mut all = Mechanism::ALL.map(Options::of).to_vec();
-    all.push(Options { stop: Stop::Protected, ..Options::of(Mechanism::Physical) });
+    for pages in [Pages::Small, Pages::Huge] {
+        all.push(Options { pages, stop: Stop::Protected, ..Options::of(Mechanism::Physical) });
+    }
     all.retain(|options| SnapshotArray::<u8>::new(1, options).and_then(|array| array.snapshot().map(drop)).is_ok());
     all
 }

@@ -11,9 +11,9 @@
 //! rest of the end is counted with the beginning. Sizes between those that were measured are read off on logarithmic scales, and
 //! beyond the largest a cost grows as it did last. The bend where an array outgrows the last-level cache is in the curves.
 use crate::choosing::skew::Skew;
-use crate::kind::Mechanism;
+use crate::kind::{Mechanism, Stop};
 use crate::machine;
-use crate::options::{Options, Pages, Stop};
+use crate::options::{Options, Pages};
 
 /// A mechanism with its pages and granule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

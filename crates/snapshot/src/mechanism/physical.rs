@@ -16,9 +16,8 @@ use super::memory::{Image, Memory, read_here, reduce_here};
 use super::userfault::WriteProtection;
 use crate::error::SnapshotError;
 use crate::item::Reduce;
-use crate::kind::Mechanism;
+use crate::kind::{Mechanism, Stop};
 use crate::mapping::Mapping;
-use crate::options::Stop;
 
 /// Memory whose snapshots are copies.
 pub(crate) struct Physical {
