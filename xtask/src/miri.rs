@@ -18,11 +18,13 @@ use std::process::Command;
 use crate::offence::{Offence, Verdict};
 
 /// What is run: arguments of `cargo test`.
-const RUNS: [&[&str]; 4] = [
+const RUNS: [&[&str]; 6] = [
     &["-p", "lstore-sync", "--lib"],
     &["-p", "lstore-index", "--test", "small"],
     &["-p", "lstore-lineage", "--test", "small"],
     &["-p", "lstore-lineage", "--lib", "codec::tests::meta"],
+    &["-p", "lstore-snapshot", "--test", "small"],
+    &["-p", "lstore-snapshot", "--lib", "gate::tests"],
 ];
 
 const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks";

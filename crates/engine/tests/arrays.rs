@@ -388,6 +388,36 @@ fn memory_that_is_not_there_fails_a_statement_and_loses_nothing() {
 }
 
 #[test]
+fn what_is_not_committed_counts_and_at_the_limit_a_statement_fails_and_loses_nothing() {
+    let db = Database::in_memory();
+    let (table, mut written) = (create(&db), Model::from([(1, 1)]));
+    let mut transaction = db.begin().unwrap();
+    put(&mut transaction, &table, 1, 1).unwrap();
+    transaction.commit().unwrap();
+    let before = db.memory_used_bytes();
+    db.set_memory_limit_bytes(Some(before + (256 << 10)));
+    let mut transaction = db.begin().unwrap();
+    let savepoint = transaction.savepoint();
+    // Each in another leaf, which has 64 words for each of two columns.
+    let refused = (1..1_000).find_map(|leaf| match put(&mut transaction, &table, leaf * 64, 7) {
+        Ok(()) => written.insert(leaf * 64, 7).and(None),
+        Err(error) => Some(error),
+    });
+    assert!(matches!(refused, Some(Error::OutOfMemory { .. })), "{refused:?}");
+    assert!((200..260).contains(&written.len()), "{} leaves of 1 KiB in 256 KiB", written.len());
+    let deleted = transaction.delete(&table, &[Value::Integer(1)]);
+    assert!(matches!(deleted, Err(Error::OutOfMemory { .. })), "{deleted:?}");
+    assert_eq!(contents(&transaction, &table), written);
+    transaction.rollback_to(savepoint).unwrap();
+    assert!(db.memory_used_bytes() < before + (8 << 10), "{before} before, {} now", db.memory_used_bytes());
+    written.retain(|key, _| *key < 100 * 64);
+    written.keys().for_each(|key| put(&mut transaction, &table, *key, written[key]).unwrap());
+    transaction.commit().unwrap();
+    assert_eq!(committed(&db, &table), written);
+    assert!(db.memory_used_bytes() < before + (8 << 10), "{before} before, {} now", db.memory_used_bytes());
+}
+
+#[test]
 fn checks_hold_for_rows_of_arrays() {
     let check = Check { name: "c".into(), condition: "a > 0".into(), columns: vec![0], validated: true };
     let db = Database::in_memory();

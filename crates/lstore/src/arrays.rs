@@ -21,7 +21,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrowPrimitiveType, PrimitiveArray};
 
-pub use snapshot::{Batch, Item, Mechanism, Options, Pages, Snapshot, SnapshotArray, SnapshotError, Writer};
+pub use snapshot::{Batch, Item, Mechanism, Options, Pages, Snapshot, SnapshotArray, SnapshotError, Stop, Writer};
 
 /// A number that Arrow has arrays of.
 pub trait ArrowItem: Item {

@@ -22,6 +22,8 @@ pub struct SnapshotArray<T: Item> {
     sharing: Option<Arc<FileSharing>>,
     /// A page has 2 to the power of this many bytes.
     page_bits: u32,
+    /// Whether single updates are announced to the gate. Otherwise the memory holds them back while a snapshot begins.
+    announces: bool,
     gate: Gate,
     mechanism: Mechanism,
     memory: Box<dyn Memory>,
@@ -44,9 +46,11 @@ impl<T: Item> SnapshotArray<T> {
             });
         };
         let page_bits = options.granule_bytes()?.trailing_zeros();
+        let announces = options.announces()?;
         let (memory, sharing) = options.memory(len_bytes, item::reductions::<T>())?;
         let live = memory.live().as_ptr().cast();
-        Ok(SnapshotArray { live, len, sharing, page_bits, gate: Gate::new(), mechanism: options.mechanism, memory })
+        let (gate, mechanism) = (Gate::new(), options.mechanism);
+        Ok(SnapshotArray { live, len, sharing, page_bits, announces, gate, mechanism, memory })
     }
 
     /// The number of items.
@@ -77,7 +81,8 @@ impl<T: Item> SnapshotArray<T> {
 
     /// A writer for this thread.
     pub fn writer(&self) -> Writer<'_, T> {
-        Writer { array: self, seat: self.gate.seat(), me: this_thread(), thread: PhantomData }
+        let (live, len, announces) = (self.live, self.len, self.announces);
+        Writer { array: self, seat: self.gate.seat(), me: this_thread(), live, len, announces, thread: PhantomData }
     }
 
     /// Takes a snapshot: waits for the updates and batches under way, and holds back others while it begins.
@@ -93,11 +98,16 @@ impl<T: Item> SnapshotArray<T> {
     ///
     /// # Errors
     /// As [`snapshot`](Self::snapshot).
+    ///
+    /// # Panics
+    /// Where `at` does; updates go on.
     pub fn snapshot_with<R>(&self, at: impl FnOnce() -> R) -> Result<(Snapshot<T>, R), SnapshotError> {
         let closed = self.gate.close(this_thread()).map_err(|_| SnapshotError::InsideBatch)?;
-        let (image, known) = (self.memory.begin(), at());
+        let (mut at, mut known) = (Some(at), None);
+        let image = self.memory.begin(&mut || known = at.take().map(|at| at()));
         drop(closed);
-        Ok((Snapshot::new(image?, self.len), known))
+        let snapshot = Snapshot::new(image?, self.len);
+        Ok((snapshot, known.expect("a snapshot that began had an instant")))
     }
 
     #[inline]
@@ -152,6 +162,10 @@ pub struct Writer<'a, T: Item> {
     array: &'a SnapshotArray<T>,
     seat: Arc<Seat>,
     me: usize,
+    /// Of the array. Here nobody else can change them, so that a loop of updates keeps them in registers.
+    live: *mut T,
+    len: usize,
+    announces: bool,
     /// A writer stays on its thread, whose number it knows.
     thread: PhantomData<*const ()>,
 }
@@ -168,7 +182,14 @@ impl<T: Item> Writer<'_, T> {
     /// `OutOfRange`; `NotKept` where a snapshot's page could not be copied.
     #[inline]
     pub fn set(&mut self, index: usize, value: T) -> Result<(), SnapshotError> {
-        self.enter().set(index, value)
+        if self.announces {
+            return self.enter().set(index, value);
+        }
+        let at = self.unannounced(index)?;
+        // SAFETY: the item lies in the array's memory, where all accesses are atomic and of its width, and which holds updates back
+        // that no snapshot may have.
+        unsafe { T::store(at, value) };
+        Ok(())
     }
 
     /// Adds to the item at `index` and returns what it was. Integers wrap around.
@@ -177,7 +198,12 @@ impl<T: Item> Writer<'_, T> {
     /// `OutOfRange`; `NotKept` where a snapshot's page could not be copied.
     #[inline]
     pub fn add(&mut self, index: usize, value: T) -> Result<T, SnapshotError> {
-        self.enter().add(index, value)
+        if self.announces {
+            return self.enter().add(index, value);
+        }
+        let at = self.unannounced(index)?;
+        // SAFETY: as for `set`.
+        Ok(unsafe { T::fetch_add(at, value) })
     }
 
     /// Replaces the item at `index` by `change` of it, and returns what it was. `change` may be called several times.
@@ -193,6 +219,16 @@ impl<T: Item> Writer<'_, T> {
     /// updates as they happen. What was written before an error stays.
     pub fn batch<R>(&mut self, updates: impl FnOnce(&mut Batch<'_, '_, T>) -> R) -> R {
         updates(&mut self.enter())
+    }
+
+    /// The address of an item whose memory holds updates back by itself.
+    #[inline]
+    fn unannounced(&self, index: usize) -> Result<*mut T, SnapshotError> {
+        if index >= self.len {
+            return Err(out_of_range(index, self.len));
+        }
+        // SAFETY: the index is below the length.
+        Ok(unsafe { self.live.add(index) })
     }
 
     #[inline]

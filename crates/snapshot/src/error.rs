@@ -68,6 +68,24 @@ impl SnapshotError {
     }
 }
 
+impl SnapshotError {
+    /// A refusal of `Stop::Protected` for physical snapshots.
+    pub(crate) fn not_protected(reason: impl Into<io::Error>) -> SnapshotError {
+        let reason = reason.into();
+        let remedy = match reason.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => {
+                "let the container's seccomp profile allow `userfaultfd`, or have updates announced (`Stop::Announced`)"
+            }
+            Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP) => {
+                "write protection of memory without pages needs Linux 6.4 or later; have updates announced (`Stop::Announced`)"
+            }
+            _ => remedy(Mechanism::Physical, &reason),
+        };
+        let step = "stopping writers by protection (userfaultfd)".to_owned();
+        SnapshotError::Refused { mechanism: Mechanism::Physical, step, reason, remedy }
+    }
+}
+
 /// What helps against `reason`.
 fn remedy(mechanism: Mechanism, reason: &io::Error) -> &'static str {
     match (reason.raw_os_error(), mechanism) {

@@ -15,7 +15,8 @@
 //!
 //! Of the two fences at least one comes second, and its thread sees what the other wrote before: either the writer steps back
 //! or the snapshot waits for it. A writer writes its own cache line alone and reads one that does not change, so updates cost
-//! the same with any number of writers. Updates are frequent and snapshots rare, so the writer's fence is one of the compiler
+//! the same with any number of writers. Where memory holds single updates back by itself ([`crate::mechanism::userfault`]), batches
+//! alone are announced. Updates are frequent and snapshots rare, so the writer's fence is one of the compiler
 //! only where the system can run a fence on all processors of the process (`membarrier`) in the snapshot's place.
 use std::sync::{Arc, PoisonError};
 
@@ -35,7 +36,8 @@ pub(crate) struct Seat(CachePadded<AtomicUsize>);
 /// Lets writers through, or holds them back.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    is_closed: AtomicBool,
+    /// On a cache line of its own, which all writers read.
+    is_closed: CachePadded<AtomicBool>,
     /// Whether writers leave the fence to the snapshot.
     has_membarrier: bool,
     /// Held while the gate is closed. Writers wait for it.
@@ -53,7 +55,7 @@ pub(crate) struct Closed<'a> {
 impl Gate {
     pub(crate) fn new() -> Gate {
         Gate {
-            is_closed: AtomicBool::new(false),
+            is_closed: CachePadded::new(AtomicBool::new(false)),
             has_membarrier: register_membarrier(),
             turn: Mutex::new(()),
             seats: Mutex::new(Vec::new()),
@@ -154,15 +156,15 @@ impl Drop for Closed<'_> {
 }
 
 /// Whether the system runs fences on all processors of this process when it is asked.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, miri)))]
 fn register_membarrier() -> bool {
     use rustix::thread::{MembarrierCommand, membarrier};
     membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
         && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
 }
 
-/// A model checker knows fences alone.
-#[cfg(any(loom, shuttle))]
+/// A model checker and an interpreter know fences alone.
+#[cfg(any(loom, shuttle, miri))]
 fn register_membarrier() -> bool {
     false
 }

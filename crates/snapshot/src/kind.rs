@@ -1,4 +1,4 @@
-//! The names of the mechanisms.
+//! The names of the mechanisms, and of the ways in which they stop updates.
 use std::fmt;
 
 /// How an array keeps what a snapshot sees.
@@ -34,4 +34,15 @@ impl fmt::Display for Mechanism {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.name())
     }
+}
+
+/// How updates are stopped while a snapshot begins.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub enum Stop {
+    /// Each update is announced in memory, and a snapshot waits for those under way: a few instructions an update.
+    #[default]
+    Announced,
+    /// The system takes the right to write from the array's pages meanwhile (`userfaultfd`): single updates cost what those of a plain
+    /// array do, and a snapshot two calls more. Batches are announced.
+    Protected,
 }

@@ -10,6 +10,7 @@
 //!      physical.rs  copy.rs                             a copy of everything
 //!      fork/                                            a child process
 //!      rewire.rs  protect.rs  file.rs                   a second mapping, rewired page by page
+//!      userfault.rs                                     the right to write, taken from all threads: a gate without announcements
 //!         |         `-- sharing.rs                    which pages are still shared
 //!    mapping.rs                                       address space
 //! choosing/                                            which mechanism serves a workload, learned on the machine
@@ -50,7 +51,7 @@ pub use choosing::distribution::{Distribution, Updates};
 pub use choosing::skew::Skew;
 pub use error::SnapshotError;
 pub use item::Item;
-pub use kind::Mechanism;
+pub use kind::{Mechanism, Stop};
 pub use machine::last_level_cache_bytes;
 pub use options::{Options, Pages};
 pub use reading::Snapshot;

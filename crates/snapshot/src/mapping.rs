@@ -38,6 +38,7 @@ impl Access {
 
 impl Mapping {
     /// Zeroed memory of this process alone: whole pages, as for all mappings. It becomes memory where it is written.
+    #[cfg(not(miri))]
     pub(crate) fn anonymous(len_bytes: usize) -> io::Result<Mapping> {
         let span = Mapping::reserve(len_bytes)?;
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
@@ -45,6 +46,14 @@ impl Mapping {
         unsafe { mmap_anonymous(span.start.as_ptr().cast(), len_bytes, Access::ReadWrite.flags(), flags) }?;
         span.keep_from_children(true)?;
         Ok(span)
+    }
+
+    /// As above, from the allocator: an interpreter knows no spans of address space.
+    #[cfg(miri)]
+    pub(crate) fn anonymous(len_bytes: usize) -> io::Result<Mapping> {
+        // SAFETY: a mapping has at least one page.
+        let start = unsafe { std::alloc::alloc_zeroed(layout(len_bytes)) };
+        Ok(Mapping { start: NonNull::new(start).ok_or(rustix::io::Errno::NOMEM)?, len_bytes })
     }
 
     /// A span that shows the first `len_bytes` of `file`.
@@ -124,7 +133,19 @@ impl Mapping {
     }
 }
 
+#[cfg(miri)]
+fn layout(len_bytes: usize) -> std::alloc::Layout {
+    std::alloc::Layout::from_size_align(len_bytes, crate::machine::page_bytes()).expect("a length of whole pages")
+}
+
 impl Drop for Mapping {
+    #[cfg(miri)]
+    fn drop(&mut self) {
+        // SAFETY: it came from the allocator with this layout, and no borrow from it is left.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), layout(self.len_bytes)) };
+    }
+
+    #[cfg(not(miri))]
     fn drop(&mut self) {
         // SAFETY: the span belongs to this value alone, and no borrow from it is left.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::error::SnapshotError;
 use crate::item::Reduce;
-use crate::kind::Mechanism;
+use crate::kind::{Mechanism, Stop};
 use crate::machine::{self, HUGE_PAGE_BYTES};
 use crate::mechanism::copy::CopyPlan;
 use crate::mechanism::file::{FileSharing, MemoryFile};
@@ -30,6 +30,9 @@ pub struct Options {
     pub mechanism: Mechanism,
     /// With what pages the array's memory is backed.
     pub pages: Pages,
+    /// How updates are stopped while a snapshot begins. `Physical` has both ways; `Fork` and `Rewire` know announced updates only, and
+    /// with `Protect` single updates are never announced.
+    pub stop: Stop,
     /// How much is copied at the first update of a page by `Rewire` and `Protect`, in bytes: a power of two from the system's small
     /// page to 2 MiB. 0 is the system's small page. What is said of pages holds for these.
     pub granule_bytes: usize,
@@ -45,11 +48,13 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Physical snapshots on small pages, copied by all processors, with one spare copy; a quarter of the system's limit on mappings.
+    /// Physical snapshots on small pages, with announced updates, copied by all processors, with one spare copy; a quarter of the
+    /// system's limit on mappings.
     fn default() -> Options {
         Options {
             mechanism: Mechanism::Physical,
             pages: Pages::Small,
+            stop: Stop::Announced,
             granule_bytes: 0,
             copy_threads: machine::processor_count(),
             bypass_from_bytes: machine::last_level_cache_bytes() / 2,
@@ -63,6 +68,22 @@ impl Options {
     /// The defaults with `mechanism`.
     pub fn of(mechanism: Mechanism) -> Options {
         Options { mechanism, ..Options::default() }
+    }
+
+    /// Whether single updates are announced.
+    ///
+    /// # Errors
+    /// Where the mechanism has no other way than the one that was not asked for.
+    pub(crate) fn announces(&self) -> Result<bool, SnapshotError> {
+        match (self.mechanism, self.stop) {
+            (Mechanism::Protect, _) | (Mechanism::Physical, Stop::Protected) => Ok(false),
+            (_, Stop::Announced) => Ok(true),
+            (mechanism, Stop::Protected) => Err(SnapshotError::BadOptions {
+                what: format!(
+                    "{mechanism} snapshots stop announced updates only; use `Stop::Announced`, or `Physical` or `Protect`"
+                ),
+            }),
+        }
     }
 
     /// The bytes that are kept at a time.
@@ -96,7 +117,7 @@ impl Options {
         Ok(match self.mechanism {
             Mechanism::Physical => {
                 let plan = CopyPlan { threads: self.copy_threads, bypass_from_bytes: self.bypass_from_bytes };
-                (Box::new(Physical::new(len, is_huge, plan, self.spare_count, reductions)?), None)
+                (Box::new(Physical::new(len, is_huge, self.stop, plan, self.spare_count, reductions)?), None)
             }
             Mechanism::Fork => (Box::new(Fork::new(len, is_huge, reductions)?), None),
             Mechanism::Rewire => {

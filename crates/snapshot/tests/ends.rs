@@ -2,7 +2,7 @@
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use snapshot::{Mechanism, Options, SnapshotArray};
+use snapshot::{Mechanism, Options, SnapshotArray, Stop};
 
 /// Held by a test that counts, as what another does meanwhile would be counted as well.
 fn alone() -> MutexGuard<'static, ()> {
@@ -58,13 +58,15 @@ fn cycle(array: &SnapshotArray<u64>, count: usize) {
 #[test]
 fn ten_thousand_ended_snapshots_leave_nothing_behind() {
     let _alone = alone();
-    for (mechanism, count) in [
-        (Mechanism::Physical, 10_000),
-        (Mechanism::Fork, 1_000),
-        (Mechanism::Rewire, 10_000),
-        (Mechanism::Protect, 10_000),
+    for (mechanism, stop, count) in [
+        (Mechanism::Physical, Stop::Announced, 10_000),
+        (Mechanism::Physical, Stop::Protected, 10_000),
+        (Mechanism::Fork, Stop::Announced, 1_000),
+        (Mechanism::Rewire, Stop::Announced, 10_000),
+        (Mechanism::Protect, Stop::Protected, 10_000),
     ] {
-        let Ok(array) = SnapshotArray::<u64>::new(32 << 10, &Options::of(mechanism)) else { continue };
+        let options = Options { stop, ..Options::of(mechanism) };
+        let Ok(array) = SnapshotArray::<u64>::new(32 << 10, &options) else { continue };
         cycle(&array, 100);
         let before = Held::now();
         cycle(&array, count);

@@ -1,6 +1,6 @@
 //! Every mechanism against a plain vector: random updates, and snapshots of different ages that end in any order.
 use proptest::prelude::*;
-use snapshot::{Item, Mechanism, Options, Pages, Snapshot, SnapshotArray};
+use snapshot::{Item, Mechanism, Options, Pages, Snapshot, SnapshotArray, Stop};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -33,6 +33,9 @@ fn all_options() -> Vec<Options> {
         all.push(Options { copy_threads: 2, ..Options::of(mechanism) });
         all.push(Options { granule_bytes: 16 << 10, bypass_from_bytes: 0, spare_count: 0, ..Options::of(mechanism) });
         all.push(Options { pages: Pages::Huge, mapping_limit: 4, ..Options::of(mechanism) });
+    }
+    for pages in [Pages::Small, Pages::Huge] {
+        all.push(Options { pages, stop: Stop::Protected, ..Options::of(Mechanism::Physical) });
     }
     all.retain(|options| SnapshotArray::<u8>::new(1, options).and_then(|array| array.snapshot().map(drop)).is_ok());
     assert!(all.iter().any(|options| options.mechanism == Mechanism::Physical));

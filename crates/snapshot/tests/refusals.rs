@@ -1,5 +1,5 @@
 //! What cannot be done is refused in words, and leaves nothing behind.
-use snapshot::{Mechanism, Options, SnapshotArray, SnapshotError};
+use snapshot::{Mechanism, Options, SnapshotArray, SnapshotError, Stop};
 
 fn mechanisms() -> Vec<Mechanism> {
     let runs = |mechanism: &Mechanism| {
@@ -28,6 +28,29 @@ fn a_granule_that_is_no_page_is_refused_with_the_range_of_those_that_are() {
         let options = Options { granule_bytes, ..Options::of(Mechanism::Rewire) };
         let text = SnapshotArray::<u64>::new(1, &options).unwrap_err().to_string();
         assert!(text.contains(&granule_bytes.to_string()) && text.contains("2097152"), "{text}");
+    }
+}
+
+#[test]
+fn a_mechanism_that_cannot_stop_unannounced_updates_says_which_can() {
+    for mechanism in [Mechanism::Fork, Mechanism::Rewire] {
+        let options = Options { stop: Stop::Protected, ..Options::of(mechanism) };
+        let text = SnapshotArray::<u64>::new(1, &options).unwrap_err().to_string();
+        assert!(text.contains(mechanism.name()) && text.contains("Physical"), "{text}");
+    }
+}
+
+#[test]
+fn what_runs_at_the_instant_may_panic_and_updates_go_on() {
+    for stop in [Stop::Announced, Stop::Protected] {
+        let options = Options { stop, ..Options::default() };
+        let Ok(array) = SnapshotArray::<i32>::new(10, &options) else { continue };
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            drop(array.snapshot_with(|| panic!("the caller's own")));
+        }));
+        assert!(panic.is_err());
+        array.writer().set(1, 1).unwrap();
+        assert_eq!(array.snapshot_with(|| array.get(1).unwrap()).unwrap().1, 1);
     }
 }
 

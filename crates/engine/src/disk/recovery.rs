@@ -367,7 +367,7 @@ fn overlay_of(data: &TableData, number: u64, written: &WrittenLeaf) -> Option<Ov
         return None;
     }
     let mut overlay = Overlay::default();
-    let leaf = overlay.leaf_mut(number, width);
+    let leaf = overlay.leaf_mut(number, width, &array.budget);
     slots(written.touched & !written.present).for_each(|slot| leaf.delete(slot));
     for (row, slot) in slots(written.present).enumerate() {
         leaf.set(slot, &written.words[row * width..][..width]);

@@ -8,6 +8,8 @@
 //! rollback      the overlay is forgotten
 //! ```
 //!
+//! An overlay counts in the memory budget. At the limit a statement fails and what it has written is forgotten.
+//!
 //! What can fail is done before the number is taken. As readers take their snapshots under the same latch, they see all of a commit
 //! or nothing, and a commit that they do not see has a later number than whatever they see.
 use std::sync::Arc;
@@ -142,7 +144,7 @@ impl Transaction {
         let (number, slot) = place_of(key);
         array.reserve(&data.name, number + 1)?;
         let (width, overlay) = (array.shape.width(), self.overlay_mut(data));
-        overlay.leaf_mut(number, width).set(slot, &row);
+        overlay.leaf_mut(number, width, &array.budget).set(slot, &row);
         overlay.grows += 1;
         debug_assert!(self.array_row(data, key).is_some(), "invariant 4: a row that was written is not there");
         Ok(Rid::from_word(key))
@@ -166,21 +168,22 @@ impl Transaction {
             self.check_row(data, &rules, &cells_of(data.array(), key, &row, &all))?;
         }
         let (number, slot) = place_of(key);
-        self.overlay_mut(data).leaf_mut(number, shape.width()).set(slot, &row);
+        self.overlay_mut(data).leaf_mut(number, shape.width(), &data.array().budget).set(slot, &row);
         Ok(true)
     }
 
-    /// Deletes the row with a key; returns whether there was one.
-    fn delete_in_array(&mut self, data: &Arc<TableData>, key: u64) -> bool {
+    /// Deletes the row with a key; returns whether there was one. Unlike in other tables a delete takes memory and makes no room.
+    fn delete_in_array(&mut self, data: &Arc<TableData>, key: u64) -> Result<bool> {
+        self.anchor.check_memory_of(data)?;
         if self.array_row(data, key).is_none() {
-            return false;
+            return Ok(false);
         }
         let (number, slot) = place_of(key);
-        let (width, overlay) = (data.array().shape.width(), self.overlay_mut(data));
-        overlay.leaf_mut(number, width).delete(slot);
+        let (array, overlay) = (data.array(), self.overlay_mut(data));
+        overlay.leaf_mut(number, array.shape.width(), &array.budget).delete(slot);
         overlay.grows -= 1;
         debug_assert!(self.array_row(data, key).is_none(), "invariant 4: a row that was deleted is there");
-        true
+        Ok(true)
     }
 
     /// Sets columns of the row that a key given as values names.
@@ -196,7 +199,7 @@ impl Transaction {
 
     /// Deletes the row that a key given as values names.
     pub(super) fn delete_key_in_array(&mut self, data: &Arc<TableData>, key: &[Value]) -> Result<bool> {
-        Ok(data.array_key(key)?.is_some_and(|key| self.delete_in_array(data, key)))
+        data.array_key(key)?.map_or(Ok(false), |key| self.delete_in_array(data, key))
     }
 
     /// Inserts a batch of rows, or none of it.
@@ -252,7 +255,7 @@ impl Transaction {
             let mut changed = Changed::default();
             for (row, key) in keys.values().iter().enumerate() {
                 transaction.check_going(row)?;
-                match transaction.delete_in_array(data, *key) {
+                match transaction.delete_in_array(data, *key)? {
                     true => changed.rows += 1,
                     false => changed.gone.push(*key),
                 }

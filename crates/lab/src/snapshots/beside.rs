@@ -34,7 +34,10 @@ struct Ours {
 impl Rival for Ours {
     fn update(&self, items: &[usize]) {
         let mut writer = self.array.writer();
-        let add = |items: &[usize]| writer.batch(|batch| items.iter().find_map(|item| batch.add(*item, 1).err()));
+        let add = |items: &[usize]| match items {
+            [item] => writer.add(*item, 1).err(),
+            items => writer.batch(|batch| items.iter().find_map(|item| batch.add(*item, 1).err())),
+        };
         if let Some(error) = items.chunks(self.batch).find_map(add) {
             self.refusal.lock().get_or_insert_with(|| error.to_string());
         }

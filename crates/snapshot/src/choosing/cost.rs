@@ -11,7 +11,7 @@
 //! rest of the end is counted with the beginning. Sizes between those that were measured are read off on logarithmic scales, and
 //! beyond the largest a cost grows as it did last. The bend where an array outgrows the last-level cache is in the curves.
 use crate::choosing::skew::Skew;
-use crate::kind::Mechanism;
+use crate::kind::{Mechanism, Stop};
 use crate::machine;
 use crate::options::{Options, Pages};
 
@@ -24,6 +24,8 @@ pub struct Candidate {
     pub pages: Pages,
     /// What is copied at the first update of a granule, in bytes.
     pub granule_bytes: usize,
+    /// How updates are stopped while a snapshot begins.
+    pub stop: Stop,
 }
 
 impl Candidate {
@@ -31,17 +33,25 @@ impl Candidate {
     pub fn all() -> Vec<Candidate> {
         let page_bytes = machine::page_bytes();
         let all = [
-            (Mechanism::Physical, Pages::Small, 1),
-            (Mechanism::Physical, Pages::Huge, 1),
-            (Mechanism::Fork, Pages::Small, 1),
-            (Mechanism::Fork, Pages::Huge, 1),
-            (Mechanism::Rewire, Pages::Small, 1),
-            (Mechanism::Rewire, Pages::Huge, 1),
-            (Mechanism::Rewire, Pages::Huge, 16),
-            (Mechanism::Protect, Pages::Small, 1),
+            (Mechanism::Physical, Pages::Small, 1, Stop::Announced),
+            (Mechanism::Physical, Pages::Huge, 1, Stop::Announced),
+            (Mechanism::Physical, Pages::Small, 1, Stop::Protected),
+            (Mechanism::Physical, Pages::Huge, 1, Stop::Protected),
+            (Mechanism::Fork, Pages::Small, 1, Stop::Announced),
+            (Mechanism::Fork, Pages::Huge, 1, Stop::Announced),
+            (Mechanism::Rewire, Pages::Small, 1, Stop::Announced),
+            (Mechanism::Rewire, Pages::Huge, 1, Stop::Announced),
+            (Mechanism::Rewire, Pages::Huge, 16, Stop::Announced),
+            (Mechanism::Protect, Pages::Small, 1, Stop::Protected),
+            (Mechanism::Protect, Pages::Small, 16, Stop::Protected),
         ];
-        all.map(|(mechanism, pages, granule)| Candidate { mechanism, pages, granule_bytes: granule * page_bytes })
-            .to_vec()
+        let candidate = |(mechanism, pages, granule, stop)| Candidate {
+            mechanism,
+            pages,
+            granule_bytes: granule * page_bytes,
+            stop,
+        };
+        all.map(candidate).to_vec()
     }
 
     /// Whether it is something of its own for an array of `size_bytes`: one smaller than a large page has none.
@@ -53,8 +63,8 @@ impl Candidate {
     /// The options of an array of this kind. One thread copies: a second one has to be waited for where other work keeps it from its
     /// processor, and a choice is to hold then, too.
     pub fn options(&self) -> Options {
-        let (pages, granule_bytes) = (self.pages, self.granule_bytes);
-        Options { pages, granule_bytes, copy_threads: 1, ..Options::of(self.mechanism) }
+        let Candidate { pages, granule_bytes, stop, .. } = *self;
+        Options { pages, granule_bytes, stop, copy_threads: 1, ..Options::of(self.mechanism) }
     }
 
     /// The mechanism, with what is not usual about it.
@@ -64,7 +74,9 @@ impl Candidate {
             0..=4 => String::new(),
             kib => format!(", {kib} KiB"),
         };
-        format!("{}{pages}{granule}", self.mechanism)
+        let is_stopped = self.mechanism == Mechanism::Physical && self.stop == Stop::Protected;
+        let stop = if is_stopped { ", by protection" } else { "" };
+        format!("{}{pages}{granule}{stop}", self.mechanism)
     }
 }
 

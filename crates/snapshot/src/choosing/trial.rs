@@ -14,9 +14,11 @@ use crate::error::SnapshotError;
 const SHORTLIST: f64 = 4.0;
 /// Rounds after which a candidate may leave.
 const ROUNDS_LEAST: usize = 5;
+/// Rounds after which a race may end: with fewer, what else runs on the machine decides between neighbours.
+const ROUNDS_ENOUGH: usize = 12;
 /// Rounds, at most.
 const ROUNDS_MOST: usize = 100;
-/// The time of a race after which it ends, once it has had the least rounds.
+/// The time of a race after which it ends, once it has had enough rounds.
 const RACE_TIME: Duration = Duration::from_millis(400);
 /// A candidate leaves whose shortest cycle is so many times the shortest of all.
 const BEHIND: f64 = 1.5;
@@ -56,7 +58,7 @@ impl Calibration {
         let mut left = Vec::new();
         let start = Instant::now();
         for round in 0..=ROUNDS_MOST {
-            let is_long = round > ROUNDS_LEAST && start.elapsed() > RACE_TIME;
+            let is_long = round > ROUNDS_ENOUGH && start.elapsed() > RACE_TIME;
             if is_long || (race.len() < 2 && round > 0) {
                 break;
             }

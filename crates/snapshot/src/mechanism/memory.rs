@@ -9,8 +9,9 @@ pub(crate) trait Memory: Send + Sync {
     /// The address of the first byte, which does not change.
     fn live(&self) -> NonNull<u8>;
 
-    /// Begins a snapshot. The gate is closed: nobody writes.
-    fn begin(&self) -> Result<Box<dyn Image>, SnapshotError>;
+    /// Begins a snapshot, and calls `at` once at its instant, while nobody writes. The gate is closed; updates that are not announced
+    /// to it are held back by the memory itself.
+    fn begin(&self, at: &mut dyn FnMut()) -> Result<Box<dyn Image>, SnapshotError>;
 }
 
 /// The memory as of an instant. Dropping it ends the snapshot.

@@ -13,3 +13,4 @@ pub(crate) mod memory;
 pub(crate) mod physical;
 pub(crate) mod protect;
 pub(crate) mod rewire;
+pub(crate) mod userfault;

@@ -2,21 +2,28 @@
 //!
 //! No update pays anything after that, and a reader has memory of its own. The copy of a snapshot that has ended is kept for the
 //! next one where the options say so, as the first use of fresh memory costs more than the copying.
+//!
+//! Single updates are held back by the gate, or by the protection of the memory for as long as the copying takes
+//! ([`super::userfault`]).
 use std::ptr::NonNull;
 use std::sync::{Arc, PoisonError};
 
+use linux_raw_sys::general::UFFD_FEATURE_WP_UNPOPULATED;
 use sync::blocking::Mutex;
 
 use super::copy::{self, CopyPlan};
 use super::memory::{Image, Memory, read_here, reduce_here};
+use super::userfault::WriteProtection;
 use crate::error::SnapshotError;
 use crate::item::Reduce;
-use crate::kind::Mechanism;
+use crate::kind::{Mechanism, Stop};
 use crate::mapping::Mapping;
 
 /// Memory whose snapshots are copies.
 pub(crate) struct Physical {
-    live: Mapping,
+    live: Arc<Mapping>,
+    /// Holds back updates that are not announced, if there are such.
+    protection: Option<WriteProtection>,
     plan: CopyPlan,
     is_huge: bool,
     reductions: [Reduce; 3],
@@ -41,13 +48,19 @@ impl Physical {
     pub(crate) fn new(
         len_bytes: usize,
         is_huge: bool,
+        stop: Stop,
         plan: CopyPlan,
         spare_count: usize,
         reductions: [Reduce; 3],
     ) -> Result<Physical, SnapshotError> {
-        let live = new_memory(len_bytes, is_huge)?;
+        let live = Arc::new(new_memory(len_bytes, is_huge)?);
+        let protection = match stop {
+            Stop::Announced => None,
+            Stop::Protected => Some(WriteProtection::new(live.clone(), UFFD_FEATURE_WP_UNPOPULATED)),
+        };
+        let protection = protection.transpose().map_err(SnapshotError::not_protected)?;
         let spares = Arc::new(Spares { most: spare_count, kept: Mutex::new(Vec::new()) });
-        Ok(Physical { live, plan, is_huge, reductions, spares })
+        Ok(Physical { live, protection, plan, is_huge, reductions, spares })
     }
 }
 
@@ -66,15 +79,19 @@ impl Memory for Physical {
         self.live.start()
     }
 
-    fn begin(&self) -> Result<Box<dyn Image>, SnapshotError> {
+    fn begin(&self, at: &mut dyn FnMut()) -> Result<Box<dyn Image>, SnapshotError> {
         let spare = self.spares.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let memory = match spare {
             Some(memory) => memory,
             None => new_memory(self.live.len_bytes(), self.is_huge)?,
         };
-        // SAFETY: both spans have this length and begin at pages; the gate is closed, so nobody writes the first, and the
-        // second is ours alone.
+        let held = self.protection.as_ref().map(WriteProtection::hold).transpose();
+        let held = held.map_err(SnapshotError::not_protected)?;
+        // SAFETY: both spans have this length and begin at pages; the gate is closed, and updates that are not announced to it are
+        // held back, so nobody writes the first, and the second is ours alone.
         unsafe { copy::copy(self.live.start(), memory.start(), self.live.len_bytes(), self.plan) };
+        at();
+        drop(held);
         Ok(Box::new(Copy { memory: Some(memory), reductions: self.reductions, spares: self.spares.clone() }))
     }
 }

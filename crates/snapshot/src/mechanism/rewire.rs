@@ -18,7 +18,10 @@ impl Memory for Rewire {
         self.0.live.start()
     }
 
-    fn begin(&self) -> Result<Box<dyn Image>, SnapshotError> {
-        self.0.begin(Mechanism::Rewire, || Ok(()))
+    fn begin(&self, at: &mut dyn FnMut()) -> Result<Box<dyn Image>, SnapshotError> {
+        self.0.begin(Mechanism::Rewire, || {
+            at();
+            Ok(())
+        })
     }
 }

@@ -25,7 +25,8 @@ const PAGE_WORDS: usize = 512;
 /// The storage of an array table.
 pub(crate) struct ArrayData {
     pub(crate) shape: Shape,
-    budget: Arc<MemoryBudget>,
+    /// Counts the array, and what transactions have written to it and not committed.
+    pub(crate) budget: Arc<MemoryBudget>,
     stored: RwLock<Stored>,
 }
 

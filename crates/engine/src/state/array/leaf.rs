@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lineage::Cell;
+use lineage::{Cell, MemoryBudget};
 
 use crate::terms::table_name::TableId;
 
@@ -75,33 +75,66 @@ pub(crate) fn slots(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// What a leaf takes beyond its words: itself, the counters of those that share it, its place in an overlay.
+const LEAF_BYTES: usize = size_of::<Leaf>() + 4 * size_of::<usize>();
+
+/// Words that count in a memory budget for as long as they are there.
+struct Charged {
+    words: Box<[u64]>,
+    budget: Arc<MemoryBudget>,
+}
+
+impl Charged {
+    fn new(words: Box<[u64]>, budget: &Arc<MemoryBudget>) -> Charged {
+        let charged = Charged { words, budget: budget.clone() };
+        budget.add(charged.bytes());
+        charged
+    }
+
+    fn bytes(&self) -> i64 {
+        (LEAF_BYTES + size_of_val(&*self.words)) as i64
+    }
+}
+
+impl Clone for Charged {
+    fn clone(&self) -> Charged {
+        Charged::new(self.words.clone(), &self.budget)
+    }
+}
+
+impl Drop for Charged {
+    fn drop(&mut self) {
+        self.budget.add(-self.bytes());
+    }
+}
+
 /// What a transaction makes of 64 neighbouring keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct Leaf {
     /// a bit for each key that it has written
     pub(crate) touched: u64,
     /// of these, a bit for each that has a row; the others are deleted
     pub(crate) present: u64,
     /// 64 words for each stored column
-    words: Box<[u64]>,
+    own: Charged,
 }
 
 impl Leaf {
-    pub(crate) fn new(width: usize) -> Leaf {
-        Leaf { touched: 0, present: 0, words: vec![0; width * LEAF_KEYS].into() }
+    pub(crate) fn new(width: usize, budget: &Arc<MemoryBudget>) -> Leaf {
+        Leaf { touched: 0, present: 0, own: Charged::new(vec![0; width * LEAF_KEYS].into(), budget) }
     }
 
     /// The word of a row that it has, in the stored column `place`.
     pub(crate) fn word(&self, place: usize, slot: usize) -> u64 {
         debug_assert!(self.present >> slot & 1 == 1, "invariant 4: a row is read that was not written");
-        self.words[place * LEAF_KEYS + slot]
+        self.own.words[place * LEAF_KEYS + slot]
     }
 
     pub(crate) fn set(&mut self, slot: usize, row: &[u64]) {
-        debug_assert_eq!(row.len() * LEAF_KEYS, self.words.len(), "a word for each stored column");
+        debug_assert_eq!(row.len() * LEAF_KEYS, self.own.words.len(), "a word for each stored column");
         (self.touched, self.present) = (self.touched | 1 << slot, self.present | 1 << slot);
         for (place, word) in row.iter().enumerate() {
-            self.words[place * LEAF_KEYS + slot] = *word;
+            self.own.words[place * LEAF_KEYS + slot] = *word;
         }
     }
 
@@ -114,8 +147,8 @@ impl Leaf {
 /// What a transaction has written to array tables, by their numbers.
 pub(crate) type Overlays = BTreeMap<TableId, Overlay>;
 
-/// What a transaction has written to one array table. A copy shares the leaves.
-#[derive(Clone, Debug, Default)]
+/// What a transaction has written to one array table. A copy shares the leaves, each of which counts once in the memory budget.
+#[derive(Clone, Default)]
 pub(crate) struct Overlay {
     pub(crate) leaves: BTreeMap<usize, Arc<Leaf>>,
     /// how many rows more there are once it has committed
@@ -128,8 +161,12 @@ impl Overlay {
     }
 
     /// The leaf with this number, to be written to.
-    pub(crate) fn leaf_mut(&mut self, number: usize, width: usize) -> &mut Leaf {
-        Arc::make_mut(self.leaves.entry(number).or_insert_with(|| Arc::new(Leaf::new(width))))
+    pub(crate) fn leaf_mut(&mut self, number: usize, width: usize, budget: &Arc<MemoryBudget>) -> &mut Leaf {
+        debug_assert!(
+            self.leaf(number).is_none_or(|leaf| leaf.own.words.len() == width * LEAF_KEYS),
+            "one table, one width"
+        );
+        Arc::make_mut(self.leaves.entry(number).or_insert_with(|| Arc::new(Leaf::new(width, budget))))
     }
 
     /// How many leaves there are at least, with those of the table before.

@@ -67,7 +67,7 @@ impl Memory for Fork {
         self.live.start()
     }
 
-    fn begin(&self) -> Result<Box<dyn Image>, SnapshotError> {
+    fn begin(&self, at: &mut dyn FnMut()) -> Result<Box<dyn Image>, SnapshotError> {
         let refused = |step: &str, reason| SnapshotError::refused(Mechanism::Fork, step, reason);
         let (ours, theirs) = UnixStream::pair().map_err(|reason| refused("a socket to the child", reason))?;
         self.live.keep_from_children(false).map_err(|reason| refused("memory for the child", reason))?;
@@ -89,6 +89,7 @@ impl Memory for Fork {
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
         let child = Child { pid, handle, socket: Mutex::new(ours), len_bytes: self.live.len_bytes() };
         kept.map_err(|reason| refused("memory without children", reason))?;
+        at();
         Ok(Box::new(child))
     }
 }
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn a_child_that_was_killed_is_an_error_with_a_remedy_and_no_hang() {
         let memory = Fork::new(4096, false, reductions::<u64>()).unwrap();
-        let image = memory.begin().unwrap();
+        let image = memory.begin(&mut || ()).unwrap();
         assert_eq!(u128::from_ne_bytes(image.reduce(SUM, 0, 512).unwrap()), 0);
         let pids =
             std::fs::read_to_string(format!("/proc/self/task/{}/children", rustix::thread::gettid().as_raw_nonzero()));
@@ -206,7 +207,7 @@ mod tests {
     fn a_child_has_no_file_of_its_parent_but_its_socket() {
         let memory = Fork::new(4096, false, reductions::<u64>()).unwrap();
         let _file = std::fs::File::open("/dev/null").unwrap();
-        let image = memory.begin().unwrap();
+        let image = memory.begin(&mut || ()).unwrap();
         // The child answers when it has closed them.
         image.reduce(SUM, 0, 1).unwrap();
         let pids =
