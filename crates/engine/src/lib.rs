@@ -68,7 +68,8 @@ pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
 pub use keys::definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use keys::entries::Direction;
-pub use keys::order::IndexRange;
+pub use keys::range::IndexRange;
+pub use keys::space::IndexWindow;
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, KeyFilter, KeySet, Sum, TableStatistics,
     TableStats, Test, Totals,

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use engine::{
     Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
-    Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings, Timestamp,
-    Transaction, TransactionOptions, Value,
+    IndexWindow, Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings,
+    Timestamp, Transaction, TransactionOptions, Value,
 };
 use proptest::prelude::*;
 use testkit::FaultyDevice;
@@ -92,9 +92,14 @@ fn definitions() -> Vec<IndexDefinition> {
         IndexDefinition::of("inverse_part", vec![of("(12 / a)"), IndexPart::Column(2)]).only_where(part("(a <> 0)")),
         IndexDefinition::new("t_part_unique", &[2]).only_where(part("(a > 0)")).unique(),
         IndexDefinition::new("a_part_unique_hash", &[1]).using(IndexMethod::Hash).only_where(part("(a > 0)")).unique(),
+        IndexDefinition::new("a_id_bwd", &[1, 0]).using(IndexMethod::Bwd).with_budget(1 << 10),
+        IndexDefinition::of("half_part_bwd", vec![IndexPart::Column(0), of("(a / 2)")])
+            .using(IndexMethod::Bwd)
+            .only_where(part("(a > 0)")),
         IndexDefinition::new("a_part_kiss", &[1]).using(IndexMethod::Kiss).only_where(part("(t IS NOT NULL)")),
     ];
-    IndexMethod::ALL.map(plain).into_iter().chain(IndexMethod::ALL.map(unique)).chain(others).collect()
+    let may_be_unique = IndexMethod::ALL.into_iter().filter(|method| !method.is_spatial());
+    IndexMethod::ALL.map(plain).into_iter().chain(may_be_unique.map(unique)).chain(others).collect()
 }
 
 fn part(text: &str) -> engine::IndexExpression {
@@ -191,13 +196,37 @@ fn check_rows(
     if direction == Direction::Downward {
         rows.reverse();
     }
-    assert!(rows.is_sorted_by_key(|(key, _)| key.clone()), "{}: {rows:?}", definition.name);
+    let is_in_order = !definition.method.is_ordered() || rows.is_sorted_by_key(|(key, _)| key.clone());
+    assert!(is_in_order, "{}: {rows:?}", definition.name);
     rows.sort();
     assert_eq!(rows, expected, "{}", definition.name);
 }
 
 /// A range, and the keys that are in it.
 type Asked = (IndexRange, Box<dyn Fn(&ModelKey) -> bool>);
+
+/// Windows to ask an index of whole numbers for, at the edges of a key.
+fn windows(definition: &IndexDefinition, values: &[Value], key: &ModelKey) -> Vec<Asked> {
+    let has_place = |key: &ModelKey| key.iter().all(|(is_null, ..)| !is_null);
+    let mut windows: Vec<Asked> = Vec::new();
+    let mut ask = |bounds: Vec<(Bound<Value>, Bound<Value>)>, is_in: Box<dyn Fn(&ModelKey) -> bool>| {
+        windows.push((IndexRange::within(IndexWindow::Between(bounds)), is_in));
+    };
+    let open = || vec![(Bound::Unbounded, Bound::Unbounded); definition.parts.len()];
+    ask(open(), Box::new(has_place));
+    for (part, (value, at)) in values.iter().zip(key.clone()).enumerate() {
+        let [mut from, mut below] = [open(), open()];
+        from[part].0 = Bound::Included(value.clone());
+        below[part].1 = Bound::Excluded(value.clone());
+        let (is_null, number, _) = at;
+        ask(from, Box::new(move |key| has_place(key) && !is_null && key[part].1 >= number));
+        ask(below, Box::new(move |key| has_place(key) && !is_null && key[part].1 < number));
+    }
+    let point = values.iter().map(|value| (Bound::Included(value.clone()), Bound::Included(value.clone()))).collect();
+    let key = key.clone();
+    ask(point, Box::new(move |other| has_place(other) && *other == key));
+    windows
+}
 
 /// Ranges to ask for.
 fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
@@ -206,6 +235,9 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
         let Some(key) = found_under(definition, (*id, row)) else { continue };
         let values = key_values(definition, (*id, row)).unwrap().unwrap();
         let (of_key, first) = (key.clone(), key[0].clone());
+        if definition.method.is_spatial() {
+            ranges.extend(windows(definition, &values, &key));
+        }
         ranges.push((IndexRange::equal(values.clone()), Box::new(move |key| *key == of_key)));
         if !definition.method.is_ordered() || values[0].is_null() {
             continue;
@@ -218,7 +250,7 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
         if key.len() > 1 {
             let next = if values[1].is_null() { Bound::Unbounded } else { Bound::Included(values[1].clone()) };
             let (first, second, is_open) = (first, key[1].clone(), values[1].is_null());
-            let range = IndexRange { equal: values[..1].to_vec(), low: next, high: Bound::Unbounded };
+            let range = IndexRange { equal: values[..1].to_vec(), low: next, ..IndexRange::all() };
             ranges.push((range, Box::new(move |key| key[0] == first && (is_open || key[1] >= second && !key[1].0))));
         }
     }

@@ -10,9 +10,10 @@ use sync::{EpochCell, Late};
 use types::{Column, Rid, Schema, Timestamp, TxnId};
 
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
-use super::definition::{IndexDefinition, IndexPart, KeptIndex};
+use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
 use super::order::{IndexKey, KeyShape};
+use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
 use crate::terms::table_lock::{Standing, TableLock};
 
@@ -104,8 +105,12 @@ impl IndexData {
             let name = method.name();
             return Err(bad(format!("access method \"{name}\" takes one column whose values have 64 bits at most")));
         }
+        if method.is_spatial() && definition.unique {
+            return Err(bad(format!("access method \"{}\" does not support unique indexes", method.name())));
+        }
         debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");
-        let entries = Entries::new(method, definition.unique, &shape)
+        check_space(&definition, &key_columns).map_err(bad)?;
+        let entries = Entries::new(&definition, &shape)
             .map_err(|source| Error::IndexWithoutRoom { index: definition.name.clone(), source })?;
         Ok(IndexData {
             bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
@@ -291,6 +296,24 @@ impl IndexData {
     /// The error of a structure that can't grow.
     pub(crate) fn without_room(&self, source: AddressSpaceError) -> Error {
         Error::IndexWithoutRoom { index: self.definition.name.clone(), source }
+    }
+}
+
+/// Refuses what an index of space is not.
+fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result::Result<(), String> {
+    let name = definition.method.name();
+    match definition.method {
+        IndexMethod::Bwd if columns.len() > COLUMNS_MAX => {
+            Err(format!("access method \"{name}\" takes one or two columns, and these are {}", columns.len()))
+        }
+        IndexMethod::Bwd => match columns.iter().find(|column| !is_whole(column.data_type)) {
+            Some(column) => Err(format!(
+                "access method \"{name}\" takes whole numbers, numerics of up to 18 digits, dates and times, and \"{}\" is {}",
+                column.name, column.data_type
+            )),
+            None => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

@@ -22,6 +22,8 @@ pub enum IndexMethod {
     Kiss,
     /// Without order, for lookups of whole keys, in a hash table.
     Hash,
+    /// By windows over one or two columns of whole numbers, in columns that are distributed by bits.
+    Bwd,
 }
 
 /// All that is said of a method outside of its structure.
@@ -30,17 +32,26 @@ struct MethodFacts {
     number: u32,
     is_ordered: bool,
     takes_only_words: bool,
+    is_spatial: bool,
 }
 
 impl IndexMethod {
     /// All methods.
-    pub const ALL: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss];
+    pub const ALL: [IndexMethod; 4] = [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss, IndexMethod::Bwd];
 
     fn facts(self) -> MethodFacts {
+        let of = |name, number, is_ordered| MethodFacts {
+            name,
+            number,
+            is_ordered,
+            takes_only_words: false,
+            is_spatial: false,
+        };
         match self {
-            IndexMethod::Btree => MethodFacts { name: "btree", number: 403, is_ordered: true, takes_only_words: false },
-            IndexMethod::Kiss => MethodFacts { name: "kiss", number: 9_405, is_ordered: true, takes_only_words: true },
-            IndexMethod::Hash => MethodFacts { name: "hash", number: 405, is_ordered: false, takes_only_words: false },
+            IndexMethod::Btree => of("btree", 403, true),
+            IndexMethod::Kiss => MethodFacts { takes_only_words: true, ..of("kiss", 9_405, true) },
+            IndexMethod::Hash => of("hash", 405, false),
+            IndexMethod::Bwd => MethodFacts { is_spatial: true, ..of("bwd", 9_406, false) },
         }
     }
 
@@ -62,6 +73,11 @@ impl IndexMethod {
     /// Whether keys can be read in their order, and ranges of them.
     pub fn is_ordered(self) -> bool {
         self.facts().is_ordered
+    }
+
+    /// Whether it is asked for windows ([`IndexWindow`](crate::IndexWindow)). Such an index is not unique.
+    pub fn is_spatial(self) -> bool {
+        self.facts().is_spatial
     }
 
     /// Whether a key must be one value of 64 bits at most.
@@ -109,6 +125,9 @@ pub struct IndexDefinition {
     /// A condition: the index is of the rows for which it holds, or of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<IndexExpression>,
+    /// The bytes that are searched first in an index of distributed columns, if they were said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_bytes: Option<u64>,
 }
 
 impl IndexDefinition {
@@ -126,6 +145,7 @@ impl IndexDefinition {
             method: IndexMethod::Btree,
             is_constraint: false,
             predicate: None,
+            budget_bytes: None,
         }
     }
 
@@ -138,6 +158,12 @@ impl IndexDefinition {
     /// Sets the method.
     pub fn using(mut self, method: IndexMethod) -> IndexDefinition {
         self.method = method;
+        self
+    }
+
+    /// Sets the bytes that are searched first, of an index of distributed columns.
+    pub fn with_budget(mut self, bytes: u64) -> IndexDefinition {
+        self.budget_bytes = Some(bytes);
         self
     }
 

@@ -31,7 +31,8 @@
 //! | `definition` | what an index is of |
 //! | `data` | an index, and the list of a table's |
 //! | `computed` | keys that are worked out by expressions, and which rows have one |
-//! | `order` | keys that compare as rows do |
+//! | `order`, `range` | keys that compare as rows do, and what an index is asked for |
+//! | `space`, `space_entries` | windows in space, and the structures that are asked for them |
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `primary_key` | the index of the primary key, and uniqueness |
 pub(crate) mod computed;
@@ -40,3 +41,6 @@ pub(crate) mod definition;
 pub(crate) mod entries;
 pub(crate) mod order;
 pub(crate) mod primary_key;
+pub(crate) mod range;
+pub(crate) mod space;
+pub(crate) mod space_entries;

@@ -14,7 +14,7 @@
 use std::ops::Bound;
 
 use lineage::{Cell, Storage};
-use types::{DataType, Rid, Value};
+use types::{DataType, Rid};
 
 const SIGN: u64 = 1 << 63;
 const VALUE: u8 = 1;
@@ -217,42 +217,6 @@ fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The rows that an index is asked for: those that have certain values in the first columns (NULL for IS NULL) and
-/// lie between two bounds in the next one. A bound leaves out NULL; a NULL as a bound leaves out all.
-#[derive(Clone, PartialEq, Debug)]
-pub struct IndexRange {
-    /// values of the index's first columns
-    pub equal: Vec<Value>,
-    /// where the column after these begins
-    pub low: Bound<Value>,
-    /// where it ends
-    pub high: Bound<Value>,
-}
-
-impl IndexRange {
-    /// All rows.
-    pub fn all() -> IndexRange {
-        IndexRange::equal(Vec::new())
-    }
-
-    /// Rows that have these values in the first columns.
-    pub fn equal(values: Vec<Value>) -> IndexRange {
-        IndexRange { equal: values, low: Bound::Unbounded, high: Bound::Unbounded }
-    }
-
-    /// Rows that lie between two bounds in the first column.
-    pub fn between(low: Bound<Value>, high: Bound<Value>) -> IndexRange {
-        IndexRange { equal: Vec::new(), low, high }
-    }
-
-    /// Whether no row can be in it.
-    pub(crate) fn is_empty(&self) -> bool {
-        let is_null =
-            |bound: &Bound<Value>| matches!(bound, Bound::Included(Value::Null) | Bound::Excluded(Value::Null));
-        is_null(&self.low) || is_null(&self.high)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cmp::Ordering;
@@ -260,6 +224,7 @@ mod tests {
 
     use lineage::{Comparison, Scratch, Test, cell_of_value};
     use proptest::prelude::*;
+    use types::Value;
 
     use super::*;
 

@@ -19,7 +19,7 @@
 //! tables are claimed alike, so that nothing else gets one meanwhile.
 use std::sync::Arc;
 
-use index::KeyRids;
+use index::{BitwiseError, KeyRids};
 use lineage::Writer;
 use types::{Rid, Timestamp};
 
@@ -31,7 +31,7 @@ use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::{IndexDefinition, KeptIndex};
 use crate::keys::entries::Direction;
-use crate::keys::order::IndexRange;
+use crate::keys::range::IndexRange;
 use crate::state::catalog::row_of_table;
 use crate::state::index_build::enter_committed;
 use crate::state::table_data::{ScanOptions, TableData};
@@ -58,6 +58,13 @@ impl Transaction {
             let failing = enter_committed(&data, &index, transactions, &|| transactions.0.is_interrupted(own))?;
             failing.into_iter().try_for_each(|rid| transaction.check_expressions(&data, &index, rid))?;
             transaction.enter_own(&data, &index)?;
+            if let Some(space) = index.entries().space() {
+                let bad = |error: BitwiseError| Error::BadIndex {
+                    index: index.definition.name.clone(),
+                    why: error.to_string(),
+                };
+                space.bring_forward(false).map_err(bad)?;
+            }
             if index.definition.unique {
                 transaction.check_unique(&data, &index)?;
             }

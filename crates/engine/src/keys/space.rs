@@ -1,0 +1,205 @@
+//! Indexes that are asked for a part of space: the coordinates of their keys, and windows.
+//!
+//! ```text
+//! a row (7, 9) ── key: 1 | 7 | 1 | 9 ── coordinates [7, 9] ── in the window [5, 10] x [9, 9]
+//! a row (7, NULL) ── no coordinates: in no window, found by its whole key alone
+//! ```
+//!
+//! Keys are those that an index in order would have ([`super::order`]), so that all that is true of keys of indexes is true of these.
+use std::ops::{Bound, RangeBounds};
+
+use lineage::{Cell, Storage};
+use smallvec::SmallVec;
+use types::{Column, DataType, Rid, Value};
+
+use super::order::{Bounds, IndexKey, ordered_integer};
+use crate::error::Result;
+use crate::terms::row::FittedRow;
+use crate::terms::table_name::TableName;
+
+/// The most columns that are distributed.
+pub(crate) const COLUMNS_MAX: usize = 2;
+
+/// Coordinates of a key of whole numbers.
+pub(crate) type Coordinates = SmallVec<[i64; COLUMNS_MAX]>;
+
+/// Whether values are whole numbers in their order.
+pub(crate) fn is_whole(data_type: DataType) -> bool {
+    let has_words = matches!(Storage::of(data_type), Storage::I16 | Storage::I32 | Storage::I64 | Storage::Decimal);
+    has_words && !matches!(data_type, DataType::Enum(_))
+}
+
+/// The part of space that an index without order is asked for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum IndexWindow {
+    /// Rows whose value in each column of the index lies between two bounds. A bound leaves out NULL, and so does a column without.
+    Between(Vec<(Bound<Value>, Bound<Value>)>),
+}
+
+/// A window as an index looks for it; its edges belong to it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Window {
+    /// The lowest and the highest coordinate in each column.
+    Points { low: Coordinates, high: Coordinates },
+}
+
+/// Which entries an index is asked for.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Asked {
+    /// Those between two bounds.
+    Keys(Bounds),
+    /// Those in a part of space.
+    Space(Window),
+}
+
+impl Asked {
+    /// Whether an entry is one of these.
+    pub(crate) fn contains(&self, entry: &(IndexKey, Rid)) -> bool {
+        match self {
+            Asked::Keys(bounds) => bounds.contains(entry),
+            Asked::Space(window) => window.contains(&entry.0),
+        }
+    }
+}
+
+impl IndexWindow {
+    /// Whether no row can be in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_null =
+            |bound: &Bound<Value>| matches!(bound, Bound::Included(Value::Null) | Bound::Excluded(Value::Null));
+        match self {
+            IndexWindow::Between(bounds) => bounds.iter().any(|(low, high)| is_null(low) || is_null(high)),
+        }
+    }
+}
+
+impl Window {
+    /// The window of bounds of columns of whole numbers; `None` if no row can be in it.
+    pub(crate) fn between(
+        table: &TableName,
+        columns: &[Column],
+        bounds: &[(Bound<Value>, Bound<Value>)],
+    ) -> Result<Option<Window>> {
+        debug_assert_eq!(columns.len(), bounds.len(), "two bounds for each column of the index");
+        let (mut lows, mut highs) = (Coordinates::new(), Coordinates::new());
+        for (at, (low, high)) in bounds.iter().enumerate() {
+            let low = match low {
+                Bound::Unbounded => Some(i64::MIN),
+                Bound::Included(value) => Some(whole(table, columns, at, value)?),
+                Bound::Excluded(value) => whole(table, columns, at, value)?.checked_add(1),
+            };
+            let high = match high {
+                Bound::Unbounded => Some(i64::MAX),
+                Bound::Included(value) => Some(whole(table, columns, at, value)?),
+                Bound::Excluded(value) => whole(table, columns, at, value)?.checked_sub(1),
+            };
+            let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
+            if low > high {
+                return Ok(None);
+            }
+            lows.push(low);
+            highs.push(high);
+        }
+        Ok(Some(Window::Points { low: lows, high: highs }))
+    }
+
+    /// Whether a key lies within it.
+    pub(crate) fn contains(&self, key: &IndexKey) -> bool {
+        match self {
+            Window::Points { low, high } => coordinates(key).is_some_and(|at| {
+                debug_assert_eq!(at.len(), low.len(), "invariant 7: a key has a coordinate for each column");
+                at.iter().zip(low.iter().zip(high)).all(|(at, (low, high))| low <= at && at <= high)
+            }),
+        }
+    }
+}
+
+/// The word of a value, which is no NULL, in its column.
+fn whole(table: &TableName, columns: &[Column], at: usize, value: &Value) -> Result<i64> {
+    debug_assert!(!value.is_null(), "a bound that is NULL leaves nothing");
+    let mut fitted = FittedRow::new(table, columns, std::iter::once((at, value)))?;
+    match fitted.cells().next() {
+        Some((_, Cell::Word(word))) => Ok(word.cast_signed()),
+        other => unreachable!("{other:?} is no whole number"),
+    }
+}
+
+/// What a whole number is in a key of bytes: `1` and eight bytes.
+const PART_BYTES: usize = 9;
+
+/// The coordinates of a key of one or two whole numbers; `None` if one of them is NULL.
+pub(crate) fn coordinates(key: &IndexKey) -> Option<Coordinates> {
+    match key {
+        IndexKey::Word(word) => Some(SmallVec::from_slice(&[whole_of(*word)])),
+        IndexKey::Bytes(bytes) if bytes.len() == COLUMNS_MAX * PART_BYTES => {
+            let of = |part: &[u8]| Some(whole_of(u64::from_be_bytes(part.get(1..)?.try_into().ok()?)));
+            bytes.chunks(PART_BYTES).map(of).collect()
+        }
+        IndexKey::Bytes(_) | IndexKey::Null => None,
+    }
+}
+
+/// The whole number that has this word in the order of keys.
+fn whole_of(word: u64) -> i64 {
+    ordered_integer(word.cast_signed()).cast_signed()
+}
+
+/// The key of coordinates; see [`coordinates`].
+pub(crate) fn key_of(at: &[i64]) -> IndexKey {
+    debug_assert!((1..=COLUMNS_MAX).contains(&at.len()), "{at:?} are no coordinates of an index");
+    match *at {
+        [at] => IndexKey::Word(ordered_integer(at)),
+        _ => {
+            let mut bytes = Vec::with_capacity(at.len() * PART_BYTES);
+            for at in at {
+                bytes.push(1);
+                bytes.extend(ordered_integer(*at).to_be_bytes());
+            }
+            IndexKey::Bytes(bytes.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::KeyShape;
+    use super::*;
+
+    #[test]
+    fn coordinates_of_keys_are_the_numbers_that_they_were_made_of() {
+        let numbers = [i64::MIN, -1, 0, 1, 1 << 40, i64::MAX];
+        let one = KeyShape::new([DataType::BigInt].into());
+        let two = KeyShape::new([DataType::BigInt, DataType::Timestamp].into());
+        let cell = |number: i64| Cell::Word(number.cast_unsigned());
+        for x in numbers {
+            let key = one.key(&[cell(x)]);
+            assert_eq!((coordinates(&key).as_deref(), key_of(&[x])), (Some(&[x][..]), key));
+            for y in numbers {
+                let key = two.key(&[cell(x), cell(y)]);
+                assert_eq!((coordinates(&key).as_deref(), key_of(&[x, y])), (Some(&[x, y][..]), key));
+            }
+            for cells in [[cell(x), Cell::Null], [Cell::Null, cell(x)]] {
+                assert_eq!(coordinates(&two.key(&cells)), None);
+            }
+        }
+        assert_eq!(coordinates(&one.key(&[Cell::Null])), None);
+    }
+
+    #[test]
+    fn windows_have_the_edges_that_their_bounds_say() {
+        let columns = [Column::new("x", DataType::SmallInt), Column::new("y", DataType::BigInt)];
+        let of = |x: (Bound<i64>, Bound<i64>), y: (Bound<i64>, Bound<i64>)| {
+            let bounds = [x, y].map(|(low, high)| (low.map(Value::from), high.map(Value::from)));
+            Window::between(&TableName::new("t"), &columns, &bounds).unwrap()
+        };
+        use Bound::{Excluded, Included, Unbounded};
+        let window = of((Included(3), Excluded(9)), (Excluded(0), Unbounded)).unwrap();
+        for (at, is_in) in [([3, 1], true), ([8, i64::MAX], true), ([9, 5], false), ([5, 0], false), ([2, 4], false)] {
+            assert_eq!(window.contains(&key_of(&at)), is_in, "{at:?}");
+        }
+        assert!(of((Included(3), Excluded(3)), (Unbounded, Unbounded)).is_none());
+        assert!(of((Unbounded, Unbounded), (Excluded(i64::MAX), Unbounded)).is_none());
+        let null = || Bound::Included(Value::Null);
+        assert!(IndexWindow::Between(vec![(Unbounded, Unbounded), (null(), Unbounded)]).is_empty());
+    }
+}

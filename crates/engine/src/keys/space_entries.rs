@@ -1,0 +1,195 @@
+//! The entries of an index that is asked for parts of space.
+//!
+//! | method | keys | structure |
+//! |---|---|---|
+//! | `bwd` | one or two whole numbers | columns distributed by bits, and beside them what is newer |
+//!
+//! Keys that have no place in space, as they have a NULL, stand in a tree of their own. They are found by the whole key alone.
+use index::{BPlusTree, BitwiseError, BitwiseIndex, Bounds, Bytes, Change};
+use types::Rid;
+
+use super::definition::IndexDefinition;
+use super::order::IndexKey;
+use super::space::{Coordinates, Window, coordinates, key_of};
+
+/// An entry.
+type Entry = (IndexKey, Rid);
+
+/// What is searched first in an index of distributed columns takes so many bytes, where nothing else is said.
+const BUDGET_BYTES: u64 = 64 << 20;
+
+enum Placed {
+    Line(BitwiseIndex<1>),
+    Plane(BitwiseIndex<2>),
+}
+
+/// See the module.
+pub(crate) struct SpaceEntries {
+    placed: Placed,
+    others: BPlusTree<(Bytes, Rid), ()>,
+}
+
+/// The bytes of a key that has no place in space.
+fn bytes_of(key: &IndexKey) -> &[u8] {
+    match key {
+        IndexKey::Bytes(bytes) => bytes,
+        IndexKey::Null => &[],
+        IndexKey::Word(_) => unreachable!("{key:?} has a place in space"),
+    }
+}
+
+fn key_of_bytes(bytes: Box<[u8]>) -> IndexKey {
+    if bytes.is_empty() { IndexKey::Null } else { IndexKey::Bytes(bytes) }
+}
+
+/// The window of one point.
+fn at_point<const D: usize>(at: [i64; D]) -> Bounds<i64, D> {
+    Bounds::point(at).expect("whole numbers are numbers")
+}
+
+fn corners<const D: usize>(low: &Coordinates, high: &Coordinates) -> Bounds<i64, D> {
+    Bounds::from_slices(low, high).expect("a window has two ends in order for each column")
+}
+
+/// Passes on the keys of points with their records.
+fn by_key<const D: usize>(mut points: Vec<([i64; D], Rid)>, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
+    points.sort_unstable_by_key(|(at, rid)| (*at, rid.word()));
+    for listed in points.chunk_by(|left, right| left.0 == right.0) {
+        visit(&key_of(&listed[0].0), &listed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>());
+    }
+}
+
+fn keyed<const D: usize>(points: Vec<([i64; D], Rid)>) -> impl Iterator<Item = Entry> {
+    points.into_iter().map(|(at, rid)| (key_of(&at), rid))
+}
+
+impl SpaceEntries {
+    pub(super) fn new(definition: &IndexDefinition) -> SpaceEntries {
+        let budget_bytes = usize::try_from(definition.budget_bytes.unwrap_or(BUDGET_BYTES)).unwrap_or(usize::MAX);
+        let placed = match definition.parts.len() {
+            1 => Placed::Line(BitwiseIndex::new(budget_bytes)),
+            _ => Placed::Plane(BitwiseIndex::new(budget_bytes)),
+        };
+        SpaceEntries { placed, others: BPlusTree::new() }
+    }
+
+    pub(super) fn insert(&self, key: &IndexKey, rid: Rid) {
+        match (&self.placed, coordinates(key)) {
+            (_, None) => drop(self.others.insert((bytes_of(key), rid), ())),
+            (Placed::Line(line), Some(at)) => line.insert([at[0]], rid),
+            (Placed::Plane(plane), Some(at)) => plane.insert([at[0], at[1]], rid),
+        }
+    }
+
+    pub(super) fn remove_if(&self, key: &IndexKey, rid: Rid, may_go: impl FnOnce() -> bool) {
+        match (&self.placed, coordinates(key)) {
+            (_, None) => {
+                let decide = |found: Option<()>| match found {
+                    Some(()) if may_go() => Change::Remove,
+                    _ => Change::Keep,
+                };
+                let _entry = self.others.change((bytes_of(key), rid), decide);
+            }
+            (Placed::Line(line), Some(at)) => line.remove_if([at[0]], rid, may_go),
+            (Placed::Plane(plane), Some(at)) => plane.remove_if([at[0], at[1]], rid, may_go),
+        }
+    }
+
+    /// The records that are known under a key.
+    pub(super) fn rids(&self, key: &IndexKey) -> Vec<Rid> {
+        fn rids<const D: usize>(points: Vec<([i64; D], Rid)>) -> Vec<Rid> {
+            points.into_iter().map(|(_, rid)| rid).collect()
+        }
+        match (&self.placed, coordinates(key)) {
+            (_, None) => {
+                let mut rids = Vec::new();
+                let _: Option<()> = self.others.find(bytes_of(key), |rid| {
+                    rids.push(rid);
+                    None
+                });
+                rids
+            }
+            (Placed::Line(line), Some(at)) => rids(line.search(&at_point([at[0]]))),
+            (Placed::Plane(plane), Some(at)) => rids(plane.search(&at_point([at[0], at[1]]))),
+        }
+    }
+
+    /// Passes on every key with its records, while nobody writes.
+    pub(super) fn for_each(&self, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
+        match &self.placed {
+            Placed::Line(line) => by_key(line.all(), visit),
+            Placed::Plane(plane) => by_key(plane.all(), visit),
+        }
+        let others: Vec<(Box<[u8]>, Rid)> = self.others.range(..).map(|(other, ())| other).collect();
+        for listed in others.chunk_by(|left, right| left.0 == right.0) {
+            let rids: Vec<Rid> = listed.iter().map(|(_, rid)| *rid).collect();
+            visit(&key_of_bytes(listed[0].0.clone()), &rids);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.others.bytes()
+            + match &self.placed {
+                Placed::Line(line) => line.bytes(),
+                Placed::Plane(plane) => plane.bytes(),
+            }
+    }
+
+    /// Appends the entries in a window.
+    pub(crate) fn search(&self, window: &Window, out: &mut Vec<Entry>) {
+        let start = out.len();
+        match (&self.placed, window) {
+            (Placed::Line(line), Window::Points { low, high }) => out.extend(keyed(line.search(&corners(low, high)))),
+            (Placed::Plane(plane), Window::Points { low, high }) => {
+                out.extend(keyed(plane.search(&corners(low, high))));
+            }
+        }
+        debug_assert!(
+            out[start..].iter().all(|(key, _)| window.contains(key)),
+            "invariant 7: an entry is outside of {window:?}"
+        );
+    }
+
+    /// About how many entries are in a window, `limit` at most.
+    pub(crate) fn estimate(&self, window: &Window, limit: usize) -> usize {
+        match (&self.placed, window) {
+            (Placed::Line(line), Window::Points { low, high }) => line.estimate(&corners(low, high), limit),
+            (Placed::Plane(plane), Window::Points { low, high }) => plane.estimate(&corners(low, high), limit),
+        }
+    }
+
+    /// Adds many entries, which cost searches less once [`bring_forward`](Self::bring_forward) has run.
+    pub(crate) fn load(&self, entries: &[Entry]) {
+        let mut points: Vec<(Coordinates, Rid)> = Vec::with_capacity(entries.len());
+        for (key, rid) in entries {
+            match coordinates(key) {
+                Some(at) => points.push((at, *rid)),
+                None => self.insert(key, *rid),
+            }
+        }
+        match &self.placed {
+            Placed::Line(line) => line.load(points.into_iter().map(|(at, rid)| ([at[0]], rid)).collect()),
+            Placed::Plane(plane) => plane.load(points.into_iter().map(|(at, rid)| ([at[0], at[1]], rid)).collect()),
+        }
+    }
+
+    /// Whether so much is newer than the image that [`bring_forward`](Self::bring_forward) pays.
+    pub(crate) fn is_behind(&self) -> bool {
+        match &self.placed {
+            Placed::Line(line) => line.is_due(),
+            Placed::Plane(plane) => plane.is_due(),
+        }
+    }
+
+    /// Takes what is newer than the image of distributed columns into a new one, while others read and write. Where the budget
+    /// has no room for it, it takes the least that it can, if `may_exceed` says so.
+    ///
+    /// # Errors
+    /// Why there can be no image of the entries: all is as it was, and found.
+    pub(crate) fn bring_forward(&self, may_exceed: bool) -> Result<(), BitwiseError> {
+        match &self.placed {
+            Placed::Line(line) => line.build(may_exceed),
+            Placed::Plane(plane) => plane.build(may_exceed),
+        }
+    }
+}
