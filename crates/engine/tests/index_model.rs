@@ -207,24 +207,24 @@ type Asked = (IndexRange, Box<dyn Fn(&ModelKey) -> bool>);
 
 /// Windows to ask an index of whole numbers for, at the edges of a key.
 fn windows(definition: &IndexDefinition, values: &[Value], key: &ModelKey) -> Vec<Asked> {
-    let has_place = |key: &ModelKey| key.iter().all(|(is_null, ..)| !is_null);
     let mut windows: Vec<Asked> = Vec::new();
     let mut ask = |bounds: Vec<(Bound<Value>, Bound<Value>)>, is_in: Box<dyn Fn(&ModelKey) -> bool>| {
         windows.push((IndexRange::within(IndexWindow::Between(bounds)), is_in));
     };
     let open = || vec![(Bound::Unbounded, Bound::Unbounded); definition.parts.len()];
-    ask(open(), Box::new(has_place));
+    ask(open(), Box::new(|_| true));
     for (part, (value, at)) in values.iter().zip(key.clone()).enumerate() {
         let [mut from, mut below] = [open(), open()];
         from[part].0 = Bound::Included(value.clone());
         below[part].1 = Bound::Excluded(value.clone());
         let (is_null, number, _) = at;
-        ask(from, Box::new(move |key| has_place(key) && !is_null && key[part].1 >= number));
-        ask(below, Box::new(move |key| has_place(key) && !is_null && key[part].1 < number));
+        ask(from, Box::new(move |key| !key[part].0 && !is_null && key[part].1 >= number));
+        ask(below, Box::new(move |key| !key[part].0 && !is_null && key[part].1 < number));
     }
     let point = values.iter().map(|value| (Bound::Included(value.clone()), Bound::Included(value.clone()))).collect();
     let key = key.clone();
-    ask(point, Box::new(move |other| has_place(other) && *other == key));
+    let has_place = key.iter().all(|(is_null, ..)| !is_null);
+    ask(point, Box::new(move |other| has_place && *other == key));
     windows
 }
 
@@ -235,7 +235,7 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
         let Some(key) = found_under(definition, (*id, row)) else { continue };
         let values = key_values(definition, (*id, row)).unwrap().unwrap();
         let (of_key, first) = (key.clone(), key[0].clone());
-        if definition.method.is_spatial() {
+        if definition.method.is_spatial() && ranges.is_empty() {
             ranges.extend(windows(definition, &values, &key));
         }
         ranges.push((IndexRange::equal(values.clone()), Box::new(move |key| *key == of_key)));

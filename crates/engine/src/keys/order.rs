@@ -17,8 +17,10 @@ use lineage::{Cell, Storage};
 use types::{DataType, Rid};
 
 const SIGN: u64 = 1 << 63;
-const VALUE: u8 = 1;
-const NULL: u8 = 2;
+/// Before a value in a key of bytes.
+pub(super) const VALUE: u8 = 1;
+/// In place of one.
+pub(super) const NULL: u8 = 2;
 
 /// A key of an index, in its order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! a row (7, 9) ── key: 1 | 7 | 1 | 9 ── coordinates [7, 9] ── in the window [5, 10] x [9, 9]
-//! a row (7, NULL) ── no coordinates: in no window, found by its whole key alone
+//! a row (7, NULL) ── key: 1 | 7 | 2     ── in windows that are open in the second column, and found by its whole key
 //! ```
 //!
 //! Keys are those that an index in order would have ([`super::order`]), so that all that is true of keys of indexes is true of these.
@@ -12,7 +12,7 @@ use lineage::{Cell, Storage};
 use smallvec::SmallVec;
 use types::{Column, DataType, Rid, Value};
 
-use super::order::{Bounds, IndexKey, ordered_integer};
+use super::order::{Bounds, IndexKey, NULL, VALUE, ordered_integer};
 use crate::error::Result;
 use crate::terms::row::FittedRow;
 use crate::terms::table_name::TableName;
@@ -32,15 +32,16 @@ pub(crate) fn is_whole(data_type: DataType) -> bool {
 /// The part of space that an index without order is asked for.
 #[derive(Clone, PartialEq, Debug)]
 pub enum IndexWindow {
-    /// Rows whose value in each column of the index lies between two bounds. A bound leaves out NULL, and so does a column without.
+    /// Rows whose value in each column of the index lies between two bounds. A bound leaves out NULL; a column that has none on either
+    /// side may be NULL.
     Between(Vec<(Bound<Value>, Bound<Value>)>),
 }
 
 /// A window as an index looks for it; its edges belong to it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Window {
-    /// The lowest and the highest coordinate in each column.
-    Points { low: Coordinates, high: Coordinates },
+    /// The lowest and the highest coordinate in each column, and whether it may be NULL instead.
+    Points { low: Coordinates, high: Coordinates, may_be_null: SmallVec<[bool; COLUMNS_MAX]> },
 }
 
 /// Which entries an index is asked for.
@@ -81,6 +82,9 @@ impl Window {
         bounds: &[(Bound<Value>, Bound<Value>)],
     ) -> Result<Option<Window>> {
         debug_assert_eq!(columns.len(), bounds.len(), "two bounds for each column of the index");
+        let is_open =
+            |(low, high): &(Bound<Value>, Bound<Value>)| matches!((low, high), (Bound::Unbounded, Bound::Unbounded));
+        let may_be_null = bounds.iter().map(is_open).collect();
         let (mut lows, mut highs) = (Coordinates::new(), Coordinates::new());
         for (at, (low, high)) in bounds.iter().enumerate() {
             let low = match low {
@@ -100,16 +104,24 @@ impl Window {
             lows.push(low);
             highs.push(high);
         }
-        Ok(Some(Window::Points { low: lows, high: highs }))
+        Ok(Some(Window::Points { low: lows, high: highs, may_be_null }))
     }
 
     /// Whether a key lies within it.
     pub(crate) fn contains(&self, key: &IndexKey) -> bool {
         match self {
-            Window::Points { low, high } => coordinates(key).is_some_and(|at| {
-                debug_assert_eq!(at.len(), low.len(), "invariant 7: a key has a coordinate for each column");
-                at.iter().zip(low.iter().zip(high)).all(|(at, (low, high))| low <= at && at <= high)
-            }),
+            Window::Points { low, high, may_be_null } => {
+                let parts = parts_of(key);
+                debug_assert_eq!(
+                    parts.len(),
+                    low.len(),
+                    "invariant 7: a key has a coordinate for each column, or NULL"
+                );
+                parts.iter().enumerate().all(|(column, part)| match part {
+                    Some(at) => low[column] <= *at && *at <= high[column],
+                    None => may_be_null[column],
+                })
+            }
         }
     }
 }
@@ -124,19 +136,27 @@ fn whole(table: &TableName, columns: &[Column], at: usize, value: &Value) -> Res
     }
 }
 
-/// What a whole number is in a key of bytes: `1` and eight bytes.
-const PART_BYTES: usize = 9;
+/// The whole numbers in a key, `None` for NULL.
+fn parts_of(key: &IndexKey) -> SmallVec<[Option<i64>; COLUMNS_MAX]> {
+    match key {
+        IndexKey::Word(word) => SmallVec::from_slice(&[Some(whole_of(*word))]),
+        IndexKey::Null => SmallVec::from_slice(&[None]),
+        IndexKey::Bytes(bytes) => {
+            let (mut parts, mut left) = (SmallVec::new(), &bytes[..]);
+            while let [_, behind @ ..] = left {
+                // The byte in front of a number is that of a value, which is followed by eight; NULL is a byte alone.
+                let number = if left[0] == VALUE { behind.first_chunk::<8>() } else { None };
+                parts.push(number.map(|number| whole_of(u64::from_be_bytes(*number))));
+                left = &behind[number.map_or(0, |number| number.len())..];
+            }
+            parts
+        }
+    }
+}
 
 /// The coordinates of a key of one or two whole numbers; `None` if one of them is NULL.
 pub(crate) fn coordinates(key: &IndexKey) -> Option<Coordinates> {
-    match key {
-        IndexKey::Word(word) => Some(SmallVec::from_slice(&[whole_of(*word)])),
-        IndexKey::Bytes(bytes) if bytes.len() == COLUMNS_MAX * PART_BYTES => {
-            let of = |part: &[u8]| Some(whole_of(u64::from_be_bytes(part.get(1..)?.try_into().ok()?)));
-            bytes.chunks(PART_BYTES).map(of).collect()
-        }
-        IndexKey::Bytes(_) | IndexKey::Null => None,
-    }
+    parts_of(key).into_iter().collect()
 }
 
 /// The whole number that has this word in the order of keys.
@@ -150,13 +170,33 @@ pub(crate) fn key_of(at: &[i64]) -> IndexKey {
     match *at {
         [at] => IndexKey::Word(ordered_integer(at)),
         _ => {
-            let mut bytes = Vec::with_capacity(at.len() * PART_BYTES);
+            let mut bytes = Vec::with_capacity(at.len() * (1 + size_of::<u64>()));
             for at in at {
-                bytes.push(1);
+                bytes.push(VALUE);
                 bytes.extend(ordered_integer(*at).to_be_bytes());
             }
             IndexKey::Bytes(bytes.into())
         }
+    }
+}
+
+/// Where keys with a NULL stand that may be in a window: the bounds of their bytes. Of one column it is one place.
+pub(crate) fn beside_space(Window::Points { low, high, may_be_null }: &Window) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let part = |at: i64| {
+        let mut bytes = vec![VALUE];
+        bytes.extend(ordered_integer(at).to_be_bytes());
+        bytes
+    };
+    let null = || vec![NULL];
+    match **may_be_null {
+        [true] => vec![(Vec::new(), Vec::new())],
+        [first, second] => {
+            let of_second = second.then(|| ([part(low[0]), null()].concat(), [part(high[0]), null()].concat()));
+            let of_first = first.then(|| ([null(), part(low[1])].concat(), [null(), part(high[1])].concat()));
+            let of_both = (first && second).then(|| ([null(), null()].concat(), [null(), null()].concat()));
+            of_second.into_iter().chain(of_first).chain(of_both).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -197,6 +237,11 @@ mod tests {
         for (at, is_in) in [([3, 1], true), ([8, i64::MAX], true), ([9, 5], false), ([5, 0], false), ([2, 4], false)] {
             assert_eq!(window.contains(&key_of(&at)), is_in, "{at:?}");
         }
+        let null_in_second =
+            IndexKey::Bytes([&[VALUE][..], &ordered_integer(5).to_be_bytes(), &[NULL]].concat().into());
+        assert!(!window.contains(&null_in_second));
+        assert!(of((Included(3), Excluded(9)), (Unbounded, Unbounded)).unwrap().contains(&null_in_second));
+        assert!(!of((Included(6), Excluded(9)), (Unbounded, Unbounded)).unwrap().contains(&null_in_second));
         assert!(of((Included(3), Excluded(3)), (Unbounded, Unbounded)).is_none());
         assert!(of((Unbounded, Unbounded), (Excluded(i64::MAX), Unbounded)).is_none());
         let null = || Bound::Included(Value::Null);

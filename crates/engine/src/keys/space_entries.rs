@@ -4,13 +4,13 @@
 //! |---|---|---|
 //! | `bwd` | one or two whole numbers | columns distributed by bits, and beside them what is newer |
 //!
-//! Keys that have no place in space, as they have a NULL, stand in a tree of their own. They are found by the whole key alone.
+//! Keys that have no place in space, as they have a NULL, stand in a tree of their own, in their order.
 use index::{BPlusTree, BitwiseError, BitwiseIndex, Bounds, Bytes, Change};
 use types::Rid;
 
 use super::definition::IndexDefinition;
 use super::order::IndexKey;
-use super::space::{Coordinates, Window, coordinates, key_of};
+use super::space::{Coordinates, Window, beside_space, coordinates, key_of};
 
 /// An entry.
 type Entry = (IndexKey, Rid);
@@ -139,11 +139,14 @@ impl SpaceEntries {
     pub(crate) fn search(&self, window: &Window, out: &mut Vec<Entry>) {
         let start = out.len();
         match (&self.placed, window) {
-            (Placed::Line(line), Window::Points { low, high }) => out.extend(keyed(line.search(&corners(low, high)))),
-            (Placed::Plane(plane), Window::Points { low, high }) => {
+            (Placed::Line(line), Window::Points { low, high, .. }) => {
+                out.extend(keyed(line.search(&corners(low, high))));
+            }
+            (Placed::Plane(plane), Window::Points { low, high, .. }) => {
                 out.extend(keyed(plane.search(&corners(low, high))));
             }
         }
+        self.others_in(window, usize::MAX, |other| out.push(other));
         debug_assert!(
             out[start..].iter().all(|(key, _)| window.contains(key)),
             "invariant 7: an entry is outside of {window:?}"
@@ -152,10 +155,20 @@ impl SpaceEntries {
 
     /// About how many entries are in a window, `limit` at most.
     pub(crate) fn estimate(&self, window: &Window, limit: usize) -> usize {
-        match (&self.placed, window) {
-            (Placed::Line(line), Window::Points { low, high }) => line.estimate(&corners(low, high), limit),
-            (Placed::Plane(plane), Window::Points { low, high }) => plane.estimate(&corners(low, high), limit),
-        }
+        let mut count = match (&self.placed, window) {
+            (Placed::Line(line), Window::Points { low, high, .. }) => line.estimate(&corners(low, high), limit),
+            (Placed::Plane(plane), Window::Points { low, high, .. }) => plane.estimate(&corners(low, high), limit),
+        };
+        self.others_in(window, limit - count, |_| count += 1);
+        count
+    }
+
+    /// Passes on the entries in a window whose keys have a NULL, `limit` at most.
+    fn others_in(&self, window: &Window, limit: usize, take: impl FnMut(Entry)) {
+        let (first, last) = (Rid::from_word(0), Rid::from_word(u64::MAX));
+        let places = beside_space(window);
+        let within = places.iter().flat_map(|(low, high)| self.others.range((&low[..], first)..=(&high[..], last)));
+        within.take(limit).map(|((bytes, rid), ())| (key_of_bytes(bytes), rid)).for_each(take);
     }
 
     /// Adds many entries, which cost searches less once [`bring_forward`](Self::bring_forward) has run.

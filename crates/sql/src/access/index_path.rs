@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::ops::Bound;
 
 use datafusion::logical_expr::Expr;
-use engine::{Comparison, DataType, Index, IndexPart, IndexRange, Schema, Table, Test, Value};
+use engine::{Comparison, DataType, Index, IndexPart, IndexRange, IndexWindow, Schema, Table, Test, Value};
 
 use crate::access::conditions::test_of;
 use crate::access::implied;
@@ -141,10 +141,11 @@ fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
         known += 1;
     }
     if !index.is_ordered() && known < width {
-        return None;
+        let window = index.definition().method.is_spatial().then(|| window_of(width, tests))??;
+        return Some(vec![IndexRange::within(window)]);
     }
     let range = |equal| {
-        let mut range = IndexRange { equal, low: Bound::Unbounded, high: Bound::Unbounded };
+        let mut range = IndexRange::equal(equal);
         for (_, test) in tests.iter().filter(|(part, _)| *part == known) {
             narrow(&mut range, test);
         }
@@ -152,6 +153,25 @@ fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
     };
     let ranges: Vec<IndexRange> = beginnings.into_iter().map(range).collect();
     (ranges != [IndexRange::all()] || index.definition().predicate.is_some()).then_some(ranges)
+}
+
+/// The window that tests leave of an index of so many columns, if they bound any of them.
+fn window_of(width: usize, tests: &[PartTest<'_>]) -> Option<IndexWindow> {
+    let bounds = |part: usize| {
+        let mut range = IndexRange::all();
+        for (_, test) in tests.iter().filter(|(at, _)| *at == part) {
+            match test.as_ref() {
+                Test::Compare(Comparison::Eq, value) => {
+                    (range.low, range.high) = (Bound::Included(value.clone()), Bound::Included(value.clone()));
+                }
+                test => narrow(&mut range, test),
+            }
+        }
+        (range.low, range.high)
+    };
+    let bounds: Vec<_> = (0..width).map(bounds).collect();
+    let is_bounded = |bounds: &(Bound<Value>, Bound<Value>)| *bounds != (Bound::Unbounded, Bound::Unbounded);
+    bounds.iter().any(is_bounded).then_some(IndexWindow::Between(bounds))
 }
 
 /// The values of which a part of the keys must have one, each once.

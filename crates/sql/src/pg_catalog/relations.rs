@@ -29,6 +29,7 @@ use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
+use crate::state::memory_limit::BUDGET;
 use crate::state::past::wall_time;
 use crate::state::view::{CursorFacts, View};
 use crate::values::{pg_types, zone};
@@ -232,6 +233,7 @@ fn classes(objects: &Objects) -> Vec<Row> {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
         let mut row =
             class(index.oid, &index.key, "i", i64::from(index.definition.method.number()), index.columns.len());
+        row.extend(index.budget().map(|budget| ("reloptions", Texts(vec![format!("{BUDGET}={budget}")]))));
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(false))]);
         row
     };

@@ -13,7 +13,7 @@ use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::outcome::Command;
-use crate::statements::{foreign_keys, operator_classes, wrong_kind};
+use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -22,7 +22,6 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
     match create {
         _ if !create.include.is_empty() => refuse("INCLUDE", "include")?,
         _ if create.nulls_distinct == Some(false) => refuse("NULLS NOT DISTINCT", "nulls")?,
-        _ if !create.with.is_empty() => refuse("an option of an index", "with")?,
         _ if !create.alter_options.is_empty() => refuse("an option of an index", "index")?,
         _ => {}
     }
@@ -31,6 +30,11 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         return Err(SqlError::new("25001", message));
     }
     let method = method(create, source)?;
+    let budget_bytes = index_options::budget(&create.with, method, source)?;
+    if create.unique && method.is_spatial() {
+        let message = format!("access method \"{}\" does not support unique indexes", method.name());
+        return Err(SqlError::new("0A000", message));
+    }
     let table = table_name(&create.table_name, source)?;
     let name = create.name.as_ref().map(|name| table_name(name, source)).transpose()?;
     // An index is in the schema of its table.
@@ -48,7 +52,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let part = |column| part(column, &found, method, source);
         let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
         let mut definition = IndexDefinition::of(String::new(), parts).using(method);
-        definition.unique = create.unique;
+        (definition.unique, definition.budget_bytes) = (create.unique, budget_bytes);
         let predicate = create.predicate.as_ref();
         let predicate = predicate.map(|of| crate::planning::index_define::define(of, &found, Kind::Predicate, source));
         definition.predicate = predicate.transpose()?;
