@@ -98,8 +98,9 @@ pub use terms::view_definition::ViewDefinition;
 pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
-pub use types::json;
 pub use types::{
-    ArrayItem, ArrayValue, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Interval, Rid, Schema,
-    SchemaError, Snapshot, Timestamp, TxnId, Value,
+    ArrayItem, ArrayValue, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Extent, Geometry,
+    GeometryKind, Interval, RangeKind, RangeValue, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value,
+    double_text, real_text,
 };
+pub use types::{geometry, json, range};
