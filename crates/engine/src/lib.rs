@@ -68,6 +68,7 @@ pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
 pub use keys::definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use keys::entries::Direction;
+pub use keys::extents::extent_of;
 pub use keys::range::IndexRange;
 pub use keys::space::IndexWindow;
 pub use lineage::{

@@ -79,6 +79,10 @@ impl Lists {
                 IndexMethod::Bwd => {
                     IndexRange::within(IndexWindow::Between(vec![(Bound::Included(at.clone()), Bound::Included(at))]))
                 }
+                IndexMethod::Gist => {
+                    let extents = vec![engine::extent_of(&at, DataType::BigInt)];
+                    IndexRange::within(IndexWindow::Overlapping { extents, takes_others: false })
+                }
                 _ => IndexRange::equal(vec![at]),
             };
             let rows = transaction.index_scan(&self.table, &self.table.indexes()[0], &range, Direction::Upward)?;

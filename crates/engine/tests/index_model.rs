@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
+    Column, DataType, Database, Direction, Error, Extent, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
     IndexWindow, Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings,
     Timestamp, Transaction, TransactionOptions, Value,
 };
@@ -93,6 +93,10 @@ fn definitions() -> Vec<IndexDefinition> {
         IndexDefinition::new("t_part_unique", &[2]).only_where(part("(a > 0)")).unique(),
         IndexDefinition::new("a_part_unique_hash", &[1]).using(IndexMethod::Hash).only_where(part("(a > 0)")).unique(),
         IndexDefinition::new("a_id_bwd", &[1, 0]).using(IndexMethod::Bwd).with_budget(1 << 10),
+        IndexDefinition::new("a_t_id_gist", &[1, 2, 0]).using(IndexMethod::Gist),
+        IndexDefinition::of("upper_part_gist", vec![of("upper(t)")])
+            .using(IndexMethod::Gist)
+            .only_where(part("(a > 0)")),
         IndexDefinition::of("half_part_bwd", vec![IndexPart::Column(0), of("(a / 2)")])
             .using(IndexMethod::Bwd)
             .only_where(part("(a > 0)")),
@@ -205,6 +209,15 @@ fn check_rows(
 /// A range, and the keys that are in it.
 type Asked = (IndexRange, Box<dyn Fn(&ModelKey) -> bool>);
 
+fn types_of(definition: &IndexDefinition) -> Vec<DataType> {
+    let of = |part: &IndexPart| match part {
+        IndexPart::Column(2) => DataType::TEXT,
+        IndexPart::Column(_) => DataType::BigInt,
+        IndexPart::Expression(expression) => expression.data_type,
+    };
+    definition.parts.iter().map(of).collect()
+}
+
 /// Windows to ask an index of whole numbers for, at the edges of a key.
 fn windows(definition: &IndexDefinition, values: &[Value], key: &ModelKey) -> Vec<Asked> {
     let mut windows: Vec<Asked> = Vec::new();
@@ -228,6 +241,29 @@ fn windows(definition: &IndexDefinition, values: &[Value], key: &ModelKey) -> Ve
     windows
 }
 
+/// What to ask an index of extents for, around a key.
+fn overlaps(definition: &IndexDefinition, types: &[DataType], values: &[Value], key: &ModelKey) -> Vec<Asked> {
+    let mut windows: Vec<Asked> = Vec::new();
+    let mut ask = |extents: Vec<Option<Extent>>, takes_others: bool, is_in: Box<dyn Fn(&ModelKey) -> bool>| {
+        windows.push((IndexRange::within(IndexWindow::Overlapping { extents, takes_others }), is_in));
+    };
+    let has_place = |key: &ModelKey| key.iter().all(|(is_null, ..)| !is_null);
+    ask(vec![None; definition.parts.len()], true, Box::new(|_| true));
+    ask(vec![None; definition.parts.len()], false, Box::new(has_place));
+    let extents: Vec<_> = values.iter().zip(types).map(|(value, of)| engine::extent_of(value, *of)).collect();
+    if has_place(key) {
+        let same = key.clone();
+        ask(extents.clone(), false, Box::new(move |other| *other == same));
+        if let (DataType::BigInt, Some(mut above), number) = (types[0], extents[0], key[0].1) {
+            above.high[0] = f64::INFINITY;
+            let mut extents = vec![None; definition.parts.len()];
+            extents[0] = Some(above);
+            ask(extents, true, Box::new(move |key| !has_place(key) || key[0].1 >= number));
+        }
+    }
+    windows
+}
+
 /// Ranges to ask for.
 fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
     let mut ranges: Vec<Asked> = Vec::new();
@@ -235,6 +271,9 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
         let Some(key) = found_under(definition, (*id, row)) else { continue };
         let values = key_values(definition, (*id, row)).unwrap().unwrap();
         let (of_key, first) = (key.clone(), key[0].clone());
+        if definition.method == IndexMethod::Gist {
+            return overlaps(definition, &types_of(definition), &values, &key);
+        }
         if definition.method.is_spatial() && ranges.is_empty() {
             ranges.extend(windows(definition, &values, &key));
         }

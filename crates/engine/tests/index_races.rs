@@ -8,7 +8,7 @@ use std::thread::{self, ScopedJoinHandle};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::{
-    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
+    Column, DataType, Database, Direction, Error, Extent, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
     IndexWindow, Isolation, OpenOptions, ReadView, Retention, ScanOptions, Schema, Table, TableSettings, Transaction,
     TransactionOptions, Value,
 };
@@ -86,8 +86,14 @@ fn by_index(table: &Table, view: &ReadView, index: &Index, keys: i64) -> Result<
         return Ok(rows(scan(&IndexRange::all())?.map(Result::unwrap)));
     }
     if index.definition().method.is_spatial() {
-        let columns = vec![(Bound::Included(Value::from(0i64)), Bound::Excluded(Value::from(keys)))];
-        return Ok(rows(scan(&IndexRange::within(IndexWindow::Between(columns)))?.map(Result::unwrap)));
+        let window = match index.definition().method {
+            IndexMethod::Gist => {
+                let extent = Extent { dimensions: 1, low: [0.0; 2], high: [keys as f64; 2] };
+                IndexWindow::Overlapping { extents: vec![Some(extent)], takes_others: false }
+            }
+            _ => IndexWindow::Between(vec![(Bound::Included(Value::from(0i64)), Bound::Excluded(Value::from(keys)))]),
+        };
+        return Ok(rows(scan(&IndexRange::within(window))?.map(Result::unwrap)));
     }
     let mut all = Vec::new();
     for key in 0..keys {

@@ -201,12 +201,17 @@ fn ranges_that_an_index_can_not_serve_are_refused() {
         |width: usize| IndexRange::within(IndexWindow::Between(vec![(Bound::Unbounded, Bound::Unbounded); width]));
     assert!(refused(&tree, &open(1)) && refused(&plane, &open(1)) && refused(&plane, &IndexRange::equal(one())));
     assert!(!refused(&plane, &open(2)));
+    let space = db.create_index("t", IndexDefinition::new("g", &[1]).using(IndexMethod::Gist)).unwrap();
+    let any = IndexRange::within(IndexWindow::Overlapping { extents: vec![None], takes_others: true });
+    assert!(refused(&space, &open(1)) && refused(&space, &IndexRange::equal(one())) && refused(&plane, &any));
+    assert!(!refused(&space, &any));
     for (definition, why) in [
         (IndexDefinition::new("x", &[]), "no columns"),
         (IndexDefinition::new("x", &[7]), "no column number 7"),
         (IndexDefinition::new("x", &[0, 1]).using(IndexMethod::Kiss), "takes one column"),
         (IndexDefinition::new("x", &[1]).using(IndexMethod::Bwd).unique(), "does not support unique indexes"),
         (IndexDefinition::new("x", &[0, 1, 0]).using(IndexMethod::Bwd), "takes one or two columns"),
+        (IndexDefinition::new("x", &[0, 1, 0, 1, 0]).using(IndexMethod::Gist), "4 dimensions at most"),
         (IndexDefinition::new("x", &[1]).using(IndexMethod::Bwd).with_budget(1), "a budget of 1 bytes is too small"),
     ] {
         let error = db.create_index("t", definition).map(drop).unwrap_err();

@@ -12,6 +12,7 @@ use types::{Column, Rid, Schema, Timestamp, TxnId};
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
+use super::extents::{DIMENSIONS_MAX, dimensions};
 use super::order::{IndexKey, KeyShape};
 use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
@@ -99,8 +100,9 @@ impl IndexData {
             IndexPart::Expression(expression) => Column::new(&expression.text, expression.data_type),
         };
         let key_columns: Box<[Column]> = definition.parts.iter().map(key_column).collect();
-        let shape = KeyShape::new(key_columns.iter().map(|column| column.data_type).collect());
+        let types = key_columns.iter().map(|column| column.data_type).collect();
         let method = definition.method;
+        let shape = if method == IndexMethod::Gist { KeyShape::of_extents(types) } else { KeyShape::new(types) };
         if method.takes_only_words() && !shape.is_word() {
             let name = method.name();
             return Err(bad(format!("access method \"{name}\" takes one column whose values have 64 bits at most")));
@@ -313,6 +315,15 @@ fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result:
             )),
             None => Ok(()),
         },
+        IndexMethod::Gist => {
+            let dimensions: usize = columns.iter().map(|column| dimensions(column.data_type)).sum();
+            match dimensions > DIMENSIONS_MAX {
+                true => Err(format!(
+                    "access method \"{name}\" takes {DIMENSIONS_MAX} dimensions at most, and these columns have {dimensions}"
+                )),
+                false => Ok(()),
+            }
+        }
         _ => Ok(()),
     }
 }

@@ -24,6 +24,8 @@ pub enum IndexMethod {
     Hash,
     /// By windows over one or two columns of whole numbers, in columns that are distributed by bits.
     Bwd,
+    /// By what values overlap: ranges, points, boxes, circles and all others, in a generalized search tree.
+    Gist,
 }
 
 /// All that is said of a method outside of its structure.
@@ -37,7 +39,8 @@ struct MethodFacts {
 
 impl IndexMethod {
     /// All methods.
-    pub const ALL: [IndexMethod; 4] = [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss, IndexMethod::Bwd];
+    pub const ALL: [IndexMethod; 5] =
+        [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss, IndexMethod::Bwd, IndexMethod::Gist];
 
     fn facts(self) -> MethodFacts {
         let of = |name, number, is_ordered| MethodFacts {
@@ -52,6 +55,7 @@ impl IndexMethod {
             IndexMethod::Kiss => MethodFacts { takes_only_words: true, ..of("kiss", 9_405, true) },
             IndexMethod::Hash => of("hash", 405, false),
             IndexMethod::Bwd => MethodFacts { is_spatial: true, ..of("bwd", 9_406, false) },
+            IndexMethod::Gist => MethodFacts { is_spatial: true, ..of("gist", 783, false) },
         }
     }
 
@@ -78,6 +82,11 @@ impl IndexMethod {
     /// Whether it is asked for windows ([`IndexWindow`](crate::IndexWindow)). Such an index is not unique.
     pub fn is_spatial(self) -> bool {
         self.facts().is_spatial
+    }
+
+    /// Whether the rows of a key are found by that key: not where an index knows less of it than a row has.
+    pub fn finds_keys(self) -> bool {
+        self != IndexMethod::Gist
     }
 
     /// Whether a key must be one value of 64 bits at most.

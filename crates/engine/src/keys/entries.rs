@@ -5,7 +5,7 @@
 //! | `btree` | words, bytes | a B+tree of pairs (key, Rid); if unique, of keys with their Rids |
 //! | `kiss` | words | a KISS-Tree of keys with their Rids |
 //! | `hash` | words, bytes | a hash table of keys with their Rids |
-//! | `bwd` | one or two whole numbers | columns distributed by bits, and a search tree of what is newer; keys with NULL in a B+tree |
+//! | `bwd`, `gist` | whole numbers; extents | see [`super::space_entries`] |
 //!
 //! In an index with keys that are words, rows with NULL stand in a tree of their own, behind all others.
 use std::ops::{Bound, RangeBounds};
@@ -75,7 +75,7 @@ impl Entries {
             (IndexMethod::Kiss, _) => Keyed::Kiss(KissIndex::new(HOME)?),
             (IndexMethod::Hash, true) => Keyed::HashedWords(WordIndex::new()),
             (IndexMethod::Hash, false) => Keyed::HashedBytes(HashIndex::new()),
-            (IndexMethod::Bwd, _) => Keyed::Space(SpaceEntries::new(definition)),
+            (IndexMethod::Bwd | IndexMethod::Gist, _) => Keyed::Space(SpaceEntries::new(definition, shape)),
         };
         Ok(Entries { keyed, is_ordered: method.is_ordered(), nulls: BPlusTree::new() })
     }

@@ -16,6 +16,8 @@ use std::ops::Bound;
 use lineage::{Cell, Storage};
 use types::{DataType, Rid};
 
+use super::extents;
+
 const SIGN: u64 = 1 << 63;
 /// Before a value in a key of bytes.
 pub(super) const VALUE: u8 = 1;
@@ -42,6 +44,8 @@ const LAST: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct KeyShape {
     types: Box<[DataType]>,
+    /// Whether they are of the extents of their parts, and in no order.
+    has_extents: bool,
 }
 
 /// The word of a whole number, put in order.
@@ -70,18 +74,29 @@ pub(crate) fn beside_all(key: &IndexKey, is_behind: bool) -> (IndexKey, Rid) {
 
 impl KeyShape {
     pub(crate) fn new(types: Box<[DataType]>) -> KeyShape {
-        KeyShape { types }
+        KeyShape { types, has_extents: false }
+    }
+
+    /// How keys are made that are asked for what they overlap.
+    pub(crate) fn of_extents(types: Box<[DataType]>) -> KeyShape {
+        KeyShape { types, has_extents: true }
+    }
+
+    /// How many dimensions the extents of keys have.
+    pub(crate) fn dimensions(&self) -> usize {
+        self.types.iter().map(|data_type| extents::dimensions(*data_type)).sum()
     }
 
     /// Whether keys are words.
     pub(crate) fn is_word(&self) -> bool {
-        matches!(*self.types, [data_type] if !lineage::is_wide(data_type))
+        !self.has_extents && matches!(*self.types, [data_type] if !lineage::is_wide(data_type))
     }
 
     /// The key made of these cells, which come in key order.
     pub(crate) fn key(&self, cells: &[Cell<'_>]) -> IndexKey {
         debug_assert_eq!(cells.len(), self.types.len());
         match *cells {
+            _ if self.has_extents => IndexKey::Bytes(extents::key(cells, &self.types)),
             [Cell::Word(word)] => IndexKey::Word(ordered(word, self.types[0])),
             [Cell::Null] if self.is_word() => IndexKey::Null,
             _ => {

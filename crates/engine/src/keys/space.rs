@@ -10,8 +10,9 @@ use std::ops::{Bound, RangeBounds};
 
 use lineage::{Cell, Storage};
 use smallvec::SmallVec;
-use types::{Column, DataType, Rid, Value};
+use types::{Column, DataType, Extent, Rid, Value};
 
+use super::extents::{Ends, ends};
 use super::order::{Bounds, IndexKey, NULL, VALUE, ordered_integer};
 use crate::error::Result;
 use crate::terms::row::FittedRow;
@@ -35,6 +36,14 @@ pub enum IndexWindow {
     /// Rows whose value in each column of the index lies between two bounds. A bound leaves out NULL; a column that has none on either
     /// side may be NULL.
     Between(Vec<(Bound<Value>, Bound<Value>)>),
+    /// Rows of which each part of the key has an extent that overlaps the one given for it ([`extent_of`](crate::extent_of)), if one
+    /// is given; and those that have none in some part, if they are asked for. There may be others among them: ask each row.
+    Overlapping {
+        /// An extent for each part of the key, or `None` for any.
+        extents: Vec<Option<Extent>>,
+        /// Whether rows are asked for that have NULL or an empty range in a part.
+        takes_others: bool,
+    },
 }
 
 /// A window as an index looks for it; its edges belong to it.
@@ -42,6 +51,8 @@ pub enum IndexWindow {
 pub(crate) enum Window {
     /// The lowest and the highest coordinate in each column, and whether it may be NULL instead.
     Points { low: Coordinates, high: Coordinates, may_be_null: SmallVec<[bool; COLUMNS_MAX]> },
+    /// The lower and the upper ends in each dimension, and whether keys without extents are in it.
+    Extents { low: Ends, high: Ends, takes_others: bool },
 }
 
 /// Which entries an index is asked for.
@@ -70,6 +81,7 @@ impl IndexWindow {
             |bound: &Bound<Value>| matches!(bound, Bound::Included(Value::Null) | Bound::Excluded(Value::Null));
         match self {
             IndexWindow::Between(bounds) => bounds.iter().any(|(low, high)| is_null(low) || is_null(high)),
+            IndexWindow::Overlapping { .. } => false,
         }
     }
 }
@@ -107,6 +119,23 @@ impl Window {
         Ok(Some(Window::Points { low: lows, high: highs, may_be_null }))
     }
 
+    /// The window of extents, for parts of so many dimensions each.
+    pub(crate) fn overlapping(
+        extents: &[Option<Extent>],
+        dimensions: impl Iterator<Item = usize>,
+        takes_others: bool,
+    ) -> Window {
+        let (mut low, mut high) = (Ends::new(), Ends::new());
+        for (extent, dimensions) in extents.iter().zip(dimensions) {
+            let open = Extent { dimensions, low: [f64::NEG_INFINITY; 2], high: [f64::INFINITY; 2] };
+            let extent = extent.unwrap_or(open);
+            debug_assert_eq!(extent.dimensions, dimensions, "{extent:?} is of another type");
+            low.extend_from_slice(&extent.low[..dimensions]);
+            high.extend_from_slice(&extent.high[..dimensions]);
+        }
+        Window::Extents { low, high, takes_others }
+    }
+
     /// Whether a key lies within it.
     pub(crate) fn contains(&self, key: &IndexKey) -> bool {
         match self {
@@ -122,6 +151,13 @@ impl Window {
                     None => may_be_null[column],
                 })
             }
+            Window::Extents { low, high, takes_others } => match ends_of(key, low.len()) {
+                None => *takes_others,
+                Some((of_low, of_high)) => {
+                    let is_below = |(one, other): (&f64, &f64)| one <= other;
+                    of_low.iter().zip(high).all(is_below) && low.iter().zip(&of_high).all(is_below)
+                }
+            },
         }
     }
 }
@@ -159,6 +195,14 @@ pub(crate) fn coordinates(key: &IndexKey) -> Option<Coordinates> {
     parts_of(key).into_iter().collect()
 }
 
+/// The ends of the extents of a key in so many dimensions; `None` if a part of it has none.
+pub(crate) fn ends_of(key: &IndexKey, dimensions: usize) -> Option<(Ends, Ends)> {
+    match key {
+        IndexKey::Bytes(bytes) => ends(bytes, dimensions),
+        IndexKey::Word(_) | IndexKey::Null => None,
+    }
+}
+
 /// The whole number that has this word in the order of keys.
 fn whole_of(word: u64) -> i64 {
     ordered_integer(word.cast_signed()).cast_signed()
@@ -181,7 +225,11 @@ pub(crate) fn key_of(at: &[i64]) -> IndexKey {
 }
 
 /// Where keys with a NULL stand that may be in a window: the bounds of their bytes. Of one column it is one place.
-pub(crate) fn beside_space(Window::Points { low, high, may_be_null }: &Window) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn beside_space(window: &Window) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let Window::Points { low, high, may_be_null } = window else {
+        let has_all = matches!(window, Window::Extents { takes_others: true, .. });
+        return has_all.then(|| (Vec::new(), vec![u8::MAX])).into_iter().collect();
+    };
     let part = |at: i64| {
         let mut bytes = vec![VALUE];
         bytes.extend(ordered_integer(at).to_be_bytes());

@@ -3,14 +3,17 @@
 //! | method | keys | structure |
 //! |---|---|---|
 //! | `bwd` | one or two whole numbers | columns distributed by bits, and beside them what is newer |
+//! | `gist` | the extents of one or several parts | a search tree of boxes |
 //!
-//! Keys that have no place in space, as they have a NULL, stand in a tree of their own, in their order.
+//! Keys that have no place in space, as they have a NULL or an empty range, stand in a tree of their own, in their order.
 use index::{BPlusTree, BitwiseError, BitwiseIndex, Bounds, Bytes, Change};
 use types::Rid;
 
-use super::definition::IndexDefinition;
-use super::order::IndexKey;
-use super::space::{Coordinates, Window, beside_space, coordinates, key_of};
+use super::box_entries::{BoxEntries, boxes};
+use super::definition::{IndexDefinition, IndexMethod};
+use super::extents::{Ends, key_of_ends};
+use super::order::{IndexKey, KeyShape};
+use super::space::{Coordinates, Window, beside_space, coordinates, ends_of, key_of};
 
 /// An entry.
 type Entry = (IndexKey, Rid);
@@ -21,6 +24,14 @@ const BUDGET_BYTES: u64 = 64 << 20;
 enum Placed {
     Line(BitwiseIndex<1>),
     Plane(BitwiseIndex<2>),
+    Boxes(Box<dyn BoxEntries>),
+}
+
+/// Where a key stands.
+enum Place {
+    Point(Coordinates),
+    Box(Ends, Ends),
+    Beside,
 }
 
 /// See the module.
@@ -59,39 +70,66 @@ fn by_key<const D: usize>(mut points: Vec<([i64; D], Rid)>, visit: &mut dyn FnMu
     }
 }
 
+fn key_of_box(low: &Ends, high: &Ends) -> IndexKey {
+    IndexKey::Bytes(key_of_ends(low, high))
+}
+
+/// Passes on the keys of boxes with their records.
+fn by_box(boxes: &dyn BoxEntries, visit: &mut dyn FnMut(&IndexKey, &[Rid])) {
+    let whole = |end: f64| Ends::from_elem(end, boxes.dimensions());
+    let all = boxes.overlapping((&whole(f64::NEG_INFINITY), &whole(f64::INFINITY)));
+    let mut all: Vec<Entry> = all.into_iter().map(|(low, high, rid)| (key_of_box(&low, &high), rid)).collect();
+    all.sort_unstable();
+    for listed in all.chunk_by(|left, right| left.0 == right.0) {
+        visit(&listed[0].0, &listed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>());
+    }
+}
+
 fn keyed<const D: usize>(points: Vec<([i64; D], Rid)>) -> impl Iterator<Item = Entry> {
     points.into_iter().map(|(at, rid)| (key_of(&at), rid))
 }
 
 impl SpaceEntries {
-    pub(super) fn new(definition: &IndexDefinition) -> SpaceEntries {
+    pub(super) fn new(definition: &IndexDefinition, shape: &KeyShape) -> SpaceEntries {
         let budget_bytes = usize::try_from(definition.budget_bytes.unwrap_or(BUDGET_BYTES)).unwrap_or(usize::MAX);
         let placed = match definition.parts.len() {
+            _ if definition.method == IndexMethod::Gist => Placed::Boxes(boxes(shape.dimensions())),
             1 => Placed::Line(BitwiseIndex::new(budget_bytes)),
             _ => Placed::Plane(BitwiseIndex::new(budget_bytes)),
         };
         SpaceEntries { placed, others: BPlusTree::new() }
     }
 
+    fn place(&self, key: &IndexKey) -> Place {
+        match &self.placed {
+            Placed::Boxes(boxes) => {
+                ends_of(key, boxes.dimensions()).map_or(Place::Beside, |(low, high)| Place::Box(low, high))
+            }
+            Placed::Line(_) | Placed::Plane(_) => coordinates(key).map_or(Place::Beside, Place::Point),
+        }
+    }
+
     pub(super) fn insert(&self, key: &IndexKey, rid: Rid) {
-        match (&self.placed, coordinates(key)) {
-            (_, None) => drop(self.others.insert((bytes_of(key), rid), ())),
-            (Placed::Line(line), Some(at)) => line.insert([at[0]], rid),
-            (Placed::Plane(plane), Some(at)) => plane.insert([at[0], at[1]], rid),
+        match (&self.placed, self.place(key)) {
+            (Placed::Line(line), Place::Point(at)) => line.insert([at[0]], rid),
+            (Placed::Plane(plane), Place::Point(at)) => plane.insert([at[0], at[1]], rid),
+            (Placed::Boxes(boxes), Place::Box(low, high)) => boxes.insert((&low, &high), rid),
+            _ => drop(self.others.insert((bytes_of(key), rid), ())),
         }
     }
 
     pub(super) fn remove_if(&self, key: &IndexKey, rid: Rid, may_go: impl FnOnce() -> bool) {
-        match (&self.placed, coordinates(key)) {
-            (_, None) => {
+        match (&self.placed, self.place(key)) {
+            (Placed::Line(line), Place::Point(at)) => line.remove_if([at[0]], rid, may_go),
+            (Placed::Plane(plane), Place::Point(at)) => plane.remove_if([at[0], at[1]], rid, may_go),
+            (Placed::Boxes(boxes), Place::Box(low, high)) => boxes.remove_if((&low, &high), rid, Box::new(may_go)),
+            _ => {
                 let decide = |found: Option<()>| match found {
                     Some(()) if may_go() => Change::Remove,
                     _ => Change::Keep,
                 };
                 let _entry = self.others.change((bytes_of(key), rid), decide);
             }
-            (Placed::Line(line), Some(at)) => line.remove_if([at[0]], rid, may_go),
-            (Placed::Plane(plane), Some(at)) => plane.remove_if([at[0], at[1]], rid, may_go),
         }
     }
 
@@ -100,8 +138,11 @@ impl SpaceEntries {
         fn rids<const D: usize>(points: Vec<([i64; D], Rid)>) -> Vec<Rid> {
             points.into_iter().map(|(_, rid)| rid).collect()
         }
-        match (&self.placed, coordinates(key)) {
-            (_, None) => {
+        match (&self.placed, self.place(key)) {
+            (Placed::Line(line), Place::Point(at)) => rids(line.search(&at_point([at[0]]))),
+            (Placed::Plane(plane), Place::Point(at)) => rids(plane.search(&at_point([at[0], at[1]]))),
+            (Placed::Boxes(boxes), Place::Box(low, high)) => boxes.equal((&low, &high)),
+            _ => {
                 let mut rids = Vec::new();
                 let _: Option<()> = self.others.find(bytes_of(key), |rid| {
                     rids.push(rid);
@@ -109,8 +150,6 @@ impl SpaceEntries {
                 });
                 rids
             }
-            (Placed::Line(line), Some(at)) => rids(line.search(&at_point([at[0]]))),
-            (Placed::Plane(plane), Some(at)) => rids(plane.search(&at_point([at[0], at[1]]))),
         }
     }
 
@@ -119,6 +158,7 @@ impl SpaceEntries {
         match &self.placed {
             Placed::Line(line) => by_key(line.all(), visit),
             Placed::Plane(plane) => by_key(plane.all(), visit),
+            Placed::Boxes(boxes) => by_box(&**boxes, visit),
         }
         let others: Vec<(Box<[u8]>, Rid)> = self.others.range(..).map(|(other, ())| other).collect();
         for listed in others.chunk_by(|left, right| left.0 == right.0) {
@@ -132,6 +172,7 @@ impl SpaceEntries {
             + match &self.placed {
                 Placed::Line(line) => line.bytes(),
                 Placed::Plane(plane) => plane.bytes(),
+                Placed::Boxes(boxes) => boxes.bytes(),
             }
     }
 
@@ -145,6 +186,11 @@ impl SpaceEntries {
             (Placed::Plane(plane), Window::Points { low, high, .. }) => {
                 out.extend(keyed(plane.search(&corners(low, high))));
             }
+            (Placed::Boxes(boxes), Window::Extents { low, high, .. }) => {
+                let found = boxes.overlapping((low, high)).into_iter();
+                out.extend(found.map(|(low, high, rid)| (key_of_box(&low, &high), rid)));
+            }
+            _ => debug_assert!(false, "{window:?} is for an index of another method"),
         }
         self.others_in(window, usize::MAX, |other| out.push(other));
         debug_assert!(
@@ -158,6 +204,8 @@ impl SpaceEntries {
         let mut count = match (&self.placed, window) {
             (Placed::Line(line), Window::Points { low, high, .. }) => line.estimate(&corners(low, high), limit),
             (Placed::Plane(plane), Window::Points { low, high, .. }) => plane.estimate(&corners(low, high), limit),
+            (Placed::Boxes(boxes), Window::Extents { low, high, .. }) => boxes.count((low, high), limit),
+            _ => limit,
         };
         self.others_in(window, limit - count, |_| count += 1);
         count
@@ -175,14 +223,15 @@ impl SpaceEntries {
     pub(crate) fn load(&self, entries: &[Entry]) {
         let mut points: Vec<(Coordinates, Rid)> = Vec::with_capacity(entries.len());
         for (key, rid) in entries {
-            match coordinates(key) {
-                Some(at) => points.push((at, *rid)),
-                None => self.insert(key, *rid),
+            match self.place(key) {
+                Place::Point(at) => points.push((at, *rid)),
+                Place::Box(..) | Place::Beside => self.insert(key, *rid),
             }
         }
         match &self.placed {
             Placed::Line(line) => line.load(points.into_iter().map(|(at, rid)| ([at[0]], rid)).collect()),
             Placed::Plane(plane) => plane.load(points.into_iter().map(|(at, rid)| ([at[0], at[1]], rid)).collect()),
+            Placed::Boxes(_) => debug_assert!(points.is_empty(), "invariant 7: entries would be lost"),
         }
     }
 
@@ -191,6 +240,7 @@ impl SpaceEntries {
         match &self.placed {
             Placed::Line(line) => line.is_due(),
             Placed::Plane(plane) => plane.is_due(),
+            Placed::Boxes(_) => false,
         }
     }
 
@@ -203,6 +253,7 @@ impl SpaceEntries {
         match &self.placed {
             Placed::Line(line) => line.build(may_exceed),
             Placed::Plane(plane) => plane.build(may_exceed),
+            Placed::Boxes(_) => Ok(()),
         }
     }
 }

@@ -11,7 +11,9 @@ use types::{Rid, Snapshot, Timestamp, Value};
 use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
+use crate::keys::definition::IndexMethod;
 use crate::keys::entries::{Direction, Entry};
+use crate::keys::extents::dimensions;
 use crate::keys::order::IndexKey;
 use crate::keys::range::IndexRange;
 use crate::keys::space::{Asked, IndexWindow, Window};
@@ -69,6 +71,9 @@ impl TableData {
         if !index.entries().is_ordered() && !is_last(&range.equal) {
             return Err(index.refuse_range("has no order, and is asked for less than whole keys"));
         }
+        if !index.definition.method.finds_keys() {
+            return Err(index.refuse_range("is asked for what values overlap, not for keys"));
+        }
         if range.is_empty() {
             return Ok(None);
         }
@@ -91,11 +96,22 @@ impl TableData {
         let columns = &index.key_columns;
         match window {
             _ if !index.definition.method.is_spatial() => Err(index.refuse_range("is asked for keys, not for windows")),
-            IndexWindow::Between(bounds) if bounds.len() != columns.len() => {
-                Err(index.refuse_range("has another number of columns than the window"))
+            IndexWindow::Between(_) if index.definition.method != IndexMethod::Bwd => {
+                Err(index.refuse_range("is asked for what values overlap, not for what is between others"))
+            }
+            IndexWindow::Overlapping { .. } if index.definition.method != IndexMethod::Gist => {
+                Err(index.refuse_range("is asked for what is between values, not for what they overlap"))
+            }
+            IndexWindow::Between(bounds) if bounds.len() != columns.len() => Err(index.refuse_range(OTHER_WIDTH)),
+            IndexWindow::Overlapping { extents, .. } if extents.len() != columns.len() => {
+                Err(index.refuse_range(OTHER_WIDTH))
             }
             window if window.is_empty() => Ok(None),
             IndexWindow::Between(bounds) => Ok(Window::between(&self.name, columns, bounds)?.map(Asked::Space)),
+            IndexWindow::Overlapping { extents, takes_others } => {
+                let dimensions = columns.iter().map(|column| dimensions(column.data_type));
+                Ok(Some(Asked::Space(Window::overlapping(extents, dimensions, *takes_others))))
+            }
         }
     }
 
@@ -180,6 +196,8 @@ impl TableData {
         Ok(())
     }
 }
+
+const OTHER_WIDTH: &str = "has another number of columns than the window";
 
 /// The value of a bound of a column, if there are both.
 fn bounded(column: Option<usize>, bound: &Bound<Value>) -> impl Iterator<Item = (usize, &Value)> {
