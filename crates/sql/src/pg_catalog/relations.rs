@@ -140,6 +140,7 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
             vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]
         }
         "pg_enum" => types::labels(&objects()),
+        "pg_range" => types::ranges(),
         "pg_timezone_names" => zones(),
         "pg_type" => types::types(&objects()),
         "pg_user" => vec![user()],

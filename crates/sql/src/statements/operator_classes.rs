@@ -50,6 +50,7 @@ fn accepts(class: &str) -> Option<fn(DataType) -> bool> {
         "jsonb_ops" => |of| matches!(of, DataType::Jsonb),
         "time_ops" => |of| matches!(of, DataType::Time),
         "interval_ops" => |of| matches!(of, DataType::Interval),
+        "range_ops" => |of| matches!(of, DataType::Range(_)),
         "uuid_ops" => |of| matches!(of, DataType::Uuid),
         _ => return None,
     })

@@ -17,7 +17,19 @@ pub(crate) fn precedence(dialect: &impl Dialect, token: &Token) -> Option<u8> {
         | Token::DoubleTilde
         | Token::DoubleTildeAsterisk
         | Token::ExclamationMarkDoubleTilde
-        | Token::ExclamationMarkDoubleTildeAsterisk => Precedence::PgOther,
+        | Token::ExclamationMarkDoubleTildeAsterisk
+        | Token::AmpersandLeftAngleBracket
+        | Token::AmpersandRightAngleBracket
+        | Token::AmpersandLeftAngleBracketVerticalBar
+        | Token::VerticalBarAmpersandRightAngleBracket
+        | Token::ShiftLeftVerticalBar
+        | Token::VerticalBarShiftRight
+        | Token::TwoWayArrow
+        | Token::LeftAngleBracketCaret
+        | Token::RightAngleBracketCaret
+        | Token::QuestionMarkDash
+        | Token::QuestionMarkSharp
+        | Token::TildeEqual => Precedence::PgOther,
         token if is_isnull(token) => Precedence::Is,
         _ => return None,
     };

@@ -191,6 +191,11 @@ impl RangeKind {
         }
     }
 
+    /// Whether a value is one behind which another one may come: the ends of time are none.
+    fn has_next(self, number: i128) -> bool {
+        self != RangeKind::Date || (number != i128::from(i32::MIN) && number != i128::from(i32::MAX))
+    }
+
     /// The value behind one of a discrete kind.
     fn next(self, number: i128) -> Result<i128, RangeFault> {
         let last = match self {
@@ -250,10 +255,14 @@ impl RangeValue {
         }
         let (mut low, mut high) = (lower, upper);
         if kind.is_discrete() {
-            if let Edge::At(value, Side::Behind) = lower {
+            if let Edge::At(value, Side::Behind) = lower
+                && kind.has_next(value)
+            {
                 low = Edge::At(kind.next(value)?, Side::On);
             }
-            if let Edge::At(value, Side::On) = upper {
+            if let Edge::At(value, Side::On) = upper
+                && kind.has_next(value)
+            {
                 high = Edge::At(kind.next(value)?, Side::Before);
             }
         }

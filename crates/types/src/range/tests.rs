@@ -168,6 +168,8 @@ fn ranges_print_as_in_postgresql() {
     assert_eq!(text(RangeKind::Int4, Some((1, false)), Some((5, true))), "[2,6)");
     assert_eq!(text(RangeKind::Num, Some((15_000_000_000, true)), Some((20_000_000_000, true))), "[1.5,2]");
     assert_eq!(text(RangeKind::Date, Some((0, true)), None), "[1970-01-01,)");
+    let infinity = Some((i32::MAX.into(), true));
+    assert_eq!(text(RangeKind::Date, Some((0, false)), infinity), "[1970-01-02,infinity]");
     assert_eq!(text(RangeKind::Ts, None, Some((0, true))), "(,\"1970-01-01 00:00:00\"]");
     assert_eq!(text(RangeKind::Int8, None, None), "(,)");
     assert_eq!(RangeValue::empty(RangeKind::Int8).to_string(), "empty");

@@ -16,7 +16,7 @@ use engine::DataType;
 
 use super::casts::{CastItems, ReadText, Round, WriteText};
 use super::untyped::{adapt, adapt_to_field, failed, is_text, read, untyped};
-use super::{arithmetic, chars, json_casts, lengths, outer_columns};
+use super::{arithmetic, chars, json_casts, lengths, outer_columns, spaces};
 use crate::functions::arrays::{fills, lists};
 use crate::functions::numbers::{floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
@@ -25,7 +25,7 @@ use crate::functions::typed;
 use crate::interrupt;
 use crate::semantics::operations::visible::visible;
 use crate::semantics::operations::{
-    concatenation, json, library, mixed, operand_types, set_operations, spans, temporal,
+    concatenation, json, library, mixed, operand_types, set_operations, spaces::cast as space_cast, spans, temporal,
 };
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
@@ -40,6 +40,9 @@ impl ExprPlanner for LiteralPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         interrupt::check_plan()?;
         let RawBinaryExpr { op, left, right } = expr;
+        if let Some(call) = spaces::plan(&op, &left, &right, schema)? {
+            return Ok(PlannerResult::Planned(call));
+        }
         operand_types::check(&op, &left, &right, schema)?;
         if let Some(call) = json::plan(&op, &left, &right, schema)? {
             return Ok(PlannerResult::Planned(call));
@@ -111,7 +114,10 @@ impl ExprPlanner for LiteralPlanner {
             GetFieldAccess::ListIndex { key } if is_array(&access.expr, schema) => {
                 Ok(PlannerResult::Planned(fills::item(access.expr, *key)))
             }
-            _ => Ok(PlannerResult::Original(access)),
+            GetFieldAccess::ListIndex { key } if let Some(part) = spaces::part(&access.expr, &key, schema) => {
+                Ok(PlannerResult::Planned(part))
+            }
+            field_access => Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr: access.expr })),
         }
     }
 
@@ -405,12 +411,15 @@ fn has_enums(found: &arrow_schema::DataType) -> bool {
     found.is_list() && is_enum(item_of(found))
 }
 
-/// A cast of JSON, or of arrays of which the items are, or become, labels of an enum.
+/// A cast of JSON, of ranges and shapes, or of arrays of which the items are, or become, labels of an enum.
 fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>) -> Result<Option<Transformed<Expr>>> {
     if let Some(adapted) = json_casts::adapt(cast, from)? {
         return Ok(Some(adapted));
     }
     let to = cast.field.data_type();
+    if let Some(call) = space_cast(&cast.expr, from, to)? {
+        return Ok(Some(Transformed::yes(call)));
+    }
     check_enum_cast(from, to)?;
     match target {
         Some(target @ DataType::Array(_)) if from.is_list() && from != to && (has_enums(from) || has_enums(to)) => {

@@ -15,6 +15,8 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use super::operand_types;
 use crate::error::SqlError;
 use crate::functions::json::access;
+use crate::functions::spaces::takes_spaces;
+use crate::values::types::is_space;
 
 /// Whether an Arrow type is that of `json` or `jsonb`.
 pub(crate) fn is_json(found: &ArrowType) -> bool {
@@ -97,7 +99,7 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Expr {
     }
 }
 
-/// Refuses a call of a function that does not take JSON. Those of the library would take it for a text or for bytes.
+/// Refuses a call of a function that does not take JSON, ranges or shapes. Those of the library would take it for a text or for bytes.
 ///
 /// # Errors
 /// Where the function is one of these.
@@ -135,7 +137,8 @@ pub(crate) fn check_call(name: &str, types: &[ArrowType]) -> Result<()> {
     ];
     let is_own = name.starts_with(['\0', '_']) || name.contains("json");
     let is_cast = name.starts_with("to_") || name.starts_with("as_") || name.starts_with("array_");
-    if is_own || is_cast || TAKE_ANYTHING.contains(&name) || !types.iter().any(is_json) {
+    let is_refused = types.iter().any(|found| is_json(found) || is_space(found) && !takes_spaces(name));
+    if is_own || is_cast || TAKE_ANYTHING.contains(&name) || !is_refused {
         return Ok(());
     }
     let named: Vec<String> = types.iter().map(crate::values::types::type_name).collect();
