@@ -66,7 +66,7 @@ pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent
 pub use error::{Error, ExpressionError, Result};
 pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
-pub use keys::definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
+pub use keys::definition::{Exclusion, IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use keys::entries::Direction;
 pub use keys::extents::extent_of;
 pub use keys::range::IndexRange;

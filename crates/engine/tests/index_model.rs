@@ -585,7 +585,7 @@ impl Running {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn every_index_answers_like_the_model(

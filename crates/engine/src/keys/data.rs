@@ -7,7 +7,7 @@ use lineage::Cell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::{EpochCell, Late};
-use types::{Column, Rid, Schema, Timestamp, TxnId};
+use types::{Column, Rid, Schema, Timestamp, TxnId, Value};
 
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
@@ -36,6 +36,8 @@ pub(crate) struct IndexData {
     /// entering what the table has, which is put off from the opening of the database to the first use of the index
     filling: Late,
     has_changed_keys: AtomicBool,
+    /// held while a row looks for others that it excludes, and enters its key
+    pub(crate) excluding: Mutex<()>,
     /// Whether it is there: *locked* by the transaction that makes it, *open* for all, or *gone*.
     pub(crate) standing: TableLock,
     /// The commit that made it, 0 if that was before the database was opened.
@@ -124,6 +126,7 @@ impl IndexData {
             gaps: Gaps::default(),
             filling: Late::nothing(),
             has_changed_keys: AtomicBool::new(has_changed_keys),
+            excluding: Mutex::new(()),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
             made_at: AtomicU64::new(0),
             from: AtomicU64::new(0),
@@ -221,6 +224,18 @@ impl IndexData {
         self.shape.key(cells)
     }
 
+    /// Whether it stands for an exclusion constraint.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        !self.definition.exclusion.is_empty()
+    }
+
+    /// Whether rows with these parts of keys exclude each other.
+    pub(crate) fn excludes(&self, one: &[Value], other: &[Value]) -> bool {
+        debug_assert_eq!(one.len(), other.len(), "keys of one index have as many parts");
+        let mut parts = one.iter().zip(other).zip(&self.definition.exclusion);
+        !self.definition.exclusion.is_empty() && parts.all(|((one, other), exclusion)| exclusion.holds(one, other))
+    }
+
     /// A key for people.
     pub(crate) fn show(&self, key: &IndexKey) -> String {
         self.shape.show(key)
@@ -315,6 +330,11 @@ fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result:
             )),
             None => Ok(()),
         },
+        _ if !definition.exclusion.is_empty()
+            && (definition.method != IndexMethod::Gist || definition.exclusion.len() != columns.len()) =>
+        {
+            Err("an exclusion constraint is of access method \"gist\", with an operator for each part".into())
+        }
         IndexMethod::Gist => {
             let dimensions: usize = columns.iter().map(|column| dimensions(column.data_type)).sum();
             match dimensions > DIMENSIONS_MAX {

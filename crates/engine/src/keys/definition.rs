@@ -9,7 +9,8 @@
 //! Expressions are texts in SQL, which the engine does not read: see [`ExpressionCompiler`](crate::keys::computed::ExpressionCompiler). An
 //! index of columns alone is kept as it was before there were expressions: a list of their positions.
 use serde::{Deserialize, Serialize};
-use types::DataType;
+use types::geometry::Relation;
+use types::{DataType, Geometry, Value};
 
 /// How an index keeps its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -116,6 +117,42 @@ pub enum IndexPart {
     Expression(IndexExpression),
 }
 
+/// When two keys exclude each other, as far as a part of them goes: in an exclusion constraint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exclusion {
+    /// If they are equal there.
+    Equal,
+    /// If they overlap there.
+    Overlapping,
+}
+
+impl Exclusion {
+    /// The operator in SQL.
+    pub fn operator(self) -> &'static str {
+        match self {
+            Exclusion::Equal => "=",
+            Exclusion::Overlapping => "&&",
+        }
+    }
+
+    /// Whether two values are so that the keys that they are parts of may exclude each other.
+    pub(crate) fn holds(self, one: &Value, other: &Value) -> bool {
+        match (self, one, other) {
+            (_, Value::Null, _) | (_, _, Value::Null) => false,
+            (Exclusion::Equal, one, other) => one == other,
+            (Exclusion::Overlapping, Value::Range(one), Value::Range(other)) => one.overlaps(other),
+            (Exclusion::Overlapping, Value::Geometry(one), Value::Geometry(other)) => match (one, other) {
+                (Geometry::Box(one), Geometry::Box(other)) => one.is(Relation::Overlaps, other),
+                // What is too large to be worked out is in the way.
+                (Geometry::Circle(one), Geometry::Circle(other)) => one.is(Relation::Overlaps, other).unwrap_or(true),
+                _ => false,
+            },
+            (Exclusion::Overlapping, ..) => false,
+        }
+    }
+}
+
 /// The definition of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IndexDefinition {
@@ -134,6 +171,9 @@ pub struct IndexDefinition {
     /// A condition: the index is of the rows for which it holds, or of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<IndexExpression>,
+    /// For each part when two keys exclude each other, if it stands for an exclusion constraint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusion: Vec<Exclusion>,
     /// The bytes that are searched first in an index of distributed columns, if they were said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_bytes: Option<u64>,
@@ -154,6 +194,7 @@ impl IndexDefinition {
             method: IndexMethod::Btree,
             is_constraint: false,
             predicate: None,
+            exclusion: Vec::new(),
             budget_bytes: None,
         }
     }
@@ -167,6 +208,12 @@ impl IndexDefinition {
     /// Sets the method.
     pub fn using(mut self, method: IndexMethod) -> IndexDefinition {
         self.method = method;
+        self
+    }
+
+    /// Makes the index refuse a second row with a key that is so beside another one.
+    pub fn excluding(mut self, exclusion: Vec<Exclusion>) -> IndexDefinition {
+        (self.exclusion, self.is_constraint) = (exclusion, true);
         self
     }
 

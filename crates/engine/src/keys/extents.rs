@@ -13,7 +13,7 @@
 //! A key is the extents of its parts, or where one of them has none what they are instead: NULL, or an empty range.
 use lineage::{Cell, Storage, value_of_cell};
 use smallvec::SmallVec;
-use types::{DataType, Extent, Value};
+use types::{DataType, Extent, RangeKind, Value};
 
 /// The most dimensions of all parts together.
 pub(crate) const DIMENSIONS_MAX: usize = 4;
@@ -61,10 +61,25 @@ fn of_bytes(bytes: &[u8]) -> Extent {
     around(i128::from(hash >> (u64::BITS - f64::MANTISSA_DIGITS)))
 }
 
+/// The extent of a range or a shape. A range of whole numbers ends half a number before a bound that it leaves out, so that ranges
+/// that follow one another do not overlap.
+fn of_value(value: &Value) -> Option<Extent> {
+    let outward = value.extent()?;
+    let Value::Range(range) = value else { return Some(outward) };
+    let half = |bound: Option<(i128, bool)>, end: f64, half: f64| match bound {
+        Some((number, false)) if range.kind() != RangeKind::Num && number.unsigned_abs() < HALVES_MAX => end + half,
+        _ => end,
+    };
+    Some(line(half(range.lower(), outward.low[0], 0.5), half(range.upper(), outward.high[0], -0.5)))
+}
+
+/// Floats tell halves apart below.
+const HALVES_MAX: u128 = 1 << (f64::MANTISSA_DIGITS - 1);
+
 /// The extent of a cell of a type; `None` of an empty range.
 fn of_cell(cell: Cell<'_>, data_type: DataType) -> Option<Extent> {
     if let DataType::Range(_) | DataType::Geometry(_) = data_type {
-        return value_of_cell(cell, data_type).extent();
+        return of_value(&value_of_cell(cell, data_type));
     }
     debug_assert_ne!(cell, Cell::Null, "NULL lies nowhere");
     Some(match (cell, Storage::of(data_type)) {
@@ -120,7 +135,7 @@ pub fn extent_of(value: &Value, data_type: DataType) -> Option<Extent> {
     let mut scratch = lineage::Scratch::default();
     let extent = match (value, data_type) {
         (Value::Null, _) => None,
-        (Value::Range(_) | Value::Geometry(_), _) => value.extent(),
+        (Value::Range(_) | Value::Geometry(_), _) => of_value(value),
         (bound, DataType::Range(kind)) => kind.number_of(bound).map(|number| kind.extent_of(number)),
         (value, data_type) => of_cell(lineage::cell_of_value(value, data_type, &mut scratch), data_type),
     };
@@ -138,7 +153,7 @@ pub fn extent_of(value: &Value, data_type: DataType) -> Option<Extent> {
 
 #[cfg(test)]
 mod tests {
-    use types::{Geometry, GeometryKind, RangeKind, RangeValue};
+    use types::{Geometry, GeometryKind, RangeValue};
 
     use super::*;
 
@@ -176,6 +191,12 @@ mod tests {
         let kind = RangeKind::Int8;
         assert_eq!(extent_of(&Value::from(5i64), DataType::Range(kind)), Some(kind.extent_of(5)));
         assert_eq!(extent_of(&Value::Range(Box::new(RangeValue::empty(kind))), DataType::Range(kind)), None);
+        let range = |lower, upper| {
+            let range = RangeValue::new(RangeKind::Ts, Some(lower), Some(upper)).unwrap();
+            of_value(&Value::Range(Box::new(range))).map(|extent| (extent.low[0], extent.high[0]))
+        };
+        assert_eq!(range((1, true), (5, false)), Some((1.0, 4.5)));
+        assert_eq!(range((5, false), (6, false)), Some((5.5, 5.5)));
         assert_eq!(at(f64::NAN), at(f64::INFINITY));
         assert_eq!(key_of_ends(&[-0.0], &[0.0]), key_of_ends(&[0.0], &[0.0]));
     }

@@ -136,6 +136,11 @@ impl Window {
         Window::Extents { low, high, takes_others }
     }
 
+    /// What overlaps the extents of a key, if it has any.
+    pub(crate) fn of_extents(key: &IndexKey, dimensions: usize) -> Option<Window> {
+        ends_of(key, dimensions).map(|(low, high)| Window::Extents { low, high, takes_others: false })
+    }
+
     /// Whether a key lies within it.
     pub(crate) fn contains(&self, key: &IndexKey) -> bool {
         match self {

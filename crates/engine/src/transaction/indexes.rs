@@ -68,6 +68,9 @@ impl Transaction {
             if index.definition.unique {
                 transaction.check_unique(&data, &index)?;
             }
+            if index.is_exclusive() {
+                transaction.check_excluding(&data, &index)?;
+            }
             debug_assert_eq!(
                 index.standing.standing(),
                 Standing::Locked(transaction.id()),
@@ -269,13 +272,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The key that a record has once its newest version is decided.
-    fn settled_key(
-        &self,
-        data: &Arc<TableData>,
-        index: &IndexData,
-        rid: Rid,
-    ) -> Result<Option<crate::keys::order::IndexKey>> {
+    /// Waits until the newest version of a record is decided.
+    pub(super) fn await_decided(&self, data: &Arc<TableData>, rid: Rid) -> Result<()> {
         let (transactions, deadline) = (self.transactions(), self.lock_deadline());
         let owner = || match data.storage.newest_writer(self.newest(), rid) {
             Ok(Writer::Running(owner)) => Ok(Some(owner)),
@@ -287,6 +285,17 @@ impl Transaction {
             let waited = transactions.0.wait_for(self.handle(), user, row_of_table(data), &is_held, deadline);
             waited.map_err(|error| self.wait_failed(error))?;
         }
+        Ok(())
+    }
+
+    /// The key that a record has once its newest version is decided.
+    fn settled_key(
+        &self,
+        data: &Arc<TableData>,
+        index: &IndexData,
+        rid: Rid,
+    ) -> Result<Option<crate::keys::order::IndexKey>> {
+        self.await_decided(data, rid)?;
         let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
         Ok(keyed.transpose()?.flatten().filter(|keyed| keyed.is_compared).map(|keyed| keyed.key))
     }

@@ -114,13 +114,7 @@ fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Sourc
             SqlError::new("42704", message).hint("Index a part of it, as in ((column ->> 'key')), or use jsonb.")
         );
     }
-    if let DataType::Geometry(kind) = data_type {
-        let (kind, method) = (kind.name(), method.name());
-        let message = format!("data type {kind} has no default operator class for access method \"{method}\"");
-        let hint =
-            "You must specify an operator class for the index or define a default operator class for the data type.";
-        return Err(SqlError::new("42704", message).hint(hint));
-    }
+    operator_classes::check_default(data_type, method)?;
     if let Some(class) = &column.operator_class {
         operator_classes::check(class, data_type, method, source)?;
     }

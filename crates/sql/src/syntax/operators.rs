@@ -7,6 +7,9 @@ use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+/// What the names of the functions begin with that are operators of ranges and shapes; no call has such a name.
+pub(crate) const SPACE_OPERATOR: &str = "\0space ";
+
 /// The rank of a token behind an operand, if the library has another one.
 pub(crate) fn precedence(dialect: &impl Dialect, token: &Token) -> Option<u8> {
     let rank = match token {

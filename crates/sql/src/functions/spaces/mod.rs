@@ -19,6 +19,7 @@ use engine::{DataType, Value};
 
 use super::overloads::beside;
 use crate::error::SqlError;
+use crate::syntax::operators::SPACE_OPERATOR as OPERATOR;
 use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
 use crate::values::single::value_at;
@@ -79,9 +80,6 @@ pub(crate) fn operands_of(function: &ScalarUDF) -> Vec<(DataType, DataType)> {
 
 /// The operator of a part of a shape, as in `p[0]`.
 pub(crate) const PART: &str = "[]";
-
-/// What the names of the functions of operators begin with.
-const OPERATOR: &str = "\0space ";
 
 static NAMED: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
     let named = ranges::named().into_iter().chain(shapes::named());
