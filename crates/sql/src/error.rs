@@ -139,6 +139,17 @@ impl From<engine::Error> for SqlError {
                 let about = About { table, column: None, constraint: Some(constraint) };
                 SqlError::new(sqlstate, message).detail(format!("Key {key} already exists.")).about(about)
             }
+            engine::Error::ExclusionViolated { table, constraint, key, existing } => {
+                let message = format!("conflicting key value violates exclusion constraint \"{constraint}\"");
+                let about = About { table, column: None, constraint: Some(constraint) };
+                let detail = format!("Key {key} conflicts with existing key {existing}.");
+                SqlError::new(sqlstate, message).detail(detail).about(about)
+            }
+            engine::Error::KeysExcluded { table, index, key, other } => {
+                let message = format!("could not create exclusion constraint \"{index}\"");
+                let about = About { table, column: None, constraint: Some(index) };
+                SqlError::new(sqlstate, message).detail(format!("Key {key} conflicts with key {other}.")).about(about)
+            }
             engine::Error::KeysNotUnique { table, index, key } => {
                 let message = format!("could not create unique index \"{index}\"");
                 let about = About { table, column: None, constraint: Some(index) };

@@ -20,10 +20,12 @@ use parking_lot::{Condvar, Mutex};
 use types::Timestamp;
 
 use crate::background::sweep::sweep;
+use crate::keys::data::IndexData;
 use crate::keys::space_entries::SpaceEntries;
 use crate::state::core::Core;
 use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
+use crate::terms::table_lock::Standing;
 
 /// How long the threads rest when nothing is due.
 const REST: Duration = Duration::from_millis(20);
@@ -172,10 +174,11 @@ pub(crate) fn sweep_all(core: &Core) {
 }
 
 /// Makes new images of indexes that keep them, where `is_due` says so. Those that were not used since the database was opened have
-/// nothing yet.
+/// nothing yet, and those that are being made get their first one from their maker.
 fn bring_indexes_forward(core: &Core, is_due: impl Fn(&SpaceEntries) -> bool) {
     for table in tables(core) {
-        for index in table.indexes.which(|index| index.is_filled()) {
+        let is_ready = |index: &IndexData| index.is_filled() && index.standing.standing() == Standing::Open;
+        for index in table.indexes.which(is_ready) {
             if let Some(space) = index.entries().space().filter(|space| is_due(space)) {
                 // Without a new image all is found beside the old one.
                 let _stays = space.bring_forward(true);

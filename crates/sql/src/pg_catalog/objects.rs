@@ -367,8 +367,15 @@ impl TableObject {
 
     /// The definition of the constraint that an index stands for.
     pub(super) fn constraint(&self, index: &IndexObject) -> String {
+        let parts = self.parts(index, Style::Plain);
+        let exclusion = &index.definition.exclusion;
+        if !exclusion.is_empty() {
+            let with = parts.iter().zip(exclusion).map(|(part, of)| format!("{part} WITH {}", of.operator()));
+            let elements = with.collect::<Vec<_>>().join(", ");
+            return format!("EXCLUDE USING {} ({elements})", index.definition.method.name());
+        }
         let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-        format!("{kind} ({})", self.parts(index, Style::Plain).join(", "))
+        format!("{kind} ({})", parts.join(", "))
     }
 
     /// The index of the key over these columns.

@@ -346,7 +346,8 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
     row.extend([("indcollation", none()), ("indclass", none()), ("indoption", none())]);
     row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);
     row.extend(["indimmediate", "indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
-    let no = ["indnullsnotdistinct", "indisexclusion", "indisclustered", "indcheckxmin", "indisreplident"];
+    row.push(("indisexclusion", Truth(!index.definition.exclusion.is_empty())));
+    let no = ["indnullsnotdistinct", "indisclustered", "indcheckxmin", "indisreplident"];
     row.extend(no.map(|name| (name, Truth(false))));
     row
 }

@@ -13,6 +13,7 @@ use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::exclusion::AskedExclusion;
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::source::Source;
 
@@ -86,7 +87,7 @@ fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {
 }
 
 /// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
-fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
+pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
     let expr = &column.column.expr;
     let mut inner = expr;
     while let Expr::Nested(nested) = inner {
@@ -190,10 +191,12 @@ pub(crate) fn drop(
     })
 }
 
-/// A UNIQUE constraint of a table that is to be made.
+/// A UNIQUE constraint, or an exclusion constraint, of a table that is to be made.
 pub(crate) struct Unique {
     name: Option<String>,
     columns: Vec<String>,
+    /// What it excludes, if it is no UNIQUE constraint but an exclusion constraint.
+    exclusion: Option<AskedExclusion>,
 }
 
 impl Unique {
@@ -201,32 +204,41 @@ impl Unique {
     pub(crate) fn of_column(column: &str, name: Option<&Ident>, constraint: &UniqueConstraint) -> Result<Unique> {
         // What is said of the constraint besides is refused.
         Unique::of_table(constraint)?;
-        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()] })
+        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()], exclusion: None })
     }
 
     /// A constraint of a table.
     pub(crate) fn of_table(constraint: &UniqueConstraint) -> Result<Unique> {
+        let name = constraint.name.as_ref().map(fold);
+        if let exclusion @ Some(_) = AskedExclusion::read(constraint)? {
+            return Ok(Unique { name, columns: Vec::new(), exclusion });
+        }
         let is_plain = constraint.index_type.is_none()
             && constraint.index_options.is_empty()
             && constraint.characteristics.is_none()
             && constraint.index_name.is_none()
             && constraint.nulls_distinct != NullsDistinctOption::NotDistinct;
         match is_plain {
-            true => {
-                Ok(Unique { name: constraint.name.as_ref().map(fold), columns: column_names(&constraint.columns)? })
-            }
+            true => Ok(Unique { name, columns: column_names(&constraint.columns)?, exclusion: None }),
             false => Err(SqlError::unsupported("an option of UNIQUE")),
         }
     }
 
     /// Makes the index behind it.
-    pub(crate) fn create(&self, transaction: &mut Transaction, table: &Table) -> Result<()> {
+    pub(crate) fn create(&self, transaction: &mut Transaction, table: &Table, source: &Source) -> Result<()> {
+        let named = self.name.as_ref().map(|name| name_in_schema(schema_and_name(table.name()).0, name));
+        if let Some(exclusion) = &self.exclusion {
+            let mut definition = exclusion.define(table, source)?;
+            let free = || free_name(transaction, table, &part_names(&definition, table.schema()), "excl");
+            definition.name = named.unwrap_or_else(free);
+            transaction.create_index(table.name(), definition)?;
+            return Ok(());
+        }
         let position = |name: &String| {
             let missing = || SqlError::new("42703", format!("column \"{name}\" named in key does not exist"));
             table.schema().position(name).ok_or_else(missing)
         };
         let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
-        let named = self.name.as_ref().map(|name| name_in_schema(schema_and_name(table.name()).0, name));
         let name = named.unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
         let mut definition = IndexDefinition::new(name, &columns).unique();
         definition.is_constraint = true;

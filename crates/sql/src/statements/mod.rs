@@ -19,6 +19,7 @@ pub(crate) mod create_as;
 pub(crate) mod ddl;
 pub(crate) mod domain_rules;
 pub(crate) mod domains;
+mod exclusion;
 pub(crate) mod explain;
 pub(crate) mod filling;
 pub(crate) mod foreign_keys;

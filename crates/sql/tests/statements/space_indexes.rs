@@ -96,7 +96,8 @@ fn both(session: &mut Session, statement: &str) {
 #[test]
 fn rows_found_in_space_are_those_that_a_scan_finds() {
     let directory = tempfile::tempdir().unwrap();
-    let mut session = Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
+    let mut session =
+        Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
     let columns = "x INT, y BIGINT, room SMALLINT, during INT4RANGE, at POINT, area BOX";
     both(&mut session, &format!("CREATE TABLE t (id INT PRIMARY KEY, {columns})"));
     let (mut random, mut next_id, mut is_by_index) = (StdRng::seed_from_u64(11), 0, [0, 0]);
@@ -121,7 +122,8 @@ fn rows_found_in_space_are_those_that_a_scan_finds() {
         (0..12).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
         if round % 4 == 3 {
             drop(session);
-            session = Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
+            session =
+                Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
         }
     }
     assert!(is_by_index.iter().all(|count| *count > 40), "{is_by_index:?} plans by indexes");
