@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{
-    Column, DataType, Database, Direction, Error, Extent, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
+    Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
     IndexWindow, Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings,
     Timestamp, Transaction, TransactionOptions, Value,
 };
@@ -18,6 +18,7 @@ use proptest::prelude::*;
 use testkit::FaultyDevice;
 
 mod expressions;
+mod windows;
 
 /// `a` and `t`, where `id` is the key.
 type Row = (Option<i64>, Option<String>);
@@ -209,61 +210,6 @@ fn check_rows(
 /// A range, and the keys that are in it.
 type Asked = (IndexRange, Box<dyn Fn(&ModelKey) -> bool>);
 
-fn types_of(definition: &IndexDefinition) -> Vec<DataType> {
-    let of = |part: &IndexPart| match part {
-        IndexPart::Column(2) => DataType::TEXT,
-        IndexPart::Column(_) => DataType::BigInt,
-        IndexPart::Expression(expression) => expression.data_type,
-    };
-    definition.parts.iter().map(of).collect()
-}
-
-/// Windows to ask an index of whole numbers for, at the edges of a key.
-fn windows(definition: &IndexDefinition, values: &[Value], key: &ModelKey) -> Vec<Asked> {
-    let mut windows: Vec<Asked> = Vec::new();
-    let mut ask = |bounds: Vec<(Bound<Value>, Bound<Value>)>, is_in: Box<dyn Fn(&ModelKey) -> bool>| {
-        windows.push((IndexRange::within(IndexWindow::Between(bounds)), is_in));
-    };
-    let open = || vec![(Bound::Unbounded, Bound::Unbounded); definition.parts.len()];
-    ask(open(), Box::new(|_| true));
-    for (part, (value, at)) in values.iter().zip(key.clone()).enumerate() {
-        let [mut from, mut below] = [open(), open()];
-        from[part].0 = Bound::Included(value.clone());
-        below[part].1 = Bound::Excluded(value.clone());
-        let (is_null, number, _) = at;
-        ask(from, Box::new(move |key| !key[part].0 && !is_null && key[part].1 >= number));
-        ask(below, Box::new(move |key| !key[part].0 && !is_null && key[part].1 < number));
-    }
-    let point = values.iter().map(|value| (Bound::Included(value.clone()), Bound::Included(value.clone()))).collect();
-    let key = key.clone();
-    let has_place = key.iter().all(|(is_null, ..)| !is_null);
-    ask(point, Box::new(move |other| has_place && *other == key));
-    windows
-}
-
-/// What to ask an index of extents for, around a key.
-fn overlaps(definition: &IndexDefinition, types: &[DataType], values: &[Value], key: &ModelKey) -> Vec<Asked> {
-    let mut windows: Vec<Asked> = Vec::new();
-    let mut ask = |extents: Vec<Option<Extent>>, takes_others: bool, is_in: Box<dyn Fn(&ModelKey) -> bool>| {
-        windows.push((IndexRange::within(IndexWindow::Overlapping { extents, takes_others }), is_in));
-    };
-    let has_place = |key: &ModelKey| key.iter().all(|(is_null, ..)| !is_null);
-    ask(vec![None; definition.parts.len()], true, Box::new(|_| true));
-    ask(vec![None; definition.parts.len()], false, Box::new(has_place));
-    let extents: Vec<_> = values.iter().zip(types).map(|(value, of)| engine::extent_of(value, *of)).collect();
-    if has_place(key) {
-        let same = key.clone();
-        ask(extents.clone(), false, Box::new(move |other| *other == same));
-        if let (DataType::BigInt, Some(mut above), number) = (types[0], extents[0], key[0].1) {
-            above.high[0] = f64::INFINITY;
-            let mut extents = vec![None; definition.parts.len()];
-            extents[0] = Some(above);
-            ask(extents, true, Box::new(move |key| !has_place(key) || key[0].1 >= number));
-        }
-    }
-    windows
-}
-
 /// Ranges to ask for.
 fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
     let mut ranges: Vec<Asked> = Vec::new();
@@ -272,10 +218,10 @@ fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
         let values = key_values(definition, (*id, row)).unwrap().unwrap();
         let (of_key, first) = (key.clone(), key[0].clone());
         if definition.method == IndexMethod::Gist {
-            return overlaps(definition, &types_of(definition), &values, &key);
+            return windows::overlapping(definition, &values, &key);
         }
         if definition.method.is_spatial() && ranges.is_empty() {
-            ranges.extend(windows(definition, &values, &key));
+            ranges.extend(windows::between(definition, &values, &key));
         }
         ranges.push((IndexRange::equal(values.clone()), Box::new(move |key| *key == of_key)));
         if !definition.method.is_ordered() || values[0].is_null() {

@@ -15,7 +15,7 @@
 //!
 //! | an entry is found because | and is found once because |
 //! |---|---|
-//! | it is in the image, sealed or fresh, and goes from one to the next in one exclusive step | what is found is sorted, and repeats are left out |
+//! | it is in the image, sealed or fresh, and goes from one to the next in one step | what is found is sorted, repeats are left out |
 //! | a mark is taken off before its entry comes again | |
 //!
 //! Marks of one build are apart from those before it: the build leaves out what was marked when it began, and what is marked

@@ -40,7 +40,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn an_index_finds_what_a_set_has(steps in proptest::collection::vec(step(), 1..60), budget_bytes in 1..400usize, exceeds in any::<bool>()) {
+    fn an_index_finds_what_a_set_has(
+        steps in proptest::collection::vec(step(), 1..60),
+        (budget_bytes, exceeds) in (1..400usize, any::<bool>()),
+    ) {
         let (index, mut set) = (BitwiseIndex::<2>::new(budget_bytes), BTreeSet::new());
         for step in steps {
             match step {

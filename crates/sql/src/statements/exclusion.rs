@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{IndexColumn, UniqueConstraint};
 use engine::{DataType, Exclusion, GeometryKind, IndexDefinition, IndexMethod, IndexPart, Table};
 
 use crate::error::{Result, SqlError};
-use crate::statements::indexes;
+use crate::statements::index_parts;
 use crate::syntax::exclude_tokens::{EXCLUDE, WITH};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
@@ -44,7 +44,7 @@ impl AskedExclusion {
     pub(super) fn define(&self, table: &Table, source: &Source) -> Result<IndexDefinition> {
         let (mut parts, mut exclusion) = (Vec::new(), Vec::new());
         for (column, operator) in &self.elements {
-            let part = indexes::part(column, table, IndexMethod::Gist, source)?;
+            let part = index_parts::part(column, table, IndexMethod::Gist, source)?;
             let data_type = match &part {
                 IndexPart::Column(column) => table.schema().columns()[*column].data_type,
                 IndexPart::Expression(expression) => expression.data_type,

@@ -1,12 +1,10 @@
 //! `CREATE INDEX`, `DROP INDEX`, and the indexes behind UNIQUE constraints.
 use datafusion::sql::sqlparser::ast::{
-    CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned,
-    UniqueConstraint,
+    CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, UniqueConstraint,
 };
-use engine::{DataType, IndexDefinition, IndexMethod, IndexPart, Table, Transaction, name_in_schema, schema_and_name};
+use engine::{IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
 
 use crate::access::index_expressions::text::part_names;
-use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::local;
 use crate::names::{fold, position, table_name};
@@ -14,7 +12,8 @@ use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::exclusion::AskedExclusion;
-use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
+use crate::statements::index_parts::part;
+use crate::statements::{foreign_keys, index_options, wrong_kind};
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -86,42 +85,6 @@ fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {
     })
 }
 
-/// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
-pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
-    let expr = &column.column.expr;
-    let mut inner = expr;
-    while let Expr::Nested(nested) = inner {
-        inner = nested;
-    }
-    let part = match inner {
-        Expr::Identifier(ident) => IndexPart::Column(positions(table, &[fold(ident)])?[0]),
-        _ if matches!(expr, Expr::Nested(_)) || is_call(expr) => {
-            IndexPart::Expression(crate::planning::index_define::define(inner, table, Kind::Expression, source)?)
-        }
-        _ => {
-            let message = format!("an index of {expr}, which is no call of a function, needs parentheses");
-            let hint = format!("Write ({expr}) with parentheses of its own.");
-            return Err(SqlError::syntax(message).hint(hint).at(source.start(expr.span())));
-        }
-    };
-    let data_type = match &part {
-        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
-        IndexPart::Expression(expression) => expression.data_type,
-    };
-    if data_type == DataType::Json {
-        let method = method.name();
-        let message = format!("data type json has no default operator class for access method \"{method}\"");
-        return Err(
-            SqlError::new("42704", message).hint("Index a part of it, as in ((column ->> 'key')), or use jsonb.")
-        );
-    }
-    operator_classes::check_default(data_type, method)?;
-    if let Some(class) = &column.operator_class {
-        operator_classes::check(class, data_type, method, source)?;
-    }
-    Ok(part)
-}
-
 /// The names of the columns of a constraint. Whichever order they are asked for in, the index is read from either end.
 fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
     let name = |column: &IndexColumn| match &column.column.expr {
@@ -130,14 +93,6 @@ fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
         other => Err(SqlError::syntax(format!("{other} can't be part of a UNIQUE constraint"))),
     };
     columns.iter().map(name).collect()
-}
-
-fn positions(table: &Table, columns: &[String]) -> Result<Vec<usize>> {
-    let position = |name: &String| {
-        let missing = || SqlError::new("42703", format!("column \"{name}\" does not exist"));
-        table.schema().position(name).ok_or_else(missing)
-    };
-    columns.iter().map(position).collect()
 }
 
 fn is_taken(transaction: &Transaction, name: &str) -> bool {

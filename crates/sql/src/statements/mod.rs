@@ -28,6 +28,7 @@ pub(crate) mod held_types;
 pub(crate) mod identity;
 pub(crate) mod index_columns;
 pub(crate) mod index_options;
+mod index_parts;
 mod indexes;
 pub(crate) mod insert;
 pub(crate) mod insert_few;

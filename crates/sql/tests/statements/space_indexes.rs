@@ -104,27 +104,27 @@ fn rows_found_in_space_are_those_that_a_scan_finds() {
     let changes = |session: &mut Session, random: &mut StdRng, next_id: &mut u32, count: usize| {
         (0..count).for_each(|_| both(session, &change(random, next_id)));
     };
-    changes(&mut session, &mut random, &mut next_id, 300);
+    changes(&mut session, &mut random, &mut next_id, 240);
     run(&mut session, "CREATE INDEX indexed_bwd ON indexed USING bwd (x, y) WITH (budget = '4kB')");
     for columns in ["during", "at", "area", "room, during"] {
         let name = columns.replace(", ", "_");
         run(&mut session, &format!("CREATE INDEX indexed_gist_{name} ON indexed USING gist ({columns})"));
     }
-    for round in 0..12 {
+    for round in 0..8 {
         let is_rolled_back = round % 3 == 1;
         both(&mut session, "INSERT INTO t SELECT -1, 5, 5, 5, '[5,6)', point(5, 5), box '(5,5),(6,6)'");
         run(&mut session, if is_rolled_back { "BEGIN ISOLATION LEVEL SERIALIZABLE" } else { "BEGIN" });
         changes(&mut session, &mut random, &mut next_id, 20);
-        (0..12).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
+        (0..9).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
         run(&mut session, if is_rolled_back { "ROLLBACK" } else { "COMMIT" });
         both(&mut session, "DELETE FROM t WHERE id = -1");
         session.database().merge_now();
-        (0..12).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
+        (0..9).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
         if round % 4 == 3 {
             drop(session);
             session =
                 Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
         }
     }
-    assert!(is_by_index.iter().all(|count| *count > 40), "{is_by_index:?} plans by indexes");
+    assert!(is_by_index.iter().all(|count| *count > 15), "{is_by_index:?} plans by indexes");
 }
