@@ -103,24 +103,23 @@ fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Sourc
         IndexPart::Column(column) => table.schema().columns()[*column].data_type,
         IndexPart::Expression(expression) => expression.data_type,
     };
-    if data_type == DataType::Json {
-        let method = method.name();
-        let message = format!("data type json has no default operator class for access method \"{method}\"");
-        return Err(
-            SqlError::new("42704", message).hint("Index a part of it, as in ((column ->> 'key')), or use jsonb.")
-        );
-    }
-    if let DataType::Geometry(kind) = data_type {
-        let (kind, method) = (kind.name(), method.name());
-        let message = format!("data type {kind} has no default operator class for access method \"{method}\"");
-        let hint =
-            "You must specify an operator class for the index or define a default operator class for the data type.";
-        return Err(SqlError::new("42704", message).hint(hint));
-    }
+    check_has_order(data_type, method)?;
     if let Some(class) = &column.operator_class {
         operator_classes::check(class, data_type, method, source)?;
     }
     Ok(part)
+}
+
+/// Refuses keys of a type without an order.
+fn check_has_order(data_type: DataType, method: IndexMethod) -> Result<()> {
+    let hint = match data_type {
+        DataType::Json => "Index a part of it, as in ((column ->> 'key')), or use jsonb.",
+        DataType::Geometry(_) => "Index a number of it, as in ((column[0])).",
+        _ => return Ok(()),
+    };
+    let method = method.name();
+    let message = format!("data type {data_type} has no default operator class for access method \"{method}\"");
+    Err(SqlError::new("42704", message).hint(hint))
 }
 
 /// The names of the columns of a constraint. Whichever order they are asked for in, the index is read from either end.
@@ -228,6 +227,8 @@ impl Unique {
             table.schema().position(name).ok_or_else(missing)
         };
         let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
+        let mut types = columns.iter().map(|column| table.schema().columns()[*column].data_type);
+        types.try_for_each(|data_type| check_has_order(data_type, IndexMethod::default()))?;
         let named = self.name.as_ref().map(|name| name_in_schema(schema_and_name(table.name()).0, name));
         let name = named.unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
         let mut definition = IndexDefinition::new(name, &columns).unique();

@@ -18,7 +18,7 @@ use crate::functions::json::change::plain_text;
 use crate::semantics::operations::json::{called, is_json, no_cast};
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
-use crate::values::types::{is_enum, type_name, type_of_field};
+use crate::values::types::{is_enum, is_space, type_name, type_of_field};
 
 /// The cast, if it is one of these; `None` where it is like any other.
 pub(super) fn adapt(cast: &Cast, from: &ArrowType) -> Result<Option<Transformed<Expr>>> {
@@ -51,7 +51,8 @@ pub(super) fn adapt(cast: &Cast, from: &ArrowType) -> Result<Option<Transformed<
     }))
 }
 
-/// The literals without a type among the results of `CASE`, `coalesce` and their kin as JSON or arrays, if another result is.
+/// The literals without a type among the results of `CASE`, `coalesce` and their kin as JSON, arrays, labels, ranges or shapes, if
+/// another result is.
 pub(super) fn literals(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     const ONE_OF_THEIRS: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
     match expr {
@@ -72,8 +73,10 @@ fn become_alike(results: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
     if !results.iter().any(|result| untyped(result).is_some()) {
         return Ok(());
     }
-    let decides =
-        |field: &FieldRef| is_json(field.data_type()) || field.data_type().is_list() || is_enum(field.data_type());
+    let decides = |field: &FieldRef| {
+        let found = field.data_type();
+        is_json(found) || found.is_list() || is_enum(found) || is_space(found)
+    };
     let known = results.iter().find_map(|result| result.to_field(schema).ok().map(|(_, field)| field).filter(decides));
     let Some(to) = known.and_then(|field| type_of_field(&field)) else { return Ok(()) };
     for result in results {
