@@ -55,14 +55,14 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     plain.chain(overloaded)
 }
 
-/// The function of an operator. It has a name that no call has.
+/// The function of an operator, whose name it has: SQL does not call it by that.
 pub(crate) fn operator(op: &str) -> Option<ScalarUDF> {
-    OPERATORS.iter().find(|function| function.name().strip_prefix(OPERATOR) == Some(op)).cloned()
+    OPERATORS.iter().find(|function| function.name() == op).cloned()
 }
 
 /// Whether a function by this name takes ranges or shapes.
 pub(crate) fn takes_spaces(name: &str) -> bool {
-    name.starts_with(OPERATOR) || NAMED.iter().any(|function| function.name() == name)
+    NAMED.iter().chain(OPERATORS.iter()).any(|function| function.name() == name)
 }
 
 /// The function of this name.
@@ -80,9 +80,6 @@ pub(crate) fn operands_of(function: &ScalarUDF) -> Vec<(DataType, DataType)> {
 /// The operator of a part of a shape, as in `p[0]`.
 pub(crate) const PART: &str = "[]";
 
-/// What the names of the functions of operators begin with.
-const OPERATOR: &str = "\0space ";
-
 static NAMED: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
     let named = ranges::named().into_iter().chain(shapes::named());
     named.map(|(name, forms)| function(name.to_owned(), forms)).collect()
@@ -96,7 +93,7 @@ static OPERATORS: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
             None => operators.push((op, forms)),
         }
     }
-    operators.into_iter().map(|(op, forms)| function(format!("{OPERATOR}{op}"), forms)).collect()
+    operators.into_iter().map(|(op, forms)| function(op.to_owned(), forms)).collect()
 });
 
 fn function(name: String, forms: Vec<Form>) -> ScalarUDF {

@@ -6,14 +6,14 @@ use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::expr::{Case, Cast};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use engine::DataType;
 
 use super::casts::{ReadText, WriteText, each};
-use super::untyped::{failed, is_text, read, untyped};
+use super::untyped::{adapt_to_field, failed, is_text, read, untyped};
 use crate::functions::json::change::plain_text;
 use crate::semantics::operations::json::{called, is_json, no_cast};
 use crate::values::builder::ColumnBuilder;
@@ -57,6 +57,7 @@ pub(super) fn literals(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     const ONE_OF_THEIRS: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
     match expr {
         Expr::Case(mut case) => {
+            whens_alike(&mut case, schema)?;
             let thens = case.when_then_expr.iter_mut().map(|(_, then)| &mut **then);
             become_alike(thens.chain(case.else_expr.as_deref_mut()).collect(), schema)?;
             Ok(Expr::Case(case))
@@ -67,6 +68,17 @@ pub(super) fn literals(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         }
         other => Ok(other),
     }
+}
+
+/// The literals without a type that a range is compared with, as ranges.
+fn whens_alike(case: &mut Case, schema: &DFSchema) -> Result<()> {
+    let operand = case.expr.as_ref().and_then(|operand| operand.to_field(schema).ok());
+    if let Some((_, field)) = operand.filter(|(_, field)| is_space(field.data_type())) {
+        for (when, _) in &mut case.when_then_expr {
+            **when = adapt_to_field(std::mem::take(&mut **when), &field)?;
+        }
+    }
+    Ok(())
 }
 
 fn become_alike(results: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
