@@ -74,10 +74,7 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::Divide
             | BinaryOperator::Modulo => return arithmetic::plan(op, left, right, schema),
             BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => arithmetic::operands(left, right, schema)?,
-            op if let Some(function) = bits::operator(&op) => {
-                let (left, right) = arithmetic::operands(left, right, schema)?;
-                return Ok(PlannerResult::Planned(function.call(vec![left, right])));
-            }
+            op if let Some(function) = bits::operator(&op) => return of_bits(function, left, right, schema),
             BinaryOperator::StringConcat => {
                 let (left, right) = beside_arrays(left, right, schema)?;
                 return concatenation::plan(arithmetic::operand(left), arithmetic::operand(right), schema);
@@ -167,6 +164,12 @@ impl ExprPlanner for LiteralPlanner {
         let pattern = args.remove(1);
         Ok(PlannerResult::Planned(regexp::substring(args.remove(0), pattern)))
     }
+}
+
+/// An operator of the bits of whole numbers.
+fn of_bits(function: ScalarUDF, left: Expr, right: Expr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    let (left, right) = arithmetic::operands(left, right, schema)?;
+    Ok(PlannerResult::Planned(function.call(vec![left, right])))
 }
 
 /// Operands of which one is an array: a literal without a type beside it is an array, too.
