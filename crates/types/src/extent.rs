@@ -1,7 +1,8 @@
 //! The place of ranges and shapes in the space of floats, for trees that search it.
 use crate::Value;
 use crate::geometry::{Circle, Geometry, Point, Rectangle};
-use crate::range::{Edge, NUMBER_SCALE, RangeKind, RangeValue};
+use crate::range::{Edge, RangeKind, RangeValue};
+use crate::range_bounds::NUMBER_SCALE;
 
 /// The least interval or box of floats that holds a value: never smaller than the value, a float larger where a bound is none.
 ///

@@ -16,6 +16,7 @@ pub mod geometry;
 mod interval;
 pub mod json;
 pub mod range;
+mod range_bounds;
 mod rid;
 mod schema;
 mod time;

@@ -14,7 +14,6 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 use engine::{Comparison, DataType, Extent, Index, IndexWindow, Test, Value, extent_of};
 
-use crate::syntax::operators::SPACE_OPERATOR;
 use crate::values::single::value_of_scalar;
 
 /// How a part of a key is compared with a value.
@@ -46,13 +45,17 @@ pub(crate) struct Overlap {
 /// What a condition says of a part of a key that `find` finds; `None` if an index can't go by it.
 pub(crate) fn overlap_of(condition: &Expr, find: &dyn Fn(&Expr) -> Option<(usize, DataType)>) -> Option<Overlap> {
     let Expr::ScalarFunction(call) = condition else { return None };
-    let (operator, [left, right]) = (call.name().strip_prefix(SPACE_OPERATOR)?, &call.args[..]) else { return None };
+    let (operator, [left, right]) = (call.name(), &call.args[..]) else { return None };
     let (part, literal, is_reversed) = match (left, right) {
         (part, Expr::Literal(literal, _)) => (part, literal, false),
         (Expr::Literal(literal, _), part) => (part, literal, true),
         _ => return None,
     };
     let (relation, (part, data_type)) = (Relation::of(operator, is_reversed)?, find(part)?);
+    // Documents and arrays have operators of these names, too.
+    if !matches!(data_type, DataType::Range(_) | DataType::Geometry(_)) {
+        return None;
+    }
     Some(Overlap { part, relation, extent: extent(literal, data_type)? })
 }
 

@@ -1,6 +1,6 @@
 //! What an index is of: columns and expressions, as `CREATE INDEX` and exclusion constraints list them.
 use datafusion::sql::sqlparser::ast::{Expr, IndexColumn, Spanned};
-use engine::{DataType, IndexMethod, IndexPart, Table};
+use engine::{IndexMethod, IndexPart, Table};
 
 use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
@@ -31,13 +31,6 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
         IndexPart::Column(column) => table.schema().columns()[*column].data_type,
         IndexPart::Expression(expression) => expression.data_type,
     };
-    if data_type == DataType::Json {
-        let method = method.name();
-        let message = format!("data type json has no default operator class for access method \"{method}\"");
-        return Err(
-            SqlError::new("42704", message).hint("Index a part of it, as in ((column ->> 'key')), or use jsonb.")
-        );
-    }
     operator_classes::check_default(data_type, method)?;
     if let Some(class) = &column.operator_class {
         operator_classes::check(class, data_type, method, source)?;

@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::part;
-use crate::statements::{foreign_keys, index_options, wrong_kind};
+use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -194,6 +194,8 @@ impl Unique {
             table.schema().position(name).ok_or_else(missing)
         };
         let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
+        let mut types = columns.iter().map(|column| table.schema().columns()[*column].data_type);
+        types.try_for_each(|data_type| operator_classes::check_default(data_type, IndexMethod::default()))?;
         let name = named.unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
         let mut definition = IndexDefinition::new(name, &columns).unique();
         definition.is_constraint = true;

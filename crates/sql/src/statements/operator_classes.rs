@@ -29,20 +29,18 @@ pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod
     }
 }
 
-/// Refuses types that a method has no class for: shapes have no order, and a tree of extents knows no more of a document, a list or an
+/// Refuses types that a method has no class for: shapes and `json` have no order, and a tree of extents knows no more of a document, a list or an
 /// interval than its bytes, which do not tell what is equal.
 pub(crate) fn check_default(data_type: DataType, method: IndexMethod) -> Result<()> {
-    let has_class = match data_type {
-        DataType::Geometry(_) => method == IndexMethod::Gist,
-        DataType::Jsonb | DataType::Array(_) | DataType::Interval => method != IndexMethod::Gist,
-        _ => true,
+    let is_of_space = method == IndexMethod::Gist;
+    let hint = match data_type {
+        DataType::Json => "Index a part of it, as in ((column ->> 'key')), or use jsonb.",
+        DataType::Geometry(_) if !is_of_space => "Index it USING gist, or a number of it, as in ((column[0])).",
+        DataType::Jsonb | DataType::Array(_) | DataType::Interval if is_of_space => "Use btree.",
+        _ => return Ok(()),
     };
-    if has_class {
-        return Ok(());
-    }
     let (name, method) = (long_name(data_type), method.name());
     let message = format!("data type {name} has no default operator class for access method \"{method}\"");
-    let hint = "You must specify an operator class for the index or define a default operator class for the data type.";
     Err(SqlError::new("42704", message).hint(hint))
 }
 

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
-use engine::{EnumType, EnumValue, Geometry, RangeValue, double_text, real_text};
+use engine::{EnumType, EnumValue, Geometry, GeometryKind, RangeValue, double_text, real_text};
 
 use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
 
@@ -142,15 +142,19 @@ fn fixed_text(bytes: &[u8], data_type: &DataType) -> String {
     }
 }
 
+const BOX: engine::DataType = engine::DataType::Geometry(GeometryKind::Box);
+
 fn list_text(items: &ArrayRef) -> String {
     let is_nested = items.data_type().is_nested();
+    // Boxes have commas within.
+    let is_box = engine::DataType::from_arrow(items.data_type()) == Some(BOX);
     let item = |row| match text_value(items, row) {
         None => "NULL".to_owned(),
-        Some(text) if is_nested => text,
+        Some(text) if is_nested || is_box => text,
         Some(text) => quoted_item(text),
     };
     let items: Vec<String> = (0..items.len()).map(item).collect();
-    format!("{{{}}}", items.join(","))
+    format!("{{{}}}", items.join(if is_box { ";" } else { "," }))
 }
 
 /// Items that hold what means something in a list are quoted.

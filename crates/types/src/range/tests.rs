@@ -2,6 +2,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Value;
 
 /// All numbers that the ranges of these tests may hold.
 const LINE: std::ops::Range<i128> = -8..9;

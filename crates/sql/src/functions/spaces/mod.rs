@@ -19,7 +19,6 @@ use engine::{DataType, Value};
 
 use super::overloads::beside;
 use crate::error::SqlError;
-use crate::syntax::operators::SPACE_OPERATOR as OPERATOR;
 use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
 use crate::values::single::value_at;
@@ -56,14 +55,14 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     plain.chain(overloaded)
 }
 
-/// The function of an operator. It has a name that no call has.
+/// The function of an operator, whose name it has: SQL does not call it by that.
 pub(crate) fn operator(op: &str) -> Option<ScalarUDF> {
-    OPERATORS.iter().find(|function| function.name().strip_prefix(OPERATOR) == Some(op)).cloned()
+    OPERATORS.iter().find(|function| function.name() == op).cloned()
 }
 
 /// Whether a function by this name takes ranges or shapes.
 pub(crate) fn takes_spaces(name: &str) -> bool {
-    name.starts_with(OPERATOR) || NAMED.iter().any(|function| function.name() == name)
+    NAMED.iter().chain(OPERATORS.iter()).any(|function| function.name() == name)
 }
 
 /// The function of this name.
@@ -94,7 +93,7 @@ static OPERATORS: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
             None => operators.push((op, forms)),
         }
     }
-    operators.into_iter().map(|(op, forms)| function(format!("{OPERATOR}{op}"), forms)).collect()
+    operators.into_iter().map(|(op, forms)| function(op.to_owned(), forms)).collect()
 });
 
 fn function(name: String, forms: Vec<Form>) -> ScalarUDF {

@@ -2,7 +2,7 @@
 use engine::range::{RangeFault, RangeKind, RangeValue};
 use engine::{DataType, Value};
 
-use super::{Form, strict};
+use super::{Compute, Form, strict};
 use crate::error::SqlError;
 use crate::values::space_input::fault_of_range;
 
@@ -68,12 +68,7 @@ fn truth(value: Option<bool>) -> Value {
 /// The constructors of a type: of two bounds, and of two bounds with what they hold.
 fn made(kind: RangeKind) -> Vec<Form> {
     let (bound, gives) = (kind.bound_type(), DataType::Range(kind));
-    let form = |takes: Vec<DataType>, compute: Box<dyn Fn(&[Value]) -> Answer + Send + Sync>| Form {
-        takes,
-        gives,
-        sees_null: true,
-        compute,
-    };
+    let form = |takes: Vec<DataType>, compute: Compute| Form { takes, gives, sees_null: true, compute };
     vec![
         form(vec![bound, bound], Box::new(move |row| make(kind, row.first(), row.get(1), "[)"))),
         form(

@@ -4,16 +4,18 @@
 //! there is such an operator, or else of the one type that the operator has there. Ranges are compared by the planner's library, as
 //! the bytes that it has of them are in their order.
 use datafusion::common::DFSchema;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::{DataType, GeometryKind};
 
 use super::arithmetic::type_of;
 use super::untyped::{read, untyped};
+use crate::error::SqlError;
 use crate::functions::spaces::{PART, becomes, operands_of, operator};
 use crate::semantics::operations::operand_types;
 use crate::semantics::operations::spaces::{is_shape, space_of};
+use crate::values::types::type_name;
 
 /// The call that an operator is, if it is one of these.
 ///
@@ -39,14 +41,14 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
     let left = match (untyped(left), of_right) {
         (Some(text), Some(other)) => {
             let candidates = pairs.iter().filter(|(_, of)| *of == other).map(|(of, _)| *of);
-            read(text, type_beside(other, candidates).ok_or_else(refused)?)?
+            read(text, type_beside(other, candidates, ("unknown", &name, &type_name(&second)))?)?
         }
         _ => left.clone(),
     };
     let right = match (untyped(right), of_left) {
         (Some(text), Some(other)) => {
             let candidates = pairs.iter().filter(|(of, _)| *of == other).map(|(_, of)| *of);
-            read(text, type_beside(other, candidates).ok_or_else(refused)?)?
+            read(text, type_beside(other, candidates, (&type_name(&first), &name, "unknown"))?)?
         }
         _ => right.clone(),
     };
@@ -58,13 +60,20 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
 }
 
 /// The type of a literal beside an operand: the operand's, or else the only one that there is.
-fn type_beside(other: DataType, candidates: impl Iterator<Item = DataType>) -> Option<DataType> {
+fn type_beside(
+    other: DataType,
+    candidates: impl Iterator<Item = DataType>,
+    (left, op, right): (&str, &str, &str),
+) -> Result<DataType> {
     let candidates: Vec<DataType> = candidates.collect();
-    match candidates[..] {
-        _ if candidates.contains(&other) => Some(other),
-        [only] => Some(only),
-        _ => None,
-    }
+    let (code, what) = match candidates[..] {
+        _ if candidates.contains(&other) => return Ok(other),
+        [only] => return Ok(only),
+        [] => ("42883", "operator does not exist"),
+        _ => ("42725", "operator is not unique"),
+    };
+    let error = SqlError::new(code, format!("{what}: {left} {op} {right}"));
+    Err(DataFusionError::External(Box::new(error.hint("You might need to add explicit type casts."))))
 }
 
 /// The part of a point or a box at a place, as `p[0]` is.

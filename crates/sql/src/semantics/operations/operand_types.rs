@@ -378,7 +378,8 @@ fn check_call(call: &ScalarFunction, schema: &DFSchema) -> Result<()> {
     }
 }
 
-/// Refuses a union of an enum with anything else, which the library would take for moments.
+/// Refuses a union of an enum with anything else, which the library would take for moments, and of ranges or shapes, which it would
+/// take for bytes.
 fn check_union(union: &Union) -> Result<()> {
     let width = union.schema.fields().len();
     for at in 0..width {
@@ -387,10 +388,13 @@ fn check_union(union: &Union) -> Result<()> {
             .iter()
             .filter_map(|input| input.schema().fields().get(at).map(|field| field.data_type()))
             .collect();
-        let Some(of) = types.iter().find(|found| matches!(Family::of(found), Enum(_))) else { continue };
+        let Some(of) = types.iter().find(|found| matches!(Family::of(found), Enum(_) | Range(_) | Shape)) else {
+            continue;
+        };
         let Some(other) = types.iter().find(|found| *found != of && !found.is_null()) else { continue };
         if **other == ArrowType::Utf8 {
-            let error = SqlError::unsupported("a literal without a type beside an enum in a set operation");
+            let what = if matches!(Family::of(of), Enum(_)) { "an enum".to_owned() } else { type_name(of) };
+            let error = SqlError::unsupported(format!("a literal without a type beside {what} in a set operation"));
             return Err(external(error.hint("Give it a type with a cast.")));
         }
         let message = format!("UNION types {} and {} cannot be matched", type_name(of), type_name(other));

@@ -1,6 +1,6 @@
 //! Where ranges, points, boxes and circles are not as other values are: their casts, and that shapes have no order.
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::DFSchema;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
@@ -40,6 +40,10 @@ pub(crate) fn cast(expr: &Expr, from: &ArrowType, to: &ArrowType) -> Result<Opti
     };
     match function {
         Some(function) => Ok(Some(function.call(vec![expr.clone()]))),
+        // The planner reads every whole number as a bigint.
+        None if matches!(expr, Expr::Literal(ScalarValue::Int64(Some(number)), _) if i32::try_from(*number).is_ok()) => {
+            Err(no_cast("integer", &type_name(to)))
+        }
         None => Err(no_cast(&type_name(from), &type_name(to))),
     }
 }
