@@ -531,7 +531,7 @@ impl Running {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn every_index_answers_like_the_model(

@@ -29,8 +29,8 @@ pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod
     }
 }
 
-/// Refuses types that a method has no class for: shapes and `json` have no order, and a tree of extents knows no more of a document, a list or an
-/// interval than its bytes, which do not tell what is equal.
+/// Refuses types that a method has no class for: shapes and `json` have no order, and a tree of extents knows no more of a document, a
+/// list or an interval than its bytes, which do not tell what is equal.
 pub(crate) fn check_default(data_type: DataType, method: IndexMethod) -> Result<()> {
     let is_of_space = method == IndexMethod::Gist;
     let hint = match data_type {
