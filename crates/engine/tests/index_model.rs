@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use engine::{
     Column, DataType, Database, Direction, Error, Index, IndexDefinition, IndexMethod, IndexPart, IndexRange,
-    IndexWindow, Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings,
-    Timestamp, Transaction, TransactionOptions, Value,
+    Isolation, OpenOptions, ReadView, Retention, Savepoint, ScanOptions, Schema, Table, TableSettings, Timestamp,
+    Transaction, TransactionOptions, Value,
 };
 use proptest::prelude::*;
 use testkit::FaultyDevice;

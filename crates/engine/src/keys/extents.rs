@@ -179,12 +179,12 @@ mod tests {
     #[test]
     fn a_value_lies_where_its_key_does_and_shapes_a_little_around() {
         let large = i64::MAX - 1;
-        let [of_value, of_key] = [
+        let [asked, kept] = [
             extent_of(&Value::from(large), DataType::BigInt),
             of_cell(Cell::Word(large.cast_unsigned()), DataType::BigInt),
         ];
-        assert_eq!(of_value, of_key);
-        assert!(of_value.is_some_and(|extent| extent.low[0] < extent.high[0]));
+        assert_eq!(asked, kept);
+        assert!(asked.is_some_and(|extent| extent.low[0] < extent.high[0]));
         let point = Value::Geometry(Geometry::parse(GeometryKind::Point, "(1,2)").unwrap());
         let extent = extent_of(&point, DataType::Geometry(GeometryKind::Box)).unwrap();
         assert!(extent.low[0] < 1.0 - NEAR && extent.high[1] > 2.0 + NEAR && extent.dimensions == 2);

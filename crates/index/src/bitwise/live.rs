@@ -85,6 +85,10 @@ fn point<const D: usize>(at: [i64; D]) -> Bounds<i64, D> {
     Bounds::point(at).expect("integers are numbers")
 }
 
+fn whole<const D: usize>() -> Bounds<i64, D> {
+    Bounds::new([i64::MIN; D], [i64::MAX; D]).expect("the lowest is below the highest")
+}
+
 impl<const D: usize> Parts<D> {
     fn is_gone(&self, at: [i64; D], rid: Rid) -> bool {
         let entry = &(at, rid.word());
@@ -274,14 +278,14 @@ impl<const D: usize> BitwiseIndex<D> {
                 return None;
             }
             if !parts.fresh.is_empty() {
-                let fresh = std::mem::replace(&mut parts.fresh, Tree::new());
+                let fresh = std::mem::take(&mut parts.fresh);
                 parts.sealed.push(Arc::new(Sealed::Tree(fresh)));
             }
             parts.gone_since = Some(HashSet::new());
             Some((parts.image.clone(), parts.sealed.clone(), parts.gone.clone()))
         });
         let Some((image, sealed, gone)) = begun else { return Ok(()) };
-        let whole = Bounds::new([i64::MIN; D], [i64::MAX; D]).expect("the lowest is below the highest");
+        let whole = whole();
         let mut points = Vec::with_capacity(image.as_ref().map_or(0, |image| image.len()));
         image.iter().for_each(|image| image.collect(&whole, &mut points));
         sealed.iter().for_each(|sealed| sealed.collect(&whole, &mut points));
@@ -321,7 +325,7 @@ impl<const D: usize> BitwiseIndex<D> {
 
     /// All entries, each once, in the order of their records.
     pub fn all(&self) -> Vec<([i64; D], Rid)> {
-        self.search(&Bounds::new([i64::MIN; D], [i64::MAX; D]).expect("the lowest is below the highest"))
+        self.search(&whole())
     }
 
     /// How many entries the image has, those that are marked as gone included.

@@ -68,7 +68,7 @@ fn exclusion_of(operator: &str, data_type: DataType) -> Result<Exclusion> {
         _ => {
             let name = long_name(data_type);
             let hint = "An exclusion constraint has = for values, and && for ranges, boxes and circles.";
-            Err(SqlError::unsupported(&format!("the operator {operator} of {name} in an exclusion constraint"))
+            Err(SqlError::unsupported(format!("the operator {operator} of {name} in an exclusion constraint"))
                 .hint(hint))
         }
     }
