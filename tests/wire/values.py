@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Json, Jsonb
 from psycopg.types.numeric import Float4, Int2, Int4, Int8
+from psycopg.types.range import DateRange, Int4Range, Int8Range, NumericRange, TimestampRange, TimestamptzRange
 
 INFINITY, NAN = float("inf"), float("nan")
 
@@ -56,6 +57,21 @@ EXTREMES = {
     "uuid": [uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), uuid.UUID("550e8400-e29b-41d4-a716-446655440000")],
 }
 
+RANGES = {
+    "int4range": [Int4Range(1, 5), Int4Range(None, -7), Int4Range(-(2**31), None), Int4Range(empty=True)],
+    "int8range": [Int8Range(-(2**63), 2**63 - 1), Int8Range(None, None, "()"), Int8Range(empty=True)],
+    "numrange": [NumericRange(Decimal("-1.5"), Decimal("2.25"), "[]"), NumericRange(None, Decimal(7), "(]")],
+    "daterange": [DateRange(dt.date(1969, 12, 31), dt.date(2000, 2, 29)), DateRange(dt.date(1, 1, 1), None)],
+    "tsrange": [TimestampRange(dt.datetime(2000, 1, 1), dt.datetime(2026, 11, 22, 1, 2, 3, 4), "(]")],
+    "tstzrange": [TimestamptzRange(None, dt.datetime(2026, 11, 22, 1, 2, 3, 4, tzinfo=dt.timezone.utc), "()")],
+}
+# Of each shape its number in the catalog, its text, and the numbers of its binary form.
+SHAPES = {
+    "point": (600, "(1.5,-2)", [1.5, -2.0]),
+    "box": (603, "(3,4),(1,2.25)", [3.0, 4.0, 1.0, 2.25]),
+    "circle": (718, "<(1,2),3.5>", [1.0, 2.0, 3.5]),
+}
+
 
 def connect(**options):
     return psycopg.connect(autocommit=True, **options)
@@ -92,6 +108,37 @@ class Values(unittest.TestCase):
                             cursor = connection.cursor(binary=binary_result)
                             found = cursor.execute("SELECT v FROM extremes WHERE id = %s", (at,)).fetchone()[0]
                             self.check(name, value, found) if value is not None else self.assertIsNone(found)
+
+    def test_ranges_go_both_ways_in_both_formats(self):
+        with connect(prepare_threshold=None) as connection:
+            for name, values in RANGES.items():
+                connection.execute("DROP TABLE IF EXISTS ranges")
+                connection.execute(f"CREATE TABLE ranges (v {name})")
+                for value, mark, binary in ((v, m, b) for v in values for m in ("%t", "%b") for b in (False, True)):
+                    connection.execute("DELETE FROM ranges")
+                    connection.execute(f"INSERT INTO ranges VALUES ({mark})", (value,))
+                    cursor = connection.cursor(binary=binary)
+                    with self.subTest(name, value=value):
+                        self.assertEqual(cursor.execute("SELECT v FROM ranges").fetchone(), (value,))
+                        found = cursor.execute(f"SELECT count(*) FROM ranges WHERE v = {mark}", (value,)).fetchone()
+                        self.assertEqual(found, (1,))
+
+    def test_shapes_go_both_ways_in_both_formats(self):
+        with connect(prepare_threshold=None) as connection:
+            for name, (number, text, numbers) in SHAPES.items():
+                packed = struct.pack(f"!{len(numbers)}d", *numbers)
+                connection.execute("DROP TABLE IF EXISTS shapes")
+                connection.execute(f"CREATE TABLE shapes (v {name})")
+                for given, form in ((text.encode(), 0), (packed, 1)):
+                    connection.execute("DELETE FROM shapes")
+                    command = b"INSERT INTO shapes VALUES ($1)"
+                    done = connection.pgconn.exec_params(command, [given], [number], [form])
+                    with self.subTest(name, form=form):
+                        self.assertEqual(done.error_message, b"")
+                        cursor = connection.execute("SELECT v FROM shapes")
+                        self.assertEqual((cursor.description[0].type_code, cursor.fetchone()), (number, (text,)))
+                        cursor = connection.cursor(binary=True).execute("SELECT v FROM shapes")
+                        self.assertEqual(bytes(cursor.fetchone()[0]), packed)
 
     def test_parameters_are_values_of_queries_too(self):
         with connect() as connection:

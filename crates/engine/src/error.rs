@@ -67,6 +67,14 @@ pub enum Error {
     /// Rows that are there have one key, of which an index is to be unique.
     #[error("could not create unique index \"{index}\": key {key} is duplicated")]
     KeysNotUnique { table: String, index: String, key: String },
+    /// Another row has a key that an exclusion constraint does not allow beside this one.
+    #[error(
+        "conflicting key value violates exclusion constraint \"{constraint}\": key {key} conflicts with existing key {existing}"
+    )]
+    ExclusionViolated { table: String, constraint: String, key: String, existing: String },
+    /// Rows that are there exclude each other.
+    #[error("could not create exclusion constraint \"{index}\": key {key} conflicts with key {other}")]
+    KeysExcluded { table: String, index: String, key: String, other: String },
     /// No index of this name.
     #[error("index \"{0}\" does not exist")]
     NoSuchIndex(String),
@@ -290,8 +298,10 @@ impl Error {
             Error::BadSchema(SchemaError::NoSuchKeyColumn(_)) => "42703",
             Error::BadSchema(SchemaError::TooManyColumns(_)) => "54011",
             Error::BadSchema(SchemaError::BadDecimal(..)) => "22023",
+            Error::BadSchema(SchemaError::NotAKeyType(_, DataType::Geometry(_))) => "42704",
             Error::BadSchema(_) => "42P16",
             Error::DuplicateKey { .. } | Error::KeysNotUnique { .. } => "23505",
+            Error::ExclusionViolated { .. } | Error::KeysExcluded { .. } => "23P01",
             Error::NoSuchIndex(_) => "42704",
             Error::IndexExists(_) => "42P07",
             Error::IndexWithoutRoom { source: AddressSpaceError::Refused { .. }, .. } => "53200",

@@ -66,9 +66,11 @@ pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent
 pub use error::{Error, ExpressionError, Result};
 pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
-pub use keys::definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
+pub use keys::definition::{Exclusion, IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use keys::entries::Direction;
-pub use keys::order::IndexRange;
+pub use keys::extents::extent_of;
+pub use keys::range::IndexRange;
+pub use keys::space::IndexWindow;
 pub use lineage::{
     Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, KeyFilter, KeySet, Sum, TableStatistics,
     TableStats, Test, Totals,
@@ -97,8 +99,9 @@ pub use terms::view_definition::ViewDefinition;
 pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
-pub use types::json;
 pub use types::{
-    ArrayItem, ArrayValue, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Interval, Rid, Schema,
-    SchemaError, Snapshot, Timestamp, TxnId, Value,
+    ArrayItem, ArrayValue, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Extent, Geometry,
+    GeometryKind, Interval, RangeKind, RangeValue, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value,
+    double_text, real_text,
 };
+pub use types::{geometry, json, range};

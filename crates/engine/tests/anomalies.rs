@@ -5,6 +5,7 @@
 //! that appends are inserts and a read is a predicate, with phantoms; or so through an index, where some rows come
 //! by an update. Merges of small ranges, rollbacks, savepoints that take back a part, conflicts and deadlocks go on
 //! all the time. Appends that were rolled back are reported to the checker as aborted: they must never be seen.
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::{
-    Column, Comparison, DataType, Database, Direction, Error, IndexDefinition, IndexMethod, IndexRange, Isolation,
-    OpenOptions, ScanOptions, Schema, Table, Test, Transaction, TransactionOptions, Value,
+    Column, Comparison, DataType, Database, Direction, Error, IndexDefinition, IndexMethod, IndexRange, IndexWindow,
+    Isolation, OpenOptions, ScanOptions, Schema, Table, Test, Transaction, TransactionOptions, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -73,7 +74,17 @@ impl Lists {
             return Ok(elements_of(transaction.get(&self.table, &key(list))?.map(|mut row| row.remove(1))));
         }
         if let Storage::Index(_) = self.storage {
-            let range = IndexRange::equal(vec![Value::from(list as i64)]);
+            let at = Value::from(list as i64);
+            let range = match self.table.indexes()[0].definition().method {
+                IndexMethod::Bwd => {
+                    IndexRange::within(IndexWindow::Between(vec![(Bound::Included(at.clone()), Bound::Included(at))]))
+                }
+                IndexMethod::Gist => {
+                    let extents = vec![engine::extent_of(&at, DataType::BigInt)];
+                    IndexRange::within(IndexWindow::Overlapping { extents, takes_others: false })
+                }
+                _ => IndexRange::equal(vec![at]),
+            };
             let rows = transaction.index_scan(&self.table, &self.table.indexes()[0], &range, Direction::Upward)?;
             let rows = rows.map(Result::unwrap);
             return Ok(rows.flat_map(|(_, mut row)| elements_of_row(row.swap_remove(0))).collect());

@@ -1,15 +1,20 @@
 //! Indexes, case by case: which record has a key, and which transaction waits for which.
+use std::ops::Bound;
 use std::thread;
 use std::time::Duration;
 
 use engine::{
-    Column, DataType, Database, Direction, Error, IndexDefinition, IndexMethod, IndexRange, Isolation, Schema, Table,
-    Transaction, TransactionOptions, Value,
+    Column, DataType, Database, Direction, Error, IndexDefinition, IndexMethod, IndexRange, IndexWindow, Isolation,
+    Schema, Table, Transaction, TransactionOptions, Value,
 };
 
 fn table(db: &Database) -> Table {
     let columns = ["id", "k"].map(|name| Column::new(name, DataType::BigInt)).to_vec();
     db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap()
+}
+
+fn unique_methods() -> impl Iterator<Item = IndexMethod> {
+    IndexMethod::ALL.into_iter().filter(|method| !method.is_spatial())
 }
 
 fn unique(method: IndexMethod) -> IndexDefinition {
@@ -41,7 +46,7 @@ fn is_taken<T>(done: Result<T, Error>) -> bool {
 /// A record that was deleted is taken to have had its key last only while no record has changed its own.
 #[test]
 fn a_record_that_has_its_key_again_after_a_rollback_is_asked_although_a_later_one_was_deleted() {
-    for method in IndexMethod::ALL {
+    for method in unique_methods() {
         let db = Database::in_memory();
         let table = table(&db);
         db.create_index("t", unique(method)).unwrap();
@@ -63,7 +68,7 @@ fn a_record_that_has_its_key_again_after_a_rollback_is_asked_although_a_later_on
 /// The newest entry under a key is that of the record which was inserted last, wherever it stands.
 #[test]
 fn the_records_of_a_key_are_in_order_again_after_a_restart() {
-    for method in IndexMethod::ALL {
+    for method in unique_methods() {
         let directory = tempfile::tempdir().unwrap();
         let db = Database::open(directory.path()).unwrap();
         let t = table(&db);
@@ -126,7 +131,7 @@ fn above_read_committed_who_wants_a_key_of_a_running_transaction_has_lost() {
 
 #[test]
 fn a_key_is_free_again_for_the_transaction_that_gave_it_up() {
-    for method in IndexMethod::ALL {
+    for method in unique_methods() {
         let db = Database::in_memory();
         let t = table(&db);
         db.create_index("t", unique(method)).unwrap();
@@ -191,10 +196,23 @@ fn ranges_that_an_index_can_not_serve_are_refused() {
     assert!(refused(&hash, &IndexRange::all()) && refused(&hash, &IndexRange::equal(one())));
     assert!(refused(&tree, &IndexRange::equal([one(), one()].concat())));
     assert!(!refused(&tree, &IndexRange::equal(one())) && !refused(&hash, &IndexRange::equal([one(), one()].concat())));
+    let plane = db.create_index("t", IndexDefinition::new("w", &[0, 1]).using(IndexMethod::Bwd)).unwrap();
+    let open =
+        |width: usize| IndexRange::within(IndexWindow::Between(vec![(Bound::Unbounded, Bound::Unbounded); width]));
+    assert!(refused(&tree, &open(1)) && refused(&plane, &open(1)) && refused(&plane, &IndexRange::equal(one())));
+    assert!(!refused(&plane, &open(2)));
+    let space = db.create_index("t", IndexDefinition::new("g", &[1]).using(IndexMethod::Gist)).unwrap();
+    let any = IndexRange::within(IndexWindow::Overlapping { extents: vec![None], takes_others: true });
+    assert!(refused(&space, &open(1)) && refused(&space, &IndexRange::equal(one())) && refused(&plane, &any));
+    assert!(!refused(&space, &any));
     for (definition, why) in [
         (IndexDefinition::new("x", &[]), "no columns"),
         (IndexDefinition::new("x", &[7]), "no column number 7"),
         (IndexDefinition::new("x", &[0, 1]).using(IndexMethod::Kiss), "takes one column"),
+        (IndexDefinition::new("x", &[1]).using(IndexMethod::Bwd).unique(), "does not support unique indexes"),
+        (IndexDefinition::new("x", &[0, 1, 0]).using(IndexMethod::Bwd), "takes one or two columns"),
+        (IndexDefinition::new("x", &[0, 1, 0, 1, 0]).using(IndexMethod::Gist), "4 dimensions at most"),
+        (IndexDefinition::new("x", &[1]).using(IndexMethod::Bwd).with_budget(1), "a budget of 1 bytes is too small"),
     ] {
         let error = db.create_index("t", definition).map(drop).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");

@@ -8,8 +8,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use engine::json::Jsonb;
 use engine::{
-    ArrayItem, ArrayValue, Column, Comparison, DataType, Database, Interval, LayoutSetting, OpenOptions, ScanOptions,
-    Schema, Snapshot, Table, TableSettings, Test, Timestamp, Transaction, Value,
+    ArrayItem, ArrayValue, Column, Comparison, DataType, Database, Geometry, GeometryKind, Interval, LayoutSetting,
+    OpenOptions, RangeKind, RangeValue, ScanOptions, Schema, Snapshot, Table, TableSettings, Test, Timestamp,
+    Transaction, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -37,6 +38,18 @@ fn array(texts: &[&str]) -> Value {
     Value::Array(ArrayValue::of(ArrayItem::TEXT, &texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>()))
 }
 
+/// The range from a bound on; the empty one without it.
+fn range(lower: Option<i128>) -> Value {
+    match lower {
+        Some(lower) => RangeValue::new(RangeKind::Int4, Some((lower, true)), None).unwrap().into(),
+        None => RangeValue::empty(RangeKind::Int4).into(),
+    }
+}
+
+fn circle(x: f64) -> Value {
+    Value::Geometry(Geometry::of_numbers(GeometryKind::Circle, [x, 0.5, 2.0, 0.0]))
+}
+
 /// Each type with values of it, extremes among them.
 fn samples() -> Vec<(DataType, Vec<Value>)> {
     let long = "a text that is much longer than the twelve bytes which a view holds";
@@ -62,6 +75,8 @@ fn samples() -> Vec<(DataType, Vec<Value>)> {
         (DataType::Time, [0, 1, 86_400_000_000].map(Value::Time).into()),
         (DataType::Array(ArrayItem::TEXT), vec![array(&[]), array(&["a", ""]), array(&["b"; 40])]),
         (DataType::Interval, [-1, 7].map(|days| Value::Interval(Interval { months: 1, days, micros: -1 })).into()),
+        (DataType::Range(RangeKind::Int4), vec![range(None), range(Some(-5)), range(Some(7))]),
+        (DataType::Geometry(GeometryKind::Circle), [-1.5, 0.0, 1e300].map(circle).into()),
         (DataType::Uuid, vec![Value::Uuid([0; 16]), Value::Uuid([0xab; 16]), Value::Uuid([255; 16])]),
     ]
 }

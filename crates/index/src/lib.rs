@@ -37,8 +37,8 @@ mod word;
 
 #[cfg(not(loom))]
 pub use bitwise::{
-    Approximation, BitSplit, BitwiseColumns, BitwiseError, BitwiseImage, ClusterDevice, ClusterScan, Partial, Partials,
-    SpaceModel,
+    Approximation, BitSplit, BitwiseColumns, BitwiseError, BitwiseImage, BitwiseIndex, ClusterDevice, ClusterScan,
+    Partial, Partials, SpaceModel,
 };
 pub use btree::{
     BPlusTree, Bytes, Key, KeyRids, Latching, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange, UniqueTree,

@@ -159,7 +159,12 @@ fn json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 /// The values of an array, one object for each.
 pub(crate) fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> Objects<'py> {
     match array.data_type() {
-        labels if matches!(DataType::from_arrow(labels), Some(DataType::Enum(_))) => {
+        // Labels, ranges and shapes as their texts.
+        of if matches!(
+            DataType::from_arrow(of),
+            Some(DataType::Enum(_) | DataType::Range(_) | DataType::Geometry(_))
+        ) =>
+        {
             let label =
                 |row| text_value(array, row).map_or_else(|| none(py), |text| PyString::new(py, &text).into_any());
             Ok((0..array.len()).map(label).collect())

@@ -92,6 +92,11 @@ impl SqlError {
         SqlError { message: shown(&self.message), detail, hint, about, ..self }
     }
 
+    /// With the constraint of a table that it is about.
+    fn about_constraint(self, table: String, constraint: String) -> SqlError {
+        self.about(About { table, column: None, constraint: Some(constraint) })
+    }
+
     /// Adds the names of what the error is about.
     pub(crate) fn about(mut self, about: About) -> SqlError {
         self.about = Some(Box::new(about));
@@ -136,13 +141,23 @@ impl From<engine::Error> for SqlError {
             engine::Error::TableExists(name) => SqlError::new(sqlstate, format!("relation \"{name}\" already exists")),
             engine::Error::DuplicateKey { table, constraint, key } => {
                 let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
-                let about = About { table, column: None, constraint: Some(constraint) };
-                SqlError::new(sqlstate, message).detail(format!("Key {key} already exists.")).about(about)
+                let error = SqlError::new(sqlstate, message).about_constraint(table, constraint);
+                error.detail(format!("Key {key} already exists."))
+            }
+            engine::Error::ExclusionViolated { table, constraint, key, existing } => {
+                let message = format!("conflicting key value violates exclusion constraint \"{constraint}\"");
+                let error = SqlError::new(sqlstate, message).about_constraint(table, constraint);
+                error.detail(format!("Key {key} conflicts with existing key {existing}."))
+            }
+            engine::Error::KeysExcluded { table, index, key, other } => {
+                let message = format!("could not create exclusion constraint \"{index}\"");
+                let error = SqlError::new(sqlstate, message).about_constraint(table, index);
+                error.detail(format!("Key {key} conflicts with key {other}."))
             }
             engine::Error::KeysNotUnique { table, index, key } => {
                 let message = format!("could not create unique index \"{index}\"");
-                let about = About { table, column: None, constraint: Some(index) };
-                SqlError::new(sqlstate, message).detail(format!("Key {key} is duplicated.")).about(about)
+                let error = SqlError::new(sqlstate, message).about_constraint(table, index);
+                error.detail(format!("Key {key} is duplicated."))
             }
             engine::Error::IndexWithoutRoom { index, source } => SqlError::new(sqlstate, "out of memory")
                 .detail(format!("Index \"{index}\" {}.", source.fact()))
@@ -155,24 +170,21 @@ impl From<engine::Error> for SqlError {
             engine::Error::NotReferenced { table, constraint, key, referenced } => {
                 let message =
                     format!("insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\"");
-                let about = About { table, column: None, constraint: Some(constraint) };
                 let detail = format!("Key {key} is not present in table \"{referenced}\".");
-                SqlError::new(sqlstate, message).detail(detail).about(about)
+                SqlError::new(sqlstate, message).detail(detail).about_constraint(table, constraint)
             }
             engine::Error::MixedKey { table, constraint } => {
                 let message =
                     format!("insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\"");
-                let about = About { table, column: None, constraint: Some(constraint) };
                 let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
-                SqlError::new(sqlstate, message).detail(detail).about(about)
+                SqlError::new(sqlstate, message).detail(detail).about_constraint(table, constraint)
             }
             engine::Error::StillReferenced { table, constraint, by, key } => {
                 let message = format!(
                     "update or delete on table \"{table}\" violates foreign key constraint \"{constraint}\" on table \"{by}\""
                 );
-                let about = About { table: by.clone(), column: None, constraint: Some(constraint) };
                 let detail = format!("Key {key} is still referenced from table \"{by}\".");
-                SqlError::new(sqlstate, message).detail(detail).about(about)
+                SqlError::new(sqlstate, message).detail(detail).about_constraint(by, constraint)
             }
             engine::Error::ArrayTable { table, what, hint } => {
                 SqlError::new(sqlstate, format!("{what} is not supported by array table \"{table}\"")).hint(hint)
@@ -186,8 +198,8 @@ impl From<engine::Error> for SqlError {
             engine::Error::CheckViolated { constraint, .. } if let Some(error) = of_domain(&constraint) => error,
             engine::Error::CheckViolated { table, constraint, row } => {
                 let message = format!("new row for relation \"{table}\" violates check constraint \"{constraint}\"");
-                let about = About { table, column: None, constraint: Some(constraint) };
-                SqlError::new(sqlstate, message).detail(format!("Failing row contains ({row}).")).about(about)
+                let error = SqlError::new(sqlstate, message).detail(format!("Failing row contains ({row})."));
+                error.about_constraint(table, constraint)
             }
             other => SqlError::new(sqlstate, other.to_string()),
         }

@@ -92,6 +92,8 @@ fn put(out: &mut Vec<u8>, value: &Value) {
         value @ Value::Uuid(_) => escaped(value.to_string().as_bytes()),
         Value::Jsonb(value) => escaped(value.as_bytes()),
         Value::Interval(span) => escaped(&span.to_bytes()),
+        Value::Range(range) => escaped(&range.to_bytes()),
+        Value::Geometry(shape) => escaped(&shape.to_bytes()),
         Value::Array(inner) => escaped(inner.as_bytes()),
     }
 }

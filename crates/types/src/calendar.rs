@@ -22,8 +22,11 @@ pub fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
-/// Writes a date; years before 1 as PostgreSQL does, with `BC`.
+/// Writes a date; years before 1 as PostgreSQL does, with `BC`, the ends of time as `infinity`.
 pub(crate) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
+    if let Some(end) = end_of_time(days, i32::MIN.into(), i32::MAX.into()) {
+        return f.write_str(end);
+    }
     let (year, month, day) = civil(days);
     if year > 0 {
         write!(f, "{year:04}-{month:02}-{day:02}")
@@ -32,8 +35,20 @@ pub(crate) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
     }
 }
 
-/// Writes a timestamp with as many digits of its second as it needs, then `zone`.
+/// The word for the first or the last time.
+fn end_of_time(at: i64, first: i64, last: i64) -> Option<&'static str> {
+    match at {
+        _ if at == first => Some("-infinity"),
+        _ if at == last => Some("infinity"),
+        _ => None,
+    }
+}
+
+/// Writes a timestamp with as many digits of its second as it needs, then `zone`; the ends of time as `infinity`.
 pub(crate) fn write_timestamp(f: &mut fmt::Formatter<'_>, micros: i64, zone: &str) -> fmt::Result {
+    if let Some(end) = end_of_time(micros, i64::MIN, i64::MAX) {
+        return f.write_str(end);
+    }
     let (days, of_day) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
     let (year, month, day) = civil(days);
     let (shown, era) = if year > 0 { (year, "") } else { (1 - year, " BC") };
@@ -56,6 +71,8 @@ mod tests {
         assert_eq!(Value::Date(19_782).to_string(), "2024-02-29");
         assert_eq!(Value::Date(-719_528).to_string(), "0001-01-01 BC");
         assert_eq!(Value::Date(-1).to_string(), "1969-12-31");
+        assert_eq!(Value::Date(i32::MAX).to_string(), "infinity");
+        assert_eq!(Value::TimestampTz(i64::MIN).to_string(), "-infinity");
         assert_eq!(Value::Timestamp(-1).to_string(), "1969-12-31 23:59:59.999999");
         assert_eq!(Value::TimestampTz(1_582_934_401_500_000).to_string(), "2020-02-29 00:00:01.5+00");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-use crate::EnumType;
+use crate::{EnumType, GeometryKind, RangeKind};
 
 /// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -59,6 +59,10 @@ pub enum DataType {
     Interval,
     /// an enum type, its values as the positions of their labels; see [`EnumType`]
     Enum(EnumType),
+    /// a range type; see [`RangeValue`](crate::RangeValue)
+    Range(RangeKind),
+    /// a geometric type; see [`Geometry`](crate::Geometry)
+    Geometry(GeometryKind),
     /// an array of one dimension; see [`ArrayValue`](crate::ArrayValue)
     Array(ArrayItem),
 }
@@ -87,6 +91,8 @@ impl DataType {
             DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
             DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
             DataType::Enum(of) => ArrowType::Timestamp(TimeUnit::Second, Some(Arc::from(of.zone()))),
+            DataType::Range(kind) => fixed(kind.width()),
+            DataType::Geometry(kind) => fixed(kind.width()),
             DataType::Array(item) => {
                 ArrowType::List(Arc::new(Field::new_list_field(item.data_type().to_arrow(), true)))
             }
@@ -97,7 +103,9 @@ impl DataType {
     pub fn to_stored_arrow(self) -> ArrowType {
         match self {
             DataType::Json => ArrowType::Utf8View,
-            DataType::Jsonb | DataType::Interval | DataType::Array(_) => ArrowType::BinaryView,
+            DataType::Jsonb | DataType::Interval | DataType::Array(_) | DataType::Range(_) | DataType::Geometry(_) => {
+                ArrowType::BinaryView
+            }
             other => other.to_arrow(),
         }
     }
@@ -120,6 +128,7 @@ impl DataType {
                 DataType::Decimal { precision: *precision, scale: *scale }
             }
             ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::Null => DataType::TEXT,
+            ArrowType::FixedSizeBinary(width) if let Some(of) = DataType::of_width(*width) => of,
             ArrowType::Binary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => DataType::Bytea,
             ArrowType::LargeUtf8 => DataType::Json,
             ArrowType::LargeBinary => DataType::Jsonb,
@@ -139,6 +148,13 @@ impl DataType {
         })
     }
 
+    /// The type of ranges or shapes that are kept in so many bytes.
+    fn of_width(width: i32) -> Option<DataType> {
+        let is = |own: usize| usize::try_from(width) == Ok(own);
+        let range = RangeKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Range);
+        range.or_else(|| GeometryKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Geometry))
+    }
+
     /// Whether its values are no text, and Arrow has them as text.
     #[inline]
     pub fn travels_as_text(self) -> bool {
@@ -151,14 +167,19 @@ impl DataType {
         matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
     }
 
-    /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key. A `json` may
-    /// not: its texts have no order.
+    /// Whether values of this type may be (part of) a primary key. Floating point may not: NaN and -0 have no one key. A `json` and a
+    /// shape may not: they have no order.
     pub fn is_key(self) -> bool {
         match self {
             DataType::Array(item) => item.data_type().is_key(),
-            other => !matches!(other, DataType::Real | DataType::Double | DataType::Json),
+            other => !matches!(other, DataType::Real | DataType::Double | DataType::Json | DataType::Geometry(_)),
         }
     }
+}
+
+/// Values of so many bytes each.
+fn fixed(width: usize) -> ArrowType {
+    ArrowType::FixedSizeBinary(i32::try_from(width).unwrap_or(i32::MAX))
 }
 
 impl fmt::Display for DataType {
@@ -184,6 +205,8 @@ impl fmt::Display for DataType {
             DataType::Time => f.write_str("time"),
             DataType::Interval => f.write_str("interval"),
             DataType::Enum(of) => write!(f, "{}", of.name()),
+            DataType::Range(kind) => f.write_str(kind.name()),
+            DataType::Geometry(kind) => f.write_str(kind.name()),
             DataType::Array(item) => write!(f, "{}[]", item.data_type()),
         }
     }
@@ -191,7 +214,7 @@ impl fmt::Display for DataType {
 
 macro_rules! items {
     ($($name:ident),* $(,)?) => {
-        /// The type of an array's items: any type of a column but another array.
+        /// The type of an array's items: any type of a column but another array, a range or a shape.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
         #[allow(missing_docs, reason = "each is the type of its name")]
         pub enum ArrayItem {
@@ -214,7 +237,7 @@ macro_rules! items {
         }
 
         impl ArrayItem {
-            /// The type of items; `None` if it is one of arrays.
+            /// The type of items; `None` if there are no arrays of it.
             pub fn of(data_type: DataType) -> Option<ArrayItem> {
                 Some(match data_type {
                     $(DataType::$name => ArrayItem::$name,)*
@@ -222,7 +245,7 @@ macro_rules! items {
                     DataType::Text { max_chars } => ArrayItem::Text { max_chars },
                     DataType::Char { chars } => ArrayItem::Char { chars },
                     DataType::Enum(of) => ArrayItem::Enum(of),
-                    DataType::Array(_) => return None,
+                    DataType::Range(_) | DataType::Geometry(_) | DataType::Array(_) => return None,
                 })
             }
 
@@ -276,7 +299,9 @@ mod tests {
             DataType::Array(ArrayItem::Enum(EnumType(7))),
             DataType::Array(ArrayItem::Integer),
         ];
-        for data_type in all {
+        let ranges = RangeKind::ALL.map(DataType::Range);
+        let shapes = GeometryKind::ALL.map(DataType::Geometry);
+        for data_type in all.into_iter().chain(ranges).chain(shapes) {
             assert_eq!(DataType::from_arrow(&data_type.to_arrow()), Some(data_type), "{data_type}");
         }
     }

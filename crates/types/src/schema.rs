@@ -70,6 +70,9 @@ impl fmt::Display for SchemaError {
             SchemaError::DuplicateKeyColumn(name) => {
                 write!(f, "column \"{name}\" appears twice in primary key constraint")
             }
+            SchemaError::NotAKeyType(_, data_type @ DataType::Geometry(_)) => {
+                write!(f, "data type {data_type} has no default operator class for access method \"btree\"")
+            }
             SchemaError::NotAKeyType(name, data_type) => write!(
                 f,
                 "column \"{name}\" of type {data_type} can't be part of a primary key; use {}",

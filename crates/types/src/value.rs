@@ -4,7 +4,7 @@ use std::fmt;
 use crate::calendar::{write_date, write_timestamp};
 use crate::interval::write_clock;
 use crate::json::Jsonb;
-use crate::{ArrayValue, DataType, EnumValue, Interval};
+use crate::{ArrayValue, DataType, EnumValue, Geometry, Interval, RangeValue};
 
 /// An exact decimal number: `unscaled / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -69,6 +69,10 @@ pub enum Value {
     Interval(Interval),
     /// a value of an enum type
     Enum(EnumValue),
+    /// a range
+    Range(Box<RangeValue>),
+    /// a point, a box or a circle
+    Geometry(Geometry),
     /// an array
     Array(ArrayValue),
 }
@@ -104,6 +108,8 @@ impl Value {
             | (Value::Time(_), DataType::Time)
             | (Value::Interval(_), DataType::Interval) => true,
             (Value::Enum(value), DataType::Enum(of)) => value.of == of,
+            (Value::Range(range), DataType::Range(kind)) => range.kind() == kind,
+            (Value::Geometry(shape), DataType::Geometry(kind)) => shape.kind() == kind,
             (Value::Array(array), DataType::Array(item)) => array.item() == item,
             (Value::Text(text), DataType::Text { max_chars }) => {
                 max_chars.is_none_or(|max| text.chars().nth(max as usize).is_none())
@@ -139,6 +145,8 @@ impl fmt::Display for Value {
             Value::Time(micros) => write_clock(f, micros.unsigned_abs()),
             Value::Interval(span) => write!(f, "{span}"),
             Value::Enum(value) => write!(f, "{value}"),
+            Value::Range(range) => write!(f, "{range}"),
+            Value::Geometry(shape) => write!(f, "{shape}"),
             Value::Array(array) => write!(f, "{array}"),
             Value::Bytea(bytes) => {
                 f.write_str("\\x")?;

@@ -20,9 +20,12 @@ use parking_lot::{Condvar, Mutex};
 use types::Timestamp;
 
 use crate::background::sweep::sweep;
+use crate::keys::data::IndexData;
+use crate::keys::space_entries::SpaceEntries;
 use crate::state::core::Core;
 use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
+use crate::terms::table_lock::Standing;
 
 /// How long the threads rest when nothing is due.
 const REST: Duration = Duration::from_millis(20);
@@ -127,6 +130,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
             if is_quiet {
                 looked_for_quiet = swept;
                 sweep_indexes(core, queue);
+                bring_indexes_forward(core, |index| index.is_behind());
                 charged_for_indexes = charge_indexes(core, charged_for_indexes);
                 core.catalog.forget_past(&core.transactions, &core.clock);
             }
@@ -166,6 +170,20 @@ fn sweep_indexes(core: &Core, queue: &Queue) {
 pub(crate) fn sweep_all(core: &Core) {
     for table in tables(core) {
         sweep(&table, &core.transactions, &mut || true);
+    }
+}
+
+/// Makes new images of indexes that keep them, where `is_due` says so. Those that were not used since the database was opened have
+/// nothing yet, and those that are being made get their first one from their maker.
+fn bring_indexes_forward(core: &Core, is_due: impl Fn(&SpaceEntries) -> bool) {
+    for table in tables(core) {
+        let is_ready = |index: &IndexData| index.is_filled() && index.standing.standing() == Standing::Open;
+        for index in table.indexes.which(is_ready) {
+            if let Some(space) = index.entries().space().filter(|space| is_due(space)) {
+                // Without a new image all is found beside the old one.
+                let _stays = space.bring_forward(true);
+            }
+        }
     }
 }
 
@@ -276,5 +294,7 @@ pub(crate) fn merge_all(core: &Core) -> usize {
         let ranges = 0..table.storage.range_count();
         ranges.filter(|range| self::merge(core, table, *range)).count()
     };
-    tables(core).iter().map(merge_table).sum()
+    let merged = tables(core).iter().map(merge_table).sum();
+    bring_indexes_forward(core, |_| true);
+    merged
 }

@@ -20,7 +20,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use lineage::{ArrayCells, Cell, ColumnBuilder, value_of_cell};
-use types::{Column, DataType};
+use types::{Column, DataType, Value};
 
 use super::definition::{IndexDefinition, IndexExpression, IndexPart};
 use crate::error::{Error, ExpressionError, Result};
@@ -287,6 +287,18 @@ impl IndexData {
     pub(crate) fn keyed_row<'r>(&self, cell: impl Fn(usize) -> Cell<'r>) -> Result<Option<Keyed>> {
         let cells: Cells<'_> = self.columns().iter().map(|column| cell(*column)).collect();
         self.keyed(&cells)
+    }
+
+    /// The values of the parts of a version's key, from its cells in [`IndexData::columns`]; `None` if it has no key.
+    pub(crate) fn part_values(&self, cells: &[Cell<'_>]) -> Option<Vec<Value>> {
+        let values = |parts: &[Cell<'_>]| -> Vec<Value> {
+            let parts = parts.iter().zip(&self.key_columns);
+            parts.map(|(cell, column)| value_of_cell(*cell, column.data_type)).collect()
+        };
+        match self.computed() {
+            None => Some(values(cells)),
+            Some(computed) => self.worked_out(computed, cells, values).ok().flatten(),
+        }
     }
 
     /// The key of a row as it stands in a message.

@@ -7,12 +7,14 @@ use lineage::Cell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::{EpochCell, Late};
-use types::{Column, Rid, Schema, Timestamp, TxnId};
+use types::{Column, Rid, Schema, Timestamp, TxnId, Value};
 
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
-use super::definition::{IndexDefinition, IndexPart, KeptIndex};
+use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
+use super::extents::{DIMENSIONS_MAX, dimensions};
 use super::order::{IndexKey, KeyShape};
+use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
 use crate::terms::table_lock::{Standing, TableLock};
 
@@ -34,6 +36,8 @@ pub(crate) struct IndexData {
     /// entering what the table has, which is put off from the opening of the database to the first use of the index
     filling: Late,
     has_changed_keys: AtomicBool,
+    /// held while a row looks for others that it excludes, and enters its key
+    pub(crate) excluding: Mutex<()>,
     /// Whether it is there: *locked* by the transaction that makes it, *open* for all, or *gone*.
     pub(crate) standing: TableLock,
     /// The commit that made it, 0 if that was before the database was opened.
@@ -98,14 +102,19 @@ impl IndexData {
             IndexPart::Expression(expression) => Column::new(&expression.text, expression.data_type),
         };
         let key_columns: Box<[Column]> = definition.parts.iter().map(key_column).collect();
-        let shape = KeyShape::new(key_columns.iter().map(|column| column.data_type).collect());
+        let types = key_columns.iter().map(|column| column.data_type).collect();
         let method = definition.method;
+        let shape = if method == IndexMethod::Gist { KeyShape::of_extents(types) } else { KeyShape::new(types) };
         if method.takes_only_words() && !shape.is_word() {
             let name = method.name();
             return Err(bad(format!("access method \"{name}\" takes one column whose values have 64 bits at most")));
         }
+        if method.is_spatial() && definition.unique {
+            return Err(bad(format!("access method \"{}\" does not support unique indexes", method.name())));
+        }
         debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");
-        let entries = Entries::new(method, definition.unique, &shape)
+        check_space(&definition, &key_columns).map_err(bad)?;
+        let entries = Entries::new(&definition, &shape)
             .map_err(|source| Error::IndexWithoutRoom { index: definition.name.clone(), source })?;
         Ok(IndexData {
             bits: columns.iter().fold(0, |bits, column| bits | 1 << (column % 64)),
@@ -117,6 +126,7 @@ impl IndexData {
             gaps: Gaps::default(),
             filling: Late::nothing(),
             has_changed_keys: AtomicBool::new(has_changed_keys),
+            excluding: Mutex::new(()),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
             made_at: AtomicU64::new(0),
             from: AtomicU64::new(0),
@@ -214,6 +224,18 @@ impl IndexData {
         self.shape.key(cells)
     }
 
+    /// Whether it stands for an exclusion constraint.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        !self.definition.exclusion.is_empty()
+    }
+
+    /// Whether rows with these parts of keys exclude each other.
+    pub(crate) fn excludes(&self, one: &[Value], other: &[Value]) -> bool {
+        debug_assert_eq!(one.len(), other.len(), "keys of one index have as many parts");
+        let mut parts = one.iter().zip(other).zip(&self.definition.exclusion);
+        !self.definition.exclusion.is_empty() && parts.all(|((one, other), exclusion)| exclusion.holds(one, other))
+    }
+
     /// A key for people.
     pub(crate) fn show(&self, key: &IndexKey) -> String {
         self.shape.show(key)
@@ -291,6 +313,38 @@ impl IndexData {
     /// The error of a structure that can't grow.
     pub(crate) fn without_room(&self, source: AddressSpaceError) -> Error {
         Error::IndexWithoutRoom { index: self.definition.name.clone(), source }
+    }
+}
+
+/// Refuses what an index of space is not.
+fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result::Result<(), String> {
+    let name = definition.method.name();
+    match definition.method {
+        IndexMethod::Bwd if columns.len() > COLUMNS_MAX => {
+            Err(format!("access method \"{name}\" takes one or two columns, and these are {}", columns.len()))
+        }
+        IndexMethod::Bwd => match columns.iter().find(|column| !is_whole(column.data_type)) {
+            Some(column) => Err(format!(
+                "access method \"{name}\" takes whole numbers, numerics of up to 18 digits, dates and times, and \"{}\" is {}",
+                column.name, column.data_type
+            )),
+            None => Ok(()),
+        },
+        _ if !definition.exclusion.is_empty()
+            && (definition.method != IndexMethod::Gist || definition.exclusion.len() != columns.len()) =>
+        {
+            Err("an exclusion constraint is of access method \"gist\", with an operator for each part".into())
+        }
+        IndexMethod::Gist => {
+            let dimensions: usize = columns.iter().map(|column| dimensions(column.data_type)).sum();
+            match dimensions > DIMENSIONS_MAX {
+                true => Err(format!(
+                    "access method \"{name}\" takes {DIMENSIONS_MAX} dimensions at most, and these columns have {dimensions}"
+                )),
+                false => Ok(()),
+            }
+        }
+        _ => Ok(()),
     }
 }
 

@@ -9,7 +9,8 @@
 //! Expressions are texts in SQL, which the engine does not read: see [`ExpressionCompiler`](crate::keys::computed::ExpressionCompiler). An
 //! index of columns alone is kept as it was before there were expressions: a list of their positions.
 use serde::{Deserialize, Serialize};
-use types::DataType;
+use types::geometry::Relation;
+use types::{DataType, Geometry, Value};
 
 /// How an index keeps its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -22,6 +23,10 @@ pub enum IndexMethod {
     Kiss,
     /// Without order, for lookups of whole keys, in a hash table.
     Hash,
+    /// By windows over one or two columns of whole numbers, in columns that are distributed by bits.
+    Bwd,
+    /// By what values overlap: ranges, points, boxes, circles and all others, in a generalized search tree.
+    Gist,
 }
 
 /// All that is said of a method outside of its structure.
@@ -30,17 +35,28 @@ struct MethodFacts {
     number: u32,
     is_ordered: bool,
     takes_only_words: bool,
+    is_spatial: bool,
 }
 
 impl IndexMethod {
     /// All methods.
-    pub const ALL: [IndexMethod; 3] = [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss];
+    pub const ALL: [IndexMethod; 5] =
+        [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss, IndexMethod::Bwd, IndexMethod::Gist];
 
     fn facts(self) -> MethodFacts {
+        let of = |name, number, is_ordered| MethodFacts {
+            name,
+            number,
+            is_ordered,
+            takes_only_words: false,
+            is_spatial: false,
+        };
         match self {
-            IndexMethod::Btree => MethodFacts { name: "btree", number: 403, is_ordered: true, takes_only_words: false },
-            IndexMethod::Kiss => MethodFacts { name: "kiss", number: 9_405, is_ordered: true, takes_only_words: true },
-            IndexMethod::Hash => MethodFacts { name: "hash", number: 405, is_ordered: false, takes_only_words: false },
+            IndexMethod::Btree => of("btree", 403, true),
+            IndexMethod::Kiss => MethodFacts { takes_only_words: true, ..of("kiss", 9_405, true) },
+            IndexMethod::Hash => of("hash", 405, false),
+            IndexMethod::Bwd => MethodFacts { is_spatial: true, ..of("bwd", 9_406, false) },
+            IndexMethod::Gist => MethodFacts { is_spatial: true, ..of("gist", 783, false) },
         }
     }
 
@@ -62,6 +78,16 @@ impl IndexMethod {
     /// Whether keys can be read in their order, and ranges of them.
     pub fn is_ordered(self) -> bool {
         self.facts().is_ordered
+    }
+
+    /// Whether it is asked for windows ([`IndexWindow`](crate::IndexWindow)). Such an index is not unique.
+    pub fn is_spatial(self) -> bool {
+        self.facts().is_spatial
+    }
+
+    /// Whether the rows of a key are found by that key: not where an index knows less of it than a row has.
+    pub fn finds_keys(self) -> bool {
+        self != IndexMethod::Gist
     }
 
     /// Whether a key must be one value of 64 bits at most.
@@ -91,6 +117,42 @@ pub enum IndexPart {
     Expression(IndexExpression),
 }
 
+/// When two keys exclude each other, as far as a part of them goes: in an exclusion constraint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exclusion {
+    /// If they are equal there.
+    Equal,
+    /// If they overlap there.
+    Overlapping,
+}
+
+impl Exclusion {
+    /// The operator in SQL.
+    pub fn operator(self) -> &'static str {
+        match self {
+            Exclusion::Equal => "=",
+            Exclusion::Overlapping => "&&",
+        }
+    }
+
+    /// Whether two values are so that the keys that they are parts of may exclude each other.
+    pub(crate) fn holds(self, one: &Value, other: &Value) -> bool {
+        match (self, one, other) {
+            (_, Value::Null, _) | (_, _, Value::Null) => false,
+            (Exclusion::Equal, one, other) => one == other,
+            (Exclusion::Overlapping, Value::Range(one), Value::Range(other)) => one.overlaps(other),
+            (Exclusion::Overlapping, Value::Geometry(one), Value::Geometry(other)) => match (one, other) {
+                (Geometry::Box(one), Geometry::Box(other)) => one.is(Relation::Overlaps, other),
+                // What is too large to be worked out is in the way.
+                (Geometry::Circle(one), Geometry::Circle(other)) => one.is(Relation::Overlaps, other).unwrap_or(true),
+                _ => false,
+            },
+            (Exclusion::Overlapping, ..) => false,
+        }
+    }
+}
+
 /// The definition of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IndexDefinition {
@@ -109,6 +171,12 @@ pub struct IndexDefinition {
     /// A condition: the index is of the rows for which it holds, or of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<IndexExpression>,
+    /// For each part when two keys exclude each other, if it stands for an exclusion constraint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusion: Vec<Exclusion>,
+    /// The bytes that are searched first in an index of distributed columns, if they were said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_bytes: Option<u64>,
 }
 
 impl IndexDefinition {
@@ -126,6 +194,8 @@ impl IndexDefinition {
             method: IndexMethod::Btree,
             is_constraint: false,
             predicate: None,
+            exclusion: Vec::new(),
+            budget_bytes: None,
         }
     }
 
@@ -138,6 +208,18 @@ impl IndexDefinition {
     /// Sets the method.
     pub fn using(mut self, method: IndexMethod) -> IndexDefinition {
         self.method = method;
+        self
+    }
+
+    /// Makes the index refuse a second row with a key that is so beside another one.
+    pub fn excluding(mut self, exclusion: Vec<Exclusion>) -> IndexDefinition {
+        (self.exclusion, self.is_constraint) = (exclusion, true);
+        self
+    }
+
+    /// Sets the bytes that are searched first, of an index of distributed columns.
+    pub fn with_budget(mut self, bytes: u64) -> IndexDefinition {
+        self.budget_bytes = Some(bytes);
         self
     }
 

@@ -5,6 +5,7 @@
 //! | `btree` | words, bytes | a B+tree of pairs (key, Rid); if unique, of keys with their Rids |
 //! | `kiss` | words | a KISS-Tree of keys with their Rids |
 //! | `hash` | words, bytes | a hash table of keys with their Rids |
+//! | `bwd`, `gist` | whole numbers; extents | see [`super::space_entries`] |
 //!
 //! In an index with keys that are words, rows with NULL stand in a tree of their own, behind all others.
 use std::ops::{Bound, RangeBounds};
@@ -17,8 +18,9 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::Rid;
 
-use super::definition::IndexMethod;
+use super::definition::{IndexDefinition, IndexMethod};
 use super::order::{Bounds, IndexKey, KeyShape, only_key};
+use super::space_entries::SpaceEntries;
 
 /// An entry.
 pub(crate) type Entry = (IndexKey, Rid);
@@ -41,6 +43,7 @@ enum Keyed {
     Kiss(KissIndex),
     HashedWords(WordIndex<1>),
     HashedBytes(HashIndex<Box<[u8]>>),
+    Space(SpaceEntries),
 }
 
 /// See the module.
@@ -62,7 +65,8 @@ fn insert_into<K: Key>(tree: &UniqueTree<K>, keys: SmallVec<[&K::Owned; TOGETHER
 const HOME: u32 = 1 << 31;
 
 impl Entries {
-    pub(crate) fn new(method: IndexMethod, is_unique: bool, shape: &KeyShape) -> Result<Entries, AddressSpaceError> {
+    pub(crate) fn new(definition: &IndexDefinition, shape: &KeyShape) -> Result<Entries, AddressSpaceError> {
+        let (method, is_unique) = (definition.method, definition.unique);
         let keyed = match (method, shape.is_word()) {
             (IndexMethod::Btree, true) if is_unique => Keyed::UniqueWords(UniqueTree::new()),
             (IndexMethod::Btree, false) if is_unique => Keyed::UniqueBytes(UniqueTree::new()),
@@ -71,6 +75,7 @@ impl Entries {
             (IndexMethod::Kiss, _) => Keyed::Kiss(KissIndex::new(HOME)?),
             (IndexMethod::Hash, true) => Keyed::HashedWords(WordIndex::new()),
             (IndexMethod::Hash, false) => Keyed::HashedBytes(HashIndex::new()),
+            (IndexMethod::Bwd | IndexMethod::Gist, _) => Keyed::Space(SpaceEntries::new(definition, shape)),
         };
         Ok(Entries { keyed, is_ordered: method.is_ordered(), nulls: BPlusTree::new() })
     }
@@ -92,6 +97,7 @@ impl Entries {
     /// If the process has no address space left for the structure; nothing was added.
     pub(crate) fn insert(&self, key: &IndexKey, rid: Rid) -> Result<(), AddressSpaceError> {
         match (&self.keyed, key) {
+            (Keyed::Space(space), key) => space.insert(key, rid),
             (_, IndexKey::Null) => drop(self.nulls.insert(rid, ())),
             (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.insert((*word, rid), ())),
             (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.insert((bytes, rid), ())),
@@ -118,7 +124,9 @@ impl Entries {
             (Keyed::UniqueBytes(tree), IndexKey::Bytes(bytes)) => tree.insert_unique(bytes, rid, holder),
             (Keyed::HashedWords(table), IndexKey::Word(word)) => table.insert_unique(&[*word], rid, holder),
             (Keyed::HashedBytes(table), IndexKey::Bytes(bytes)) => table.insert_unique(bytes.clone(), rid, holder),
-            (Keyed::Words(_) | Keyed::Bytes(_), _) | (_, IndexKey::Null) => return Ok(self.insert(key, rid)?),
+            (Keyed::Words(_) | Keyed::Bytes(_) | Keyed::Space(_), _) | (_, IndexKey::Null) => {
+                return Ok(self.insert(key, rid)?);
+            }
             _ => unreachable!("{key:?} is not of the index's shape"),
         }
         .map_err(InsertError::Present)
@@ -165,6 +173,7 @@ impl Entries {
     ) -> Result<(), AddressSpaceError> {
         match (&self.keyed, key) {
             (Keyed::Kiss(tree), IndexKey::Word(word)) => return tree.remove_if(*word, rid, may_go),
+            (Keyed::Space(space), key) => space.remove_if(key, rid, may_go),
             (_, IndexKey::Null) => drop(self.nulls.change(rid, deciding(may_go))),
             (Keyed::Words(tree), IndexKey::Word(word)) => drop(tree.change((*word, rid), deciding(may_go))),
             (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => drop(tree.change((bytes, rid), deciding(may_go))),
@@ -186,6 +195,7 @@ impl Entries {
         mut accept: impl FnMut(Rid) -> Option<T>,
     ) -> Option<T> {
         match (&self.keyed, key) {
+            (Keyed::Space(space), key) => space.rids(key).into_iter().find_map(accept),
             (_, IndexKey::Null) => self.nulls.range(..).find_map(|(rid, ())| accept(rid)),
             (Keyed::Words(tree), IndexKey::Word(word)) => tree.find(*word, accept),
             (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => tree.find(bytes, accept),
@@ -272,6 +282,7 @@ impl Entries {
         match &self.keyed {
             Keyed::HashedWords(table) => table.for_each(|[word], rids| visit(&IndexKey::Word(*word), rids)),
             Keyed::HashedBytes(table) => table.for_each(|bytes, rids| visit(&IndexKey::Bytes(bytes.clone()), rids)),
+            Keyed::Space(space) => space.for_each(visit),
             _ => {
                 let (mut low, mut entries, mut has_more) = (Bound::Unbounded, Vec::<Entry>::new(), true);
                 while has_more {
@@ -311,7 +322,9 @@ impl Entries {
                 let range = tree.range((key_bound(low, word_of), key_bound(high, word_of)));
                 lists(range, direction, full, out, IndexKey::Word);
             }
-            Keyed::HashedWords(_) | Keyed::HashedBytes(_) => unreachable!("they have no order"),
+            Keyed::HashedWords(_) | Keyed::HashedBytes(_) | Keyed::Space(_) => {
+                unreachable!("they have no order")
+            }
         }
     }
 
@@ -347,7 +360,16 @@ impl Entries {
                 Keyed::Kiss(tree) => tree.bytes(),
                 Keyed::HashedWords(table) => table.bytes(),
                 Keyed::HashedBytes(table) => table.len() * ENTRY_BYTES,
+                Keyed::Space(space) => space.bytes(),
             }
+    }
+
+    /// The entries as what they are in an index that is asked for parts of space.
+    pub(crate) fn space(&self) -> Option<&SpaceEntries> {
+        match &self.keyed {
+            Keyed::Space(space) => Some(space),
+            _ => None,
+        }
     }
 }
 

@@ -31,12 +31,19 @@
 //! | `definition` | what an index is of |
 //! | `data` | an index, and the list of a table's |
 //! | `computed` | keys that are worked out by expressions, and which rows have one |
-//! | `order` | keys that compare as rows do |
+//! | `order`, `range` | keys that compare as rows do, and what an index is asked for |
+//! | `space`, `extents` | windows in space, and where values lie in it |
+//! | `space_entries`, `box_entries` | the structures that are asked for windows |
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `primary_key` | the index of the primary key, and uniqueness |
+mod box_entries;
 pub(crate) mod computed;
 pub(crate) mod data;
 pub(crate) mod definition;
 pub(crate) mod entries;
+pub(crate) mod extents;
 pub(crate) mod order;
 pub(crate) mod primary_key;
+pub(crate) mod range;
+pub(crate) mod space;
+pub(crate) mod space_entries;

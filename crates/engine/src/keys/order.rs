@@ -14,11 +14,15 @@
 use std::ops::Bound;
 
 use lineage::{Cell, Storage};
-use types::{DataType, Rid, Value};
+use types::{DataType, Rid};
+
+use super::extents;
 
 const SIGN: u64 = 1 << 63;
-const VALUE: u8 = 1;
-const NULL: u8 = 2;
+/// Before a value in a key of bytes.
+pub(super) const VALUE: u8 = 1;
+/// In place of one.
+pub(super) const NULL: u8 = 2;
 
 /// A key of an index, in its order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,6 +44,8 @@ const LAST: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct KeyShape {
     types: Box<[DataType]>,
+    /// Whether they are of the extents of their parts, and in no order.
+    has_extents: bool,
 }
 
 /// The word of a whole number, put in order.
@@ -74,18 +80,29 @@ pub(crate) fn beside_all(key: &IndexKey, is_behind: bool) -> (IndexKey, Rid) {
 
 impl KeyShape {
     pub(crate) fn new(types: Box<[DataType]>) -> KeyShape {
-        KeyShape { types }
+        KeyShape { types, has_extents: false }
+    }
+
+    /// How keys are made that are asked for what they overlap.
+    pub(crate) fn of_extents(types: Box<[DataType]>) -> KeyShape {
+        KeyShape { types, has_extents: true }
+    }
+
+    /// How many dimensions the extents of keys have.
+    pub(crate) fn dimensions(&self) -> usize {
+        self.types.iter().map(|data_type| extents::dimensions(*data_type)).sum()
     }
 
     /// Whether keys are words.
     pub(crate) fn is_word(&self) -> bool {
-        matches!(*self.types, [data_type] if !lineage::is_wide(data_type))
+        !self.has_extents && matches!(*self.types, [data_type] if !lineage::is_wide(data_type))
     }
 
     /// The key made of these cells, which come in key order.
     pub(crate) fn key(&self, cells: &[Cell<'_>]) -> IndexKey {
         debug_assert_eq!(cells.len(), self.types.len());
         match *cells {
+            _ if self.has_extents => IndexKey::Bytes(extents::key(cells, &self.types)),
             [Cell::Word(word)] => IndexKey::Word(ordered(word, self.types[0])),
             [Cell::Null] if self.is_word() => IndexKey::Null,
             _ => {
@@ -223,42 +240,6 @@ fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The rows that an index is asked for: those that have certain values in the first columns (NULL for IS NULL) and
-/// lie between two bounds in the next one. A bound leaves out NULL; a NULL as a bound leaves out all.
-#[derive(Clone, PartialEq, Debug)]
-pub struct IndexRange {
-    /// values of the index's first columns
-    pub equal: Vec<Value>,
-    /// where the column after these begins
-    pub low: Bound<Value>,
-    /// where it ends
-    pub high: Bound<Value>,
-}
-
-impl IndexRange {
-    /// All rows.
-    pub fn all() -> IndexRange {
-        IndexRange::equal(Vec::new())
-    }
-
-    /// Rows that have these values in the first columns.
-    pub fn equal(values: Vec<Value>) -> IndexRange {
-        IndexRange { equal: values, low: Bound::Unbounded, high: Bound::Unbounded }
-    }
-
-    /// Rows that lie between two bounds in the first column.
-    pub fn between(low: Bound<Value>, high: Bound<Value>) -> IndexRange {
-        IndexRange { equal: Vec::new(), low, high }
-    }
-
-    /// Whether no row can be in it.
-    pub(crate) fn is_empty(&self) -> bool {
-        let is_null =
-            |bound: &Bound<Value>| matches!(bound, Bound::Included(Value::Null) | Bound::Excluded(Value::Null));
-        is_null(&self.low) || is_null(&self.high)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cmp::Ordering;
@@ -266,6 +247,7 @@ mod tests {
 
     use lineage::{Comparison, Scratch, Test, cell_of_value};
     use proptest::prelude::*;
+    use types::Value;
 
     use super::*;
 

@@ -38,8 +38,10 @@ pub(crate) fn enter_committed(
         if is_interrupted() {
             return Err(Error::Interrupted);
         }
-        let mut entered = Ok(());
+        let (mut entered, mut loaded) = (Ok(()), Vec::new());
+        let space = index.entries_so_far().space();
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match keyed {
+            Ok(Some(keyed)) if space.is_some() => loaded.push((keyed.key, rid)),
             Ok(Some(keyed)) if entered.is_ok() => entered = index.enter(&keyed.key, rid),
             Ok(_) => {}
             Err(_) => drop(failing.lock().insert(rid)),
@@ -47,6 +49,7 @@ pub(crate) fn enter_committed(
         let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
         table.storage.for_each_committed_version(range, index.columns(), all.from(), transactions, enter)?;
         keys.finish();
+        space.iter().for_each(|space| space.load(&loaded));
         entered
     })?;
     Ok(failing.into_inner())
@@ -120,17 +123,21 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
                 return entered.and_then(|()| run.finish());
             }
         }
+        let (space, mut loaded) = (index.entries_so_far().space(), Vec::new());
         // Versions for which an expression fails are from before the index.
-        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
-            if let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered) {
-                entered = run.enter(key, rid);
-            }
+        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match (keyed, &entered) {
+            (Ok(Some(Keyed { key, .. })), Ok(())) if space.is_some() => loaded.push((key, rid)),
+            (Ok(Some(Keyed { key, .. })), Ok(())) => entered = run.enter(key, rid),
+            _ => {}
         });
         let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
         table.storage.for_each_committed_version(range, index.columns(), from, &OnlyStamped, enter)?;
         keys.finish();
+        space.iter().for_each(|space| space.load(&loaded));
         entered.and_then(|()| run.finish())
     })?;
+    // Without an image all is found one by one.
+    let _stays = index.entries_so_far().space().map(|space| space.bring_forward(true));
     order(table, index, to_order.into_inner(), &OnlyStamped)
 }
 

@@ -1,5 +1,5 @@
 //! Reading rows through an index: in the order of their keys, each checked on the version that the view sees.
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -11,8 +11,12 @@ use types::{Rid, Snapshot, Timestamp, Value};
 use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
+use crate::keys::definition::IndexMethod;
 use crate::keys::entries::{Direction, Entry};
-use crate::keys::order::{Bounds, IndexKey, IndexRange};
+use crate::keys::extents::dimensions;
+use crate::keys::order::IndexKey;
+use crate::keys::range::IndexRange;
+use crate::keys::space::{Asked, IndexWindow, Window};
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::index_walk::{Cursor, ENTRIES_FIRST, Used};
 use crate::table::read_view::{ReadView, Sight};
@@ -53,9 +57,12 @@ impl EachOnce {
 
 impl TableData {
     /// The entries of a range of an index; `None` if no row can be in it.
-    pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Bounds>> {
+    pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Asked>> {
         self.fill(index)?;
         let columns = &index.key_columns;
+        if let Some(window) = &range.window {
+            return self.index_window(index, window);
+        }
         let is_last = |values: &[Value]| values.len() == columns.len();
         let has_bounds = !matches!((&range.low, &range.high), (Bound::Unbounded, Bound::Unbounded));
         if range.equal.len() > columns.len() || (has_bounds && is_last(&range.equal)) {
@@ -63,6 +70,9 @@ impl TableData {
         }
         if !index.entries().is_ordered() && !is_last(&range.equal) {
             return Err(index.refuse_range("has no order, and is asked for less than whole keys"));
+        }
+        if !index.definition.method.finds_keys() {
+            return Err(index.refuse_range("is asked for what values overlap, not for keys"));
         }
         if range.is_empty() {
             return Ok(None);
@@ -78,7 +88,31 @@ impl TableData {
         let equal = equal.all();
         let low = with_cell(&range.low, low.cells().next());
         let high = with_cell(&range.high, high.cells().next());
-        Ok(Some(index.shape.bounds(&equal, low, high)))
+        Ok(Some(Asked::Keys(index.shape.bounds(&equal, low, high))))
+    }
+
+    /// The entries in a part of space; `None` if no row can be in it.
+    fn index_window(&self, index: &IndexData, window: &IndexWindow) -> Result<Option<Asked>> {
+        let columns = &index.key_columns;
+        match window {
+            _ if !index.definition.method.is_spatial() => Err(index.refuse_range("is asked for keys, not for windows")),
+            IndexWindow::Between(_) if index.definition.method != IndexMethod::Bwd => {
+                Err(index.refuse_range("is asked for what values overlap, not for what is between others"))
+            }
+            IndexWindow::Overlapping { .. } if index.definition.method != IndexMethod::Gist => {
+                Err(index.refuse_range("is asked for what is between values, not for what they overlap"))
+            }
+            IndexWindow::Between(bounds) if bounds.len() != columns.len() => Err(index.refuse_range(OTHER_WIDTH)),
+            IndexWindow::Overlapping { extents, .. } if extents.len() != columns.len() => {
+                Err(index.refuse_range(OTHER_WIDTH))
+            }
+            window if window.is_empty() => Ok(None),
+            IndexWindow::Between(bounds) => Ok(Window::between(&self.name, columns, bounds)?.map(Asked::Space)),
+            IndexWindow::Overlapping { extents, takes_others } => {
+                let dimensions = columns.iter().map(|column| dimensions(column.data_type));
+                Ok(Some(Asked::Space(Window::overlapping(extents, dimensions, *takes_others))))
+            }
+        }
     }
 
     /// Asks for the memory of the records of entries.
@@ -163,6 +197,8 @@ impl TableData {
     }
 }
 
+const OTHER_WIDTH: &str = "has another number of columns than the window";
+
 /// The value of a bound of a column, if there are both.
 fn bounded(column: Option<usize>, bound: &Bound<Value>) -> impl Iterator<Item = (usize, &Value)> {
     let value = match bound {
@@ -190,15 +226,15 @@ impl IndexData {
     pub(crate) fn has_changed(
         &self,
         table: &TableData,
-        bounds: &Bounds,
+        range: &Asked,
         asked: lineage::Validation<'_, Transactions>,
     ) -> Result<bool> {
         let is_within = |rid: Rid, at| -> Result<bool> {
             let view = View { snapshot: Snapshot::at(at), outcomes: asked.outcomes };
-            let has_key = |cells: &[Cell<'_>]| self.key(cells).is_some_and(|key| bounds.contains(&(key, rid)));
+            let has_key = |cells: &[Cell<'_>]| self.key(cells).is_some_and(|key| range.contains(&(key, rid)));
             Ok(table.storage.read(view, rid, self.columns(), has_key)? == Some(true))
         };
-        let mut cursor = Cursor::new(Some(bounds.clone()), Direction::Upward);
+        let mut cursor = Cursor::new(Some(range.clone()), Direction::Upward);
         while cursor.advance(self, None) {
             for (_, rid) in &cursor.entries {
                 if table.storage.changed_between(*rid, asked)?
@@ -224,7 +260,11 @@ impl Table {
     /// # Errors
     /// [`Error::BadIndexRange`] if the index can't serve such a range.
     pub fn index_estimate(&self, index: &Index, range: &IndexRange, limit: usize) -> Result<usize> {
-        let mut cursor = Cursor::new(self.data.index_bounds(&index.data, range)?, Direction::Upward);
+        let asked = self.data.index_bounds(&index.data, range)?;
+        if let Some(Asked::Space(window)) = &asked {
+            return Ok(index.data.entries().space().map_or(0, |space| space.estimate(window, limit)));
+        }
+        let mut cursor = Cursor::new(asked, Direction::Upward);
         let mut count = 0;
         while count < limit && cursor.advance(&index.data, Some(Timestamp::MAX)) {
             count += cursor.entries.len();

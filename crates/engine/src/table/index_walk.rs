@@ -12,6 +12,7 @@ use types::{Rid, Timestamp};
 use crate::keys::data::IndexData;
 use crate::keys::entries::{Direction, Entry};
 use crate::keys::order::{Bounds, IndexKey, beside_all};
+use crate::keys::space::Asked;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;
 
@@ -42,7 +43,7 @@ impl Used {
 /// Where a walk through an index stands.
 pub(crate) struct Cursor {
     /// the range that is left; `None` when nothing is
-    bounds: Option<Bounds>,
+    bounds: Option<Asked>,
     direction: Direction,
     count: usize,
     pub(crate) entries: Vec<Entry>,
@@ -62,7 +63,7 @@ struct Idle {
 }
 
 impl Cursor {
-    pub(crate) fn new(bounds: Option<Bounds>, direction: Direction) -> Cursor {
+    pub(crate) fn new(bounds: Option<Asked>, direction: Direction) -> Cursor {
         let (stood, idle, idle_before) = (Bound::Unbounded, None, Vec::new());
         Cursor { bounds, direction, count: ENTRIES_FIRST, entries: Vec::new(), stood, idle, idle_before }
     }
@@ -70,7 +71,15 @@ impl Cursor {
     /// Gets the next entries, those left out that are of no use at `at`, if that is said; false if there are none.
     pub(crate) fn advance(&mut self, index: &IndexData, at: Option<Timestamp>) -> bool {
         self.entries.clear();
-        let Some(mut bounds) = self.bounds.take() else { return false };
+        let mut bounds = match self.bounds.take() {
+            None => return false,
+            // All at once: there is no place in it to go on from.
+            Some(Asked::Space(window)) => {
+                index.entries().space().iter().for_each(|space| space.search(&window, &mut self.entries));
+                return !self.entries.is_empty();
+            }
+            Some(Asked::Keys(bounds)) => bounds,
+        };
         if at.is_some_and(|at| self.step_over(index, &mut bounds, at) == Err(EndOfIndex)) {
             return false;
         }
@@ -87,7 +96,7 @@ impl Cursor {
                 Direction::Upward => bounds.0 = behind,
                 Direction::Downward => bounds.1 = behind,
             }
-            self.bounds = Some(bounds);
+            self.bounds = Some(Asked::Keys(bounds));
         }
         !self.entries.is_empty()
     }
@@ -185,7 +194,7 @@ fn are_idle(
     transactions: &Transactions,
     range: Bounds,
 ) -> Result<bool, PageError> {
-    let (mut cursor, mut count) = (Cursor::new(Some(range), Direction::Upward), 0);
+    let (mut cursor, mut count) = (Cursor::new(Some(Asked::Keys(range)), Direction::Upward), 0);
     while cursor.advance(index, None) {
         count += cursor.entries.len();
         if count > IDLE_MAX {

@@ -26,8 +26,8 @@ use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
-use crate::keys::order::Bounds;
 use crate::keys::order::IndexKey;
+use crate::keys::space::Asked;
 use crate::state::catalog::has_gone_between;
 use crate::state::core::Core;
 use crate::state::table_data::TableData;
@@ -58,7 +58,7 @@ enum What {
     /// No record had the key.
     Key(IndexKey),
     /// The rows of a range of an index.
-    Entries(Arc<IndexData>, Bounds),
+    Entries(Arc<IndexData>, Asked),
     /// Every row that passes these tests, with some columns or all.
     Rows {
         tests: Vec<(usize, Test)>,
@@ -88,7 +88,7 @@ impl ReadSet {
     }
 
     /// Notes that the rows of a range of an index were read.
-    pub(crate) fn note_entries(&self, table: &Arc<TableData>, index: &Arc<IndexData>, bounds: &Bounds) {
+    pub(crate) fn note_entries(&self, table: &Arc<TableData>, index: &Arc<IndexData>, bounds: &Asked) {
         self.note(table, What::Entries(index.clone(), bounds.clone()));
     }
 

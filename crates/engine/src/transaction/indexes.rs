@@ -19,7 +19,7 @@
 //! tables are claimed alike, so that nothing else gets one meanwhile.
 use std::sync::Arc;
 
-use index::KeyRids;
+use index::{BitwiseError, KeyRids};
 use lineage::Writer;
 use types::{Rid, Timestamp};
 
@@ -31,7 +31,7 @@ use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::{IndexDefinition, KeptIndex};
 use crate::keys::entries::Direction;
-use crate::keys::order::IndexRange;
+use crate::keys::range::IndexRange;
 use crate::state::catalog::row_of_table;
 use crate::state::index_build::enter_committed;
 use crate::state::table_data::{ScanOptions, TableData};
@@ -58,8 +58,18 @@ impl Transaction {
             let failing = enter_committed(&data, &index, transactions, &|| transactions.0.is_interrupted(own))?;
             failing.into_iter().try_for_each(|rid| transaction.check_expressions(&data, &index, rid))?;
             transaction.enter_own(&data, &index)?;
+            if let Some(space) = index.entries().space() {
+                let bad = |error: BitwiseError| Error::BadIndex {
+                    index: index.definition.name.clone(),
+                    why: error.to_string(),
+                };
+                space.bring_forward(false).map_err(bad)?;
+            }
             if index.definition.unique {
                 transaction.check_unique(&data, &index)?;
+            }
+            if index.is_exclusive() {
+                transaction.check_excluding(&data, &index)?;
             }
             debug_assert_eq!(
                 index.standing.standing(),
@@ -262,13 +272,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The key that a record has once its newest version is decided.
-    fn settled_key(
-        &self,
-        data: &Arc<TableData>,
-        index: &IndexData,
-        rid: Rid,
-    ) -> Result<Option<crate::keys::order::IndexKey>> {
+    /// Waits until the newest version of a record is decided.
+    pub(super) fn await_decided(&self, data: &Arc<TableData>, rid: Rid) -> Result<()> {
         let (transactions, deadline) = (self.transactions(), self.lock_deadline());
         let owner = || match data.storage.newest_writer(self.newest(), rid) {
             Ok(Writer::Running(owner)) => Ok(Some(owner)),
@@ -280,6 +285,17 @@ impl Transaction {
             let waited = transactions.0.wait_for(self.handle(), user, row_of_table(data), &is_held, deadline);
             waited.map_err(|error| self.wait_failed(error))?;
         }
+        Ok(())
+    }
+
+    /// The key that a record has once its newest version is decided.
+    fn settled_key(
+        &self,
+        data: &Arc<TableData>,
+        index: &IndexData,
+        rid: Rid,
+    ) -> Result<Option<crate::keys::order::IndexKey>> {
+        self.await_decided(data, rid)?;
         let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
         Ok(keyed.transpose()?.flatten().filter(|keyed| keyed.is_compared).map(|keyed| keyed.key))
     }

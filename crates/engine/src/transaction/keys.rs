@@ -58,6 +58,9 @@ impl Transaction {
     ) -> Result<()> {
         match keyed {
             Ok(None) => {}
+            Ok(Some(Keyed { key, .. })) if index.is_exclusive() && !self.has_dropped_index(index) => {
+                return self.enter_excluding(data, index, &key, rid);
+            }
             Ok(Some(Keyed { key, is_compared: true })) if !self.has_dropped_index(index) => {
                 return self.enter_key(data, &**index, &key, rid);
             }

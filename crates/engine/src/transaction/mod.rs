@@ -61,6 +61,7 @@ mod claim;
 mod columns;
 mod commit;
 mod depend;
+mod exclude;
 mod indexes;
 mod insert;
 mod keys;

@@ -20,16 +20,21 @@
 //! hits, and tests the suffixes of the others once for all queries that hit them ([`ClusterDevice`]). What it finds is a place in the
 //! lists, and whether it is a *definite* hit: where all values with these bits answer the query. *Refinement* looks up the residuals
 //! of the others by their places. The budget decides how many bits the first phase sees: [`SpaceModel`].
+//! [`BitwiseIndex`] takes changes: it searches what is newer beside such columns.
 mod columns;
 mod kernel;
+mod live;
 mod model;
 mod packed;
 mod preselect;
 mod refine;
 
 #[cfg(all(test, not(shuttle)))]
+mod live_tests;
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 pub use columns::{BitwiseColumns, BitwiseError};
+pub use live::BitwiseIndex;
 pub use model::{BitSplit, SpaceModel};
 pub use preselect::{Approximation, BitwiseImage, ClusterDevice, ClusterScan, Partial, Partials};

@@ -109,6 +109,11 @@ impl<const D: usize> BitwiseImage<D> {
         self.starts[cluster] as usize..self.starts[cluster + 1] as usize
     }
 
+    /// The cluster that has the point at a place.
+    pub(super) fn cluster_at(&self, place: usize) -> usize {
+        self.starts.partition_point(|start| *start as usize <= place) - 1
+    }
+
     /// The prefixes of a cluster.
     #[inline]
     pub(super) fn prefixes_of(&self, cluster: usize) -> [u64; D] {

@@ -5,7 +5,7 @@ use super::columns::BitwiseColumns;
 use super::packed::lowest;
 use super::preselect::{Approximation, ClusterDevice, Partial, Partials};
 use crate::gist::Grouping;
-use crate::{Bounds, Matches};
+use crate::{Bounds, Cpu, Matches};
 
 impl<const D: usize> BitwiseColumns<D> {
     /// What a window looks like in the kept bits; `None` if no record can be in it.
@@ -70,6 +70,40 @@ impl<const D: usize> BitwiseColumns<D> {
             let at = self.refined(column, place, kept);
             offsets[column].is_some_and(|(first, last)| first <= at && at <= last)
         })
+    }
+
+    /// Appends the entries in a window, edges included, with their coordinates.
+    pub(super) fn collect(&self, window: &Bounds<i64, D>, out: &mut Vec<([i64; D], Rid)>) {
+        let partials = self.preselect(std::slice::from_ref(window), &Cpu::default());
+        for (_, places) in &partials.runs {
+            // The clusters of a stretch follow one another; those between may be empty.
+            let mut cluster = self.image.cluster_at(places.start as usize);
+            for place in places.clone() {
+                while self.image.places(cluster).end <= place as usize {
+                    cluster += 1;
+                }
+                out.push(self.entry(cluster, place as usize));
+            }
+        }
+        let within = |at: &[i64; D]| (0..D).all(|d| window.low()[d] <= at[d] && at[d] <= window.high()[d]);
+        let entries = partials.points.iter().map(|point| self.entry(point.cluster as usize, point.place as usize));
+        out.extend(entries.filter(|(at, _)| within(at)));
+    }
+
+    /// How many entries may be in a window, as far as the kept bits tell: those that lie on its edge count.
+    pub(super) fn count_at_most(&self, window: &Bounds<i64, D>) -> usize {
+        let partials = self.preselect(std::slice::from_ref(window), &Cpu::default());
+        partials.runs.iter().map(|(_, places)| places.len()).sum::<usize>() + partials.points.len()
+    }
+
+    /// The entry at a place of a cluster.
+    fn entry(&self, cluster: usize, place: usize) -> ([i64; D], Rid) {
+        let prefixes = self.image.prefixes_of(cluster);
+        let at = std::array::from_fn(|column| {
+            let kept = self.image.kept(column, prefixes[column], place);
+            self.ends[column].0.wrapping_add(self.refined(column, place, kept) as i64)
+        });
+        (at, Rid::from_word(self.rids[place]))
     }
 
     /// The Rids of the records in each window, edges included, by window: all windows in one pass over the clusters that they

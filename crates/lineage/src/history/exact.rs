@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use types::json::Jsonb;
-use types::{DataType, Interval, Timestamp, Value};
+use types::{DataType, GeometryKind, Interval, RangeKind, Timestamp, Value};
 
 use super::{HistoryPage, NewVersion};
 use crate::page::history::History;
@@ -68,8 +68,18 @@ fn samples() -> Vec<(DataType, [Value; 3])> {
         (DataType::Jsonb, ["{}", "[1.50]", "null"].map(|text| Value::Jsonb(Jsonb::parse(text).unwrap()))),
         (DataType::Time, [0, 1, 86_400_000_000].map(Value::Time)),
         (DataType::Interval, [i32::MIN, -1, 7].map(|days| Value::Interval(Interval { months: 1, days, micros: -1 }))),
+        (DataType::Range(RangeKind::Num), [-5, 0, 1 << 70].map(|at| range(RangeKind::Num, at))),
+        (DataType::Geometry(GeometryKind::Box), [-1.0, 0.0, f64::NAN].map(shape)),
         (DataType::Uuid, [[0; 16], [255; 16], std::array::from_fn(|i| (i * 17) as u8)].map(Value::Uuid)),
     ]
+}
+
+fn range(kind: RangeKind, lower: i128) -> Value {
+    types::RangeValue::new(kind, Some((lower, true)), None).unwrap().into()
+}
+
+fn shape(number: f64) -> Value {
+    Value::Geometry(types::Geometry::of_numbers(GeometryKind::Box, [number, 1.0, 2.0, 3.0]))
 }
 
 #[test]

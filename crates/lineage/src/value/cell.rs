@@ -13,8 +13,10 @@ use arrow_array::types::{
     Date32Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampSecondType,
 };
 use smallvec::SmallVec;
+use types::geometry::GEOMETRY_BYTES_MAX;
 use types::json::Jsonb;
-use types::{ArrayValue, DataType, Decimal, EnumValue, Interval, Value};
+use types::range::RANGE_BYTES_MAX;
+use types::{ArrayValue, DataType, Decimal, EnumValue, Geometry, GeometryKind, Interval, RangeKind, RangeValue, Value};
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -78,7 +80,12 @@ impl Storage {
             DataType::Decimal { precision, .. } if precision <= WORD_DECIMAL_DIGITS => Storage::Decimal,
             DataType::Decimal { .. } => Storage::WideDecimal,
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => Storage::Text,
-            DataType::Bytea | DataType::Jsonb | DataType::Interval | DataType::Array(_) => Storage::Bytes,
+            DataType::Bytea
+            | DataType::Jsonb
+            | DataType::Interval
+            | DataType::Range(_)
+            | DataType::Geometry(_)
+            | DataType::Array(_) => Storage::Bytes,
         }
     }
 }
@@ -107,11 +114,32 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Time => [16, 0, 0],
         DataType::Interval => [17, 0, 0],
         DataType::Enum(_) => [18, 0, 0],
+        DataType::Range(kind) => [19, range_number(kind), 0],
+        DataType::Geometry(kind) => [20, geometry_number(kind), 0],
         // Behind the numbers of all other types: one for arrays of each.
         DataType::Array(item) => {
             let [number, first, second] = tag_of(item.data_type());
             [number | ARRAYS, first, second]
         }
+    }
+}
+
+fn range_number(kind: RangeKind) -> u8 {
+    match kind {
+        RangeKind::Int4 => 1,
+        RangeKind::Int8 => 2,
+        RangeKind::Num => 3,
+        RangeKind::Date => 4,
+        RangeKind::Ts => 5,
+        RangeKind::TsTz => 6,
+    }
+}
+
+fn geometry_number(kind: GeometryKind) -> u8 {
+    match kind {
+        GeometryKind::Point => 1,
+        GeometryKind::Box => 2,
+        GeometryKind::Circle => 3,
     }
 }
 
@@ -165,6 +193,8 @@ macro_rules! with_primitive {
             | ::types::DataType::Json
             | ::types::DataType::Jsonb
             | ::types::DataType::Interval
+            | ::types::DataType::Range(_)
+            | ::types::DataType::Geometry(_)
             | ::types::DataType::Array(_) => $other,
         }
     };
@@ -192,13 +222,17 @@ pub fn words_of(data_type: DataType) -> (i64, i64) {
     }
 }
 
+/// The most bytes of a value that its [`Value`] does not hold in the stored form.
+const SCRATCH_BYTES: usize = RANGE_BYTES_MAX;
+const _: () = assert!(SCRATCH_BYTES >= UUID_CHARS && SCRATCH_BYTES >= GEOMETRY_BYTES_MAX);
+
 /// Room for the bytes of one value that its [`Value`] does not hold in the stored form.
-pub struct Scratch([u8; UUID_CHARS]);
+pub struct Scratch([u8; SCRATCH_BYTES]);
 
 impl Default for Scratch {
     #[inline]
     fn default() -> Scratch {
-        Scratch([0; UUID_CHARS])
+        Scratch([0; SCRATCH_BYTES])
     }
 }
 
@@ -250,6 +284,8 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         | Value::Json(_)
         | Value::Jsonb(_)
         | Value::Interval(_)
+        | Value::Range(_)
+        | Value::Geometry(_)
         | Value::Array(_) => None,
     }
 }
@@ -267,14 +303,16 @@ pub(crate) fn bytes_of<'a>(value: &'a Value, scratch: &'a mut Scratch) -> &'a [u
             scratch.0[..bytes.len()].copy_from_slice(&bytes);
             &scratch.0[..bytes.len()]
         }
+        Value::Range(range) => range.write_bytes(&mut scratch.0),
+        Value::Geometry(shape) => shape.write_bytes(&mut scratch.0),
         Value::Decimal(number) => {
             let digits = number.unscaled.to_le_bytes();
             scratch.0[..digits.len()].copy_from_slice(&digits);
             &scratch.0[..digits.len()]
         }
         Value::Uuid(uuid) => {
-            scratch.0 = text_of_uuid(uuid);
-            &scratch.0
+            scratch.0[..UUID_CHARS].copy_from_slice(&text_of_uuid(uuid));
+            &scratch.0[..UUID_CHARS]
         }
         other => unreachable!("{other} is stored as a word"),
     }
@@ -302,6 +340,8 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         DataType::Json => Value::Json(String::from_utf8_lossy(bytes).into_owned()),
         DataType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
         DataType::Interval => Value::Interval(Interval::from_bytes(bytes)),
+        DataType::Range(kind) => Value::from(RangeValue::from_bytes(kind, bytes)),
+        DataType::Geometry(kind) => Value::Geometry(Geometry::from_bytes(kind, bytes)),
         DataType::Array(item) => Value::Array(ArrayValue::from_bytes(item, bytes)),
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale }),
         DataType::Uuid => Value::Uuid(uuid_of_text(bytes)),
@@ -340,6 +380,8 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         | DataType::Json
         | DataType::Jsonb
         | DataType::Interval
+        | DataType::Range(_)
+        | DataType::Geometry(_)
         | DataType::Array(_) => unreachable!("{data_type} is stored as bytes"),
     }
 }
@@ -389,9 +431,12 @@ impl<'a> ArrayCells<'a> {
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
                 ArrayCells::Text(array.as_string_view())
             }
-            DataType::Bytea | DataType::Jsonb | DataType::Interval | DataType::Array(_) => {
-                ArrayCells::Bytea(array.as_binary_view())
-            }
+            DataType::Bytea
+            | DataType::Jsonb
+            | DataType::Interval
+            | DataType::Range(_)
+            | DataType::Geometry(_)
+            | DataType::Array(_) => ArrayCells::Bytea(array.as_binary_view()),
         }
     }
 

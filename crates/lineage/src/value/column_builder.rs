@@ -52,9 +52,12 @@ impl ColumnBuilder {
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => {
                 Builder::Text(StringViewBuilder::with_capacity(capacity))
             }
-            DataType::Bytea | DataType::Jsonb | DataType::Interval | DataType::Array(_) => {
-                Builder::Bytea(BinaryViewBuilder::with_capacity(capacity))
-            }
+            DataType::Bytea
+            | DataType::Jsonb
+            | DataType::Interval
+            | DataType::Range(_)
+            | DataType::Geometry(_)
+            | DataType::Array(_) => Builder::Bytea(BinaryViewBuilder::with_capacity(capacity)),
         };
         ColumnBuilder { data_type, builder }
     }

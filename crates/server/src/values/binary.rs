@@ -4,16 +4,23 @@ use arrow_array::types::{IntervalDayTimeType, IntervalMonthDayNanoType, Interval
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType as ArrowType, IntervalUnit};
 use sql::{SqlError, text_value};
+use types::DataType;
 
-use super::oids;
 use super::rows::Column;
+use super::{oids, spaces};
 
-/// Appends a time of day, an interval or an array; anything else has no binary form here.
+/// Appends a time of day, an interval, a range, a shape or an array; anything else has no binary form here.
 pub(crate) fn put(out: &mut Vec<u8>, array: &dyn Array, row: usize, oid: u32) -> Result<(), SqlError> {
     match (oid, array.data_type()) {
         (oids::NUMERIC, _) => super::numeric::put(out, &text_value(array, row).unwrap_or_default()),
         (oids::TIME, _) => out.extend_from_slice(&time_micros(array, row)?.to_be_bytes()),
         (oids::INTERVAL, ArrowType::Interval(unit)) => put_interval(out, interval(array, row, *unit)),
+        (_, ArrowType::FixedSizeBinary(_)) => {
+            let bytes = array.as_fixed_size_binary().value(row);
+            if !spaces::put(out, bytes, DataType::from_arrow(array.data_type())) {
+                return Err(refused(array));
+            }
+        }
         (_, ArrowType::List(_)) => put_list(out, &array.as_list::<i32>().value(row), oid)?,
         (_, ArrowType::LargeList(_)) => put_list(out, &array.as_list::<i64>().value(row), oid)?,
         _ => return Err(refused(array)),

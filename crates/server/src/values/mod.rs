@@ -4,6 +4,7 @@ pub(crate) mod numeric;
 pub(crate) mod oids;
 pub(crate) mod parameters;
 pub(crate) mod rows;
+mod spaces;
 
 /// Days from 1970-01-01 to 2000-01-01, from where PostgreSQL counts.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;

@@ -3,7 +3,7 @@ use sql::SqlError;
 use types::{DataType, Interval, Value};
 
 use super::numeric::{self, Wrong};
-use super::{EPOCH_DAYS, EPOCH_MICROS, oids};
+use super::{EPOCH_DAYS, EPOCH_MICROS, oids, spaces};
 
 /// Reads the value of parameter number `at` (from 0) in the form in which it came. `oid` is the type that the client has
 /// said, or 0.
@@ -25,7 +25,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, SqlError> {
     })
 }
 
-fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, SqlError>, Wrong> {
+pub(super) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, SqlError>, Wrong> {
     Ok(Ok(match data_type {
         DataType::Boolean => match bytes {
             [value] => Value::Boolean(*value != 0),
@@ -57,6 +57,8 @@ fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, S
                 Err(error) => Err(error),
             });
         }
+        DataType::Range(kind) => return spaces::range(bytes, kind),
+        DataType::Geometry(kind) => return spaces::geometry(bytes, kind),
         DataType::Json | DataType::Enum(_) => {
             return Ok(text_of(bytes).and_then(|text| sql::read_value(text, data_type)));
         }

@@ -10,11 +10,14 @@ use std::borrow::Cow;
 use std::ops::Bound;
 
 use datafusion::logical_expr::Expr;
-use engine::{Comparison, DataType, Index, IndexPart, IndexRange, Schema, Table, Test, Value};
+use engine::{
+    Comparison, DataType, Index, IndexMethod, IndexPart, IndexRange, IndexWindow, Schema, Table, Test, Value,
+};
 
 use crate::access::conditions::test_of;
 use crate::access::implied;
 use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
+use crate::access::overlaps;
 
 /// An index, with the ranges of it in which all rows are that pass; no two have a row in common.
 #[derive(Clone)]
@@ -44,14 +47,21 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) 
         return None;
     }
     let indexes: Vec<Index> = table.primary_index().into_iter().chain(table.indexes()).collect();
-    let conditions: Vec<Expr> = match indexes.iter().any(|index| index.definition().is_computed()) {
+    let conditions: Vec<Expr> = match indexes.iter().any(goes_by_conditions) {
         true => conditions.iter().cloned().map(comparable).collect(),
         false => Vec::new(),
     };
     let limit = usize::try_from(table.stats().records / SHARE).unwrap_or(usize::MAX).clamp(ROWS_MIN, ROWS_MAX);
     let lookup = |index: Index| {
         let tests = part_tests(&index, table.schema(), tests, &conditions)?;
-        let ranges = ranges_of(&index, &tests)?;
+        let ranges = match index.definition().method {
+            IndexMethod::Gist => {
+                let find = |expr: &Expr| find(&index, table.schema(), expr);
+                let overlaps: Vec<_> = conditions.iter().filter_map(|of| overlaps::overlap_of(of, &find)).collect();
+                vec![IndexRange::within(overlaps::window(&index, &tests, &overlaps)?)]
+            }
+            _ => ranges_of(&index, &tests)?,
+        };
         let mut rows = 0;
         for range in &ranges {
             rows += table.index_estimate(&index, range, limit - rows).ok()?;
@@ -62,6 +72,11 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) 
         Some(IndexLookup { index, ranges, rows })
     };
     indexes.into_iter().filter_map(lookup).min_by_key(|lookup| lookup.rows)
+}
+
+/// Whether an index may be of use for conditions that are no tests of columns.
+fn goes_by_conditions(index: &Index) -> bool {
+    index.definition().is_computed() || index.definition().method == IndexMethod::Gist
 }
 
 /// The ranges that tests leave of an index of columns, if they leave less than all of it.
@@ -78,7 +93,7 @@ fn column_tests<'t>(index: &Index, tests: &'t [(usize, Test)]) -> Vec<PartTest<'
 
 /// Whether an index of expressions, or of a part of the table, may be of use because a condition holds.
 pub(crate) fn is_of_use(table: &Table, condition: &Expr) -> bool {
-    let indexes: Vec<Index> = table.indexes().into_iter().filter(|index| index.definition().is_computed()).collect();
+    let indexes: Vec<Index> = table.indexes().into_iter().filter(goes_by_conditions).collect();
     if indexes.is_empty() {
         return false;
     }
@@ -86,6 +101,7 @@ pub(crate) fn is_of_use(table: &Table, condition: &Expr) -> bool {
     let says_of = |predicate: &CompiledExpression| implied::says_of(predicate.logical(), condition, schema);
     let is_of_use = |index: &Index| {
         test_of(condition, &|expr| find(index, schema, expr)).is_some()
+            || overlaps::overlap_of(condition, &|expr| find(index, schema, expr)).is_some()
             || index.predicate().as_deref().and_then(CompiledExpression::of).is_some_and(says_of)
     };
     indexes.iter().any(is_of_use)
@@ -127,6 +143,9 @@ fn part_tests<'t>(
 
 /// The ranges of an index that the tests leave; `None` if that is all of an index of all rows, or not to be had from it.
 fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
+    if index.definition().method == IndexMethod::Gist {
+        return Some(vec![IndexRange::within(overlaps::window(index, tests, &[])?)]);
+    }
     let width = index.definition().parts.len();
     if index.definition().predicate.is_none() && !tests.iter().any(|(part, _)| *part == 0) {
         return None;
@@ -144,10 +163,11 @@ fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
         known += 1;
     }
     if !index.is_ordered() && known < width {
-        return None;
+        let window = index.definition().method.is_spatial().then(|| window_of(width, tests))??;
+        return Some(vec![IndexRange::within(window)]);
     }
     let range = |equal| {
-        let mut range = IndexRange { equal, low: Bound::Unbounded, high: Bound::Unbounded };
+        let mut range = IndexRange::equal(equal);
         for (_, test) in tests.iter().filter(|(part, _)| *part == known) {
             narrow(&mut range, test);
         }
@@ -155,6 +175,25 @@ fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
     };
     let ranges: Vec<IndexRange> = beginnings.into_iter().map(range).collect();
     (ranges != [IndexRange::all()] || index.definition().predicate.is_some()).then_some(ranges)
+}
+
+/// The window that tests leave of an index of so many columns, if they bound any of them.
+fn window_of(width: usize, tests: &[PartTest<'_>]) -> Option<IndexWindow> {
+    let bounds = |part: usize| {
+        let mut range = IndexRange::all();
+        for (_, test) in tests.iter().filter(|(at, _)| *at == part) {
+            match test.as_ref() {
+                Test::Compare(Comparison::Eq, value) => {
+                    (range.low, range.high) = (Bound::Included(value.clone()), Bound::Included(value.clone()));
+                }
+                test => narrow(&mut range, test),
+            }
+        }
+        (range.low, range.high)
+    };
+    let bounds: Vec<_> = (0..width).map(bounds).collect();
+    let is_bounded = |bounds: &(Bound<Value>, Bound<Value>)| *bounds != (Bound::Unbounded, Bound::Unbounded);
+    bounds.iter().any(is_bounded).then_some(IndexWindow::Between(bounds))
 }
 
 /// The values of which a part of the keys must have one, each once.

@@ -8,6 +8,7 @@ pub(crate) mod default_expressions;
 pub(crate) mod implied;
 pub(crate) mod index_expressions;
 pub(crate) mod index_path;
+pub(crate) mod overlaps;
 pub(crate) mod scan;
 pub(crate) mod sequences;
 pub(crate) mod statistics;

@@ -5,7 +5,7 @@
 //! `CASE`.
 use std::sync::Arc;
 
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::error::Result;
 use datafusion::functions::core::coalesce;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 
 use super::typed::of_one_width;
-use crate::values::types::is_enum;
+use crate::values::types::{is_enum, is_space};
 
 /// The function under its name in SQL.
 pub(super) fn function() -> ScalarUDF {
@@ -40,6 +40,10 @@ impl ScalarUDFImpl for OfOneWidth {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        if let Some(space) = args.arg_fields.iter().find(|field| is_space(field.data_type())) {
+            let is_nullable = args.arg_fields.iter().all(|field| field.is_nullable());
+            return Ok(Arc::new(Field::new(self.name(), space.data_type().clone(), is_nullable)));
+        }
         self.inner.return_field_from_args(args)
     }
 
@@ -47,6 +51,10 @@ impl ScalarUDFImpl for OfOneWidth {
         // Literals beside JSON and arrays become such by a rule of their own, and what does not fit is refused by another one.
         if let Some(json) = types.iter().find(|found| matches!(found, DataType::LargeUtf8 | DataType::LargeBinary)) {
             return Ok(vec![json.clone(); types.len()]);
+        }
+        // The library has no cast of a text to these.
+        if types.iter().any(is_space) {
+            return Ok(types.to_vec());
         }
         if let Some(array) = types.iter().find(|found| found.is_list() || is_enum(found))
             && types.iter().all(|found| found == array || found.is_null() || *found == DataType::Utf8)

@@ -9,6 +9,7 @@ pub(crate) mod json;
 pub(crate) mod numbers;
 mod overloads;
 mod row_wise;
+pub(crate) mod spaces;
 pub(crate) mod statement;
 pub(crate) mod tables;
 pub(crate) mod texts;
@@ -63,6 +64,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(zones::functions())
         .chain(json::functions())
         .chain(enums::functions())
+        .chain(spaces::functions())
         .map(Arc::new)
         .collect()
 }

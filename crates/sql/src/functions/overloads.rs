@@ -20,8 +20,12 @@ pub(super) fn overloaded(
     is_ours: IsOurs,
     variants: &'static [Variant],
 ) -> ScalarUDF {
+    beside(library, Arc::new(function(name, variants)), is_ours)
+}
+
+/// The library's function, and another one for calls with an argument of such a type.
+pub(super) fn beside(library: Arc<ScalarUDF>, own: Arc<ScalarUDF>, is_ours: IsOurs) -> ScalarUDF {
     let signature = Signature::user_defined(library.signature().volatility);
-    let own = Arc::new(function(name, variants));
     ScalarUDF::from(OverloadedFunction { library, own, is_ours: Ours(is_ours), signature })
 }
 

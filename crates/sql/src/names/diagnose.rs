@@ -10,6 +10,7 @@ use crate::names::with_suggestion;
 use crate::syntax::identifiers::shown;
 use crate::syntax::source::Source;
 use crate::values::pg_types;
+use crate::values::types::type_name;
 
 /// The error that a user sees for one that DataFusion gave.
 pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
@@ -372,6 +373,10 @@ fn sql_name(arrow: &str) -> String {
         "LargeBinary" => "jsonb",
         "Utf8" | "Null" => "unknown",
         "BinaryView" => "bytea",
+        name if let Some(width) = name.strip_prefix("FixedSizeBinary(") => {
+            let width = width.trim_end_matches(')').parse().unwrap_or(0);
+            return type_name(&arrow_schema::DataType::FixedSizeBinary(width));
+        }
         name if name.starts_with("Decimal") => "numeric",
         name if name.starts_with("Timestamp") && name.contains('"') => "timestamp with time zone",
         name if name.starts_with("Timestamp") => "timestamp",

@@ -10,7 +10,8 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 24] = [
+pub(super) const RELATIONS: [(&str, &str); 25] = [
+    ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
     ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
@@ -90,7 +91,7 @@ pub(super) const RELATIONS: [(&str, &str); 24] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 39] = [
+pub(super) const EMPTY: [(&str, &str); 38] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -132,7 +133,6 @@ pub(super) const EMPTY: [(&str, &str); 39] = [
     ("pg_publication", "oid n pubname t pubowner n puballtables b pubinsert b pubupdate b pubdelete b pubtruncate b"),
     ("pg_publication_namespace", "oid n pnpubid n pnnspid n"),
     ("pg_publication_rel", "oid n prpubid n prrelid n prqual t prattrs v"),
-    ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_rewrite", "oid n rulename t ev_class n ev_type t ev_enabled t is_instead b ev_qual t ev_action t"),
     ("pg_rules", "schemaname t tablename t rulename t definition t"),
     ("pg_shdescription", "objoid n classoid n description t"),

@@ -44,7 +44,11 @@ fn common(oid: i64, name: &str, kind: &str, table: &TableObject) -> Row {
 }
 
 fn of_index(table: &TableObject, index: &IndexObject) -> Row {
-    let kind = if index.is_primary { "p" } else { "u" };
+    let kind = match index.is_primary {
+        _ if !index.definition.exclusion.is_empty() => "x",
+        true => "p",
+        false => "u",
+    };
     let mut row = vec![("conindid", Number(index.oid)), ("connoinherit", Truth(true)), ("conkey", numbers(index))];
     row.extend(common(index.oid, &index.name, kind, table));
     row

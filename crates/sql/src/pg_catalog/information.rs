@@ -16,7 +16,9 @@ use Cell::Number;
 pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
     let constraints = || {
         let of_table = |table| TableObject::constraints(table).map(move |index| (table, index));
-        objects.tables.iter().flat_map(of_table)
+        // Exclusion constraints are none of the standard's.
+        let is_standard = |(_, index): &(&TableObject, &IndexObject)| index.definition.exclusion.is_empty();
+        objects.tables.iter().flat_map(of_table).filter(is_standard)
     };
     match name {
         "check_constraints" => constraints::check_constraints(objects),

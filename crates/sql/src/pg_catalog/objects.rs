@@ -20,6 +20,7 @@ use crate::names::origin::oid_of;
 use crate::names::schemas::{SearchPath, local, schema_of, spelled};
 use crate::names::tables::{SCHEMA, Tables};
 use crate::state::comments::About;
+use crate::state::memory_limit::{self, BUDGET};
 use crate::syntax::identifiers::quoted;
 
 /// How an expression is written.
@@ -77,6 +78,13 @@ pub(super) struct IndexObject {
     /// Whether it stands for a constraint, be it the key.
     pub(super) is_constraint: bool,
     pub(super) bytes: i64,
+}
+
+impl IndexObject {
+    /// The budget that was said of it, as it can be said again.
+    pub(super) fn budget(&self) -> Option<String> {
+        self.definition.budget_bytes.map(|bytes| memory_limit::show(Some(bytes)))
+    }
 }
 
 /// A `CHECK` constraint.
@@ -352,13 +360,22 @@ impl TableObject {
         let predicate = index.definition.predicate.as_ref();
         let predicate =
             predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style, written)));
-        format!("CREATE {unique}INDEX {name} ON {table} USING {} ({parts}){predicate}", index.definition.method.name())
+        let with = index.budget().map_or_else(String::new, |budget| format!(" WITH ({BUDGET}='{budget}')"));
+        let method = index.definition.method.name();
+        format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({parts}){with}{predicate}")
     }
 
     /// The definition of the constraint that an index stands for.
     pub(super) fn constraint(&self, index: &IndexObject) -> String {
+        let parts = self.parts(index, Style::Plain);
+        let exclusion = &index.definition.exclusion;
+        if !exclusion.is_empty() {
+            let with = parts.iter().zip(exclusion).map(|(part, of)| format!("{part} WITH {}", of.operator()));
+            let elements = with.collect::<Vec<_>>().join(", ");
+            return format!("EXCLUDE USING {} ({elements})", index.definition.method.name());
+        }
         let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-        format!("{kind} ({})", self.parts(index, Style::Plain).join(", "))
+        format!("{kind} ({})", parts.join(", "))
     }
 
     /// The index of the key over these columns.

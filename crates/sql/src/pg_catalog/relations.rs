@@ -29,6 +29,7 @@ use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
+use crate::state::memory_limit::BUDGET;
 use crate::state::past::wall_time;
 use crate::state::view::{CursorFacts, View};
 use crate::values::{pg_types, zone};
@@ -139,6 +140,7 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
             vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]
         }
         "pg_enum" => types::labels(&objects()),
+        "pg_range" => types::ranges(),
         "pg_timezone_names" => zones(),
         "pg_type" => types::types(&objects()),
         "pg_user" => vec![user()],
@@ -232,6 +234,7 @@ fn classes(objects: &Objects) -> Vec<Row> {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
         let mut row =
             class(index.oid, &index.key, "i", i64::from(index.definition.method.number()), index.columns.len());
+        row.extend(index.budget().map(|budget| ("reloptions", Texts(vec![format!("{BUDGET}={budget}")]))));
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(false))]);
         row
     };
@@ -343,7 +346,8 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
     row.extend([("indcollation", none()), ("indclass", none()), ("indoption", none())]);
     row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);
     row.extend(["indimmediate", "indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
-    let no = ["indnullsnotdistinct", "indisexclusion", "indisclustered", "indcheckxmin", "indisreplident"];
+    row.push(("indisexclusion", Truth(!index.definition.exclusion.is_empty())));
+    let no = ["indnullsnotdistinct", "indisclustered", "indcheckxmin", "indisreplident"];
     row.extend(no.map(|name| (name, Truth(false))));
     row
 }

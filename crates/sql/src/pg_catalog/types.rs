@@ -1,6 +1,6 @@
 //! The rows of `pg_type`, `pg_enum` and of what `information_schema` tells of domains: PostgreSQL's types, and those that users have
 //! made.
-use engine::{Column, DataType, DomainDefinition, EnumDefinition, TypeDefinition, schema_and_name};
+use engine::{Column, DataType, DomainDefinition, EnumDefinition, RangeKind, TypeDefinition, schema_and_name};
 
 use super::cells::{Cell, Row, count, text};
 use super::objects::Objects;
@@ -9,7 +9,7 @@ use crate::access::default_expressions::shown;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::names::tables::CATALOG;
-use crate::values::pg_types::{TYPES, internal_name};
+use crate::values::pg_types::{BOX, RANGES, TYPES, internal_name, number_of};
 use Cell::{Number, Truth};
 
 /// A type as a row of `pg_type` tells it.
@@ -28,10 +28,11 @@ impl Told {
     fn row(self) -> Row {
         let [oid, element, array] = [self.number, self.element, self.array].map(i64::from);
         let length = i64::from(self.length);
+        let delimiter = if self.number == BOX || self.element == BOX { ";" } else { "," };
         let mut row = vec![("oid", Number(oid)), ("typname", Cell::Text(self.name)), ("typlen", Number(length))];
         row.extend([("typnamespace", Number(self.schema)), ("typowner", Number(OWNER_OID))]);
         row.extend([("typbyval", Truth((1..=8).contains(&length))), ("typtype", text(self.kind))]);
-        row.extend([("typdelim", text(",")), ("typcategory", text(self.category))]);
+        row.extend([("typdelim", text(delimiter)), ("typcategory", text(self.category))]);
         row.extend([("typispreferred", Truth(false)), ("typisdefined", Truth(true))]);
         row.extend([("typelem", Number(element)), ("typarray", Number(array))]);
         row.extend(["typrelid", "typndims", "typcollation"].map(|name| (name, Number(0))));
@@ -40,6 +41,7 @@ impl Told {
         let input = match self.kind {
             "e" => "enum_in",
             "d" => "domain_in",
+            "r" => "range_in",
             _ if element > 0 => "array_in",
             _ => "",
         };
@@ -58,7 +60,8 @@ impl Told {
 /// `pg_type`.
 pub(super) fn types(objects: &Objects) -> Vec<Row> {
     let told = |number, name: String, length, category, [element, array]: [u32; 2]| {
-        Told { number, name, schema: CATALOG_OID, length, category, kind: "b", element, array }.plain()
+        let kind = if category == RANGES { "r" } else { "b" };
+        Told { number, name, schema: CATALOG_OID, length, category, kind, element, array }.plain()
     };
     let plain = TYPES
         .iter()
@@ -94,6 +97,24 @@ fn of_domain(name: &str, domain: &DomainDefinition) -> Row {
     row.push(("typnotnull", Truth(domain.not_null)));
     row.extend(domain.default.as_deref().map(|default| ("typdefault", Cell::Text(default_of(domain, default)))));
     row
+}
+
+/// `pg_range`. There are no types of several ranges.
+pub(super) fn ranges() -> Vec<Row> {
+    let row = |kind: RangeKind| -> Row {
+        let name = kind.name();
+        let canonical = if kind.is_discrete() { format!("{name}_canonical") } else { "-".to_owned() };
+        vec![
+            ("rngtypid", Number(number_of(DataType::Range(kind)).into())),
+            ("rngsubtype", Number(number_of(kind.bound_type()).into())),
+            ("rngmultitypid", Number(0)),
+            ("rngcollation", Number(0)),
+            ("rngsubopc", Number(0)),
+            ("rngcanonical", Cell::Text(canonical)),
+            ("rngsubdiff", Cell::Text(format!("{name}_subdiff"))),
+        ]
+    };
+    RangeKind::ALL.into_iter().map(row).collect()
 }
 
 /// `pg_enum`. A label's number is as stable as its position.

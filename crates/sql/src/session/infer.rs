@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement, TableFactor, TableObject,
     TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
 };
-use engine::{ArrayItem, DataType, Schema};
+use engine::{ArrayItem, DataType, GeometryKind, Schema};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
@@ -420,6 +420,20 @@ fn is_arithmetic(op: &BinaryOperator) -> bool {
     matches!(op, Plus | Minus | Multiply | Divide | Modulo)
 }
 
+fn is_space(data_type: Option<DataType>) -> bool {
+    matches!(data_type, Some(DataType::Range(_) | DataType::Geometry(_)))
+}
+
+/// The type of a parameter beside a range or a shape: that of the other operand, but a point where a shape is moved by one. Beside
+/// `point <@` it may be of several.
+fn beside_space(op: &BinaryOperator, other: Option<DataType>) -> Option<DataType> {
+    match other {
+        Some(DataType::Geometry(_)) if is_arithmetic(op) => Some(DataType::Geometry(GeometryKind::Point)),
+        Some(DataType::Geometry(GeometryKind::Point)) if *op == BinaryOperator::ArrowAt => None,
+        other => other,
+    }
+}
+
 fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
@@ -469,6 +483,11 @@ impl Visitor for Finder<'_> {
                 self.set(expr, data_type);
             }
             Expr::BinaryOp { left, op, right } if is_comparison(op) => self.set_each_other(left, right),
+            Expr::BinaryOp { left, op, right } if is_space(self.type_of(left)) || is_space(self.type_of(right)) => {
+                let (of_left, of_right) = (self.type_of(left), self.type_of(right));
+                self.set(left, beside_space(op, of_right));
+                self.set(right, beside_space(op, of_left));
+            }
             Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
                 let is_of_time = is_time(self.type_of(left)) || is_time(self.type_of(right));
                 if !is_of_time {

@@ -1,4 +1,7 @@
-//! The amount of memory that tables may take, as a setting: `'2GB'`, in PostgreSQL's units, or `none`.
+//! The amount of memory that tables may take, as a setting: `'2GB'`, in PostgreSQL's units, or `none`; and that of an index.
+
+/// The option of an index that says what it searches first may take.
+pub(crate) const BUDGET: &str = "budget";
 
 const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10), ("B", 0)];
 

@@ -431,7 +431,7 @@ impl<'a> NewTable<'a> {
         let given = write.transaction.settings(&new);
         given.foreign_keys.iter().try_for_each(|key| generated::check_key(&new, &given.defaults, key))?;
         for unique in self.added.iter().filter_map(|new| new.unique.as_ref()) {
-            unique.create(write.transaction, &new)?;
+            unique.create(write.transaction, &new, self.source)?;
         }
         for (at, column) in self.added.iter().enumerate() {
             if let Some(domain) = &column.domain {

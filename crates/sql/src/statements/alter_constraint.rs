@@ -108,7 +108,7 @@ fn apply(
         Change::AddForeignKey(asked, not_valid) => {
             add_foreign_key(write, (table, name), (asked, *not_valid), source)?;
         }
-        Change::AddUnique(unique) => Unique::of_table(unique)?.create(write.transaction, table)?,
+        Change::AddUnique(unique) => Unique::of_table(unique)?.create(write.transaction, table, source)?,
         Change::Validate(constraint) => validate(session, write, (table, name), constraint, source)?,
         Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
         Change::Drop { name: constraint, if_exists, cascade } => {

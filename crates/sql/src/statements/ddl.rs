@@ -162,7 +162,7 @@ fn create_with(
                     }
                 }
                 let table = new.create(session, write.transaction, schema.clone(), defaults, checks)?;
-                uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table))?;
+                uniques.iter().try_for_each(|unique| unique.create(write.transaction, &table, source))?;
                 add_foreign_keys(write.transaction, &table, &foreign_keys, source)?;
                 copied.map_or(Ok(()), |copied| copied.complete(write.transaction, &table, source))?;
                 Ok(None)

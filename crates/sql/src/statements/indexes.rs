@@ -1,19 +1,19 @@
 //! `CREATE INDEX`, `DROP INDEX`, and the indexes behind UNIQUE constraints.
 use datafusion::sql::sqlparser::ast::{
-    CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, Spanned,
-    UniqueConstraint,
+    CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, UniqueConstraint,
 };
-use engine::{DataType, IndexDefinition, IndexMethod, IndexPart, Table, Transaction, name_in_schema, schema_and_name};
+use engine::{IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
 
 use crate::access::index_expressions::text::part_names;
-use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::local;
 use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::outcome::Command;
-use crate::statements::{foreign_keys, operator_classes, wrong_kind};
+use crate::statements::exclusion::AskedExclusion;
+use crate::statements::index_parts::part;
+use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -22,7 +22,6 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
     match create {
         _ if !create.include.is_empty() => refuse("INCLUDE", "include")?,
         _ if create.nulls_distinct == Some(false) => refuse("NULLS NOT DISTINCT", "nulls")?,
-        _ if !create.with.is_empty() => refuse("an option of an index", "with")?,
         _ if !create.alter_options.is_empty() => refuse("an option of an index", "index")?,
         _ => {}
     }
@@ -31,6 +30,11 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         return Err(SqlError::new("25001", message));
     }
     let method = method(create, source)?;
+    let budget_bytes = index_options::budget(&create.with, method, source)?;
+    if create.unique && method.is_spatial() {
+        let message = format!("access method \"{}\" does not support unique indexes", method.name());
+        return Err(SqlError::new("0A000", message));
+    }
     let table = table_name(&create.table_name, source)?;
     let name = create.name.as_ref().map(|name| table_name(name, source)).transpose()?;
     // An index is in the schema of its table.
@@ -48,7 +52,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let part = |column| part(column, &found, method, source);
         let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
         let mut definition = IndexDefinition::of(String::new(), parts).using(method);
-        definition.unique = create.unique;
+        (definition.unique, definition.budget_bytes) = (create.unique, budget_bytes);
         let predicate = create.predicate.as_ref();
         let predicate = predicate.map(|of| crate::planning::index_define::define(of, &found, Kind::Predicate, source));
         definition.predicate = predicate.transpose()?;
@@ -81,41 +85,6 @@ fn method(create: &CreateIndex, source: &Source) -> Result<IndexMethod> {
     })
 }
 
-/// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
-fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
-    let expr = &column.column.expr;
-    let mut inner = expr;
-    while let Expr::Nested(nested) = inner {
-        inner = nested;
-    }
-    let part = match inner {
-        Expr::Identifier(ident) => IndexPart::Column(positions(table, &[fold(ident)])?[0]),
-        _ if matches!(expr, Expr::Nested(_)) || is_call(expr) => {
-            IndexPart::Expression(crate::planning::index_define::define(inner, table, Kind::Expression, source)?)
-        }
-        _ => {
-            let message = format!("an index of {expr}, which is no call of a function, needs parentheses");
-            let hint = format!("Write ({expr}) with parentheses of its own.");
-            return Err(SqlError::syntax(message).hint(hint).at(source.start(expr.span())));
-        }
-    };
-    let data_type = match &part {
-        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
-        IndexPart::Expression(expression) => expression.data_type,
-    };
-    if data_type == DataType::Json {
-        let method = method.name();
-        let message = format!("data type json has no default operator class for access method \"{method}\"");
-        return Err(
-            SqlError::new("42704", message).hint("Index a part of it, as in ((column ->> 'key')), or use jsonb.")
-        );
-    }
-    if let Some(class) = &column.operator_class {
-        operator_classes::check(class, data_type, method, source)?;
-    }
-    Ok(part)
-}
-
 /// The names of the columns of a constraint. Whichever order they are asked for in, the index is read from either end.
 fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
     let name = |column: &IndexColumn| match &column.column.expr {
@@ -124,14 +93,6 @@ fn column_names(columns: &[IndexColumn]) -> Result<Vec<String>> {
         other => Err(SqlError::syntax(format!("{other} can't be part of a UNIQUE constraint"))),
     };
     columns.iter().map(name).collect()
-}
-
-fn positions(table: &Table, columns: &[String]) -> Result<Vec<usize>> {
-    let position = |name: &String| {
-        let missing = || SqlError::new("42703", format!("column \"{name}\" does not exist"));
-        table.schema().position(name).ok_or_else(missing)
-    };
-    columns.iter().map(position).collect()
 }
 
 fn is_taken(transaction: &Transaction, name: &str) -> bool {
@@ -185,10 +146,12 @@ pub(crate) fn drop(
     })
 }
 
-/// A UNIQUE constraint of a table that is to be made.
+/// A UNIQUE constraint, or an exclusion constraint, of a table that is to be made.
 pub(crate) struct Unique {
     name: Option<String>,
     columns: Vec<String>,
+    /// What it excludes, if it is no UNIQUE constraint but an exclusion constraint.
+    exclusion: Option<AskedExclusion>,
 }
 
 impl Unique {
@@ -196,32 +159,43 @@ impl Unique {
     pub(crate) fn of_column(column: &str, name: Option<&Ident>, constraint: &UniqueConstraint) -> Result<Unique> {
         // What is said of the constraint besides is refused.
         Unique::of_table(constraint)?;
-        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()] })
+        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()], exclusion: None })
     }
 
     /// A constraint of a table.
     pub(crate) fn of_table(constraint: &UniqueConstraint) -> Result<Unique> {
+        let name = constraint.name.as_ref().map(fold);
+        if let exclusion @ Some(_) = AskedExclusion::read(constraint)? {
+            return Ok(Unique { name, columns: Vec::new(), exclusion });
+        }
         let is_plain = constraint.index_type.is_none()
             && constraint.index_options.is_empty()
             && constraint.characteristics.is_none()
             && constraint.index_name.is_none()
             && constraint.nulls_distinct != NullsDistinctOption::NotDistinct;
         match is_plain {
-            true => {
-                Ok(Unique { name: constraint.name.as_ref().map(fold), columns: column_names(&constraint.columns)? })
-            }
+            true => Ok(Unique { name, columns: column_names(&constraint.columns)?, exclusion: None }),
             false => Err(SqlError::unsupported("an option of UNIQUE")),
         }
     }
 
     /// Makes the index behind it.
-    pub(crate) fn create(&self, transaction: &mut Transaction, table: &Table) -> Result<()> {
+    pub(crate) fn create(&self, transaction: &mut Transaction, table: &Table, source: &Source) -> Result<()> {
+        let named = self.name.as_ref().map(|name| name_in_schema(schema_and_name(table.name()).0, name));
+        if let Some(exclusion) = &self.exclusion {
+            let mut definition = exclusion.define(table, source)?;
+            let free = || free_name(transaction, table, &part_names(&definition, table.schema()), "excl");
+            definition.name = named.unwrap_or_else(free);
+            transaction.create_index(table.name(), definition)?;
+            return Ok(());
+        }
         let position = |name: &String| {
             let missing = || SqlError::new("42703", format!("column \"{name}\" named in key does not exist"));
             table.schema().position(name).ok_or_else(missing)
         };
         let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
-        let named = self.name.as_ref().map(|name| name_in_schema(schema_and_name(table.name()).0, name));
+        let mut types = columns.iter().map(|column| table.schema().columns()[*column].data_type);
+        types.try_for_each(|data_type| operator_classes::check_default(data_type, IndexMethod::default()))?;
         let name = named.unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
         let mut definition = IndexDefinition::new(name, &columns).unique();
         definition.is_constraint = true;

@@ -151,7 +151,8 @@ impl Running<'_> {
             let parts = &index.definition().parts;
             let pinned =
                 parts.iter().take_while(|part| matches!(part, IndexPart::Column(at) if is_pinned(*at))).count();
-            let is_usable = pinned == parts.len() || (index.is_ordered() && pinned > 0);
+            let finds_keys = index.definition().method.finds_keys();
+            let is_usable = (pinned == parts.len() && finds_keys) || (index.is_ordered() && pinned > 0);
             (index.definition().unique && pinned == parts.len(), if is_usable { pinned } else { 0 })
         };
         let table = &self.tables[at];

@@ -266,7 +266,11 @@ fn moved(
 
 /// An index under a name that nothing has yet.
 fn with_name(transaction: &Transaction, definition: IndexDefinition, table: &Table) -> IndexDefinition {
-    let suffix = if definition.is_constraint { "key" } else { "idx" };
+    let suffix = match definition.is_constraint {
+        _ if !definition.exclusion.is_empty() => "excl",
+        true => "key",
+        false => "idx",
+    };
     let name = free_name_of(transaction, table.name(), &part_names(&definition, table.schema()), suffix);
     IndexDefinition { name: name_in_schema(schema_and_name(table.name()).0, schema_and_name(&name).1), ..definition }
 }

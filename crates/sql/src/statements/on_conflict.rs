@@ -433,7 +433,7 @@ impl<'a> OnConflict<'a> {
     /// Whether an error is a conflict that the clause is about.
     fn is_taken(&self, error: &engine::Error) -> bool {
         match (error, &self.arbiter) {
-            (engine::Error::DuplicateKey { .. }, None) => true,
+            (engine::Error::DuplicateKey { .. } | engine::Error::ExclusionViolated { .. }, None) => true,
             (engine::Error::DuplicateKey { constraint, .. }, Some(arbiter)) => *constraint == arbiter.constraint,
             _ => false,
         }

@@ -4,7 +4,7 @@
 //! are ordered by their bytes here (`COLLATE "C"`): `LIKE 'a%'` goes by any index of the column. A class is therefore looked
 //! at and not kept.
 use datafusion::sql::sqlparser::ast::ObjectName;
-use engine::{DataType, IndexMethod};
+use engine::{DataType, GeometryKind, IndexMethod};
 
 use crate::error::{Result, SqlError};
 use crate::names::position;
@@ -16,7 +16,7 @@ use crate::values::long_name;
 pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod, source: &Source) -> Result<()> {
     let name = last_part(class).unwrap_or_default();
     let at = position(class, source);
-    let Some(accepts) = accepts(&name) else {
+    let Some(accepts) = accepts(&name, method) else {
         let message = format!("operator class \"{name}\" does not exist for access method \"{}\"", method.name());
         return Err(SqlError::new("42704", message).at(at));
     };
@@ -29,8 +29,32 @@ pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod
     }
 }
 
+/// Refuses types that a method has no class for: shapes and `json` have no order, and a tree of extents knows no more of a document, a
+/// list or an interval than its bytes, which do not tell what is equal.
+pub(crate) fn check_default(data_type: DataType, method: IndexMethod) -> Result<()> {
+    let is_of_space = method == IndexMethod::Gist;
+    let hint = match data_type {
+        DataType::Json => "Index a part of it, as in ((column ->> 'key')), or use jsonb.",
+        DataType::Geometry(_) if !is_of_space => "Index it USING gist, or a number of it, as in ((column[0])).",
+        DataType::Jsonb | DataType::Array(_) | DataType::Interval if is_of_space => "Use btree.",
+        _ => return Ok(()),
+    };
+    let (name, method) = (long_name(data_type), method.name());
+    let message = format!("data type {name} has no default operator class for access method \"{method}\"");
+    Err(SqlError::new("42704", message).hint(hint))
+}
+
 /// The types that a class is for; none if there is no such class.
-fn accepts(class: &str) -> Option<fn(DataType) -> bool> {
+fn accepts(class: &str, method: IndexMethod) -> Option<fn(DataType) -> bool> {
+    if method == IndexMethod::Gist {
+        return match class {
+            "range_ops" => Some(|of| matches!(of, DataType::Range(_))),
+            "point_ops" => Some(|of| of == DataType::Geometry(GeometryKind::Point)),
+            "box_ops" => Some(|of| of == DataType::Geometry(GeometryKind::Box)),
+            "circle_ops" => Some(|of| of == DataType::Geometry(GeometryKind::Circle)),
+            _ => accepts(class.strip_prefix("gist_")?, IndexMethod::Btree),
+        };
+    }
     Some(match class {
         "bool_ops" => |of| matches!(of, DataType::Boolean),
         "int2_ops" => |of| matches!(of, DataType::SmallInt),
@@ -50,6 +74,7 @@ fn accepts(class: &str) -> Option<fn(DataType) -> bool> {
         "jsonb_ops" => |of| matches!(of, DataType::Jsonb),
         "time_ops" => |of| matches!(of, DataType::Time),
         "interval_ops" => |of| matches!(of, DataType::Interval),
+        "range_ops" => |of| matches!(of, DataType::Range(_)),
         "uuid_ops" => |of| matches!(of, DataType::Uuid),
         _ => return None,
     })

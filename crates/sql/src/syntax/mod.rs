@@ -5,6 +5,7 @@ pub(crate) mod chains;
 pub(crate) mod check;
 pub(crate) mod composed;
 pub(crate) mod dialect;
+pub(crate) mod exclude_tokens;
 pub(crate) mod identifiers;
 pub(crate) mod identity_tokens;
 pub(crate) mod infix;

@@ -2,10 +2,11 @@
 //!
 //! PostgreSQL has one rank for all operators that have no rank of their own, before an operand and between two: below `+` and
 //! above `LIKE`. So `~ a + b` is `~ (a + b)`, and `a || b ~ c || d` is `((a || b) ~ c) || d`. `ISNULL` ranks with `IS NULL`.
-use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, TypedString, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, Word};
+use engine::RangeKind;
 
 /// The rank of a token behind an operand, if the library has another one.
 pub(crate) fn precedence(dialect: &impl Dialect, token: &Token) -> Option<u8> {
@@ -17,7 +18,19 @@ pub(crate) fn precedence(dialect: &impl Dialect, token: &Token) -> Option<u8> {
         | Token::DoubleTilde
         | Token::DoubleTildeAsterisk
         | Token::ExclamationMarkDoubleTilde
-        | Token::ExclamationMarkDoubleTildeAsterisk => Precedence::PgOther,
+        | Token::ExclamationMarkDoubleTildeAsterisk
+        | Token::AmpersandLeftAngleBracket
+        | Token::AmpersandRightAngleBracket
+        | Token::AmpersandLeftAngleBracketVerticalBar
+        | Token::VerticalBarAmpersandRightAngleBracket
+        | Token::ShiftLeftVerticalBar
+        | Token::VerticalBarShiftRight
+        | Token::TwoWayArrow
+        | Token::LeftAngleBracketCaret
+        | Token::RightAngleBracketCaret
+        | Token::QuestionMarkDash
+        | Token::QuestionMarkSharp
+        | Token::TildeEqual => Precedence::PgOther,
         token if is_isnull(token) => Precedence::Is,
         _ => return None,
     };
@@ -29,7 +42,8 @@ pub(crate) fn is_isnull(token: &Token) -> bool {
     matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("isnull"))
 }
 
-/// An operator and the operand behind it, if an operator with the rank of the others is next.
+/// An operator and the operand behind it, if an operator with the rank of the others is next, or a literal of a range type, whose
+/// names the library does not know.
 ///
 /// # Errors
 /// Where the operand is no expression.
@@ -39,9 +53,25 @@ pub(crate) fn prefixed(dialect: &impl Dialect, parser: &mut Parser) -> Result<Op
         Token::AtSign => UnaryOperator::PGAbs,
         Token::PGSquareRoot => UnaryOperator::PGSquareRoot,
         Token::PGCubeRoot => UnaryOperator::PGCubeRoot,
+        Token::Word(word) if names_range(word) => return ranged(parser),
         _ => return Ok(None),
     };
     parser.advance_token();
     let expr = Box::new(parser.parse_subexpr(dialect.prec_value(Precedence::PgOther))?);
     Ok(Some(Expr::UnaryOp { op, expr }))
+}
+
+/// Whether a word is the name of a range type.
+fn names_range(word: &Word) -> bool {
+    word.quote_style.is_none() && RangeKind::ALL.iter().any(|kind| word.value.eq_ignore_ascii_case(kind.name()))
+}
+
+/// A literal such as `int4range '[1,5)'`, if a text follows the name of the type.
+fn ranged(parser: &mut Parser) -> Result<Option<Expr>, ParserError> {
+    if !matches!(parser.peek_nth_token_ref(1).token, Token::SingleQuotedString(_)) {
+        return Ok(None);
+    }
+    let data_type = DataType::Custom(parser.parse_object_name(false)?, Vec::new());
+    let value = parser.parse_value()?;
+    Ok(Some(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false })))
 }

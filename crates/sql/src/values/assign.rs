@@ -17,7 +17,7 @@ use super::input;
 use super::{Misfit, blanks, clock};
 use crate::error::{Result, SqlError};
 use crate::values::text::{float_digits, text_value};
-use crate::values::types::{field_of_items, type_name, type_of_field};
+use crate::values::types::{field_of_items, is_space, type_name, type_of_field};
 
 /// The types that texts may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +142,7 @@ fn is_number(data_type: &ArrowType) -> bool {
 
 fn is_binary(data_type: &ArrowType) -> bool {
     matches!(data_type, ArrowType::Binary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_))
+        && !is_space(data_type)
 }
 
 /// The text that a value becomes when assigned; booleans are spelled out then.

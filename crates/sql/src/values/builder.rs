@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder, Int16Builder,
-    Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, LargeBinaryBuilder, LargeStringBuilder, StringViewBuilder,
-    Time64MicrosecondBuilder, TimestampMicrosecondBuilder, TimestampSecondBuilder,
+    BinaryViewBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, FixedSizeBinaryBuilder, Float32Builder,
+    Float64Builder, Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, LargeBinaryBuilder,
+    LargeStringBuilder, StringViewBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
+    TimestampSecondBuilder,
 };
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -18,7 +19,7 @@ use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use engine::{DataType, Value};
 
 use super::clock::interval_of;
-use super::{Misfit, array_input, datetime, input};
+use super::{Misfit, array_input, datetime, input, space_input};
 
 /// A column in the making.
 pub(crate) struct ColumnBuilder {
@@ -43,6 +44,8 @@ enum Values {
     Time(Time64MicrosecondBuilder),
     Interval(IntervalMonthDayNanoBuilder),
     Label(TimestampSecondBuilder),
+    /// Ranges and shapes.
+    Fixed(FixedSizeBinaryBuilder),
     List(Box<Lists>),
 }
 
@@ -116,6 +119,7 @@ macro_rules! each {
             Values::Time($builder) => $do,
             Values::Interval($builder) => $do,
             Values::Label($builder) => $do,
+            Values::Fixed($builder) => $do,
             Values::List($builder) => $do,
         }
     };
@@ -138,6 +142,8 @@ impl ColumnBuilder {
             DataType::Time => Values::Time(Time64MicrosecondBuilder::new()),
             DataType::Interval => Values::Interval(IntervalMonthDayNanoBuilder::new()),
             DataType::Enum(_) => Values::Label(TimestampSecondBuilder::new().with_data_type(data_type.to_arrow())),
+            DataType::Range(kind) => fixed(kind.width()),
+            DataType::Geometry(kind) => fixed(kind.width()),
             DataType::Array(item) => {
                 let items = ColumnBuilder::new(item.data_type());
                 Values::List(Box::new(Lists { items, lengths: Vec::new(), valid: Vec::new() }))
@@ -183,8 +189,14 @@ impl ColumnBuilder {
             (Values::Time(builder), _) => builder.append_value(datetime::parse_time(text)?),
             (Values::Interval(builder), _) => builder.append_value(interval_of(input::interval(text)?)),
             (Values::Label(builder), DataType::Enum(of)) => builder.append_value(input::label(text, of)?),
+            (Values::Fixed(builder), DataType::Range(kind)) => {
+                put(builder, &space_input::range(text, kind)?.to_bytes())?
+            }
+            (Values::Fixed(builder), DataType::Geometry(kind)) => {
+                put(builder, &space_input::geometry(text, kind)?.to_bytes())?;
+            }
             (Values::List(lists), _) => lists.append_text(text)?,
-            (Values::Decimal(_) | Values::Label(_), _) => return Err(Misfit::Kind),
+            (Values::Decimal(_) | Values::Label(_) | Values::Fixed(_), _) => return Err(Misfit::Kind),
         }
         Ok(())
     }
@@ -251,6 +263,8 @@ impl ColumnBuilder {
             (Values::Time(builder), Value::Time(micros)) => builder.append_value(*micros),
             (Values::Interval(builder), Value::Interval(span)) => builder.append_value(interval_of(*span)),
             (Values::Label(builder), Value::Enum(value)) => builder.append_value(value.position),
+            (Values::Fixed(builder), Value::Range(range)) => put(builder, &range.to_bytes())?,
+            (Values::Fixed(builder), Value::Geometry(shape)) => put(builder, &shape.to_bytes())?,
             (Values::List(lists), Value::Array(array)) => lists.append_values(&array.values())?,
             (Values::Date(builder), Value::Date(days)) => builder.append_value(*days),
             (Values::Timestamp(builder), Value::Timestamp(time) | Value::TimestampTz(time)) => {
@@ -278,6 +292,10 @@ impl ColumnBuilder {
             Values::Bytes(builder) => builder.append_value(array.as_binary_view().value(row)),
             Values::Date(builder) => builder.append_value(array.as_primitive::<Date32Type>().value(row)),
             Values::List(lists) => lists.append_cells(&array.as_list::<i32>().value(row)),
+            Values::Fixed(builder) => {
+                let appended = put(builder, array.as_fixed_size_binary().value(row));
+                debug_assert!(appended.is_ok(), "the array has the column's Arrow type");
+            }
             Values::Json(builder) => builder.append_value(array.as_string::<i64>().value(row)),
             Values::Jsonb(builder) => builder.append_value(array.as_binary::<i64>().value(row)),
             Values::Time(builder) => builder.append_value(array.as_primitive::<Time64MicrosecondType>().value(row)),
@@ -295,6 +313,16 @@ impl ColumnBuilder {
     pub(crate) fn finish(&mut self) -> ArrayRef {
         each!(&mut self.values, builder => Arc::new(builder.finish()))
     }
+}
+
+/// Values of so many bytes each.
+fn fixed(width: usize) -> Values {
+    Values::Fixed(FixedSizeBinaryBuilder::new(i32::try_from(width).unwrap_or(i32::MAX)))
+}
+
+/// Appends a value of as many bytes as the column has; of a value of another kind there are others.
+fn put(builder: &mut FixedSizeBinaryBuilder, bytes: &[u8]) -> Result<(), Misfit> {
+    builder.append_value(bytes).map_err(|_| Misfit::Kind)
 }
 
 #[cfg(test)]

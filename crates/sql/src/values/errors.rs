@@ -1,8 +1,8 @@
 //! The errors for values that do not go into columns, in PostgreSQL's words. Of an array the item is named that does not fit.
-use engine::DataType;
+use engine::{DataType, Geometry};
 
 use super::builder::ColumnBuilder;
-use super::{Misfit, array_input, long_name, syntax_code};
+use super::{Misfit, array_input, long_name, space_input, syntax_code};
 use crate::error::SqlError;
 
 impl Misfit {
@@ -10,6 +10,11 @@ impl Misfit {
     pub(crate) fn error(self, column: &str, data_type: DataType, value: &str, from: &str) -> SqlError {
         if let (DataType::Array(item), false) = (data_type, matches!(self, Misfit::Kind | Misfit::Dimensions)) {
             return array_error(column, item.data_type(), value);
+        }
+        if let DataType::Range(kind) = data_type
+            && let Some((bound, misfit)) = space_input::wrong_bound(value, kind)
+        {
+            return misfit.error(column, kind.bound_type(), &bound, from);
         }
         let name = long_name(data_type);
         let shown = abbreviate(value);
@@ -20,6 +25,10 @@ impl Misfit {
             }
             Misfit::Label => SqlError::new("22P02", format!("invalid input value for enum {name}: \"{shown}\"")),
             Misfit::Range => match data_type {
+                DataType::Geometry(kind) => match Geometry::parse(kind, value) {
+                    Err(fault) => space_input::fault_of_geometry(&fault),
+                    Ok(_) => SqlError::new("22003", format!("value \"{shown}\" is out of range for type {name}")),
+                },
                 DataType::Decimal { precision, scale } => {
                     return SqlError::new("22003", "numeric field overflow").detail(format!(
                         "Column \"{column}\", value {shown}: a field with precision {precision}, scale {scale} must \
@@ -36,6 +45,14 @@ impl Misfit {
                 let (sqlstate, message) = fault.error();
                 return SqlError::new(sqlstate, message).detail(fault.detail(value));
             }
+            Misfit::RangeText(fault) => {
+                let message = format!("malformed range literal: \"{shown}\"");
+                return SqlError::new("22P02", message).detail(fault.detail());
+            }
+            Misfit::Bounds(fault) => match data_type {
+                DataType::Range(kind) => space_input::fault_of_range(fault, kind),
+                _ => SqlError::new("22000", format!("invalid bounds for type {name}")),
+            },
             Misfit::DateField => SqlError::new("22008", format!("date/time field value out of range: \"{shown}\"")),
             Misfit::NotFinite => {
                 let error = SqlError::unsupported(format!("{shown} as {name}"));

@@ -14,6 +14,7 @@ pub(crate) mod interval_input;
 pub(crate) mod literals;
 pub mod pg_types;
 pub(crate) mod single;
+pub(crate) mod space_input;
 pub(crate) mod stored;
 pub(crate) mod text;
 pub(crate) mod text_column;
@@ -22,6 +23,7 @@ pub(crate) mod zone;
 
 use engine::DataType;
 use engine::json::JsonFault;
+use engine::range::{RangeFault, RangeTextFault};
 
 pub use single::{column_of_values, read_value};
 
@@ -48,6 +50,10 @@ pub(crate) enum Misfit {
     Label,
     /// The text is no JSON.
     Json(JsonFault),
+    /// The text is no range.
+    RangeText(RangeTextFault),
+    /// The bounds of a range are none.
+    Bounds(RangeFault),
 }
 
 /// PostgreSQL's long name of a column's type, as its error messages write it.

@@ -1,6 +1,6 @@
 //! PostgreSQL's types: the numbers, names and sizes by which the catalog, messages and the wire name those that columns have, and
 //! some that only queries have.
-use engine::{ArrayItem, DataType, EnumType, schema_and_name};
+use engine::{ArrayItem, DataType, EnumType, GeometryKind, RangeKind, schema_and_name};
 
 use super::types::BARE_NUMERIC;
 use crate::syntax::identifiers::quoted;
@@ -24,9 +24,12 @@ numbers! {
     TEXT = 25: "text",
     OID = 26: "oid",
     JSON = 114: "json",
+    POINT = 600: "point",
+    BOX = 603: "box",
     FLOAT4 = 700: "real",
     FLOAT8 = 701: "double precision",
     UNKNOWN = 705: "unknown",
+    CIRCLE = 718: "circle",
     BPCHAR = 1042: "character",
     VARCHAR = 1043: "character varying",
     DATE = 1082: "date",
@@ -37,6 +40,12 @@ numbers! {
     NUMERIC = 1700: "numeric",
     UUID = 2950: "uuid",
     JSONB = 3802: "jsonb",
+    INT4RANGE = 3904: "int4range",
+    NUMRANGE = 3906: "numrange",
+    TSRANGE = 3908: "tsrange",
+    TSTZRANGE = 3910: "tstzrange",
+    DATERANGE = 3912: "daterange",
+    INT8RANGE = 3926: "int8range",
 }
 
 /// A type as PostgreSQL's catalog has it.
@@ -70,7 +79,7 @@ const fn named(
 }
 
 /// All types that are known here.
-pub static TYPES: [PgType; 22] = [
+pub static TYPES: [PgType; 31] = [
     named((BOOL, 1000), "bool", "boolean", 1, "B", Some(DataType::Boolean)),
     named((BYTEA, 1001), "bytea", "bytea", -1, "U", Some(DataType::Bytea)),
     named((NAME, 1003), "name", "name", 64, "S", None),
@@ -93,7 +102,27 @@ pub static TYPES: [PgType; 22] = [
     named((NUMERIC, 1231), "numeric", "numeric", -1, "N", Some(BARE_NUMERIC)),
     named((UUID, 2951), "uuid", "uuid", 16, "U", Some(DataType::Uuid)),
     named((JSONB, 3807), "jsonb", "jsonb", -1, "U", Some(DataType::Jsonb)),
+    shape((POINT, 1017), "point", 16, GeometryKind::Point),
+    shape((BOX, 1020), "box", 32, GeometryKind::Box),
+    shape((CIRCLE, 719), "circle", 24, GeometryKind::Circle),
+    range((INT4RANGE, 3905), "int4range", RangeKind::Int4),
+    range((NUMRANGE, 3907), "numrange", RangeKind::Num),
+    range((TSRANGE, 3909), "tsrange", RangeKind::Ts),
+    range((TSTZRANGE, 3911), "tstzrange", RangeKind::TsTz),
+    range((DATERANGE, 3913), "daterange", RangeKind::Date),
+    range((INT8RANGE, 3927), "int8range", RangeKind::Int8),
 ];
+
+/// The category of range types.
+pub(crate) const RANGES: &str = "R";
+
+const fn range(numbers: (u32, u32), name: &'static str, kind: RangeKind) -> PgType {
+    named(numbers, name, name, -1, RANGES, Some(DataType::Range(kind)))
+}
+
+const fn shape(numbers: (u32, u32), name: &'static str, length: i16, kind: GeometryKind) -> PgType {
+    named(numbers, name, name, length, "G", Some(DataType::Geometry(kind)))
+}
 
 /// An array of such items.
 const fn array(number: u32, name: &'static str, shown: &'static str) -> PgType {
@@ -150,6 +179,15 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Jsonb => JSONB,
         DataType::Time => TIME,
         DataType::Interval => INTERVAL,
+        DataType::Range(RangeKind::Int4) => INT4RANGE,
+        DataType::Range(RangeKind::Int8) => INT8RANGE,
+        DataType::Range(RangeKind::Num) => NUMRANGE,
+        DataType::Range(RangeKind::Date) => DATERANGE,
+        DataType::Range(RangeKind::Ts) => TSRANGE,
+        DataType::Range(RangeKind::TsTz) => TSTZRANGE,
+        DataType::Geometry(GeometryKind::Point) => POINT,
+        DataType::Geometry(GeometryKind::Box) => BOX,
+        DataType::Geometry(GeometryKind::Circle) => CIRCLE,
         DataType::Enum(of) => of.number(),
         DataType::Array(ArrayItem::Enum(of)) => of.array_number(),
         DataType::Array(item) => of_column(item.data_type()).array,
@@ -249,6 +287,8 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         | DataType::Uuid
         | DataType::Json
         | DataType::Jsonb
+        | DataType::Range(_)
+        | DataType::Geometry(_)
         | DataType::Array(_) => Measure::None,
     }
 }

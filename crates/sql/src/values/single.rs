@@ -1,14 +1,14 @@
 //! Single values of the engine: from their text, and from and to the scalars of DataFusion.
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
-use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Value};
+use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, RangeValue, Value};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
-use super::{Misfit, array_input, datetime, input};
+use super::{Misfit, array_input, datetime, input, space_input};
 use crate::error::Result;
 
 /// The value that a text stands for in the input syntax of a type. A `numeric` keeps the digits that it is written with.
@@ -48,6 +48,8 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Jsonb => Value::Jsonb(input::jsonb(text)?),
         DataType::Time => Value::Time(datetime::parse_time(text)?),
         DataType::Interval => Value::Interval(input::interval(text)?),
+        DataType::Range(kind) => space_input::range(text, kind)?.into(),
+        DataType::Geometry(kind) => Value::Geometry(space_input::geometry(text, kind)?),
         DataType::Uuid => {
             let canonical = input::uuid(text)?;
             Value::Uuid(uuid::Uuid::try_parse(&canonical).map_err(|_| Misfit::Syntax)?.into_bytes())
@@ -127,6 +129,12 @@ pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Opti
         (ScalarValue::BinaryView(Some(bytes)), _) => Value::Bytea(bytes.clone()),
         (ScalarValue::LargeUtf8(Some(text)), _) => Value::Json(text.clone()),
         (ScalarValue::LargeBinary(Some(bytes)), _) => Value::Jsonb(Jsonb::from_bytes(bytes)),
+        (ScalarValue::FixedSizeBinary(_, Some(bytes)), DataType::Range(kind)) => {
+            RangeValue::from_bytes(kind, bytes).into()
+        }
+        (ScalarValue::FixedSizeBinary(_, Some(bytes)), DataType::Geometry(kind)) => {
+            Value::Geometry(Geometry::from_bytes(kind, bytes))
+        }
         (ScalarValue::Time64Microsecond(Some(micros)), _) => Value::Time(*micros),
         (ScalarValue::IntervalMonthDayNano(Some(interval)), _) => Value::Interval(span_of(*interval)),
         (ScalarValue::TimestampSecond(Some(position), _), DataType::Enum(of)) => {
@@ -148,11 +156,24 @@ pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Op
         DataType::SmallInt => array.as_primitive_opt::<Int16Type>().map(|array| Value::SmallInt(array.value(row))),
         DataType::Integer => array.as_primitive_opt::<Int32Type>().map(|array| Value::Integer(array.value(row))),
         DataType::BigInt => array.as_primitive_opt::<Int64Type>().map(|array| Value::BigInt(array.value(row))),
+        DataType::Double => array.as_primitive_opt::<Float64Type>().map(|array| Value::Double(array.value(row))),
+        DataType::Range(kind) => bytes_at(array, row).map(|bytes| Value::from(RangeValue::from_bytes(kind, bytes))),
+        DataType::Geometry(kind) => {
+            bytes_at(array, row).map(|bytes| Value::Geometry(Geometry::from_bytes(kind, bytes)))
+        }
         // Rows of the table have arrays as they are kept, rows of queries as lists.
         DataType::Array(item) if array.as_binary_view_opt().is_some() => {
             array.as_binary_view_opt().map(|kept| Value::Array(ArrayValue::from_bytes(item, kept.value(row))))
         }
         _ => value_of_scalar(&ScalarValue::try_from_array(array, row).ok()?, data_type),
+    }
+}
+
+/// The bytes of a range or a shape: rows of the table have them in another array than those of queries.
+fn bytes_at(array: &dyn Array, row: usize) -> Option<&[u8]> {
+    match array.as_fixed_size_binary_opt() {
+        Some(queried) => Some(queried.value(row)),
+        None => array.as_binary_view_opt().map(|kept| kept.value(row)),
     }
 }
 
@@ -178,6 +199,8 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
         (Value::Jsonb(value), DataType::Jsonb) => ScalarValue::LargeBinary(Some(value.as_bytes().to_vec())),
         (Value::Time(micros), DataType::Time) => ScalarValue::Time64Microsecond(Some(*micros)),
         (Value::Interval(span), DataType::Interval) => ScalarValue::IntervalMonthDayNano(Some(interval_of(*span))),
+        (Value::Range(range), DataType::Range(kind)) if range.kind() == kind => bytes_of(range.to_bytes()),
+        (Value::Geometry(shape), DataType::Geometry(kind)) if shape.kind() == kind => bytes_of(shape.to_bytes()),
         (Value::Array(array), DataType::Array(_)) => {
             let mut builder = ColumnBuilder::new(data_type);
             builder.append_value(&Value::Array(array.clone())).ok()?;
@@ -196,8 +219,15 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
     })
 }
 
+/// A range or a shape as it is kept.
+fn bytes_of(bytes: Vec<u8>) -> ScalarValue {
+    ScalarValue::FixedSizeBinary(i32::try_from(bytes.len()).unwrap_or(i32::MAX), Some(bytes))
+}
+
 #[cfg(test)]
 mod tests {
+    use engine::{GeometryKind, RangeKind};
+
     use super::*;
 
     #[test]
@@ -225,6 +255,11 @@ mod tests {
                 DataType::Array(ArrayItem::Uuid),
             ),
             (Value::Interval(engine::Interval { months: 1, days: -2, micros: 3 }), DataType::Interval),
+            (read_value("[1,5]", DataType::Range(RangeKind::Int4)).unwrap(), DataType::Range(RangeKind::Int4)),
+            (
+                read_value("1,2", DataType::Geometry(GeometryKind::Point)).unwrap(),
+                DataType::Geometry(GeometryKind::Point),
+            ),
         ];
         for (value, data_type) in values {
             let scalar = scalar_of_value(&value, data_type).unwrap();

@@ -7,11 +7,13 @@
 //! | `jsonb` | bytes | `LargeBinary` |
 //! | `interval` | bytes | `Interval` |
 //! | arrays | bytes | `List` |
+//! | ranges, shapes | bytes | `FixedSizeBinary` of a width of their own |
 //! | any other | as in a query | |
 //!
 //! Files of other programs have the Arrow types of queries for plain texts and bytes.
 use std::sync::Arc;
 
+use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType};
 use arrow_array::{
@@ -25,7 +27,7 @@ use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
 use super::single::array_of;
 use super::text::text_value;
-use super::types::is_enum;
+use super::types::{is_enum, is_space};
 
 /// A column of a table as a query has it.
 pub(crate) fn as_queried(array: &ArrayRef, wanted: &ArrowType) -> ArrayRef {
@@ -40,9 +42,26 @@ pub(crate) fn as_queried(array: &ArrayRef, wanted: &ArrowType) -> ArrayRef {
             let interval = |bytes: Option<&[u8]>| bytes.map(|bytes| interval_of(Interval::from_bytes(bytes)));
             Arc::new(array.as_binary_view().iter().map(interval).collect::<IntervalMonthDayNanoArray>())
         }
+        (ArrowType::BinaryView, ArrowType::FixedSizeBinary(width)) => fixed_of(array.as_binary_view(), *width),
         (ArrowType::BinaryView, ArrowType::List(item)) => lists_of(array.as_binary_view(), item.data_type()),
         _ => array.clone(),
     }
+}
+
+/// Ranges or shapes, each of so many bytes.
+fn fixed_of(kept: &BinaryViewArray, width: i32) -> ArrayRef {
+    let mut builder = FixedSizeBinaryBuilder::with_capacity(kept.len(), width);
+    for bytes in kept {
+        let appended = match bytes {
+            Some(bytes) => builder.append_value(bytes),
+            None => {
+                builder.append_null();
+                Ok(())
+            }
+        };
+        debug_assert!(appended.is_ok(), "all values of a type have as many bytes");
+    }
+    Arc::new(builder.finish())
 }
 
 /// Arrays that are kept as bytes.
@@ -66,6 +85,7 @@ pub(crate) fn as_stored(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         ArrowType::LargeUtf8 => Arc::new(array.as_string::<i64>().iter().collect::<StringViewArray>()),
         ArrowType::LargeBinary => Arc::new(array.as_binary::<i64>().iter().collect::<BinaryViewArray>()),
+        ArrowType::FixedSizeBinary(_) => Arc::new(array.as_fixed_size_binary().iter().collect::<BinaryViewArray>()),
         ArrowType::Interval(IntervalUnit::MonthDayNano) => {
             let values = array.as_primitive::<IntervalMonthDayNanoType>().iter();
             let bytes = |interval: Option<IntervalMonthDayNano>| interval.map(|interval| span_of(interval).to_bytes());
@@ -114,19 +134,21 @@ fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: &RecordBatch) -> Recor
     made.unwrap_or_else(|_| rows.clone())
 }
 
-/// A column of a file of another program, in which the types of `json` and `jsonb` are those of texts and bytes.
+/// A column of a file of another program, in which the types of `json`, `jsonb`, ranges and shapes are those of texts and bytes.
 pub(crate) fn of_file(array: &ArrayRef, field: &Field) -> (ArrayRef, Field) {
     let plain = match array.data_type() {
-        ArrowType::LargeUtf8 | ArrowType::LargeBinary => as_stored(array),
+        ArrowType::LargeUtf8 | ArrowType::LargeBinary | ArrowType::FixedSizeBinary(_) => as_stored(array),
         _ => array.clone(),
     };
     let field = field.clone().with_data_type(plain.data_type().clone());
     (plain, field)
 }
 
-/// A column of a query's answer for other programs, to which `json`, `jsonb` and the labels of enums are texts; any other is as it was.
+/// A column of a query's answer for other programs, to which `json`, `jsonb`, ranges, shapes and the labels of enums are texts; any
+/// other is as it was.
 pub fn for_file(array: &ArrayRef) -> ArrayRef {
-    let is_text = |of: &ArrowType| matches!(of, ArrowType::LargeUtf8 | ArrowType::LargeBinary) || is_enum(of);
+    let is_text =
+        |of: &ArrowType| matches!(of, ArrowType::LargeUtf8 | ArrowType::LargeBinary) || is_enum(of) || is_space(of);
     match array.data_type() {
         of if is_text(of) => Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>()),
         ArrowType::List(item) if is_enum(item.data_type()) => {

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
-use engine::{EnumType, EnumValue};
+use engine::{EnumType, EnumValue, Geometry, GeometryKind, RangeValue, double_text, real_text};
 
 use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
 
@@ -26,9 +26,9 @@ pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
     Some(match array.data_type() {
         DataType::Boolean => if array.as_boolean().value(row) { "t" } else { "f" }.to_owned(),
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        DataType::Float16 => float_text(f64::from(array.as_primitive::<Float16Type>().value(row)), 6),
-        DataType::Float32 => float32_text(array.as_primitive::<Float32Type>().value(row)),
-        DataType::Float64 => float_text(array.as_primitive::<Float64Type>().value(row), 15),
+        DataType::Float16 => real_text(array.as_primitive::<Float16Type>().value(row).into()),
+        DataType::Float32 => real_text(array.as_primitive::<Float32Type>().value(row)),
+        DataType::Float64 => double_text(array.as_primitive::<Float64Type>().value(row)),
         DataType::Decimal32(_, s) => {
             Decimal32Type::format_decimal(array.as_primitive::<Decimal32Type>().value(row), ALL_DIGITS, *s)
         }
@@ -47,7 +47,7 @@ pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
         DataType::Binary => bytes_text(array.as_binary::<i32>().value(row)),
         DataType::LargeBinary => Jsonb::tree_of(array.as_binary::<i64>().value(row)).to_string(),
         DataType::BinaryView => bytes_text(array.as_binary_view().value(row)),
-        DataType::FixedSizeBinary(_) => bytes_text(array.as_fixed_size_binary().value(row)),
+        DataType::FixedSizeBinary(_) => fixed_text(array.as_fixed_size_binary().value(row), array.data_type()),
         DataType::List(_) => list_text(&array.as_list::<i32>().value(row)),
         DataType::LargeList(_) => list_text(&array.as_list::<i64>().value(row)),
         DataType::FixedSizeList(..) => list_text(&array.as_fixed_size_list().value(row)),
@@ -124,44 +124,6 @@ pub(crate) fn float_digits(value: f64, digits: usize) -> String {
     format!("{value:.digits$e}")
 }
 
-fn float32_text(value: f32) -> String {
-    special(f64::from(value)).unwrap_or_else(|| scientific(&format!("{value:e}"), 6))
-}
-
-fn float_text(value: f64, digits: i32) -> String {
-    special(value).unwrap_or_else(|| scientific(&format!("{value:e}"), digits))
-}
-
-fn special(value: f64) -> Option<String> {
-    match value {
-        _ if value.is_nan() => Some("NaN".to_owned()),
-        f64::INFINITY => Some("Infinity".to_owned()),
-        f64::NEG_INFINITY => Some("-Infinity".to_owned()),
-        _ => None,
-    }
-}
-
-/// The shortest digits that read back as the same float, given as `d.ddde5`, in the form of C's `%g`: with an exponent
-/// below -4 or from `digits` on.
-fn scientific(shortest: &str, digits: i32) -> String {
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if exponent < -4 || exponent >= digits {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
-    }
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(mantissa) => ("-", mantissa),
-        None => ("", mantissa),
-    };
-    let all: String = mantissa.chars().filter(|c| *c != '.').collect();
-    match usize::try_from(exponent) {
-        Err(_) => format!("{sign}0.{}{all}", "0".repeat(exponent.unsigned_abs() as usize - 1)),
-        Ok(exponent) if all.len() <= exponent + 1 => format!("{sign}{all:0<width$}", width = exponent + 1),
-        Ok(exponent) => format!("{sign}{}.{}", &all[..=exponent], &all[exponent + 1..]),
-    }
-}
-
 fn bytes_text(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(2 + 2 * bytes.len());
     out.push_str("\\x");
@@ -171,15 +133,28 @@ fn bytes_text(bytes: &[u8]) -> String {
     out
 }
 
+/// A range, a shape, or bytes.
+fn fixed_text(bytes: &[u8], data_type: &DataType) -> String {
+    match engine::DataType::from_arrow(data_type) {
+        Some(engine::DataType::Range(kind)) => RangeValue::from_bytes(kind, bytes).to_string(),
+        Some(engine::DataType::Geometry(kind)) => Geometry::from_bytes(kind, bytes).to_string(),
+        _ => bytes_text(bytes),
+    }
+}
+
+const BOX: engine::DataType = engine::DataType::Geometry(GeometryKind::Box);
+
 fn list_text(items: &ArrayRef) -> String {
     let is_nested = items.data_type().is_nested();
+    // Boxes have commas within.
+    let is_box = engine::DataType::from_arrow(items.data_type()) == Some(BOX);
     let item = |row| match text_value(items, row) {
         None => "NULL".to_owned(),
-        Some(text) if is_nested => text,
+        Some(text) if is_nested || is_box => text,
         Some(text) => quoted_item(text),
     };
     let items: Vec<String> = (0..items.len()).map(item).collect();
-    format!("{{{}}}", items.join(","))
+    format!("{{{}}}", items.join(if is_box { ";" } else { "," }))
 }
 
 /// Items that hold what means something in a list are quoted.
@@ -209,25 +184,14 @@ mod tests {
 
     use arrow_array::types::IntervalMonthDayNano;
     use arrow_array::{
-        BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int32Array, IntervalMonthDayNanoArray,
-        ListArray, NullArray, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+        BinaryArray, BooleanArray, Decimal128Array, Int32Array, IntervalMonthDayNanoArray, ListArray, NullArray,
+        StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
     };
 
     use super::*;
 
     fn show(array: impl Array) -> Vec<String> {
         (0..array.len()).map(|row| text_value(&array, row).unwrap_or("NULL".to_owned())).collect()
-    }
-
-    #[test]
-    fn floats_are_written_as_postgresql_does() {
-        let values = [1.0, -0.1, 1e14, 1e15, 123_456_789_012_345_680.0, 1e-4, 1e-5, 1e300, f64::NAN, f64::NEG_INFINITY];
-        let texts = ["1", "-0.1", "100000000000000", "1e+15", "1.2345678901234568e+17", "0.0001", "1e-05", "1e+300"];
-        let shown = show(Float64Array::from(values.to_vec()));
-        assert_eq!(shown[..8], texts);
-        assert_eq!(shown[8..], ["NaN", "-Infinity"]);
-        let shown = show(Float32Array::from(vec![0.1, 123_456.0, 1_234_567.0, -0.0]));
-        assert_eq!(shown, ["0.1", "123456", "1.234567e+06", "-0"]);
     }
 
     #[test]

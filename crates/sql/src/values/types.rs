@@ -10,7 +10,9 @@ use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, Ident, ObjectName, ObjectNamePart,
     TimezoneInfo,
 };
-use engine::{ArrayItem, Column, DataType, DomainDefinition, EnumType, TypeDefinition, schema_and_name};
+use engine::{
+    ArrayItem, Column, DataType, DomainDefinition, EnumType, GeometryKind, RangeKind, TypeDefinition, schema_and_name,
+};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
@@ -66,6 +68,9 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::JSONB => DataType::Jsonb,
         SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item)) => {
             let (item, notice) = column_type(item)?;
+            if matches!(item, DataType::Range(_) | DataType::Geometry(_)) {
+                return Err(SqlError::unsupported(format!("type {item}[]")));
+            }
             // The dimensions of a type are not kept, in PostgreSQL neither.
             let data_type = ArrayItem::of(item).map_or(item, DataType::Array);
             return Ok((data_type, notice));
@@ -78,7 +83,14 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
             let is_shorter = fields.is_some() || precision.is_some_and(|digits| digits < 6);
             return Ok((DataType::Interval, is_shorter.then_some("an interval is kept with all of its fields")));
         }
-        SqlType::Custom(name, modifiers) => return made_type(name, modifiers),
+        SqlType::GeometricType(kind) if let Some(kind) = GeometryKind::named(&kind.to_string()) => {
+            DataType::Geometry(kind)
+        }
+        SqlType::Custom(name, modifiers) => match space_type(name) {
+            Some(found) if modifiers.is_empty() => found,
+            Some(found) => return Err(no_modifier(&found.to_string())),
+            None => return made_type(name, modifiers),
+        },
         other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
     };
     Ok((data_type, None))
@@ -110,6 +122,8 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
         DataType::Time => SqlType::Time(None, TimezoneInfo::None),
         DataType::Interval => SqlType::Interval { fields: None, precision: None },
         DataType::Enum(of) => named_by_user(of),
+        DataType::Range(kind) => SqlType::Custom(ObjectName::from(vec![Ident::new(kind.name())]), Vec::new()),
+        DataType::Geometry(kind) => SqlType::Custom(ObjectName::from(vec![Ident::new(kind.name())]), Vec::new()),
     }
 }
 
@@ -141,28 +155,19 @@ pub(crate) fn column_or_domain(name: &SqlType) -> Result<(DataType, Option<(Stri
 }
 
 /// Types of PostgreSQL that there are not here.
-const NOT_HERE: [&str; 36] = [
+const NOT_HERE: [&str; 27] = [
     "money",
     "inet",
     "cidr",
     "macaddr",
     "macaddr8",
-    "point",
     "line",
     "lseg",
-    "box",
     "path",
     "polygon",
-    "circle",
     "tsvector",
     "tsquery",
     "xml",
-    "int4range",
-    "int8range",
-    "numrange",
-    "tsrange",
-    "tstzrange",
-    "daterange",
     "oid",
     "regclass",
     "regtype",
@@ -180,6 +185,22 @@ const NOT_HERE: [&str; 36] = [
     "oidvector",
 ];
 
+/// The range type or geometric type of this name.
+fn space_type(name: &ObjectName) -> Option<DataType> {
+    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+    let local = match &parts[..] {
+        [local] => local,
+        [schema, local] if schema == "pg_catalog" => local,
+        _ => return None,
+    };
+    let range = RangeKind::named(local).map(DataType::Range);
+    range.or_else(|| GeometryKind::named(local).map(DataType::Geometry))
+}
+
+fn no_modifier(name: &str) -> SqlError {
+    SqlError::syntax(format!("type modifier is not allowed for type \"{name}\""))
+}
+
 /// The type that a user has made with this name.
 fn made_type(name: &ObjectName, modifiers: &[String]) -> Result<(DataType, Option<&'static str>)> {
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
@@ -189,10 +210,7 @@ fn made_type(name: &ObjectName, modifiers: &[String]) -> Result<(DataType, Optio
         [] => (None, ""),
     };
     match made_types::find(schema, local) {
-        Some((known, _)) if !modifiers.is_empty() => {
-            let message = format!("type modifier is not allowed for type \"{}\"", schema_and_name(&known).1);
-            Err(SqlError::syntax(message))
-        }
+        Some((known, _)) if !modifiers.is_empty() => Err(no_modifier(schema_and_name(&known).1)),
         Some((_, TypeDefinition::Enum(labels))) => Ok((DataType::Enum(labels.of), None)),
         Some((known, TypeDefinition::Domain(_))) => {
             Err(SqlError::unsupported(format!("domain {} here", schema_and_name(&known).1)))
@@ -257,7 +275,9 @@ impl TypePlanner for CastTypes {
         }
         let (data_type, _) = match column_type(sql_type) {
             Ok(known) => known,
-            Err(error) if error.sqlstate == "42704" => return Err(DataFusionError::External(Box::new(error))),
+            Err(error) if error.sqlstate == "42704" || matches!(sql_type, SqlType::Array(_) | SqlType::Custom(..)) => {
+                return Err(DataFusionError::External(Box::new(error)));
+            }
             Err(_) => return Ok(None),
         };
         let field = Field::new("", data_type.to_arrow(), true);
@@ -405,6 +425,12 @@ pub fn catalog_type(field: &Field) -> Option<&str> {
 /// Whether an Arrow type is that of an enum.
 pub(crate) fn is_enum(found: &ArrowType) -> bool {
     matches!(DataType::from_arrow(found), Some(DataType::Enum(_)))
+}
+
+/// Whether an Arrow type is that of ranges or shapes.
+pub(crate) fn is_space(found: &ArrowType) -> bool {
+    let is_fixed = matches!(found, ArrowType::FixedSizeBinary(_));
+    is_fixed && matches!(DataType::from_arrow(found), Some(DataType::Range(_) | DataType::Geometry(_)))
 }
 
 /// PostgreSQL's name for the type of a query's column.

@@ -19,6 +19,7 @@ mod prepared;
 mod pushdown;
 mod reference_histories;
 mod session;
+mod space_indexes;
 mod sums;
 mod temporary;
 mod user_functions;

@@ -18,7 +18,7 @@ use crate::error::{Error, ExpressionError, Result};
 use crate::keys::data::Index;
 use crate::keys::definition::{IndexExpression, IndexPart};
 use crate::keys::entries::Direction;
-use crate::keys::order::IndexRange;
+use crate::keys::range::IndexRange;
 use crate::state::rules::Rules;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::Table;
@@ -156,7 +156,8 @@ impl Transaction {
             };
             let order = definition.parts.iter().take(columns.len()).map(place).collect::<Option<Vec<_>>>()?;
             let is_whole = order.len() == columns.len() && (0..order.len()).all(|at| order.contains(&at));
-            let serves = index.is_ordered() || definition.parts.len() == columns.len();
+            let is_whole_key = definition.parts.len() == columns.len() && definition.method.finds_keys();
+            let serves = index.is_ordered() || is_whole_key;
             (is_whole && serves && definition.predicate.is_none()).then_some((index, order))
         };
         table.primary_index().into_iter().chain(self.indexes(table)).find_map(order)

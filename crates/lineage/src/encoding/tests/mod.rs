@@ -8,7 +8,7 @@ mod merging;
 use arrow_array::{Array, ArrayRef};
 use proptest::prelude::ProptestConfig;
 use types::json::{Json, Jsonb};
-use types::{ArrayItem, ArrayValue, DataType, Interval, Value};
+use types::{ArrayItem, ArrayValue, DataType, Geometry, GeometryKind, Interval, RangeKind, RangeValue, Value};
 
 use super::choose::fill_nulls;
 use super::choose::nulls_of;
@@ -44,7 +44,7 @@ impl Random {
     }
 }
 
-pub const TYPES: [DataType; 19] = [
+pub const TYPES: [DataType; 21] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -64,6 +64,8 @@ pub const TYPES: [DataType; 19] = [
     DataType::Time,
     DataType::Interval,
     DataType::Array(ArrayItem::BigInt),
+    DataType::Range(RangeKind::Int8),
+    DataType::Geometry(GeometryKind::Point),
 ];
 
 /// How the values of a column are spread.
@@ -124,6 +126,11 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
         DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::BigInt(number), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: -7, micros: number >> 8 }),
         DataType::Enum(of) => Value::Enum(types::EnumValue { of, position: number }),
+        DataType::Range(kind) => {
+            let lower = Some((i128::from(number), number % 2 == 0));
+            RangeValue::new(kind, lower, None).unwrap_or(RangeValue::empty(kind)).into()
+        }
+        DataType::Geometry(kind) => Value::Geometry(Geometry::of_numbers(kind, [word as f64, 1.5, 2.0, 2.0])),
     }
 }
 

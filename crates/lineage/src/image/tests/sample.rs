@@ -95,6 +95,10 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::from(format!("{number}")), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: 1, micros: -5 }),
         DataType::Enum(of) => Value::Enum(types::EnumValue { of, position: number as i64 }),
+        DataType::Range(kind) => {
+            types::RangeValue::new(kind, Some((number.into(), true)), None).expect("no upper bound").into()
+        }
+        DataType::Geometry(kind) => Value::Geometry(types::Geometry::of_numbers(kind, [number as f64, 0.5, 1.0, 0.0])),
     }
 }
 

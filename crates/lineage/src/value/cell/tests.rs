@@ -8,7 +8,7 @@ use crate::value::column_builder::ColumnBuilder;
 fn samples() -> Vec<(DataType, Value)> {
     let narrow = DataType::Decimal { precision: 15, scale: 2 };
     let wide = DataType::Decimal { precision: 38, scale: 4 };
-    vec![
+    [
         (DataType::Boolean, Value::Boolean(true)),
         (DataType::SmallInt, Value::SmallInt(i16::MIN)),
         (DataType::Integer, Value::Integer(-5)),
@@ -32,12 +32,33 @@ fn samples() -> Vec<(DataType, Value)> {
         ),
         (DataType::Interval, Value::Interval(Interval { months: 14, days: -3, micros: 7 })),
     ]
+    .into_iter()
+    .chain(RangeKind::ALL.map(|kind| (DataType::Range(kind), range(kind, -3))))
+    .chain(GeometryKind::ALL.map(|kind| (DataType::Geometry(kind), shape(kind, 1.5))))
+    .collect()
+}
+
+fn range(kind: RangeKind, lower: i128) -> Value {
+    RangeValue::new(kind, Some((lower, true)), None).unwrap().into()
+}
+
+fn shape(kind: GeometryKind, number: f64) -> Value {
+    Value::Geometry(Geometry::of_numbers(kind, [number, -number, 7.0, 0.0]))
 }
 
 #[test]
 fn uuids_are_written_as_values_print_them() {
     let uuid = std::array::from_fn(|i| (i * 37 + 9) as u8);
     assert_eq!(text_of_uuid(&uuid).as_slice(), Value::Uuid(uuid).to_string().as_bytes());
+}
+
+#[test]
+fn each_type_has_a_number_of_its_own_on_disk() {
+    let mut tags: Vec<[u8; 3]> = samples().iter().map(|(data_type, _)| tag_of(*data_type)).collect();
+    let count = tags.len();
+    tags.sort_unstable();
+    tags.dedup();
+    assert_eq!(tags.len(), count);
 }
 
 #[test]

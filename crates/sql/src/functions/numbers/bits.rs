@@ -2,6 +2,7 @@
 //!
 //! `#` is no operator of the planner's, which takes `x # (x | y)` for a number where `x` is NULL.
 use datafusion::logical_expr::ScalarUDF;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::error::SqlError;
 use crate::functions::row_wise::{Cell, Kind, Variant, function, whole};
@@ -48,6 +49,17 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
         ("num_nonnulls", NONNULLS),
     ];
     named.into_iter().map(|(name, variants)| function(name, variants))
+}
+
+/// The function of `#`, `<<` or `>>` of whole numbers.
+pub(crate) fn operator(op: &BinaryOperator) -> Option<ScalarUDF> {
+    let name = match op {
+        BinaryOperator::PGBitwiseXor => "bitwise_xor",
+        BinaryOperator::PGBitwiseShiftLeft => "shift_left",
+        BinaryOperator::PGBitwiseShiftRight => "shift_right",
+        _ => return None,
+    };
+    functions().find(|function| function.name() == name)
 }
 
 fn number(value: i64) -> Result<Option<Cell>, SqlError> {

@@ -16,21 +16,21 @@ use engine::DataType;
 
 use super::casts::{CastItems, ReadText, Round, WriteText};
 use super::untyped::{adapt, adapt_to_field, failed, is_text, read, untyped};
-use super::{arithmetic, chars, json_casts, lengths, outer_columns};
+use super::{arithmetic, chars, json_casts, lengths, outer_columns, spaces};
 use crate::functions::arrays::{fills, lists};
-use crate::functions::numbers::{floats, numerics, rounding};
+use crate::functions::numbers::{bits, floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
 use crate::functions::times::{intervals, parts};
 use crate::functions::typed;
 use crate::interrupt;
 use crate::semantics::operations::visible::visible;
 use crate::semantics::operations::{
-    concatenation, json, library, mixed, operand_types, set_operations, spans, temporal,
+    concatenation, json, library, mixed, operand_types, set_operations, spaces::cast as space_cast, spans, temporal,
 };
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::input;
-use crate::values::types::{cast_to, digits_of_seconds, is_enum, type_name, type_of_field};
+use crate::values::types::{cast_to, digits_of_seconds, is_enum, is_space, type_name, type_of_field};
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
 #[derive(Debug)]
@@ -40,6 +40,9 @@ impl ExprPlanner for LiteralPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         interrupt::check_plan()?;
         let RawBinaryExpr { op, left, right } = expr;
+        if let Some(call) = spaces::plan(&op, &left, &right, schema)? {
+            return Ok(PlannerResult::Planned(call));
+        }
         operand_types::check(&op, &left, &right, schema)?;
         if let Some(call) = json::plan(&op, &left, &right, schema)? {
             return Ok(PlannerResult::Planned(call));
@@ -71,6 +74,7 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::Divide
             | BinaryOperator::Modulo => return arithmetic::plan(op, left, right, schema),
             BinaryOperator::BitwiseAnd | BinaryOperator::BitwiseOr => arithmetic::operands(left, right, schema)?,
+            op if let Some(function) = bits::operator(&op) => return of_bits(function, left, right, schema),
             BinaryOperator::StringConcat => {
                 let (left, right) = beside_arrays(left, right, schema)?;
                 return concatenation::plan(arithmetic::operand(left), arithmetic::operand(right), schema);
@@ -111,7 +115,10 @@ impl ExprPlanner for LiteralPlanner {
             GetFieldAccess::ListIndex { key } if is_array(&access.expr, schema) => {
                 Ok(PlannerResult::Planned(fills::item(access.expr, *key)))
             }
-            _ => Ok(PlannerResult::Original(access)),
+            GetFieldAccess::ListIndex { key } if let Some(part) = spaces::part(&access.expr, &key, schema) => {
+                Ok(PlannerResult::Planned(part))
+            }
+            field_access => Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr: access.expr })),
         }
     }
 
@@ -157,6 +164,12 @@ impl ExprPlanner for LiteralPlanner {
         let pattern = args.remove(1);
         Ok(PlannerResult::Planned(regexp::substring(args.remove(0), pattern)))
     }
+}
+
+/// An operator of the bits of whole numbers.
+fn of_bits(function: ScalarUDF, left: Expr, right: Expr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    let (left, right) = arithmetic::operands(left, right, schema)?;
+    Ok(PlannerResult::Planned(function.call(vec![left, right])))
 }
 
 /// Operands of which one is an array: a literal without a type beside it is an array, too.
@@ -363,18 +376,18 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// The literals without a type among the arguments of functions of arrays of an enum as its labels, and enums among those of functions
-/// of texts as their texts.
+/// The literals without a type among the arguments of functions of arrays of an enum as its labels, and enums, ranges and shapes among
+/// those of functions of texts as their texts.
 fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
     const OF_ITEMS: [&str; 6] =
         ["array_append", "array_prepend", "array_remove", "array_position", "array_positions", "array_replace"];
     const OF_TEXTS: [&str; 5] = ["concat", "concat_ws", "format", "quote_literal", "quote_nullable"];
-    if !engine::has_made_types() {
+    if !engine::has_made_types() && !OF_TEXTS.contains(&call.name()) {
         return Ok(());
     }
     let types: Vec<_> = call.args.iter().filter_map(|arg| arg.get_type(schema).ok()).collect();
     if OF_TEXTS.contains(&call.name()) && types.len() == call.args.len() {
-        for (arg, _) in call.args.iter_mut().zip(&types).filter(|(_, found)| is_enum(found)) {
+        for (arg, _) in call.args.iter_mut().zip(&types).filter(|(_, found)| is_enum(found) || is_space(found)) {
             let text = Arc::new(WriteText::function());
             *arg = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![std::mem::take(arg)]));
         }
@@ -405,12 +418,15 @@ fn has_enums(found: &arrow_schema::DataType) -> bool {
     found.is_list() && is_enum(item_of(found))
 }
 
-/// A cast of JSON, or of arrays of which the items are, or become, labels of an enum.
+/// A cast of JSON, of ranges and shapes, or of arrays of which the items are, or become, labels of an enum.
 fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>) -> Result<Option<Transformed<Expr>>> {
     if let Some(adapted) = json_casts::adapt(cast, from)? {
         return Ok(Some(adapted));
     }
     let to = cast.field.data_type();
+    if let Some(call) = space_cast(&cast.expr, from, to)? {
+        return Ok(Some(Transformed::yes(call)));
+    }
     check_enum_cast(from, to)?;
     match target {
         Some(target @ DataType::Array(_)) if from.is_list() && from != to && (has_enums(from) || has_enums(to)) => {

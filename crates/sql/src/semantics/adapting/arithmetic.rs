@@ -136,7 +136,7 @@ fn literal(expr: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
 }
 
 /// The type of an expression, unless it is nested too deeply.
-fn type_of(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
+pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Option<ArrowType> {
     let (mut next, mut levels) = (expr, 0);
     while let Expr::BinaryExpr(binary) = next {
         (next, levels) = (&binary.left, levels + 1);

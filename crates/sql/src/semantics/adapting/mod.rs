@@ -9,4 +9,5 @@ pub(crate) mod described;
 mod json_casts;
 pub(crate) mod lengths;
 pub(crate) mod outer_columns;
+mod spaces;
 pub(crate) mod untyped;

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::{mixed, operand_types};
+use crate::values::types::is_space;
 
 /// Plans the operator.
 pub(crate) fn plan(left: Expr, right: Expr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
@@ -34,10 +35,11 @@ pub(crate) fn plan(left: Expr, right: Expr, schema: &DFSchema) -> Result<Planner
         }
         (false, false) => {}
     }
-    if first.is_binary() && is_untyped(&right) {
+    let is_bytes = |found: &ArrowType| found.is_binary() && !is_space(found);
+    if is_bytes(&first) && is_untyped(&right) {
         return original(left, cast(right, ArrowType::BinaryView));
     }
-    if second.is_binary() && is_untyped(&left) {
+    if is_bytes(&second) && is_untyped(&left) {
         return original(cast(left, ArrowType::BinaryView), right);
     }
     let is_beside_text = first.is_string() || second.is_string() || first.is_null() || second.is_null();
@@ -47,7 +49,7 @@ pub(crate) fn plan(left: Expr, right: Expr, schema: &DFSchema) -> Result<Planner
     };
     match is_beside_text {
         true => original(as_text(left, &first), as_text(right, &second)),
-        false if first.is_binary() && second.is_binary() => original(left, right),
+        false if is_bytes(&first) && is_bytes(&second) => original(left, right),
         false => Err(operand_types::refused(&BinaryOperator::StringConcat, &left, &right, schema)),
     }
 }

@@ -13,8 +13,11 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::operand_types;
+use super::spaces::is_shape;
 use crate::error::SqlError;
 use crate::functions::json::access;
+use crate::functions::spaces::takes_spaces;
+use crate::values::types::is_space;
 
 /// Whether an Arrow type is that of `json` or `jsonb`.
 pub(crate) fn is_json(found: &ArrowType) -> bool {
@@ -97,7 +100,7 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Expr {
     }
 }
 
-/// Refuses a call of a function that does not take JSON. Those of the library would take it for a text or for bytes.
+/// Refuses a call of a function that does not take JSON, ranges or shapes. Those of the library would take it for a text or for bytes.
 ///
 /// # Errors
 /// Where the function is one of these.
@@ -135,7 +138,9 @@ pub(crate) fn check_call(name: &str, types: &[ArrowType]) -> Result<()> {
     ];
     let is_own = name.starts_with(['\0', '_']) || name.contains("json");
     let is_cast = name.starts_with("to_") || name.starts_with("as_") || name.starts_with("array_");
-    if is_own || is_cast || TAKE_ANYTHING.contains(&name) || !types.iter().any(is_json) {
+    let compares = |found: &ArrowType| ["greatest", "least"].contains(&name) && !is_shape(found);
+    let is_fine = |found: &ArrowType| !is_json(found) && (!is_space(found) || takes_spaces(name) || compares(found));
+    if is_own || is_cast || TAKE_ANYTHING.contains(&name) || types.iter().all(is_fine) {
         return Ok(());
     }
     let named: Vec<String> = types.iter().map(crate::values::types::type_name).collect();

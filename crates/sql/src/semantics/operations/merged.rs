@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::error::SqlError;
-use crate::values::types::type_name;
+use crate::values::types::{is_space, type_name};
 
 /// Which of two columns is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,7 +159,7 @@ fn are_matched(left: &DataType, right: &DataType) -> bool {
                 || left.is_numeric() && right.is_numeric()
                 || left.is_string() && right.is_string()
                 || is_day(left) && is_day(right)
-                || left.is_binary() && right.is_binary()
+                || left.is_binary() && right.is_binary() && !is_space(left) && !is_space(right)
         }
     }
 }

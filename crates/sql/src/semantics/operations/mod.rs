@@ -12,6 +12,7 @@ pub(crate) mod mixed;
 pub(crate) mod operand_types;
 pub(crate) mod operators;
 pub(crate) mod set_operations;
+pub(crate) mod spaces;
 pub(crate) mod spans;
 pub(crate) mod temporal;
 pub(crate) mod visible;

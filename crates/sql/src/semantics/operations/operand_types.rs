@@ -23,9 +23,10 @@ use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, Like, Sc
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Union};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use engine::EnumType;
+use engine::{DataType, EnumType, RangeKind};
 
 use super::json;
+use super::spaces::{self, space_of};
 use super::visible::visible;
 use crate::error::SqlError;
 use crate::functions::statement::user::UserCall;
@@ -52,9 +53,15 @@ enum Family {
     Jsonb,
     /// Each enum type is a family of its own.
     Enum(EnumType),
+    /// So is each range type.
+    Range(RangeKind),
+    /// Points, boxes and circles, whose comparisons are functions.
+    Shape,
 }
 
-use Family::{Any, Array, Bytes, Date, Enum, Interval, Json, Jsonb, Number, Text, Time, Timestamp, Truth, Whole};
+use Family::{
+    Any, Array, Bytes, Date, Enum, Interval, Json, Jsonb, Number, Range, Shape, Text, Time, Timestamp, Truth, Whole,
+};
 
 impl Family {
     fn of(data_type: &ArrowType) -> Family {
@@ -69,6 +76,10 @@ impl Family {
             ArrowType::Timestamp(..) => Timestamp,
             ArrowType::Time32(_) | ArrowType::Time64(_) => Time,
             ArrowType::Interval(_) | ArrowType::Duration(_) => Interval,
+            other if let Some(space) = space_of(other) => match space {
+                DataType::Range(kind) => Range(kind),
+                _ => Shape,
+            },
             other if other.is_list() => Array,
             other if other.is_integer() => Whole,
             other if other.is_numeric() => Number,
@@ -85,7 +96,7 @@ impl Family {
     }
 
     fn is_comparable(self, other: Family) -> bool {
-        self == other && self != Json
+        self == other && self != Json && self != Shape
             || self == Any
             || other == Any
             || (self.is_number() && other.is_number())
@@ -95,6 +106,7 @@ impl Family {
 
     /// Whether values of both may be results of one expression.
     fn is_of_one_result(self, other: Family) -> bool {
+        // Of shapes only those of one type, which the planner sees to.
         (self == other || self.is_comparable(other)) && !matches!((self, other), (Time, Interval) | (Interval, Time))
     }
 }
@@ -245,6 +257,7 @@ impl AnalyzerRule for OperandTypes {
                 check_union(union)?;
             }
             let schema = visible(node)?;
+            spaces::check_node(node, &schema)?;
             node.apply_expressions(|expr| {
                 expr.apply(|expr| check_expr(expr, &schema).map(|()| TreeNodeRecursion::Continue))
             })
@@ -282,7 +295,9 @@ fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
         Expr::Not(inner) => check_truth("NOT", inner, schema),
         Expr::Case(case) => check_case(case, schema),
         Expr::ScalarFunction(call) => check_call(call, schema),
+        Expr::WindowFunction(call) => spaces::check_window(call, schema),
         Expr::AggregateFunction(call) => {
+            spaces::check_aggregate(call, schema)?;
             check_takes_enums(call.func.name(), &types_of(&call.params.args, schema))?;
             json::check_call(call.func.name(), &types_of(&call.params.args, schema))
         }
@@ -363,7 +378,8 @@ fn check_call(call: &ScalarFunction, schema: &DFSchema) -> Result<()> {
     }
 }
 
-/// Refuses a union of an enum with anything else, which the library would take for moments.
+/// Refuses a union of an enum with anything else, which the library would take for moments, and of ranges or shapes, which it would
+/// take for bytes.
 fn check_union(union: &Union) -> Result<()> {
     let width = union.schema.fields().len();
     for at in 0..width {
@@ -372,10 +388,13 @@ fn check_union(union: &Union) -> Result<()> {
             .iter()
             .filter_map(|input| input.schema().fields().get(at).map(|field| field.data_type()))
             .collect();
-        let Some(of) = types.iter().find(|found| matches!(Family::of(found), Enum(_))) else { continue };
+        let Some(of) = types.iter().find(|found| matches!(Family::of(found), Enum(_) | Range(_) | Shape)) else {
+            continue;
+        };
         let Some(other) = types.iter().find(|found| *found != of && !found.is_null()) else { continue };
         if **other == ArrowType::Utf8 {
-            let error = SqlError::unsupported("a literal without a type beside an enum in a set operation");
+            let what = if matches!(Family::of(of), Enum(_)) { "an enum".to_owned() } else { type_name(of) };
+            let error = SqlError::unsupported(format!("a literal without a type beside {what} in a set operation"));
             return Err(external(error.hint("Give it a type with a cast.")));
         }
         let message = format!("UNION types {} and {} cannot be matched", type_name(of), type_name(other));

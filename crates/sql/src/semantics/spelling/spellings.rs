@@ -97,9 +97,6 @@ impl VisitorMut for Calls {
                         *expr = like(op, take(left), take(right));
                         return ControlFlow::Continue(());
                     }
-                    BinaryOperator::PGBitwiseXor => "bitwise_xor",
-                    BinaryOperator::PGBitwiseShiftLeft => "shift_left",
-                    BinaryOperator::PGBitwiseShiftRight => "shift_right",
                     BinaryOperator::PGStartsWith => "starts_with",
                     BinaryOperator::PGExp => "power",
                     _ => return ControlFlow::Continue(()),

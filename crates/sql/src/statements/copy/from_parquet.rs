@@ -78,7 +78,13 @@ impl Place<'_> {
 /// Texts become what files have as text; all else needs the right type in the file.
 pub(super) fn texts(column: &Column) -> Texts {
     match column.data_type {
-        DataType::Uuid | DataType::Json | DataType::Jsonb | DataType::Interval | DataType::Array(_) => Texts::AreRead,
+        DataType::Uuid
+        | DataType::Json
+        | DataType::Jsonb
+        | DataType::Interval
+        | DataType::Range(_)
+        | DataType::Geometry(_)
+        | DataType::Array(_) => Texts::AreRead,
         _ => Texts::Stay,
     }
 }

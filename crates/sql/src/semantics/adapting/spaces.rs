@@ -1,0 +1,84 @@
+//! Operators of ranges, points, boxes and circles as functions.
+//!
+//! An operator is one of these where an operand is a range or a shape. A literal without a type beside it is of the other's type if
+//! there is such an operator, or else of the one type that the operator has there. Ranges are compared by the planner's library, as
+//! the bytes that it has of them are in their order.
+use datafusion::common::DFSchema;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use engine::{DataType, GeometryKind};
+
+use super::arithmetic::type_of;
+use super::untyped::{read, untyped};
+use crate::error::SqlError;
+use crate::functions::spaces::{PART, becomes, operands_of, operator};
+use crate::semantics::operations::operand_types;
+use crate::semantics::operations::spaces::{is_shape, space_of};
+use crate::values::types::type_name;
+
+/// The call that an operator is, if it is one of these.
+///
+/// # Errors
+/// Where there is no such operator for the operands.
+pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let name = match op {
+        BinaryOperator::Custom(name) => name.clone(),
+        other => other.to_string(),
+    };
+    let Some(function) = operator(&name) else { return Ok(None) };
+    let (Some(first), Some(second)) = (type_of(left, schema), type_of(right, schema)) else { return Ok(None) };
+    let (of_left, of_right) = (space_of(&first), space_of(&second));
+    if of_left.is_none() && of_right.is_none() {
+        return Ok(None);
+    }
+    let is_comparison = ["=", "<>", "<", "<=", ">", ">="].contains(&name.as_str());
+    if is_comparison && !is_shape(&first) && !is_shape(&second) {
+        return Ok(None);
+    }
+    let refused = || operand_types::refused(op, left, right, schema);
+    let pairs = operands_of(&function);
+    let left = match (untyped(left), of_right) {
+        (Some(text), Some(other)) => {
+            let candidates = pairs.iter().filter(|(_, of)| *of == other).map(|(of, _)| *of);
+            read(text, type_beside(other, candidates, ("unknown", &name, &type_name(&second)))?)?
+        }
+        _ => left.clone(),
+    };
+    let right = match (untyped(right), of_left) {
+        (Some(text), Some(other)) => {
+            let candidates = pairs.iter().filter(|(of, _)| *of == other).map(|(_, of)| *of);
+            read(text, type_beside(other, candidates, (&type_name(&first), &name, "unknown"))?)?
+        }
+        _ => right.clone(),
+    };
+    let (first, second) = (left.get_type(schema)?, right.get_type(schema)?);
+    if !pairs.iter().any(|(of_left, of_right)| becomes(&first, *of_left) && becomes(&second, *of_right)) {
+        return Err(refused());
+    }
+    Ok(Some(function.call(vec![left, right])))
+}
+
+/// The type of a literal beside an operand: the operand's, or else the only one that there is.
+fn type_beside(
+    other: DataType,
+    candidates: impl Iterator<Item = DataType>,
+    (left, op, right): (&str, &str, &str),
+) -> Result<DataType> {
+    let candidates: Vec<DataType> = candidates.collect();
+    let (code, what) = match candidates[..] {
+        _ if candidates.contains(&other) => return Ok(other),
+        [only] => return Ok(only),
+        [] => ("42883", "operator does not exist"),
+        _ => ("42725", "operator is not unique"),
+    };
+    let error = SqlError::new(code, format!("{what}: {left} {op} {right}"));
+    Err(DataFusionError::External(Box::new(error.hint("You might need to add explicit type casts."))))
+}
+
+/// The part of a point or a box at a place, as `p[0]` is.
+pub(crate) fn part(of: &Expr, at: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let found = of.get_type(schema).ok()?;
+    let has_parts = matches!(space_of(&found), Some(DataType::Geometry(GeometryKind::Point | GeometryKind::Box)));
+    has_parts.then(|| operator(PART)).flatten().map(|function| function.call(vec![of.clone(), at.clone()]))
+}

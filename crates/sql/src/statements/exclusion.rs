@@ -1,0 +1,75 @@
+//! `EXCLUDE USING gist (room WITH =, during WITH &&)`: constraints that no two rows have keys which are so to each other.
+use datafusion::sql::sqlparser::ast::{IndexColumn, UniqueConstraint};
+use engine::{DataType, Exclusion, GeometryKind, IndexDefinition, IndexMethod, IndexPart, Table};
+
+use crate::error::{Result, SqlError};
+use crate::statements::index_parts;
+use crate::syntax::exclude_tokens::{EXCLUDE, WITH};
+use crate::syntax::identifiers::last_part;
+use crate::syntax::source::Source;
+use crate::values::long_name;
+
+/// What such a constraint is of.
+pub(super) struct AskedExclusion {
+    elements: Vec<(IndexColumn, String)>,
+}
+
+impl AskedExclusion {
+    /// The exclusion constraint that a UNIQUE constraint stands for, if it does.
+    ///
+    /// # Errors
+    /// If it is of another method than `gist`, or has options.
+    pub(super) fn read(constraint: &UniqueConstraint) -> Result<Option<AskedExclusion>> {
+        if constraint.index_name.as_ref().is_none_or(|name| name.value != EXCLUDE) {
+            return Ok(None);
+        }
+        let method = constraint.index_type.as_ref().map(|method| method.to_string().to_lowercase());
+        if method.as_deref() != Some(IndexMethod::Gist.name()) {
+            let hint = "Use gist, which takes numbers, dates and texts, too; or a UNIQUE constraint.";
+            return Err(SqlError::unsupported("an exclusion constraint of this access method").hint(hint));
+        }
+        if !constraint.index_options.is_empty() || constraint.characteristics.is_some() {
+            return Err(SqlError::unsupported("an option of an exclusion constraint"));
+        }
+        let element = |column: &IndexColumn| {
+            let class = column.operator_class.as_ref().and_then(last_part);
+            let operator = class.as_deref().and_then(|class| class.strip_prefix(WITH)).map(str::to_owned);
+            let missing = || SqlError::syntax("each element of an exclusion constraint needs WITH and an operator");
+            Ok((IndexColumn { operator_class: None, ..column.clone() }, operator.ok_or_else(missing)?))
+        };
+        Ok(Some(AskedExclusion { elements: constraint.columns.iter().map(element).collect::<Result<_>>()? }))
+    }
+
+    /// The index behind it, without a name.
+    pub(super) fn define(&self, table: &Table, source: &Source) -> Result<IndexDefinition> {
+        let (mut parts, mut exclusion) = (Vec::new(), Vec::new());
+        for (column, operator) in &self.elements {
+            let part = index_parts::part(column, table, IndexMethod::Gist, source)?;
+            let data_type = match &part {
+                IndexPart::Column(column) => table.schema().columns()[*column].data_type,
+                IndexPart::Expression(expression) => expression.data_type,
+            };
+            exclusion.push(exclusion_of(operator, data_type)?);
+            parts.push(part);
+        }
+        Ok(IndexDefinition::of(String::new(), parts).using(IndexMethod::Gist).excluding(exclusion))
+    }
+}
+
+/// What an operator between two values of a type asks.
+fn exclusion_of(operator: &str, data_type: DataType) -> Result<Exclusion> {
+    let overlaps = matches!(
+        data_type,
+        DataType::Range(_) | DataType::Geometry(GeometryKind::Box) | DataType::Geometry(GeometryKind::Circle)
+    );
+    match operator {
+        "=" if !matches!(data_type, DataType::Geometry(_)) => Ok(Exclusion::Equal),
+        "&&" if overlaps => Ok(Exclusion::Overlapping),
+        _ => {
+            let name = long_name(data_type);
+            let hint = "An exclusion constraint has = for values, and && for ranges, boxes and circles.";
+            Err(SqlError::unsupported(format!("the operator {operator} of {name} in an exclusion constraint"))
+                .hint(hint))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What an index is of: columns and expressions, as `CREATE INDEX` and exclusion constraints list them.
+use datafusion::sql::sqlparser::ast::{Expr, IndexColumn, Spanned};
+use engine::{IndexMethod, IndexPart, Table};
+
+use crate::access::index_expressions::write::is_call;
+use crate::error::{Result, SqlError};
+use crate::names::fold;
+use crate::planning::index_compile::Kind;
+use crate::statements::operator_classes;
+use crate::syntax::source::Source;
+
+/// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
+pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
+    let expr = &column.column.expr;
+    let mut inner = expr;
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    let part = match inner {
+        Expr::Identifier(ident) => IndexPart::Column(place(table, &fold(ident))?),
+        _ if matches!(expr, Expr::Nested(_)) || is_call(expr) => {
+            IndexPart::Expression(crate::planning::index_define::define(inner, table, Kind::Expression, source)?)
+        }
+        _ => {
+            let message = format!("an index of {expr}, which is no call of a function, needs parentheses");
+            let hint = format!("Write ({expr}) with parentheses of its own.");
+            return Err(SqlError::syntax(message).hint(hint).at(source.start(expr.span())));
+        }
+    };
+    let data_type = match &part {
+        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
+        IndexPart::Expression(expression) => expression.data_type,
+    };
+    operator_classes::check_default(data_type, method)?;
+    if let Some(class) = &column.operator_class {
+        operator_classes::check(class, data_type, method, source)?;
+    }
+    Ok(part)
+}
+
+fn place(table: &Table, column: &str) -> Result<usize> {
+    let missing = || SqlError::new("42703", format!("column \"{column}\" does not exist"));
+    table.schema().position(column).ok_or_else(missing)
+}

@@ -1,0 +1,87 @@
+//! Exclusion constraints, brought into words that the parser's library reads, among the tokens of a statement:
+//!
+//! ```text
+//! EXCLUDE USING gist (room WITH =, during WITH &&)  ->  UNIQUE "\0exclude" USING gist (room "\0with =", during "\0with &&")
+//! ```
+//!
+//! So each is a UNIQUE constraint with operator classes that no statement can name.
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+
+use crate::syntax::tokens::{following, is_sign, keyword};
+
+/// The index name of a UNIQUE constraint that stands for an exclusion constraint.
+pub(crate) const EXCLUDE: &str = "\0exclude";
+/// What its operator classes begin with; the operator follows.
+pub(crate) const WITH: &str = "\0with ";
+
+/// Changes the tokens of a statement.
+pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
+    let first = tokens.iter().find(|token| is_sign(token)).map_or(Keyword::NoKeyword, keyword);
+    if !matches!(first, Keyword::CREATE | Keyword::ALTER) {
+        return;
+    }
+    let mut at = 0;
+    while at < tokens.len() {
+        let is_start = keyword(&tokens[at]) == Keyword::EXCLUDE
+            && following(tokens, at).next().is_some_and(|next| keyword(&tokens[next]) == Keyword::USING);
+        if is_start {
+            rewrite(tokens, at);
+        }
+        at += 1;
+    }
+}
+
+fn word(value: String) -> Token {
+    Token::Word(Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword })
+}
+
+/// Rewrites the constraint that begins here.
+fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
+    let (mut depth, mut at) = (0_usize, start);
+    while at < tokens.len() {
+        match tokens[at].token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth <= 1 => break,
+            Token::RParen => depth -= 1,
+            Token::Word(_) if depth == 1 && keyword(&tokens[at]) == Keyword::WITH => {
+                let operator = following(tokens, at).next();
+                if let Some(operator) = operator {
+                    let name = format!("{WITH}{}", tokens[operator].token);
+                    let span = tokens[at].span;
+                    tokens.splice(at..=operator, [TokenWithSpan { token: word(name), span }]);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    let span = tokens[start].span;
+    let unique = Token::make_keyword("UNIQUE");
+    let blank = Token::Whitespace(datafusion::sql::sqlparser::tokenizer::Whitespace::Space);
+    let made = [unique, blank, word(EXCLUDE.to_owned())];
+    tokens.splice(start..=start, made.map(|token| TokenWithSpan { token, span }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::source::Source;
+
+    fn spelled(text: &str) -> String {
+        let mut tokens = Source::new(text).tokens().unwrap();
+        spell_out(&mut tokens);
+        tokens.iter().map(|token| token.token.to_string()).collect::<String>().replace('\0', "#")
+    }
+
+    #[test]
+    fn operators_become_classes_and_other_statements_stay() {
+        let text = "CREATE TABLE t (a int, CONSTRAINT n EXCLUDE USING gist (a WITH =, (f(a, 1)) WITH &&), b int)";
+        let expected = "CREATE TABLE t (a int, CONSTRAINT n UNIQUE \"#exclude\" USING gist (a \"#with =\", (f(a, 1)) \
+                        \"#with &&\"), b int)";
+        assert_eq!(spelled(text), expected);
+        for text in ["SELECT exclude using", "CREATE TABLE t (exclude int)", "WITH a AS (SELECT 1) SELECT 1"] {
+            assert_eq!(spelled(text), text);
+        }
+    }
+}
