@@ -58,8 +58,8 @@ EXTREMES = {
 }
 
 RANGES = {
-    "int4range": [Int4Range(1, 5), Int4Range(None, -7), Int4Range(-(2**31), None), Int4Range(empty=True)],
-    "int8range": [Int8Range(-(2**63), 2**63 - 1), Int8Range(None, None, "()"), Int8Range(empty=True)],
+    "int4range": [Int4Range(Int4(1), Int4(5)), Int4Range(None, Int4(-7)), Int4Range(Int4(-(2**31)), None), Int4Range(empty=True)],
+    "int8range": [Int8Range(Int8(-(2**63)), Int8(2**63 - 1)), Int8Range(None, None, "()"), Int8Range(empty=True)],
     "numrange": [NumericRange(Decimal("-1.5"), Decimal("2.25"), "[]"), NumericRange(None, Decimal(7), "(]")],
     "daterange": [DateRange(dt.date(1969, 12, 31), dt.date(2000, 2, 29)), DateRange(dt.date(1, 1, 1), None)],
     "tsrange": [TimestampRange(dt.datetime(2000, 1, 1), dt.datetime(2026, 11, 22, 1, 2, 3, 4), "(]")],
