@@ -339,10 +339,11 @@ impl Table {
         let transactions = &self.database.shared.core.transactions;
         let view = transactions.view(snapshot);
         if let ([range], Direction::Upward) = (ranges, direction)
-            && let Some(bounds) = self.data.index_bounds(&index.data, range)?
-            && let Some(rows) = self.rows_of_runs(view, (&index.data, &bounds), options, few)?
+            && let Some(asked) = self.data.index_bounds(&index.data, range)?
+            && let Asked::Keys(bounds) = &asked
+            && let Some(rows) = self.rows_of_runs(view, (&index.data, bounds), options, few)?
         {
-            reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, &bounds));
+            reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, &asked));
             let count = rows.num_rows();
             return Ok(Some((rows, vec![count])));
         }

@@ -35,7 +35,7 @@ use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, DerivedTables, DescribeColumns, FailingConstants, Frames, GroupedExpressions,
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
-    UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, optimizer_rules, physical_rules,
+    UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, is_steady, optimizer_rules, physical_rules,
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
@@ -162,7 +162,7 @@ fn build_template(partitions: usize) -> SessionState {
         .with_relation_planners(vec![Arc::new(DerivedTables)])
         .with_analyzer_rules(interrupt::analyzer_rules(rules))
         .with_optimizer_rules(interrupt::optimizer_rules(optimizer_rules()))
-        .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules()));
+        .with_physical_optimizer_rules(interrupt::physical_rules(physical_rules(is_steady)));
     let mut of_outer_aggregates = Vec::new();
     if let Some(functions) = builder.aggregate_functions() {
         *functions = semantics::aggregates(functions);

@@ -8,7 +8,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
-use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_join::EliminateJoin;
 use datafusion::optimizer::propagate_empty_relation::PropagateEmptyRelation;
@@ -31,7 +31,6 @@ use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::access::totals::AggregateScans;
 use crate::optimizer::{JoinOrder, OwnOperators, RunTimeFilters};
-use crate::semantics::subplan::is_steady as is_steady_subplan;
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -61,8 +60,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 /// The library's rules for physical plans but for the one that finds the columns of a filter by name: where both sides
 /// of a join have a column `c`, `a.c < b.c` came out as `b.c < b.c`. Filters are where they belong by then. And some
-/// of our own.
-pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+/// of our own. `is_steady` is as [`RunTimeFilters`] asks it.
+pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
     // Before sorts are moved, and after.
@@ -85,7 +84,7 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     rules.insert(0, Arc::new(AggregateScans));
     rules.push(Arc::new(OpenRowsOnly));
     // Nothing may change a plan any more that has scans wait for joins.
-    rules.push(Arc::new(RunTimeFilters { is_steady: is_steady_subplan }));
+    rules.push(Arc::new(RunTimeFilters { is_steady }));
     // But for operators that do what those in their places did.
     rules.push(Arc::new(OwnOperators));
     rules
