@@ -186,7 +186,7 @@ impl Shell {
         let has_copied = copied.is_begun;
         let done = match executed {
             Ok(Outcome::Rows(rows)) => {
-                let schema = rows.schema();
+                let (schema, _zone) = (rows.schema(), rows.in_zone());
                 let style = self.settings.style;
                 let style = Style { color: style.color && self.redirected.is_none(), ..style };
                 let tag = rows.tag().map(str::to_owned);
