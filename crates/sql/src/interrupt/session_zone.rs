@@ -57,7 +57,9 @@ pub(crate) fn in_utc() -> Option<Scope> {
 /// before keeps its way.
 pub(crate) fn follow_into_tasks() {
     static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| drop(set_join_set_tracer(&Follower)));
+    INSTALLED.call_once(|| {
+        let _ = set_join_set_tracer(&Follower);
+    });
 }
 
 /// Gives tasks the token of the thread that starts them.

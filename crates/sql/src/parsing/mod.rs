@@ -39,6 +39,7 @@ use set_schema::{SetSchema, parse_set_schema};
 use view_statement::{ViewStatement, parse_view};
 
 /// What a statement's text turned out to be.
+#[expect(clippy::large_enum_variant, reason = "one is made for each statement, and moved a few times")]
 #[derive(Clone)]
 pub(crate) enum ParsedStatement {
     /// Nothing but blanks and comments.
