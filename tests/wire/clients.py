@@ -58,14 +58,22 @@ class Types(unittest.TestCase):
                             where = sql.SQL("SELECT id FROM round_trip WHERE v = {} AND id = {}").format(mark, mark)
                             self.assertEqual(cursor.execute(where, (value, at)).fetchall(), [(at,)], (name, value))
 
-    def test_a_client_of_another_time_zone_is_told_that_times_are_in_utc(self):
+    def test_a_client_has_the_time_zone_that_it_asks_for_and_is_told_of_another(self):
         with mock.patch.dict(os.environ, {"PGTZ": "Europe/Berlin"}), connect() as connection:
-            self.assertEqual(connection.info.parameter_status("TimeZone"), "UTC")
+            self.assertEqual(connection.info.parameter_status("TimeZone"), "Europe/Berlin")
             there = dt.datetime(2026, 11, 22, 12, 0, tzinfo=dt.timezone(dt.timedelta(hours=1)))
             came = connection.execute("SELECT %s::timestamptz, %t::timestamptz::text", (there, there)).fetchone()
-            self.assertEqual(came, (there, "2026-11-22 11:00:00+00"))
-            with self.assertRaises(psycopg.errors.FeatureNotSupported):
-                connection.execute("SET TIME ZONE 'Europe/Berlin'")
+            self.assertEqual(came, (there, "2026-11-22 12:00:00+01"))
+            self.assertEqual(str(came[0].tzinfo), "Europe/Berlin")
+            # A text without an offset is of the zone, as a parameter, too.
+            came = connection.execute("SELECT %t::timestamptz", ("2026-07-22 12:00",)).fetchone()
+            self.assertEqual(came[0].astimezone(dt.timezone.utc).hour, 10)
+            connection.execute("SET TIME ZONE 'Asia/Tokyo'")
+            self.assertEqual(connection.info.parameter_status("TimeZone"), "Asia/Tokyo")
+            connection.execute("RESET timezone")
+            self.assertEqual(connection.info.parameter_status("TimeZone"), "Europe/Berlin")
+        with mock.patch.dict(os.environ, {"PGTZ": "Nowhere/City"}), self.assertRaises(psycopg.OperationalError):
+            connect().close()
 
     def test_columns_of_tables_tell_their_tables(self):
         with connect() as connection:

@@ -14,6 +14,7 @@ use lab::sim::SimArgs;
 use lab::snapshots::SnapshotArgs;
 use lab::tpch::TpchArgs;
 
+use crate::dump::DumpArgs;
 use crate::gpu::GpuArgs;
 use crate::inspect::{CopyArgs, InspectArgs, RestoreArgs, VerifyArgs};
 use crate::memory::MemoryArgs;
@@ -29,6 +30,7 @@ Examples:
   lstore data --format csv < a.sql  run standard input, write rows as CSV
   lstore data --archive /mnt/log    archive the log there from now on
   lstore data --memory-limit 2GB    tables may be larger, and stay in data then
+  lstore dump data > data.sql       the database as SQL for PostgreSQL
   lstore serve data                 the database in data for psql and drivers
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
@@ -102,6 +104,8 @@ pub enum Task {
     Verify(VerifyArgs),
     /// Copy a database to another directory
     Backup(CopyArgs),
+    /// Write a database as SQL that PostgreSQL loads
+    Dump(DumpArgs),
     /// Bring a backup back in a new directory, as it was or at a later moment, and verify it there
     Restore(RestoreArgs),
 }

@@ -53,6 +53,12 @@ impl Input {
         if line.contains(';') { self.cut(false) } else { Vec::new() }
     }
 
+    /// So many lines were none of the input's.
+    pub fn pass_over(&mut self, lines: usize) {
+        self.lines += lines;
+        self.pending_line += lines;
+    }
+
     /// The input is over: what is left is the last statement, semicolon or not.
     pub fn finish(&mut self) -> Vec<Item> {
         let items = self.cut(true);

@@ -67,9 +67,9 @@ pub fn run(shell: &mut Shell, source: &mut dyn LineSource) -> io::Result<()> {
 
 /// Runs the items of a line; whether the user leaves.
 fn run_items(shell: &mut Shell, items: Vec<Item>) -> io::Result<bool> {
-    match shell.run_items(items, None) {
+    match shell.run_items(items, None, None) {
         // The failure has been reported; the statements after it on the same line are dropped, as psql does.
-        Ok(()) | Err(Stop::Failed) => Ok(false),
+        Ok(_) | Err(Stop::Failed) => Ok(false),
         Err(Stop::Quit) => Ok(true),
         Err(Stop::Output(error)) => Err(error),
     }

@@ -10,6 +10,7 @@
 mod args;
 mod complete;
 mod diagnostics;
+mod dump;
 mod editor;
 mod gpu;
 mod index;
@@ -21,6 +22,7 @@ mod meta;
 pub mod output;
 mod progress;
 mod run;
+mod script_rows;
 mod serve;
 pub mod shell;
 mod tpch;

@@ -26,6 +26,10 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 9] = [
 impl Shell {
     /// Runs one backslash command.
     pub(crate) fn run_command(&mut self, text: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
+        if self.restricted.is_some() && !text.starts_with("\\unrestrict") {
+            let message = "backslash commands are restricted; only \\unrestrict is allowed";
+            return Err(self.fail(message, place));
+        }
         self.dispatch(text, place)?;
         Ok(self.out().flush()?)
     }
@@ -43,6 +47,7 @@ impl Shell {
             "\\d" => return self.describe(&unquoted(argument), place),
             "\\timing" => return self.set_timing(argument, place),
             "\\format" => return self.set_format(argument, place),
+            "\\restrict" | "\\unrestrict" => return self.restrict(name == "\\restrict", argument, place),
             "\\echo" => writeln!(self.out(), "{}", rest.trim()),
             "\\o" => return self.set_output(argument, place),
             "\\i" | "\\include" if argument.is_empty() => return Err(self.fail("\\i: which file?", place)),
@@ -116,6 +121,23 @@ impl Shell {
         };
         let state = if self.timing { "on" } else { "off" };
         Ok(writeln!(self.out(), "Timing is {state}.")?)
+    }
+
+    /// What scripts of `pg_dump` begin and end with: data in them that looks like a command is none, as the key is not known to its author.
+    fn restrict(&mut self, is_begun: bool, key: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
+        match (is_begun, self.restricted.clone()) {
+            _ if key.is_empty() => Err(self.fail("\\restrict and \\unrestrict need a key", place)),
+            (true, _) => {
+                self.restricted = Some(key.to_owned());
+                Ok(())
+            }
+            (false, Some(known)) if known == key => {
+                self.restricted = None;
+                Ok(())
+            }
+            (false, Some(_)) => Err(self.fail("\\unrestrict: wrong key", place)),
+            (false, None) => Err(self.fail("\\unrestrict: not currently in restricted mode", place)),
+        }
     }
 
     fn set_format(&mut self, argument: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {

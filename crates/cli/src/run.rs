@@ -9,6 +9,7 @@ use engine::{ArchiveSetting, Database, OpenOptions};
 use lab::LabError;
 
 use crate::args::{self, Bench, ScriptStep, SqlArgs, Task};
+use crate::dump::{self, DumpError};
 use crate::editor::TerminalEditor;
 use crate::gpu;
 use crate::index;
@@ -61,6 +62,11 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Inspect(args)) => told(inspect::inspect(&args).map(|()| true)),
         Some(Task::Verify(args)) => told(inspect::verify(&args)),
         Some(Task::Backup(args)) => told(inspect::backup(&args).map(|()| true)),
+        Some(Task::Dump(args)) => match dump::dump(&args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(DumpError::Told(message)) => told(Err(message)),
+            Err(DumpError::Output(error)) => end_of_output(&error),
+        },
         Some(Task::Restore(args)) => told(inspect::restore(&args)),
         None => run_sql(&cli.sql),
     }

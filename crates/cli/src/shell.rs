@@ -1,17 +1,18 @@
 //! Runs statements and scripts on one session and writes what comes of them.
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Database;
-use sql::{Command, CopyInput, FileAccess, NoInput, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
+use sql::{Command, FileAccess, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
 
 use crate::diagnostics::{self, ScriptPlace};
 use crate::input::{Input, Item};
 use crate::output::{RowsError, Style, write_rows};
 use crate::progress::CopyBars;
+use crate::script_rows::ScriptRows;
 
 /// How deep scripts may include scripts.
 const INCLUDE_DEPTH_MAX: usize = 32;
@@ -49,33 +50,6 @@ pub struct Settings {
     pub bars: bool,
 }
 
-/// Where the rows of `COPY ... TO STDOUT` go. There are none to come from standard input, which has the statements.
-struct Copied<'a> {
-    out: &'a mut dyn Write,
-    is_begun: bool,
-}
-
-impl Read for Copied<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        NoInput.read(bytes)
-    }
-}
-
-impl CopyInput for Copied<'_> {
-    fn begin(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
-        NoInput.begin(columns, is_binary)
-    }
-
-    fn begin_giving(&mut self, _: usize) -> io::Result<()> {
-        self.is_begun = true;
-        Ok(())
-    }
-
-    fn give(&mut self, line: &[u8]) -> io::Result<()> {
-        self.out.write_all(line)
-    }
-}
-
 /// A session with what surrounds it.
 pub struct Shell {
     pub(crate) db: Database,
@@ -84,6 +58,8 @@ pub struct Shell {
     /// the file that `\o` named, which then takes the place of `settings.out`
     pub(crate) redirected: Option<Box<dyn Write>>,
     pub(crate) timing: bool,
+    /// The key that `\restrict` named: no other backslash command is taken until `\unrestrict` names it.
+    pub(crate) restricted: Option<String>,
     depth: usize,
 }
 
@@ -95,7 +71,7 @@ impl Shell {
             session.set_progress(Arc::new(CopyBars::default()));
         }
         let db = db.clone();
-        Shell { db, session, settings, redirected: None, timing: false, depth: 0 }
+        Shell { db, session, settings, redirected: None, timing: false, restricted: None, depth: 0 }
     }
 
     /// Whether a transaction that the user began is open.
@@ -161,32 +137,56 @@ impl Shell {
             let text = text.strip_suffix('\n').unwrap_or(text);
             let text = text.strip_suffix('\r').unwrap_or(text);
             let text = if number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
-            self.run_items(input.push_line(text), name)?;
+            let items = input.push_line(text);
+            // Where rows of COPY follow is known of scripts only.
+            let taken = match name {
+                Some(_) => self.run_items(items, name, Some(&mut *lines))?,
+                None => self.run_items(items, name, None)?,
+            };
+            input.pass_over(taken);
+            number += taken;
         }
-        self.run_items(input.finish(), name)
+        self.run_items(input.finish(), name, None).map(drop)
     }
 
-    /// Runs items to the end or the first failure; `file` names where they come from.
-    pub(crate) fn run_items(&mut self, items: Vec<Item>, file: Option<&str>) -> Result<(), Stop> {
+    /// Runs items to the end or the first failure; `file` names where they come from, and `script` is what follows there. Returns how many
+    /// lines of that were rows.
+    pub(crate) fn run_items(
+        &mut self,
+        items: Vec<Item>,
+        file: Option<&str>,
+        mut script: Option<&mut dyn BufRead>,
+    ) -> Result<usize, Stop> {
         let place = |line| file.map(|file| ScriptPlace { file: file.to_owned(), line });
+        let mut taken = 0;
         for item in items {
             match item {
-                Item::Statement { text, line } => self.run_statement(&text, place(line).as_ref())?,
+                Item::Statement { text, line } => {
+                    // What is lent to one statement goes on to the next.
+                    let rows = script.as_mut().map(|script| &mut **script as &mut dyn BufRead);
+                    taken += self.run_statement(&text, place(line).as_ref(), rows)?;
+                }
                 Item::Command { text, line } => self.run_command(&text, place(line).as_ref())?,
             }
         }
-        Ok(())
+        Ok(taken)
     }
 
-    fn run_statement(&mut self, statement: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {
+    fn run_statement(
+        &mut self,
+        statement: &str,
+        place: Option<&ScriptPlace>,
+        script: Option<&mut dyn BufRead>,
+    ) -> Result<usize, Stop> {
         let start = Instant::now();
-        let mut copied =
-            Copied { out: self.redirected.as_deref_mut().unwrap_or(&mut *self.settings.out), is_begun: false };
-        let executed = self.session.execute_with_input(statement, &mut copied);
-        let has_copied = copied.is_begun;
+        let out = self.redirected.as_deref_mut().unwrap_or(&mut *self.settings.out);
+        let mut rows = ScriptRows::new(script, out);
+        let executed = self.session.execute_with_input(statement, &mut rows);
+        rows.pass_over()?;
+        let (has_copied, taken) = (rows.has_given, rows.lines);
         let done = match executed {
             Ok(Outcome::Rows(rows)) => {
-                let schema = rows.schema();
+                let (schema, _zone) = (rows.schema(), rows.in_zone());
                 let style = self.settings.style;
                 let style = Style { color: style.color && self.redirected.is_none(), ..style };
                 let tag = rows.tag().map(str::to_owned);
@@ -207,7 +207,8 @@ impl Shell {
             let line = timing_line(start.elapsed());
             writeln!(self.out(), "{line}")?;
         }
-        Ok(self.out().flush()?)
+        self.out().flush()?;
+        Ok(taken)
     }
 
     fn tell_done(&mut self, command: &Command) -> io::Result<()> {

@@ -212,7 +212,7 @@ impl Parameter {
             (Parameter::Date(days), DataType::Timestamp) => Value::Timestamp(i64::from(*days) * DAY_MICROS),
             (Parameter::Date(days), DataType::TimestampTz) => Value::TimestampTz(i64::from(*days) * DAY_MICROS),
             (Parameter::Timestamp(micros), DataType::Timestamp) => Value::Timestamp(*micros),
-            // The session's time zone is UTC.
+            // One without a zone is of UTC, whatever the zone of the session.
             (Parameter::Timestamp(micros) | Parameter::TimestampTz(micros), DataType::TimestampTz) => {
                 Value::TimestampTz(*micros)
             }

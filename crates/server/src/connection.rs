@@ -74,7 +74,7 @@ impl<'a> Connection<'a> {
         shared: &'a ServerState,
         entry: Arc<Entry>,
     ) -> Connection<'a> {
-        let told = ["application_name", "default_transaction_read_only"];
+        let told = ["application_name", "default_transaction_read_only", "TimeZone"];
         let told = REPORTED.into_iter().filter(|name| told.contains(name));
         let told = told.map(|name| (name, session.setting(name).unwrap_or_default())).collect();
         let (portals, declared) = (Portals::default(), HashMap::new());

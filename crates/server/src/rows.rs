@@ -94,6 +94,7 @@ impl PendingRows {
         batch: &RecordBatch,
         rows: std::ops::Range<usize>,
     ) -> Result<(), SqlError> {
+        let _zone = self.rows.in_zone();
         let described = batch.columns().iter().zip(&self.columns);
         let columns: Vec<Column<'_>> =
             described.map(|(array, column)| Column::new(array.as_ref(), column.oid, column.format)).collect();

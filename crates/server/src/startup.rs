@@ -2,7 +2,7 @@
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use sql::{Notice, Session, SqlError};
+use sql::{Session, SqlError};
 
 use crate::connection::Connection;
 use crate::listener::ServerState;
@@ -102,7 +102,7 @@ fn begin(
     if shared.registry.is_stopping() {
         return Err(SqlError::new("57P03", "the database system is shutting down"));
     }
-    let (mut session, notices) = open(shared, &parameters)?;
+    let mut session = open(shared, &parameters)?;
     session.set_process(entry.process);
     entry.set_session(session.cancel_handle());
     output.authentication_ok();
@@ -110,17 +110,12 @@ fn begin(
         output.parameter_status(name, &session.setting(&name.to_ascii_lowercase()).unwrap_or_default());
     }
     output.key_data(entry.process, entry.key());
-    notices.iter().for_each(|notice| output.notice(notice));
     Ok(Some(session))
 }
 
-/// A session with the settings that a startup packet asks for, and what there is to say about them.
-///
-/// Drivers ask for the time zone of their machine by themselves, the JDBC driver always. Times come with their zone, and the
-/// client is told which that is, so it is served all the same.
-fn open(shared: &ServerState, parameters: &[(String, String)]) -> Result<(Session, Vec<Notice>), SqlError> {
+/// A session with the settings that a startup packet asks for.
+fn open(shared: &ServerState, parameters: &[(String, String)]) -> Result<Session, SqlError> {
     let mut session = (shared.options.open)();
-    let mut notices = Vec::new();
     let value = |wanted: &str| parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     let user = value("user").filter(|user| !user.is_empty());
     let user = user.ok_or_else(|| SqlError::new("28000", "no PostgreSQL user name specified in startup packet"))?;
@@ -144,16 +139,11 @@ fn open(shared: &ServerState, parameters: &[(String, String)]) -> Result<(Sessio
                 }
             }
             name if name.starts_with("_pq_.") => {}
-            name => match session.set_setting(name, value) {
-                Err(error) if name.eq_ignore_ascii_case("timezone") && error.sqlstate == "0A000" => {
-                    notices.push(Notice::from(format!("times are given in UTC, not in \"{value}\"")));
-                }
-                set => set?,
-            },
+            name => session.set_setting(name, value)?,
         }
     }
     session.settings_are_defaults();
-    Ok((session, notices))
+    Ok(session)
 }
 
 /// `-c name=value` and `--name=value`; a backslash keeps a blank from parting words.

@@ -46,6 +46,7 @@ mod syntax;
 mod values;
 
 pub use error::{About, SqlError};
+pub use interrupt::session_zone::ZoneScope;
 pub use names::origin::Origin;
 pub use session::opening::{open, with_expressions};
 pub use session::prepared::PreparedStatement;
@@ -58,6 +59,7 @@ pub use state::outcome::{Command, Notice, Outcome, Rows, Severity};
 pub use state::past::parse_time;
 pub use state::user_functions::{StopCheck, UserFunction};
 pub use statements::copy::input::{BatchInput, CopyInput, NoInput};
+pub use syntax::identifiers::quoted as quoted_name;
 pub use syntax::split::{Piece, split};
 pub use values::pg_types;
 pub use values::stored::for_file;

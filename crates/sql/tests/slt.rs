@@ -52,7 +52,7 @@ impl DB for Connection {
             }
         };
         let types = vec![DefaultColumnType::Any; rows.schema().fields().len()];
-        let mut lines = Vec::new();
+        let (mut lines, _zone) = (Vec::new(), rows.in_zone());
         for batch in rows {
             let batch = batch.map_err(Shown)?;
             for row in 0..batch.num_rows() {

@@ -25,6 +25,7 @@ impl Connection<'_> {
             let message = "current transaction is aborted, commands ignored until end of transaction block";
             return Err(SqlError::new("25P02", message));
         }
+        let _zone = self.session.in_zone();
         let declared = self.declared(&bind.statement, &prepared);
         let mut values = Vec::with_capacity(wanted.len());
         for (at, data_type) in wanted.iter().enumerate() {

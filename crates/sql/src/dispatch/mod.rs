@@ -44,7 +44,7 @@ use crate::syntax::stack;
 /// What a session is asked to run.
 pub(crate) enum Request<'w> {
     /// A statement.
-    Parsed(ParsedStatement),
+    Parsed(Box<ParsedStatement>),
     /// A prepared statement about rows by their keys, with the values of its parameters.
     Point(Arc<PreparedStatement>, Vec<Value>),
     /// What is done as one statement.
@@ -56,7 +56,7 @@ type Work<'w> = Box<dyn FnOnce(&mut Session) -> Result<()> + 'w>;
 
 impl From<ParsedStatement> for Request<'_> {
     fn from(parsed: ParsedStatement) -> Self {
-        Request::Parsed(parsed)
+        Request::Parsed(Box::new(parsed))
     }
 }
 
@@ -86,7 +86,7 @@ impl Session {
         read: impl FnOnce(&str) -> Result<Request<'w>>,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
-        let running = self.activity.start(self.time_limit())?;
+        let running = self.activity.start(self.settings.zone(), self.time_limit())?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let answered = stack::with_room(text.len(), || self.answer(text, read, input));
@@ -104,7 +104,7 @@ impl Session {
 
     /// Does something about a statement of this text without running it, which ends when a statement would have to.
     pub(crate) fn looking<T>(&mut self, text: &str, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
-        let running = self.activity.start(self.time_limit())?;
+        let running = self.activity.start(self.settings.zone(), self.time_limit())?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let done = stack::with_room(text.len(), || work(self)).map_err(|error| self.token.explain(error));
@@ -136,9 +136,8 @@ impl Session {
                 Ok(transaction) => block.resume(transaction),
                 Err(reason) => {
                     block.lose();
-                    if let Ok(Request::Parsed(ParsedStatement::Control(
-                        Control::Commit { .. } | Control::Rollback { .. },
-                    ))) = request
+                    if let Ok(Request::Parsed(parsed)) = &request
+                        && let ParsedStatement::Control(Control::Commit { .. } | Control::Rollback { .. }) = &**parsed
                     {
                         self.leave_block();
                     }
@@ -149,7 +148,7 @@ impl Session {
             block.refresh();
         }
         match request? {
-            Request::Parsed(parsed) => self.dispatch(parsed, &Source::new(statement), input),
+            Request::Parsed(parsed) => self.dispatch(*parsed, &Source::new(statement), input),
             Request::Point(prepared, values) => {
                 self.begin_statement()?;
                 self.execute_bound(&prepared, &values, input)

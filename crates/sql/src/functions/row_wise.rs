@@ -22,10 +22,12 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use engine::DataType;
 
 use crate::error::SqlError;
+use crate::interrupt::session_zone;
 use crate::values::array_input::items;
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
 use crate::values::text::text_value;
+use crate::values::zoned::cast_in;
 
 /// The types of arguments and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -209,7 +211,7 @@ impl Kind {
             return texts_of(array);
         }
         let Some(data_type) = self.column_type().filter(|_| is_text) else {
-            let read = cast(array, &self.arrow())?;
+            let read = cast_in(session_zone::current(), array, &self.arrow())?;
             // A number that does not fit becomes NULL.
             if self == Kind::Count && read.null_count() > array.logical_null_count() {
                 return Err(DataFusionError::External(Box::new(SqlError::new("22003", "integer out of range"))));

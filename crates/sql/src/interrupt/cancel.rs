@@ -13,6 +13,7 @@ use engine::Interrupter;
 use crate::error::{Result, SqlError};
 use crate::interrupt::made_types::Offered;
 use crate::interrupt::wait::wait;
+use crate::interrupt::zone::Zone;
 
 /// Why a statement, or a transaction, is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(crate) struct Token {
     waiting: Mutex<CancelReceivers>,
     /// What finds the types that users have made.
     pub(crate) made_types: Offered,
+    /// The zone in which the statement writes and reads moments.
+    pub(crate) zone: Zone,
     /// After so many looks at it the statement is cancelled, unless it is 0.
     #[cfg(test)]
     looks_left: std::sync::atomic::AtomicU64,
@@ -82,6 +85,11 @@ impl Token {
 }
 
 impl Token {
+    /// The token of a statement that has times in this zone.
+    pub(crate) fn in_zone(zone: Zone) -> Token {
+        Token { zone, ..Token::default() }
+    }
+
     fn waiting(&self) -> MutexGuard<'_, CancelReceivers> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

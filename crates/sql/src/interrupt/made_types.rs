@@ -24,6 +24,11 @@ impl Offered {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Has the statement find types as another one does.
+    pub(crate) fn take_over(&self, other: &Offered) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = other.get();
+    }
+
     /// Has the statement find types by this.
     pub(crate) fn set(&self, types: impl MadeTypes + 'static) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(types));

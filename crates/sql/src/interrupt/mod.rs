@@ -13,13 +13,15 @@
 //! What stops in this way unwinds by errors, gives back its memory, and leaves its thread to the next statement.
 //!
 //! Beside it stand the token through which a statement is stopped (`cancel`, `wait`), which also finds the types that users have made
-//! (`made_types`), the thread that keeps time (`watcher`) and the threads on which plans run (`runtimes`). Imports errors and
-//! the engine's types alone; every room above it asks whether to stop.
+//! (`made_types`) and has the zone of the session (`zone`, `session_zone`), the thread that keeps time (`watcher`) and the threads on
+//! which plans run (`runtimes`). Imports errors and the engine's types alone; every room above it asks whether to stop.
 pub(crate) mod cancel;
 pub(crate) mod made_types;
 pub(crate) mod runtimes;
+pub(crate) mod session_zone;
 pub(crate) mod wait;
 pub(crate) mod watcher;
+pub(crate) mod zone;
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};

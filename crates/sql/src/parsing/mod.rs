@@ -9,6 +9,7 @@ pub(crate) mod domain_statement;
 pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
 pub(crate) mod modes;
+pub(crate) mod owner;
 pub(crate) mod parse;
 pub(crate) mod select_into;
 pub(crate) mod sequence_options;
@@ -32,11 +33,13 @@ use cursor_statement::{CursorStatement, parse_cursor};
 use domain_statement::{DomainStatement, parse_domain};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
+use owner::{Owner, parse_owner};
 use sequence_statement::{SequenceStatement, parse_sequence};
 use set_schema::{SetSchema, parse_set_schema};
 use view_statement::{ViewStatement, parse_view};
 
 /// What a statement's text turned out to be.
+#[expect(clippy::large_enum_variant, reason = "one is made for each statement, and moved a few times")]
 #[derive(Clone)]
 pub(crate) enum ParsedStatement {
     /// Nothing but blanks and comments.
@@ -71,6 +74,8 @@ pub(crate) enum OwnStatement {
     Domain(DomainStatement),
     /// What puts a table, view or sequence into another schema.
     SetSchema(SetSchema),
+    /// What says to which role something belongs.
+    Owner(Owner),
     /// What declares, reads or closes cursors.
     Cursor(CursorStatement),
 }
@@ -109,6 +114,9 @@ impl OwnStatement {
         if let Some(copy) = parse_copy(parser, source)? {
             return Ok(Some(OwnStatement::Copy(copy)));
         }
+        if let Some(owner) = parse_owner(parser, source)? {
+            return Ok(Some(OwnStatement::Owner(owner)));
+        }
         if let Some(alter) = parse_alter_database(parser, source)? {
             return Ok(Some(OwnStatement::AlterDatabase(alter)));
         }
@@ -140,6 +148,7 @@ impl OwnStatement {
             | OwnStatement::View(_)
             | OwnStatement::Domain(_)
             | OwnStatement::SetSchema(_)
+            | OwnStatement::Owner(_)
             | OwnStatement::Cursor(_) => false,
         }
     }

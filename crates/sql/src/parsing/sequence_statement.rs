@@ -7,6 +7,7 @@
 //! option:  INCREMENT [BY] n | MINVALUE n | NO MINVALUE | MAXVALUE n | NO MAXVALUE | START [WITH] n
 //!          | RESTART [[WITH] n] | CACHE n | [NO] CYCLE | OWNED BY { table.column | NONE }
 //! ```
+use datafusion::sql::sqlparser::ast::ObjectName;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -31,9 +32,16 @@ pub(crate) enum SequenceStatement {
 pub(crate) struct PlacedName {
     pub(crate) name: String,
     pub(crate) position: Option<usize>,
+    /// Whether a schema stands before it, also if that is `public`.
+    pub(crate) says_schema: bool,
 }
 
 impl PlacedName {
+    pub(crate) fn of(name: &ObjectName, source: &Source) -> Result<PlacedName> {
+        let (known, says_schema) = (table_name(name, source)?, name.0.len() > 1);
+        Ok(PlacedName { name: known, position: position(name, source), says_schema })
+    }
+
     pub(crate) fn error(&self, error: engine::Error) -> SqlError {
         SqlError::from(error).at(self.position)
     }
@@ -107,7 +115,7 @@ fn drop(parser: &mut Parser, source: &Source) -> Result<SequenceStatement> {
 
 fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
     let name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
-    Ok(PlacedName { name: table_name(&name, source)?, position: position(&name, source) })
+    PlacedName::of(&name, source)
 }
 
 /// The options up to the end.

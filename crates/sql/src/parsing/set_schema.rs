@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use crate::error::Result;
-use crate::names::{fold, position, table_name};
+use crate::names::fold;
 use crate::parsing::sequence_statement::PlacedName;
 use crate::syntax::source::Source;
 
@@ -39,7 +39,7 @@ pub(crate) fn parse_set_schema(parser: &mut Parser, source: &Source) -> Result<O
         return Ok(None);
     };
     let kind = KINDS.iter().find(|(keyword, _)| *keyword == kind).map_or("TABLE", |(_, kind)| kind);
-    let schema = PlacedName { name: fold(&schema), position: source.start(schema.span) };
-    let name = PlacedName { name: table_name(&name, source)?, position: position(&name, source) };
+    let schema = PlacedName { name: fold(&schema), position: source.start(schema.span), says_schema: false };
+    let name = PlacedName::of(&name, source)?;
     Ok(Some(SetSchema { kind, name, if_exists, schema }))
 }

@@ -12,7 +12,6 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::{Result, SqlError};
-use crate::names::{position, table_name};
 use crate::parsing::sequence_statement::PlacedName;
 use crate::syntax::source::Source;
 
@@ -142,5 +141,5 @@ fn drop(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
 
 fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
     let name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
-    Ok(PlacedName { name: table_name(&name, source)?, position: position(&name, source) })
+    PlacedName::of(&name, source)
 }

@@ -25,6 +25,7 @@ use super::types;
 use crate::access::computed;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
+use crate::interrupt::zone;
 use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::table_options::{show_layout, show_retention};
@@ -32,7 +33,7 @@ use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::memory_limit::BUDGET;
 use crate::state::past::wall_time;
 use crate::state::view::{CursorFacts, View};
-use crate::values::{pg_types, zone};
+use crate::values::pg_types;
 
 use Cell::{Number, Numbers, Texts, Truth};
 

@@ -21,6 +21,7 @@ use engine::{Column, DataType};
 use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
 use crate::access::index_expressions::text::parsed;
 use crate::error::{Result, SqlError};
+use crate::interrupt::session_zone;
 use crate::names::diagnose::diagnose;
 use crate::names::fold;
 use crate::planning::planner::{on_planner_thread, plain_state};
@@ -69,6 +70,8 @@ impl Kind {
 /// PostgreSQL's, where it is none that an index may be of.
 pub(crate) fn compile(expr: &ast::Expr, columns: &[Column], kind: Kind, source: &Source) -> Result<CompiledExpression> {
     check_syntax(expr, kind, source)?;
+    // A default is worked out for its session, all else for all of them.
+    let _scope = if kind == Kind::Default { None } else { session_zone::in_utc() };
     let expr = adapted(expr, source)?;
     let arrow = arrow_columns(columns);
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
@@ -176,7 +179,8 @@ fn not_immutable(expr: &Expr) -> Result<Option<String>, DataFusionError> {
     Ok(found)
 }
 
-fn changes(kind: Kind) -> SqlError {
+/// The error about an expression whose answers change.
+pub(crate) fn changes(kind: Kind) -> SqlError {
     if kind == Kind::Check {
         let error = SqlError::unsupported("a CHECK constraint with a function whose answers change");
         return error.hint("Use functions of the row's columns alone.");

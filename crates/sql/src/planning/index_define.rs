@@ -2,6 +2,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::DFSchema;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::ast::VisitorMut;
 use engine::{
@@ -9,16 +13,19 @@ use engine::{
     TypeDefinition, schema_and_name,
 };
 
+use crate::access::index_expressions::compiled::CompiledExpression;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, in_list};
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::cancel::Token;
 use crate::interrupt::made_types::MadeTypes;
-use crate::planning::index_compile::{Kind, compile};
+use crate::names::diagnose::diagnose;
+use crate::planning::index_compile::{Kind, changes, compile};
 use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
-use crate::syntax::walk::WalkMut;
+use crate::syntax::walk::{WalkMut, WalkTree};
+use crate::values::zoned::{depends_on_zone, is_moment};
 
 /// Works out the expressions of indexes: what the engine is supplied with.
 #[derive(Debug)]
@@ -108,6 +115,10 @@ pub(crate) fn define_over(
         return Err(*error);
     }
     let compiled = compile(&expr, columns, kind, source)?;
+    let is_kept = matches!(kind, Kind::Expression | Kind::Predicate | Kind::Generated);
+    if is_kept && needs_zone(&compiled).map_err(|error| diagnose(&error, source))? {
+        return Err(changes(kind));
+    }
     let text = in_list(&expr, columns, Style::Pretty);
     // It is read again whenever the database is opened, and has to mean the same.
     let again = parsed(&text).and_then(|expr| compile(&expr, columns, kind, &Source::new(&text)));
@@ -116,6 +127,25 @@ pub(crate) fn define_over(
         _ => format!("({expr})"),
     };
     Ok(IndexExpression { text, columns: compiled.columns, data_type: compiled.data_type })
+}
+
+/// Whether an expression means something else in another zone, of which each session has its own.
+fn needs_zone(compiled: &CompiledExpression) -> Result<bool, DataFusionError> {
+    const FUNCTIONS: [&str; 5] = ["extract", "date_part", "date_trunc", "to_char", "to_text"];
+    let schema = DFSchema::try_from(compiled.schema.as_ref().clone())?;
+    let is_of_moments = |expr: &Expr| expr.get_type(&schema).is_ok_and(|found| is_moment(&found));
+    compiled.logical.has(|part| {
+        Ok(match part {
+            Expr::Cast(cast) => depends_on_zone(&cast.expr.get_type(&schema)?, cast.field.data_type()),
+            Expr::ScalarFunction(call) => FUNCTIONS.contains(&call.name()) && call.args.iter().any(is_of_moments),
+            Expr::BinaryExpr(binary) => {
+                let is_interval = |side: &Expr| matches!(side.get_type(&schema), Ok(ArrowType::Interval(_)));
+                let sides = [&binary.left, &binary.right];
+                sides.iter().any(|side| is_of_moments(side)) && sides.iter().any(|side| is_interval(side))
+            }
+            _ => false,
+        })
+    })
 }
 
 /// Takes the name of the table away that stands before its columns, and refuses that of any other. Names of columns are spelled as

@@ -35,7 +35,8 @@ use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, DerivedTables, DescribeColumns, FailingConstants, Frames, GroupedExpressions,
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
-    UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, is_steady, optimizer_rules, physical_rules,
+    UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, ZonedTimes, is_steady, optimizer_rules,
+    physical_rules,
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
@@ -149,6 +150,7 @@ fn build_template(partitions: usize) -> SessionState {
         Arc::new(AdaptLiterals),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(ZonedTimes));
     rules.push(Arc::new(CheckedIntegers));
     rules.push(Arc::new(WorkedOutLists));
     rules.push(Arc::new(NamedUnions));
@@ -343,7 +345,8 @@ impl Plan {
         let schema = self.schema();
         let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
         let (runtime, token, flag) = (Lease::take()?, self.token.clone(), self.flag.clone());
-        let task = runtime.spawn(pump(self, flag.clone(), sender.clone()));
+        let pump = pump(self, flag.clone(), sender.clone());
+        let task = runtime.spawn(interrupt::watched(token.clone(), pump));
         let stop = Stop { task: task.abort_handle(), flag };
         // A panic ends the pump without a word; its watcher says what happened.
         runtime.spawn(async move {

@@ -52,6 +52,7 @@ pub(crate) use rules::unions::NamedUnions;
 pub(crate) use rules::unnested::UnnestedRows;
 pub(crate) use rules::using_types::UsingTypes;
 pub(crate) use rules::value_tables::ValueTables;
+pub(crate) use rules::zoned::ZonedTimes;
 pub(crate) use subplan::{FailingConstants, Statement, Subplans, WithNames, is_steady};
 
 /// The aggregate functions, those of the library with PostgreSQL's types.

@@ -18,6 +18,7 @@ use crate::names::position;
 use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_temporary};
 use crate::names::tables::Tables;
 use crate::parsing::copy_options::Subject;
+use crate::parsing::owner::OwnedKind;
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
@@ -84,6 +85,11 @@ impl Session {
                 // Their queries are planned as others are.
             }
             OwnStatement::SetSchema(set) => names.placed(&mut set.name),
+            OwnStatement::Owner(owner) => match owner.kind {
+                OwnedKind::Table | OwnedKind::View | OwnedKind::Sequence => names.relation(&mut owner.name),
+                OwnedKind::Index => names.index(&mut owner.name),
+                OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
+            },
             OwnStatement::AlterDatabase(_) | OwnStatement::Maintenance(_) | OwnStatement::Domain(_) => {}
         }
         Ok(())
@@ -96,7 +102,7 @@ impl Session {
     }
 
     fn new_name(&self, placed: &mut PlacedName) -> Result<()> {
-        if schema_and_name(&placed.name).0 == PUBLIC_SCHEMA {
+        if schema_and_name(&placed.name).0 == PUBLIC_SCHEMA && !placed.says_schema {
             placed.name = name_in_schema(&self.schema_to_make_in()?, &placed.name);
         }
         Ok(())
@@ -216,7 +222,10 @@ impl Names<'_> {
     }
 
     fn placed(&self, placed: &mut PlacedName) {
-        placed.name = self.tables.resolved(std::mem::take(&mut placed.name));
+        // What says `public` is there, whatever the path is.
+        if schema_and_name(&placed.name).0 != PUBLIC_SCHEMA || !placed.says_schema {
+            placed.name = self.tables.resolved(std::mem::take(&mut placed.name));
+        }
     }
 }
 

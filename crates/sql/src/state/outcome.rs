@@ -10,6 +10,8 @@ use tokio::task::AbortHandle;
 
 use crate::SqlError;
 use crate::interrupt::cancel::Token;
+use crate::interrupt::session_zone::{self, ZoneScope};
+use crate::interrupt::zone::Zone;
 use crate::names::schemas::shown;
 use crate::state::activity::RunningStatement;
 use crate::state::stop::StopFlag;
@@ -149,6 +151,8 @@ pub struct Rows {
     link: Arc<Link>,
     /// Of a statement that has changed rows.
     tag: Option<String>,
+    /// The zone in which their moments are written.
+    zone: Zone,
     /// Until the last row is read the statement is not over.
     running: Option<RunningStatement>,
 }
@@ -173,7 +177,7 @@ impl Rows {
 
     /// Batches of rows that are there already.
     pub(crate) fn all(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
-        Rows { schema, source: Source::Ready(batches.into_iter()), link: Arc::default(), tag: None, running: None }
+        Rows::of(schema, Source::Ready(batches.into_iter()))
     }
 
     /// Notes that a statement has changed rows before it gave these.
@@ -195,8 +199,18 @@ impl Rows {
         stop: Stop,
         token: Arc<Token>,
     ) -> Rows {
-        let source = Source::Running { batches, stop, token };
-        Rows { schema, source, link: Arc::default(), tag: None, running: None }
+        Rows::of(schema, Source::Running { batches, stop, token })
+    }
+
+    /// Rows of the statement for which the thread works.
+    fn of(schema: SchemaRef, source: Source) -> Rows {
+        Rows { schema, source, link: Arc::default(), tag: None, zone: session_zone::current(), running: None }
+    }
+
+    /// Has the thread write moments in the zone of the session that asked for the rows, until what is returned is dropped: the text form
+    /// of a `timestamptz` ([`text_value`](crate::text_value)) depends on it.
+    pub fn in_zone(&self) -> ZoneScope {
+        ZoneScope::of(self.zone)
     }
 
     /// Ties the rows to a statement that runs until they are read.

@@ -1,12 +1,14 @@
-//! Reading the values of settings: truths, times, words, and the texts that a `SET` has them in.
+//! Reading the values of settings: truths, times, words, zones, and the texts that a `SET` has them in.
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Expr, Value};
+use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, Value};
 use engine::{Durability, PUBLIC_SCHEMA};
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::zone::{Zone, offset_text};
 use crate::parsing::time_limit::{self, Wrong};
 use crate::syntax::identifiers::{fold, quoted};
+use crate::values::interval_input;
 
 /// The error about a value that a setting does not take.
 pub(crate) fn invalid(name: &str, value: &str) -> SqlError {
@@ -59,6 +61,27 @@ pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
 pub(crate) fn is_utf8(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     ["utf8", "unicode", "sqlascii"].contains(&plain.to_ascii_lowercase().as_str())
+}
+
+/// The setting that a `SET` is about, and the value.
+pub(crate) fn asked(set: &Set) -> Result<(String, String)> {
+    match set {
+        Set::SingleAssignment { scope: Some(ContextModifier::Global), .. } => Err(SqlError::unsupported("SET GLOBAL")),
+        Set::SingleAssignment { variable, values, hivevar: false, .. } => {
+            let name = variable.to_string().to_lowercase();
+            let read = if name == "search_path" { schema } else { literal };
+            let texts: Result<Vec<String>> = values.iter().map(read).collect();
+            Ok((name, texts?.join(", ")))
+        }
+        Set::SetTimeZone { value, .. } => {
+            let zone = literal(value)?;
+            Ok(("timezone".to_owned(), if zone.eq_ignore_ascii_case("local") { "default".to_owned() } else { zone }))
+        }
+        Set::SetNames { charset_name, collation_name: None } => {
+            Ok(("client_encoding".to_owned(), charset_name.value.clone()))
+        }
+        other => Err(SqlError::unsupported(format!("\"{other}\""))),
+    }
 }
 
 /// The text of a setting's value: a string, a number or a bare word.
@@ -134,6 +157,64 @@ impl PathValue {
     }
 }
 
+/// The value of `timezone`.
+#[derive(Clone)]
+pub(crate) struct ZoneValue {
+    /// as `SHOW` gives it
+    pub(crate) text: String,
+    pub(crate) zone: Zone,
+}
+
+impl Default for ZoneValue {
+    fn default() -> ZoneValue {
+        ZoneValue { text: "UTC".to_owned(), zone: Zone::UTC }
+    }
+}
+
+impl ZoneValue {
+    /// Reads a name of the time zone database, a number of hours east of Greenwich, an interval, or an offset as POSIX writes it.
+    pub(crate) fn read(text: &str) -> Result<ZoneValue> {
+        let wrong = || invalid("TimeZone", text);
+        let is_interval = text.get(..8).is_some_and(|word| word.eq_ignore_ascii_case("interval"));
+        if is_interval {
+            let value = text.split('\'').nth(1).ok_or_else(wrong)?;
+            let span = interval_input::parse(value, None).map_err(|_| wrong())?;
+            if span.months != 0 {
+                return Err(wrong().detail("Cannot specify months in time zone interval."));
+            }
+            if span.days != 0 {
+                return Err(wrong().detail("Cannot specify days in time zone interval."));
+            }
+            return Ok(ZoneValue::of_offset(span.micros / 1_000_000));
+        }
+        let hours = text.trim().parse::<f64>().ok().filter(|hours| hours.is_finite() && hours.abs() < 168.0);
+        if let Some(hours) = hours {
+            return Ok(ZoneValue::of_offset(whole_seconds(hours)));
+        }
+        let zone = Zone::named(text).ok_or_else(wrong)?;
+        let text = match zone {
+            Zone::UTC if text.eq_ignore_ascii_case("utc") => "UTC".to_owned(),
+            Zone::Named(zone) => zone.name().to_owned(),
+            Zone::Fixed(_) => text.to_owned(),
+        };
+        Ok(ZoneValue { text, zone })
+    }
+
+    /// A zone of so many seconds east of Greenwich, with a name as POSIX writes it: there the offset counts to the west.
+    fn of_offset(seconds: i64) -> ZoneValue {
+        let (east, west) = (offset_text(seconds), offset_text(-seconds));
+        // Nothing is to the west as it is to the east.
+        let west = if seconds == 0 { "-00".to_owned() } else { west };
+        ZoneValue { text: format!("<{east}>{west}"), zone: Zone::Fixed(seconds) }
+    }
+}
+
+/// Hours in seconds; the caller knows that they are few.
+#[expect(clippy::cast_possible_truncation, reason = "an offset is a matter of days")]
+fn whole_seconds(hours: f64) -> i64 {
+    (hours * 3_600.0) as i64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,5 +228,17 @@ mod tests {
         assert_eq!(read("A, \"B c\""), Ok(("a, \"B c\"".into(), "a|B c".into())));
         assert_eq!(read(""), Ok(("\"\"".into(), String::new())));
         assert_eq!((read("a,"), read("\"a")), (Err("22023"), Err("22023")));
+    }
+
+    #[test]
+    fn a_zone_is_a_name_or_a_distance() {
+        let read = |text| {
+            ZoneValue::read(text).map(|value| (value.text, value.zone.at_moment(0))).map_err(|error| error.sqlstate)
+        };
+        assert_eq!(read("europe/paris"), Ok(("Europe/Paris".into(), 3_600)));
+        assert_eq!((read("utc"), read("2.5")), (Ok(("UTC".into(), 0)), Ok(("<+02:30>-02:30".into(), 9_000))));
+        assert_eq!(read("INTERVAL '-08:00' HOUR TO MINUTE"), Ok(("<-08>+08".into(), -28_800)));
+        assert_eq!((read("+02:30"), read("0")), (Ok(("+02:30".into(), -9_000)), Ok(("<+00>-00".into(), 0))));
+        assert_eq!((read("Nowhere"), read("interval '1 day'"), read("")), (Err("22023"), Err("22023"), Err("22023")));
     }
 }

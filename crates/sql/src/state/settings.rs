@@ -13,6 +13,8 @@ use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
 use engine::{Database, Durability, Timestamp};
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::session_zone;
+use crate::interrupt::zone::Zone;
 use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
@@ -22,7 +24,7 @@ use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
 use crate::state::memory_limit;
 use crate::state::past;
-use crate::state::setting_values::{PathValue, boolean, durability, invalid, is_utf8, literal, milliseconds, schema};
+use crate::state::setting_values::{PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds};
 
 /// The values that a setting may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,8 @@ enum AllowedValues {
     Encoding,
     /// The schemas in which names are looked for.
     Path,
+    /// The zone in which moments are shown.
+    Zone,
     /// Whether the planner does something.
     Planner(Choice),
 }
@@ -63,6 +67,7 @@ impl AllowedValues {
             | AllowedValues::Time(_)
             | AllowedValues::Durability
             | AllowedValues::Path
+            | AllowedValues::Zone
             | AllowedValues::Planner(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
@@ -95,9 +100,10 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, AllowedValues); 40] = [
+const KNOWN: [(&str, &str, AllowedValues); 43] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
+    ("check_function_bodies", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
     ("client_encoding", "UTF8", AllowedValues::Encoding),
     ("client_min_messages", "notice", AllowedValues::Only(&["notice", "warning", "error"])),
     ("datestyle", "ISO, YMD", AllowedValues::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
@@ -123,6 +129,7 @@ const KNOWN: [(&str, &str, AllowedValues); 40] = [
     ("max_identifier_length", "63", AllowedValues::Fixed),
     ("max_index_keys", "32", AllowedValues::Fixed),
     ("memory_limit", "none", AllowedValues::Memory),
+    ("row_security", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
     ("search_path", "public", AllowedValues::Path),
     ("server_encoding", "UTF8", AllowedValues::Fixed),
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), AllowedValues::Fixed),
@@ -131,11 +138,12 @@ const KNOWN: [(&str, &str, AllowedValues); 40] = [
     ("standard_conforming_strings", "on", AllowedValues::Only(&["on", "true", "1"])),
     ("statement_timeout", "0", AllowedValues::Time(Limit::Statement)),
     ("synchronous_commit", "on", AllowedValues::Durability),
-    ("timezone", "UTC", AllowedValues::Only(&["UTC", "gmt", "etc/utc", "z", "0", "+00", "+00:00"])),
+    ("timezone", "UTC", AllowedValues::Zone),
     ("transaction_deferrable", "off", AllowedValues::Deferrable(Whose::Current)),
     ("transaction_isolation", "read committed", AllowedValues::Isolation(Whose::Current)),
     ("transaction_read_only", "off", AllowedValues::ReadOnly(Whose::Current)),
     ("transaction_timeout", "0", AllowedValues::Time(Limit::Transaction)),
+    ("xmloption", "content", AllowedValues::Only(&["content"])),
 ];
 
 /// The values that a session can set for itself.
@@ -151,6 +159,7 @@ struct Values {
     limits: [u32; 4],
     custom: CustomSettings,
     path: PathValue,
+    zone: ZoneValue,
 }
 
 /// The values of a session at a moment.
@@ -189,6 +198,7 @@ enum AssignedValue {
     Planner(Choice, bool),
     Custom(String, String),
     Path(PathValue),
+    Zone(ZoneValue),
 }
 
 impl SavedSettings {
@@ -211,6 +221,7 @@ impl Settings {
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),
+            zone: ZoneValue::default(),
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
@@ -293,6 +304,11 @@ impl Settings {
         self.values.in_use.path.schemas.clone()
     }
 
+    /// The zone in which moments are shown.
+    pub(crate) fn zone(&self) -> Zone {
+        self.values.in_use.zone.zone
+    }
+
     /// The modes of a transaction that begins now.
     pub(crate) fn modes(&self) -> Modes {
         self.values.in_use.modes
@@ -348,6 +364,7 @@ impl Settings {
         match allowed {
             AllowedValues::Any => values.application_name.clone(),
             AllowedValues::Path => values.path.text.clone(),
+            AllowedValues::Zone => values.zone.text.clone(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
             AllowedValues::Isolation(whose) => modes(whose).isolation.to_string(),
@@ -444,6 +461,10 @@ impl Settings {
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
                 AssignedValue::Path(path) => values.path.clone_from(path),
+                AssignedValue::Zone(zone) => {
+                    session_zone::follow_into_tasks();
+                    values.zone.clone_from(zone);
+                }
             }
         }
     }
@@ -456,6 +477,7 @@ impl Settings {
         match allowed {
             AllowedValues::Any => Ok(AssignedValue::ApplicationName(value.to_owned())),
             AllowedValues::Path => PathValue::read(value).map(AssignedValue::Path),
+            AllowedValues::Zone => ZoneValue::read(value).map(AssignedValue::Zone),
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)
@@ -488,24 +510,6 @@ impl Settings {
                     .hint(format!("It is always \"{default}\".")))
             }
         }
-    }
-}
-
-/// The setting that a `SET` is about, and the value.
-fn asked(set: &Set) -> Result<(String, String)> {
-    match set {
-        Set::SingleAssignment { scope: Some(ContextModifier::Global), .. } => Err(SqlError::unsupported("SET GLOBAL")),
-        Set::SingleAssignment { variable, values, hivevar: false, .. } => {
-            let name = variable.to_string().to_lowercase();
-            let read = if name == "search_path" { schema } else { literal };
-            let texts: Result<Vec<String>> = values.iter().map(read).collect();
-            Ok((name, texts?.join(", ")))
-        }
-        Set::SetTimeZone { value, .. } => Ok(("timezone".to_owned(), literal(value)?)),
-        Set::SetNames { charset_name, collation_name: None } => {
-            Ok(("client_encoding".to_owned(), charset_name.value.clone()))
-        }
-        other => Err(SqlError::unsupported(format!("\"{other}\""))),
     }
 }
 
@@ -547,7 +551,7 @@ mod tests {
     fn settings_are_true_or_refused() {
         let mut settings = Settings::new(&Database::in_memory());
         assert!(settings.assign("timezone", "utc", false).is_ok());
-        assert_eq!(refused(&mut settings, "timezone", "Europe/Berlin"), "0A000");
+        assert_eq!(refused(&mut settings, "timezone", "Europe/Nowhere"), "22023");
         assert_eq!(refused(&mut settings, "statement_timeout", "soon"), "22023");
         assert_eq!(refused(&mut settings, "default_transaction_isolation", "chaos"), "22023");
         assert_eq!(refused(&mut settings, "default_transaction_read_only", "o"), "22023");

@@ -39,6 +39,7 @@ pub(crate) mod locking;
 pub(crate) mod made_types;
 pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
+pub(crate) mod owner;
 pub(crate) mod point;
 pub(crate) mod returning;
 pub(crate) mod schemas;
@@ -85,6 +86,7 @@ pub(crate) fn run_own(
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
         OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
         OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),
+        OwnStatement::Owner(asked) => Ok(owner::run(session, &asked, source)?.into()),
         OwnStatement::Domain(statement) => Ok(domains::run(session, &statement, source)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
     }

@@ -3,6 +3,7 @@ use datafusion::sql::sqlparser::ast::{Ident, Reset, Set};
 use engine::Transaction;
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::session_zone::ZoneScope;
 use crate::names::tables::CATALOG;
 use crate::parsing::alter_database::{self, AlterDatabase};
 use crate::session::Session;
@@ -55,6 +56,11 @@ impl Session {
                 texts(&["name", "setting"], vec![names, values])
             }
         }
+    }
+
+    /// Has the thread read and write moments in the zone of the session, as its statements do, until what is returned is dropped.
+    pub fn in_zone(&self) -> ZoneScope {
+        ZoneScope::of(self.settings.zone())
     }
 
     /// The value of a setting, as `SHOW` gives it.

@@ -14,11 +14,28 @@ pub(crate) fn last_part(name: &ObjectName) -> Option<String> {
     name.0.last().and_then(ObjectNamePart::as_ident).map(fold)
 }
 
+/// Words that are no names without quotes.
+const KEYWORDS: &str = "\
+    all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean \
+    both case cast char character check coalesce collate collation column concurrently constraint \
+    create cross current_catalog current_date current_role current_schema current_time \
+    current_timestamp current_user dec decimal default deferrable desc distinct do else end except \
+    exists extract false fetch float for foreign freeze from full grant greatest group grouping having \
+    ilike in initially inner inout int integer intersect interval into is isnull join lateral leading \
+    least left like limit localtime localtimestamp national natural nchar none normalize not notnull \
+    null nullif numeric offset on only or order out outer overlaps overlay placing position precision \
+    primary real references returning right row select session_user setof similar smallint some \
+    substring symmetric table tablesample then time timestamp to trailing treat trim true union unique \
+    user using values varchar variadic verbose when where window with xmlattributes xmlconcat \
+    xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable \
+";
+
 /// A name as it has to be written.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     let is_plain =
         |(at, byte): (usize, u8)| byte.is_ascii_lowercase() || byte == b'_' || (at > 0 && byte.is_ascii_digit());
-    match !name.is_empty() && name.bytes().enumerate().all(is_plain) {
+    let is_word = || KEYWORDS.split_ascii_whitespace().any(|word| word == name);
+    match !name.is_empty() && name.bytes().enumerate().all(is_plain) && !is_word() {
         true => name.to_owned(),
         false => format!("\"{}\"", name.replace('"', "\"\"")),
     }

@@ -14,8 +14,10 @@ use engine::DataType;
 
 use super::builder::ColumnBuilder;
 use super::input;
+use super::zoned;
 use super::{Misfit, blanks, clock};
 use crate::error::{Result, SqlError};
+use crate::interrupt::session_zone;
 use crate::values::text::{float_digits, text_value};
 use crate::values::types::{field_of_items, is_space, type_name, type_of_field};
 
@@ -111,10 +113,14 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         (from_type, DataType::Decimal { .. }) if is_number(from_type) => checked(array, &target),
         (from_type, DataType::Bytea) if is_binary(from_type) => kernel(array, &target),
         (from_type, _) if is_label(from_type) || matches!(to, DataType::Enum(_)) => Err((None, Misfit::Kind)),
-        (ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..), _)
+        (from_type @ (ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..)), _)
             if matches!(to, DataType::Date | DataType::Timestamp | DataType::TimestampTz) =>
         {
-            checked(array, &target)
+            let of_clocks = |_| (None, Misfit::Range);
+            match zoned::depends_on_zone(from_type, &target) {
+                true => zoned::cast_in(session_zone::current(), array, &target).map_err(of_clocks),
+                false => checked(array, &target),
+            }
         }
         _ => Err((None, Misfit::Kind)),
     }

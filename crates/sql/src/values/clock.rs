@@ -11,6 +11,8 @@ use engine::Interval;
 
 use super::Misfit;
 use super::datetime::MICROS_PER_DAY;
+use super::zoned::cast_in;
+use crate::interrupt::session_zone;
 
 const NANOS_PER_MICRO: i64 = 1000;
 
@@ -34,12 +36,9 @@ pub(crate) fn times(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
         let times = spans.map(|span| span.map(|span| of_day(span.nanoseconds / 1000)));
         return Ok(Arc::new(times.collect::<Time64MicrosecondArray>()));
     }
-    let zone = match array.data_type() {
-        ArrowType::Timestamp(_, zone) => zone.clone(),
-        _ => None,
-    };
-    let moments = cast(array, &ArrowType::Timestamp(TimeUnit::Microsecond, zone)).map_err(|_| Misfit::Kind)?;
-    let micros = cast(&moments, &ArrowType::Int64).map_err(|_| Misfit::Kind)?;
+    let plain = ArrowType::Timestamp(TimeUnit::Microsecond, None);
+    let shown = cast_in(session_zone::current(), array, &plain).map_err(|_| Misfit::Kind)?;
+    let micros = cast(&shown, &ArrowType::Int64).map_err(|_| Misfit::Kind)?;
     // The ends of time have no time of day.
     let time = |micros: i64| if matches!(micros, i64::MIN | i64::MAX) { 0 } else { of_day(micros) };
     let times: Int64Array = micros.as_primitive::<Int64Type>().unary(time);

@@ -11,7 +11,8 @@ use chrono_tz::Tz;
 
 use super::Misfit;
 use super::datetime::{DAYS, MICROS_PER_DAY, day_number, days_in};
-use super::zone::{Zone, of_small_name};
+use crate::interrupt::session_zone;
+use crate::interrupt::zone::{Zone, of_small_name};
 
 /// The day before all days and the one after them.
 pub(crate) const DAY_MIN: i64 = i32::MIN as i64;
@@ -64,8 +65,8 @@ const ZONES: [(&str, i64); 21] = [
 pub(super) enum Moment {
     /// Before or after everything.
     Infinite { is_late: bool },
-    /// A day, the time on it, and how far its zone is east of Greenwich, both in microseconds.
-    At { days: i64, micros: i64, offset: i64 },
+    /// A day, the time on it, and how far its zone is east of Greenwich if one is written, both in microseconds.
+    At { days: i64, micros: i64, offset: Option<i64> },
 }
 
 /// Reads a date with or without a time.
@@ -101,7 +102,7 @@ fn plain(text: &[u8]) -> Option<Moment> {
         }
         _ => return None,
     };
-    Some(Moment::At { days, micros, offset: 0 })
+    Some(Moment::At { days, micros, offset: None })
 }
 
 /// Reads every form.
@@ -166,15 +167,22 @@ impl Fields {
     }
 
     fn name(&mut self, word: &str) -> Result<(), Misfit> {
-        let today = || now_micros().div_euclid(MICROS_PER_DAY);
-        let day = |days| Moment::At { days, micros: 0, offset: 0 };
+        // What the session's clocks show.
+        let now = || {
+            let moment = now_micros();
+            session_zone::current().shown(moment).unwrap_or(moment)
+        };
+        let today = || now().div_euclid(MICROS_PER_DAY);
+        let day = |days| Moment::At { days, micros: 0, offset: Some(0) };
         match word {
             "epoch" => return once(&mut self.special, day(0)),
             "infinity" | "+infinity" => return once(&mut self.special, Moment::Infinite { is_late: true }),
             "-infinity" => return once(&mut self.special, Moment::Infinite { is_late: false }),
             "now" => {
-                let micros = now_micros().rem_euclid(MICROS_PER_DAY);
-                return once(&mut self.special, Moment::At { days: today(), micros, offset: 0 });
+                let (moment, shown) = (now_micros(), now());
+                let (days, micros) = (shown.div_euclid(MICROS_PER_DAY), shown.rem_euclid(MICROS_PER_DAY));
+                let offset = session_zone::current().at_moment(moment) * 1_000_000;
+                return once(&mut self.special, Moment::At { days, micros, offset: Some(offset) });
             }
             "today" => return once(&mut self.day_number, today()),
             "tomorrow" => return once(&mut self.day_number, today() + 1),
@@ -351,9 +359,9 @@ impl Fields {
             (Some(_), Some(_)) => return Err(Misfit::Syntax),
             (Some(zone), None) => {
                 let shown = days.saturating_mul(MICROS_PER_DAY).saturating_add(micros);
-                Zone::Named(zone).at_shown(shown) * 1_000_000
+                Some(Zone::Named(zone).at_shown(shown) * 1_000_000)
             }
-            (None, offset) => offset.unwrap_or(0),
+            (None, offset) => offset,
         };
         Ok(Moment::At { days, micros, offset })
     }

@@ -3,6 +3,8 @@ use std::fmt::Write;
 
 use super::Misfit;
 use super::date_input::{self, DAY_MAX, DAY_MIN, Moment};
+use crate::interrupt::session_zone;
+use crate::interrupt::zone::{Zone, offset_text};
 
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// 4714-11-24 BC, the first day of PostgreSQL's calendar, and 5874897-12-31, the last.
@@ -93,6 +95,14 @@ pub(crate) fn format_timestamp(micros: i64, zone: &str) -> String {
     out
 }
 
+/// A moment as PostgreSQL writes it in a zone: what its clocks show, and how far they are ahead of those of Greenwich.
+pub(crate) fn format_moment(micros: i64, zone: Zone) -> String {
+    if zone == Zone::UTC {
+        return format_timestamp(micros, "+00");
+    }
+    format_timestamp(zone.shown(micros).unwrap_or(micros), &offset_text(zone.at_moment(micros)))
+}
+
 /// Reads a date; a time behind it is checked and left out.
 pub(crate) fn parse_date(text: &str) -> Result<i32, Misfit> {
     let days = match date_input::parse(text)? {
@@ -103,14 +113,20 @@ pub(crate) fn parse_date(text: &str) -> Result<i32, Misfit> {
     i32::try_from(days).map_err(|_| Misfit::DateField)
 }
 
-/// Reads a timestamp. Where `with_zone` is set a zone moves it to UTC, otherwise a zone is left out.
+/// Reads a timestamp. Where `with_zone` is set it is moved to UTC from the zone that is written, or else the session's; otherwise a
+/// zone is left out.
 pub(crate) fn parse_timestamp(text: &str, with_zone: bool) -> Result<i64, Misfit> {
     let (days, micros, offset) = match date_input::parse(text)? {
         Moment::Infinite { is_late } => return Ok(if is_late { i64::MAX } else { i64::MIN }),
         Moment::At { days, micros, offset } => (days, micros, offset),
     };
-    let micros = if with_zone { micros - offset } else { micros };
-    days.checked_mul(MICROS_PER_DAY).and_then(|day| day.checked_add(micros)).ok_or(Misfit::DateField)
+    let shown = days.checked_mul(MICROS_PER_DAY).and_then(|day| day.checked_add(micros));
+    let time = match offset {
+        Some(offset) if with_zone => shown.and_then(|shown| shown.checked_sub(offset)),
+        None if with_zone => shown.and_then(|shown| session_zone::current().moment(shown)),
+        _ => shown,
+    };
+    time.ok_or(Misfit::DateField)
 }
 
 /// Reads a time of day, of a timestamp its time. A zone is left out.

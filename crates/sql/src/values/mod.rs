@@ -19,7 +19,7 @@ pub(crate) mod stored;
 pub(crate) mod text;
 pub(crate) mod text_column;
 pub(crate) mod types;
-pub(crate) mod zone;
+pub(crate) mod zoned;
 
 use engine::DataType;
 use engine::json::JsonFault;

@@ -13,7 +13,8 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
 use engine::{EnumType, EnumValue, Geometry, GeometryKind, RangeValue, double_text, real_text};
 
-use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
+use crate::interrupt::session_zone;
+use crate::values::datetime::{MICROS_PER_DAY, format_date, format_moment, format_time, format_timestamp};
 
 /// A sum may have a digit more than its type says, which Arrow would leave out.
 const ALL_DIGITS: u8 = u8::MAX;
@@ -69,7 +70,7 @@ fn temporal_text(array: &dyn Array, row: usize, data_type: &DataType) -> Option<
         }
         DataType::Timestamp(unit, zone) => {
             let micros = timestamp_micros(array, row, *unit)?;
-            format_timestamp(micros, if zone.is_some() { "+00" } else { "" })
+            if zone.is_some() { format_moment(micros, session_zone::current()) } else { format_timestamp(micros, "") }
         }
         DataType::Time32(_) | DataType::Time64(_) => {
             let micros = cast(&array.slice(row, 1), &DataType::Time64(TimeUnit::Microsecond)).ok()?;

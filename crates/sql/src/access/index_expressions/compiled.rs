@@ -9,6 +9,7 @@ use datafusion::logical_expr::expr_rewriter::unnormalize_col;
 use datafusion::physical_plan::PhysicalExpr;
 use engine::{DataType, ExpressionError, RowExpression};
 
+use crate::interrupt::session_zone;
 use crate::names::diagnose::diagnose;
 use crate::syntax::source::Source;
 use crate::values::stored::{as_stored, rows_as_queried};
@@ -40,6 +41,7 @@ impl CompiledExpression {
 
 impl RowExpression for CompiledExpression {
     fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef, ExpressionError> {
+        let _scope = session_zone::in_utc();
         let form: ArrowType = self.data_type.to_arrow();
         let rows = &rows_as_queried(rows, &self.schema);
         let value = self.physical.evaluate(rows).and_then(|value| value.into_array(rows.num_rows()));

@@ -16,7 +16,10 @@ pub(crate) fn json_text(array: &dyn Array, row: usize) -> String {
         found if found.is_numeric() && text.ends_with(|sign: char| sign.is_ascii_digit()) => text,
         ArrowType::Timestamp(_, zone) => {
             let moment = text.replacen(' ', "T", 1);
-            let moment = if zone.is_some() && moment.ends_with("+00") { format!("{moment}:00") } else { moment };
+            // Here an offset has minutes.
+            let has_hours_alone = moment.rfind(['+', '-']).is_some_and(|sign| moment.len() - sign == 3);
+            let is_zoned = zone.is_some() && moment.contains('T');
+            let moment = if is_zoned && has_hours_alone { format!("{moment}:00") } else { moment };
             Json::quote(&moment)
         }
         ArrowType::List(_) => array_text(&array.as_list::<i32>().value(row)),

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use crate::error::Result as SqlResult;
 use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::blocking;
+use crate::interrupt::session_zone;
 use crate::state::past::wall_time;
 use crate::state::view::View;
 
@@ -76,8 +77,9 @@ fn seconds(times: &ArrayRef, row: usize) -> Option<f64> {
 
 /// A time as PostgreSQL's `timeofday` writes it.
 fn time_of_day(micros: i64) -> String {
-    let time = DateTime::from_timestamp_micros(micros).unwrap_or_default();
-    time.format("%a %b %d %H:%M:%S%.6f %Y UTC").to_string()
+    let zone = session_zone::current();
+    let time = DateTime::from_timestamp_micros(zone.shown(micros).unwrap_or(micros)).unwrap_or_default();
+    format!("{} {}", time.format("%a %b %d %H:%M:%S%.6f %Y"), zone.abbreviation(micros))
 }
 
 /// Sleeps for so long, or until the statement is to stop.

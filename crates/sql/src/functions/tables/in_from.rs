@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::json_rows::columns_of;
-use super::{generate, named_values};
+use super::{generate, named_values, time_constants};
 use crate::error::{Result, SqlError};
 use crate::syntax::identifiers::{fold, hidden};
 use crate::syntax::template::template;
@@ -91,6 +91,8 @@ impl Selects<'_> {
         };
         if let Some(name) = self.spelled_out(&call) {
             *factor = call.query(&name, is_first)?;
+        } else if let TableFactor::Table { args: Some(args), .. } = factor {
+            time_constants::spell_out(&mut args.args);
         }
         Ok(())
     }

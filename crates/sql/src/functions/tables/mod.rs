@@ -12,3 +12,4 @@ mod named_values;
 pub(crate) mod rows;
 pub(crate) mod series;
 pub(crate) mod set_returning;
+mod time_constants;

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{ArrayRef, Decimal128Array, Int32Array, Int64Array, TimestampMicrosecondArray};
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
-use chrono::{DateTime, Days, Months};
 use datafusion::common::ScalarValue;
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::session_zone;
+use crate::interrupt::zone::Zone;
+use crate::values::zoned::{cast_in, depends_on_zone, later};
 
 /// The type of the values of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +106,11 @@ impl Kind {
         }
     }
 
+    /// The zone by whose calendar times follow one another.
+    fn zone(&self) -> Zone {
+        if let Kind::Time(Some(_)) = self { session_zone::current() } else { Zone::UTC }
+    }
+
     /// An argument as a number of the kind; `None` for NULL.
     fn number(&self, value: &ScalarValue) -> Result<Option<i128>> {
         Ok(match cast(value, &self.data_type())? {
@@ -147,7 +154,14 @@ fn internal(error: arrow_schema::ArrowError) -> SqlError {
 
 /// An argument as a value of another type.
 fn cast(value: &ScalarValue, to: &ArrowType) -> Result<ScalarValue> {
-    value.cast_to(to).map_err(|error| SqlError::new("22003", error.to_string()))
+    let cast = match depends_on_zone(&value.data_type(), to) {
+        true => value.to_array().and_then(|value| {
+            let moments = cast_in(session_zone::current(), &value, to)?;
+            ScalarValue::try_from_array(&moments, 0)
+        }),
+        false => value.cast_to(to),
+    };
+    cast.map_err(|error| SqlError::new("22003", error.to_string()))
 }
 
 impl Series {
@@ -220,7 +234,9 @@ impl Series {
         let (Some(at), step) = (self.next, self.step) else { return };
         self.next = match step {
             SeriesStep::Number(step) => at.checked_add(step),
-            SeriesStep::Time(step) => i64::try_from(at).ok().and_then(|at| later(at, step)).map(i128::from),
+            SeriesStep::Time(step) => {
+                i64::try_from(at).ok().and_then(|at| later(self.kind.zone(), at, step)).map(i128::from)
+            }
         };
         self.end_if_over();
     }
@@ -236,16 +252,6 @@ impl Series {
         let is_over = |at: i128| if is_upward { at > self.stop } else { at < self.stop };
         self.next = self.next.filter(|at| !is_over(*at) && self.kind.holds(*at));
     }
-}
-
-/// A time in microseconds an interval later: months first, by the calendar, then days and the rest.
-fn later(micros: i64, step: IntervalMonthDayNano) -> Option<i64> {
-    let at = DateTime::from_timestamp_micros(micros)?;
-    let months = Months::new(step.months.unsigned_abs());
-    let at = if step.months < 0 { at.checked_sub_months(months) } else { at.checked_add_months(months) }?;
-    let days = Days::new(step.days.unsigned_abs().into());
-    let at = if step.days < 0 { at.checked_sub_days(days) } else { at.checked_add_days(days) }?;
-    at.timestamp_micros().checked_add(step.nanoseconds / 1000)
 }
 
 #[cfg(test)]

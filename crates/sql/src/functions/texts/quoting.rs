@@ -4,27 +4,12 @@ use datafusion::logical_expr::ScalarUDF;
 
 use crate::error::SqlError;
 use crate::functions::row_wise::{Cell, Kind, Variant, function, text};
-
-/// Words that are no names without quotes.
-const KEYWORDS: &str = "\
-    all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean \
-    both case cast char character check coalesce collate collation column concurrently constraint \
-    create cross current_catalog current_date current_role current_schema current_time \
-    current_timestamp current_user dec decimal default deferrable desc distinct do else end except \
-    exists extract false fetch float for foreign freeze from full grant greatest group grouping having \
-    ilike in initially inner inout int integer intersect interval into is isnull join lateral leading \
-    least left like limit localtime localtimestamp national natural nchar none normalize not notnull \
-    null nullif numeric offset on only or order out outer overlaps overlay placing position precision \
-    primary real references returning right row select session_user setof similar smallint some \
-    substring symmetric table tablesample then time timestamp to trailing treat trim true union unique \
-    user using values varchar variadic verbose when where window with xmlattributes xmlconcat \
-    xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable \
-";
+use crate::syntax::identifiers::quoted;
 
 /// The functions under their names in SQL.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     const LITERAL: &[Variant] = &[Variant::strict(&[Kind::Any], Kind::Text, |row| some(literal(text(row.first()))))];
-    const IDENT: &[Variant] = &[Variant::strict(&[Kind::Text], Kind::Text, |row| some(name(text(row.first()))))];
+    const IDENT: &[Variant] = &[Variant::strict(&[Kind::Text], Kind::Text, |row| some(quoted(text(row.first()))))];
     const NULLABLE: &[Variant] = &[Variant::with_nulls(&[Kind::Any], Kind::Text, |row| {
         some(if row == [None] { "NULL".to_owned() } else { literal(text(row.first())) })
     })];
@@ -43,15 +28,6 @@ fn literal(text: &str) -> String {
     let is_escaped = text.contains('\\');
     let doubled = text.replace('\'', "''").replace('\\', "\\\\");
     format!("{}'{doubled}'", if is_escaped { "E" } else { "" })
-}
-
-/// A text as a name, in quotes if it needs them.
-fn name(text: &str) -> String {
-    let is_start = |sign: char| sign.is_ascii_lowercase() || sign == '_';
-    let is_plain = text.starts_with(is_start)
-        && text.chars().all(|sign| is_start(sign) || sign.is_ascii_digit())
-        && !KEYWORDS.split_ascii_whitespace().any(|word| word == text);
-    if is_plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
 fn format_row(row: &[Option<Cell>]) -> Result<Option<Cell>, SqlError> {
@@ -124,7 +100,7 @@ impl Format<'_> {
                 return Err(SqlError::new("22004", "null values cannot be formatted as an SQL identifier"));
             }
             ('L', None) => "NULL".to_owned(),
-            ('I', value) => name(text_of(value)),
+            ('I', value) => quoted(text_of(value)),
             ('L', value) => literal(text_of(value)),
             (_, value) => text_of(value).to_owned(),
         };
@@ -189,7 +165,7 @@ mod tests {
 
     #[test]
     fn names_are_quoted_where_they_must_be() {
-        let quoted = ["a", "_b1", "A", "a b", "select", "1a", "a\"b", ""].map(name);
+        let quoted = ["a", "_b1", "A", "a b", "select", "1a", "a\"b", ""].map(super::quoted);
         assert_eq!(quoted, ["a", "_b1", "\"A\"", "\"a b\"", "\"select\"", "\"1a\"", "\"a\"\"b\"", "\"\""]);
     }
 

@@ -8,6 +8,7 @@ use datafusion::logical_expr::ScalarUDF;
 use crate::error::SqlError;
 use crate::functions::overloads::overloaded;
 use crate::functions::row_wise::{Cell, Kind, Variant, double, function, interval, text, whole};
+use crate::interrupt::session_zone;
 use crate::values::datetime::{DAYS, MICROS_PER_DAY, civil, day_number, days_in};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -19,7 +20,11 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     use Kind::{Boolean, Count, Date, Double, Interval, Text, Time, Timestamp, TimestampTz};
     const AGE: &[Variant] = &[
         Variant::strict(&[Timestamp, Timestamp], Interval, age),
-        Variant::strict(&[TimestampTz, TimestampTz], Interval, age),
+        Variant::strict(&[TimestampTz, TimestampTz], Interval, |row| {
+            let shown = |at| whole(row.get(at));
+            let shown = |at| session_zone::current().shown(shown(at)).unwrap_or_else(|| shown(at));
+            age(&[Some(Cell::Time(shown(0))), Some(Cell::Time(shown(1)))])
+        }),
     ];
     const FINITE: &[Variant] = &[
         Variant::strict(&[Date], Boolean, |row| {
@@ -38,9 +43,14 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     const MAKE_TIME: &[Variant] =
         &[Variant::strict(&[Count, Count, Double], Time, |row| Ok(Some(Cell::Time(clock(row)?))))];
     const MAKE_TIMESTAMP: &[Variant] =
-        &[Variant::strict(&[Count, Count, Count, Count, Count, Double], Timestamp, moment)];
+        &[Variant::strict(&[Count, Count, Count, Count, Count, Double], Timestamp, |row| {
+            Ok(Some(Cell::Time(shown(row)?)))
+        })];
     const MAKE_TIMESTAMPTZ: &[Variant] =
-        &[Variant::strict(&[Count, Count, Count, Count, Count, Double], TimestampTz, moment)];
+        &[Variant::strict(&[Count, Count, Count, Count, Count, Double], TimestampTz, |row| {
+            let moment = session_zone::current().moment(shown(row)?);
+            moment.map(|moment| Some(Cell::Time(moment))).ok_or_else(|| out_of_range("timestamp"))
+        })];
     const MAKE_INTERVAL: &[Variant] =
         &[Variant::strict(&[Count, Count, Count, Count, Count, Count, Double], Interval, make_interval)];
     const TRUNC: &[Variant] = &[Variant::strict(&[Text, Interval], Interval, truncated)];
@@ -223,11 +233,12 @@ fn micros(seconds: f64) -> i64 {
     (seconds * 1e6).round_ties_even() as i64
 }
 
-fn moment(row: &Row) -> Result<Option<Cell>, SqlError> {
+/// The time without a zone that a row of fields is.
+fn shown(row: &Row) -> Result<i64, SqlError> {
     let (date, time) = row.split_at(3.min(row.len()));
     let (days, micros) = (day(date)?, clock(time)?);
-    let moment = days.checked_mul(MICROS_PER_DAY).and_then(|start| start.checked_add(micros));
-    moment.map(|moment| Some(Cell::Time(moment))).ok_or_else(|| out_of_range("timestamp"))
+    let time = days.checked_mul(MICROS_PER_DAY).and_then(|start| start.checked_add(micros));
+    time.ok_or_else(|| out_of_range("timestamp"))
 }
 
 fn make_interval(row: &Row) -> Result<Option<Cell>, SqlError> {

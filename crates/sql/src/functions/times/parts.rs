@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array};
-use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
@@ -14,7 +13,10 @@ use datafusion::logical_expr::{
 };
 
 use crate::error::SqlError;
+use crate::interrupt::session_zone;
+use crate::interrupt::zone::Zone;
 use crate::values::datetime::{MICROS_PER_DAY, civil, day_number};
+use crate::values::zoned::cast_in;
 
 /// The functions under their names in SQL.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
@@ -150,7 +152,7 @@ impl Part {
                 return Err(DataFusionError::Plan(message));
             }
         };
-        let of = cast(&of, &kind.arrow())?;
+        let of = cast_in(session_zone::current(), &of, &kind.arrow())?;
         let values = values(&of, name, kind).map_err(external)?;
         let scale = u32::try_from(decimals(name, Some(kind))).unwrap_or(0);
         if let DataType::Decimal128(_, declared) = to {
@@ -174,7 +176,7 @@ fn values(of: &ArrayRef, name: &str, kind: Kind) -> Result<Vec<Option<i128>>, Sq
             Kind::Date => of_day(name, of.as_primitive::<Date32Type>().value(row).into()).map(i128::from),
             Kind::Timestamp { has_zone } => {
                 let micros = of.as_primitive::<TimestampMicrosecondType>().value(row);
-                of_timestamp(name, micros, has_zone)
+                of_timestamp(name, micros, if has_zone { Some(session_zone::current()) } else { None })
             }
             Kind::Time => of_time(name, of.as_primitive::<Time64MicrosecondType>().value(row)),
             Kind::Interval => {
@@ -257,17 +259,21 @@ fn of_day(name: &str, days: i64) -> Option<i64> {
     })
 }
 
-fn of_timestamp(name: &str, micros: i64, has_zone: bool) -> Option<i128> {
+fn of_timestamp(name: &str, moment: i64, zone: Option<Zone>) -> Option<i128> {
+    let micros = zone.and_then(|zone| zone.shown(moment)).unwrap_or(moment);
+    let offset = zone.map(|zone| zone.at_moment(moment));
     let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
     match name {
-        "epoch" => Some(micros.into()),
+        "epoch" => Some(moment.into()),
         "julian" => {
             // Rounded, as a quotient of numerics is.
             let day = i128::from(MICROS_PER_DAY);
             let fraction = (i128::from(time) * 10i128.pow(20) + day / 2) / day;
             Some(i128::from(days + 2_440_588) * 10i128.pow(20) + fraction)
         }
-        "timezone" | "timezone_hour" | "timezone_minute" if has_zone => Some(0),
+        "timezone" => offset.map(i128::from),
+        "timezone_hour" => offset.map(|offset| (offset / 3_600).into()),
+        "timezone_minute" => offset.map(|offset| (offset / 60 % 60).into()),
         _ => of_clock(name, time).or_else(|| of_day(name, days)).map(i128::from),
     }
 }

@@ -6,10 +6,8 @@ use datafusion::logical_expr::ScalarUDF;
 
 use crate::error::SqlError;
 use crate::functions::row_wise::{Cell, Kind, Variant, function, interval, text, whole};
+use crate::interrupt::zone::Zone;
 use crate::values::text::text_value;
-use crate::values::zone::Zone;
-
-const MICROS: i64 = 1_000_000;
 
 type Row = [Option<Cell>];
 type Answer = Result<Option<Cell>, SqlError>;
@@ -48,30 +46,16 @@ fn far(row: &Row) -> Result<Zone, SqlError> {
     Ok(Zone::Fixed(distance.nanoseconds / 1_000_000_000))
 }
 
-fn is_end(time: i64) -> bool {
-    [i64::MIN, i64::MAX].contains(&time)
-}
-
 fn out_of_range() -> SqlError {
     SqlError::new("22008", "timestamp out of range")
 }
 
 /// The moment at which the clocks of the zone show the time.
 fn moment(zone: &Zone, row: &Row) -> Answer {
-    let time = whole(row.get(1));
-    let moment = match is_end(time) {
-        true => Some(time),
-        false => time.checked_sub(zone.at_shown(time) * MICROS),
-    };
-    moment.map(|moment| Some(Cell::Time(moment))).ok_or_else(out_of_range)
+    zone.moment(whole(row.get(1))).map(|moment| Some(Cell::Time(moment))).ok_or_else(out_of_range)
 }
 
 /// What the clocks of the zone show at the moment.
 fn shown(zone: &Zone, row: &Row) -> Answer {
-    let moment = whole(row.get(1));
-    let shown = match is_end(moment) {
-        true => Some(moment),
-        false => moment.checked_add(zone.at_moment(moment) * MICROS),
-    };
-    shown.map(|shown| Some(Cell::Time(shown))).ok_or_else(out_of_range)
+    zone.shown(whole(row.get(1))).map(|shown| Some(Cell::Time(shown))).ok_or_else(out_of_range)
 }

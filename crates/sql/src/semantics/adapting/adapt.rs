@@ -271,6 +271,7 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             beside_enums(&mut call, schema)?;
+            written_out(&mut call, schema);
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())
                 && let Some(text) = call.args.first_mut()
@@ -403,6 +404,20 @@ fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The values that `concat` puts together as their texts: the library's are others.
+fn written_out(call: &mut ScalarFunction, schema: &DFSchema) {
+    if !matches!(call.name(), "concat" | "concat_ws") {
+        return;
+    }
+    for arg in &mut call.args {
+        let is_written = |of: &arrow_schema::DataType| of.is_temporal() || of.is_floating();
+        if arg.get_type(schema).is_ok_and(|found| is_written(&found)) {
+            let text = Arc::new(WriteText::function());
+            *arg = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![std::mem::take(arg)]));
+        }
+    }
 }
 
 /// The type of the items of arrays; any other as it is.

@@ -20,3 +20,4 @@ pub(crate) mod using_types;
 pub(crate) mod value_tables;
 pub(crate) mod whole_filters;
 pub(crate) mod whole_orders;
+pub(crate) mod zoned;

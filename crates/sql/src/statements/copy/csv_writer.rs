@@ -8,6 +8,7 @@ use std::thread;
 use arrow_array::RecordBatch;
 
 use super::record::END_OF_DATA;
+use crate::interrupt;
 use crate::parsing::copy_options::{CopyOptions, Header};
 use crate::values::text_column::TextColumn;
 
@@ -115,7 +116,15 @@ impl<W: Write> CsvWriter<W> {
         let of_part = |part: &[RecordBatch]| part.iter().map(|batch| form.lines(batch)).collect::<Vec<_>>();
         let (first, rest) = batches.split_at(each.min(batches.len()));
         let parts: Vec<Vec<Vec<u8>>> = thread::scope(|scope| {
-            let others: Vec<_> = rest.chunks(each).map(|part| scope.spawn(move || of_part(part))).collect();
+            let token = interrupt::current();
+            let of_other = |part| {
+                let token = token.clone();
+                scope.spawn(move || {
+                    let _scope = interrupt::enter(&token);
+                    of_part(part)
+                })
+            };
+            let others: Vec<_> = rest.chunks(each).map(of_other).collect();
             let first = of_part(first);
             let others =
                 others.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

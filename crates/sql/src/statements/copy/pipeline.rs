@@ -11,6 +11,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::error::{Result, SqlError};
+use crate::interrupt;
 
 /// Pieces that wait at each thread.
 const AHEAD: usize = 2;
@@ -37,13 +38,17 @@ pub(super) fn in_order<T: Send, U: Send>(
         return Ok(());
     }
     let Some(second) = cut() else { return Ok(()) };
-    let (mut next, work) = (Some(second), &work);
+    let (mut next, work, token) = (Some(second), &work, interrupt::current());
     std::thread::scope(|scope| {
         let workers: Vec<Worker<T, Result<U>>> = (0..threads.max(1))
             .map(|_| {
                 let (pieces, to_do) = sync_channel::<T>(AHEAD);
                 let (done, results) = sync_channel(AHEAD);
-                scope.spawn(move || to_do.into_iter().try_for_each(|piece| done.send(work(piece))));
+                let token = token.clone();
+                scope.spawn(move || {
+                    let _scope = interrupt::enter(&token);
+                    to_do.into_iter().try_for_each(|piece| done.send(work(piece)))
+                });
                 Worker { pieces, results }
             })
             .collect();
@@ -84,8 +89,12 @@ pub(super) fn ahead<T: Send>(
         }
     }
     let (pieces, made) = sync_channel(AHEAD);
+    let token = interrupt::current();
     std::thread::scope(|scope| {
-        scope.spawn(move || std::iter::from_fn(make).try_for_each(|piece| pieces.send(piece)));
+        scope.spawn(move || {
+            let _scope = interrupt::enter(&token);
+            std::iter::from_fn(make).try_for_each(|piece| pieces.send(piece))
+        });
         for piece in made {
             if !take(piece?)? {
                 break;

@@ -1,6 +1,7 @@
 //! Dates, times and intervals by templates such as `YYYY-MM-DD HH24:MI:SS`.
 use super::pieces::{Ordinal, Piece, cut};
 use crate::error::SqlError;
+use crate::interrupt::zone::{Zone, offset_text};
 use crate::values::datetime::{MICROS_PER_DAY, civil, day_number, days_in};
 
 const MONTHS: [&str; 12] = [
@@ -33,15 +34,18 @@ pub(super) struct Fields {
     minute: i64,
     second: i64,
     micros: i64,
-    has_zone: bool,
+    /// Of a moment: the seconds that the zone is east of Greenwich, and how it is called.
+    zone: Option<(i64, String)>,
 }
 
 impl Fields {
-    pub(super) fn of_timestamp(micros: i64, has_zone: bool) -> Fields {
+    /// The fields of a time, or of a moment as the clocks of a zone show it.
+    pub(super) fn of_timestamp(time: i64, zone: Option<Zone>) -> Fields {
+        let micros = zone.and_then(|zone| zone.shown(time)).unwrap_or(time);
+        let zone = zone.map(|zone| (zone.at_moment(time), zone.abbreviation(time)));
         let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
         let (year, month, day) = civil(days);
-        let fields =
-            Fields { year, month: month.into(), day: day.into(), days: Some(days), has_zone, ..Fields::default() };
+        let fields = Fields { year, month: month.into(), day: day.into(), days: Some(days), zone, ..Fields::default() };
         fields.with_time(time)
     }
 
@@ -126,6 +130,7 @@ fn piece_of(fields: &Fields, word: &str, written: &str, is_short: bool, out: &mu
             format!("{sign}{:0width$}", value.unsigned_abs())
         }
     };
+    let offset = fields.zone.as_ref().map_or(0, |(offset, _)| *offset);
     let year = fields.shown_year();
     let (iso_year, iso_week, iso_day) = fields.iso();
     let twelve = if fields.hour % 12 == 0 { 12 } else { fields.hour % 12 };
@@ -172,9 +177,10 @@ fn piece_of(fields: &Fields, word: &str, written: &str, is_short: bool, out: &mu
         }
         "CC" => number(if fields.year > 0 { (fields.year + 99) / 100 } else { -((99 - (fields.year - 1)) / 100) }, 2),
         "Q" => number((fields.month - 1) / 3 + 1, 1),
-        "TZ" => as_written(if fields.has_zone { "UTC" } else { "" }, written),
-        "TZH" | "OF" => "+00".to_owned(),
-        "TZM" => "00".to_owned(),
+        "TZ" => as_written(fields.zone.as_ref().map_or("", |(_, name)| name), written),
+        "TZH" => offset_text(offset / 3_600 * 3_600),
+        "OF" => offset_text(offset / 60 * 60),
+        "TZM" => format!("{:02}", offset.abs() / 60 % 60),
         _ => return day_or_name(fields, word, written, is_short, out),
     };
     out.push_str(&text);
@@ -475,7 +481,7 @@ mod tests {
     use super::*;
 
     fn shown(micros: i64, template: &str) -> String {
-        write(&Fields::of_timestamp(micros, false), template).unwrap()
+        write(&Fields::of_timestamp(micros, None), template).unwrap()
     }
 
     #[test]

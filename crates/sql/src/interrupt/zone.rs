@@ -10,11 +10,17 @@ const MICROS: i64 = 1_000_000;
 const OFFSET_MAX_S: i64 = 15 * 3_600 + 59 * 60 + 59;
 
 /// A time zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Zone {
     /// So many seconds east of Greenwich.
     Fixed(i64),
     Named(Tz),
+}
+
+impl Default for Zone {
+    fn default() -> Zone {
+        Zone::UTC
+    }
 }
 
 /// What the clocks of a zone of the database show at a moment.
@@ -49,6 +55,37 @@ pub(crate) fn all(moment: i64) -> Vec<Clocks> {
 }
 
 impl Zone {
+    pub(crate) const UTC: Zone = Zone::Fixed(0);
+
+    /// What the clocks show at a moment, in microseconds; `None` out of range. The ends of time are shown as they are.
+    pub(crate) fn shown(self, moment: i64) -> Option<i64> {
+        if [i64::MIN, i64::MAX].contains(&moment) {
+            return Some(moment);
+        }
+        moment.checked_add(self.at_moment(moment) * MICROS)
+    }
+
+    /// The moment at which the clocks show this; `None` out of range.
+    pub(crate) fn moment(self, shown: i64) -> Option<i64> {
+        if [i64::MIN, i64::MAX].contains(&shown) {
+            return Some(shown);
+        }
+        shown.checked_sub(self.at_shown(shown) * MICROS)
+    }
+
+    /// How people call the zone at a moment: `CET`, or `+02` where it has no name.
+    pub(crate) fn abbreviation(self, moment: i64) -> String {
+        match self {
+            Zone::UTC => "UTC".to_owned(),
+            Zone::Fixed(seconds) => offset_text(seconds),
+            Zone::Named(zone) => {
+                let offset = zone.offset_from_utc_datetime(&naive(moment).unwrap_or_default());
+                let name = offset.abbreviation().map(str::to_owned);
+                name.unwrap_or_else(|| offset_text(offset.fix().local_minus_utc().into()))
+            }
+        }
+    }
+
     /// The zone of this name: of the database, or an offset as POSIX writes it.
     pub(crate) fn named(name: &str) -> Option<Zone> {
         let small = name.to_ascii_lowercase();
@@ -58,7 +95,7 @@ impl Zone {
         if name.starts_with(['+', '-']) || name.starts_with(|sign: char| sign.is_ascii_digit()) {
             return offset(name).map(Zone::Fixed);
         }
-        of_small_name(&small).map(Zone::Named)
+        of_small_name(&small).map(Zone::Named).or_else(|| offset(behind_name(name)?).map(Zone::Fixed))
     }
 
     /// The seconds that the clocks are ahead of those of Greenwich at a moment.
@@ -85,8 +122,28 @@ impl Zone {
     }
 }
 
+/// An offset as PostgreSQL writes it behind a time: `+02`, `-03:30`, `+00:53:28`.
+pub(crate) fn offset_text(seconds: i64) -> String {
+    let (sign, far) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
+    let (hours, minutes, rest) = (far / 3_600, far / 60 % 60, far % 60);
+    match (minutes, rest) {
+        (0, 0) => format!("{sign}{hours:02}"),
+        (_, 0) => format!("{sign}{hours:02}:{minutes:02}"),
+        _ => format!("{sign}{hours:02}:{minutes:02}:{rest:02}"),
+    }
+}
+
 fn naive(micros: i64) -> Option<NaiveDateTime> {
     DateTime::from_timestamp_micros(micros).map(|moment| moment.naive_utc())
+}
+
+/// The offset behind a name that POSIX has for a zone: of `GMT-02:00`, and of `<+02>-02`.
+fn behind_name(text: &str) -> Option<&str> {
+    let rest = match text.strip_prefix('<') {
+        Some(named) => named.split_once('>')?.1,
+        None => text.trim_start_matches(|sign: char| sign.is_ascii_alphabetic()),
+    };
+    (text.len() - rest.len() >= 3).then_some(rest)
 }
 
 /// An offset in hours, minutes and seconds, where POSIX counts to the west.
@@ -128,7 +185,11 @@ mod tests {
     fn offsets_count_to_the_west() {
         assert_eq!((offset("+02"), offset("-05:30"), offset("2:00:01")), (Some(-7_200), Some(19_800), Some(-7_201)));
         assert_eq!((offset("+2:60"), offset("+99"), offset("1:2:3:4"), offset("+")), (None, None, None, None));
-        assert!(Zone::named("Nowhere/City").is_none());
+        assert!(Zone::named("Nowhere/City").is_none() && Zone::named("ab-2").is_none());
+        assert_eq!(
+            (Zone::named("GMT-02:00"), Zone::named("<+02>-02")),
+            (Some(Zone::Fixed(7_200)), Some(Zone::Fixed(7_200)))
+        );
     }
 
     #[test]
