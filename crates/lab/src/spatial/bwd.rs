@@ -31,7 +31,8 @@ pub fn bench_bwd(args: &BwdArgs, progress: &dyn Progress, out: &mut dyn Write) -
     // First, as it says whether the budget is enough.
     cuts(input.columns()?.model(), args.budget, &mut report)?;
     load(args, &input, progress, &mut report)?;
-    let searched = Searched { points: &points, columns: input.columns()?, tree: input.tree(), b_tree: input.b_tree()? };
+    let searched =
+        Searched { points: &points, columns: input.columns()?, tree: input.tree(), b_tree: PointTree::new(&points)? };
     drop(input);
     memory(&searched, &mut report)?;
     let most = args.queries.iter().copied().max().unwrap_or(1) as usize;
@@ -69,27 +70,27 @@ impl Input<'_> {
         let entries = x.iter().zip(y).zip(&self.rids).map(|((x, y), rid)| (point([*x, *y]), *rid));
         Tree::load(entries, SLOTS_MAX, 100, NonZero::<usize>::MIN)
     }
-
-    fn b_tree(&self) -> Result<PointTree, LabError> {
-        let (x, y) = (&self.points.x, &self.points.y);
-        let mut entries: Vec<(u64, u64)> =
-            x.iter().zip(y).zip(0..).map(|((x, y), at)| (key_of(i64::from(*x), at), *y as u64)).collect();
-        entries.sort_unstable();
-        let tree = BPlusTree::from_sorted(entries, 100);
-        tree.map(PointTree).map_err(|error| LabError::Failed(error.to_string()))
-    }
 }
 
 /// A B+tree on x, with y for its values. No coordinate is below 0.
-struct PointTree(BPlusTree<u64, u64>);
+pub(super) struct PointTree(BPlusTree<u64, u64>);
 
 fn key_of(x: i64, place: u32) -> u64 {
     (x.max(0) as u64) << 32 | u64::from(place)
 }
 
 impl PointTree {
+    pub(super) fn new(points: &PointColumns) -> Result<PointTree, LabError> {
+        let columns = points.x.iter().zip(&points.y).zip(0..);
+        let mut entries: Vec<(u64, u64)> =
+            columns.map(|((x, y), place)| (key_of(i64::from(*x), place), *y as u64)).collect();
+        entries.sort_unstable();
+        let tree = BPlusTree::from_sorted(entries, 100);
+        tree.map(PointTree).map_err(|error| LabError::Failed(error.to_string()))
+    }
+
     /// How many points there are in a window, edges included.
-    fn count(&self, window: &Bounds<i64, 2>) -> usize {
+    pub(super) fn count(&self, window: &Bounds<i64, 2>) -> usize {
         let (low, high) = (window.low(), window.high());
         let candidates = self.0.range(key_of(low[0], 0)..=key_of(high[0], u32::MAX));
         candidates.filter(|(_, y)| low[1] <= *y as i64 && *y as i64 <= high[1]).count()
@@ -142,7 +143,7 @@ fn load(args: &BwdArgs, input: &Input<'_>, progress: &dyn Progress, report: &mut
                 (seconds, tree.len())
             }
             _ => {
-                let (seconds, tree) = timed(|| input.b_tree());
+                let (seconds, tree) = timed(|| PointTree::new(input.points));
                 (seconds, tree?.0.len())
             }
         };

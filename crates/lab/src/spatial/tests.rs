@@ -3,6 +3,7 @@ use clap::{Parser, ValueEnum};
 use index::Bounds;
 
 use super::boxes::{Boxes, LowEnds};
+use super::bwd::PointTree;
 use super::scan::{BoxColumns, PointColumns};
 use super::*;
 use crate::Quiet;
@@ -121,7 +122,7 @@ fn scans_find_what_a_look_at_each_finds() {
 }
 
 #[test]
-fn a_scan_by_blocks_finds_each_point_once_for_each_window() {
+fn scans_by_blocks_and_the_btree_find_each_point_once_for_each_window() {
     // More than a block, and no whole number of them; edges belong to a window.
     let count = 40_000;
     let points =
@@ -135,5 +136,7 @@ fn a_scan_by_blocks_finds_each_point_once_for_each_window() {
         last = (window == 1).then_some(place).or(last);
     });
     assert_eq!(found, [40_000, 100, 0]);
+    let tree = PointTree::new(&points).unwrap();
+    assert_eq!(windows.map(|window| tree.count(&window)), found);
     assert_eq!(last, Some(199 * 200 + 3));
 }
