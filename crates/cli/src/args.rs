@@ -12,6 +12,7 @@ use lab::opening::OpenArgs;
 use lab::point::PointArgs;
 use lab::sim::SimArgs;
 use lab::snapshots::SnapshotArgs;
+use lab::spatial::{BwdArgs, GistArgs};
 use lab::tpch::TpchArgs;
 
 use crate::dump::DumpArgs;
@@ -129,6 +130,10 @@ pub enum Bench {
     Heap(HeapArgs),
     /// The indexes beside other people's, and the figures of the KISS-Tree's and tsx-index's papers
     Index(IndexArgs),
+    /// The generalized search tree beside rstar, a scan and a B+tree, and the figures of its coprocessor paper
+    Gist(GistArgs),
+    /// Bitwise-distributed columns of points beside plain scans, a tree and a B+tree: the figures of their paper
+    Bwd(BwdArgs),
     /// Snapshots of arrays in memory, by mechanism and workload, and which one to choose: the figures of their paper
     Snapshots(SnapshotArgs),
     /// Hardware transactions, sockets and instruction caches on a model of the machine: the figures of three papers

@@ -13,6 +13,7 @@
 //! - [`point`]: the benchmark of prepared statements, `lstore bench point`.
 //! - [`heap`]: the workloads and figures of the durable heap, `lstore bench heap`.
 //! - [`index`]: the benchmark of the indexes, `lstore bench index`.
+//! - [`spatial`]: the benchmarks of searching in space, `lstore bench gist` and `lstore bench bwd`.
 //! - [`snapshots`]: the benchmark of snapshots of memory, `lstore bench snapshots`.
 //! - [`sim`](mod@sim): the figures of machines that are not here, by the model of crate `sim`, `lstore bench sim`.
 //! - [`baselines`]: unpublished structures that the papers measured against.
@@ -35,6 +36,7 @@ mod scratch;
 mod seconds;
 pub mod sim;
 pub mod snapshots;
+pub mod spatial;
 pub mod tpch;
 mod workload;
 

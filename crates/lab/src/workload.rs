@@ -100,6 +100,11 @@ impl Random {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 
+    /// A number from 0 to below 1.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// True in so many of 100 cases.
     pub(crate) fn is_among(&mut self, percent: u32) -> bool {
         self.below(100) < percent

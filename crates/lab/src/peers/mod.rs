@@ -3,6 +3,7 @@
 //!
 //! `Map` is what such a file has to say. [`Contestant`] is made of it: loops over many keys that are compiled for each
 //! map, so that a call through a pointer is paid once for thousands of lookups. Whatever has a guard pins it once for 512.
+//! The rival of `Gist` has boxes in place of keys, and an interface of its own (`r_star_tree`).
 mod array;
 mod bplus;
 mod btree_map;
@@ -12,6 +13,7 @@ mod hash;
 mod kiss;
 mod prefetched_hash;
 mod prefix_tree;
+pub(crate) mod r_star_tree;
 mod radix;
 mod skip_list;
 mod tree_index;
