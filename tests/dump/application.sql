@@ -5,6 +5,8 @@ CREATE TYPE size AS ENUM ('S', 'M');
 CREATE DOMAIN positive AS integer DEFAULT 1 NOT NULL CONSTRAINT above CHECK (VALUE > 0);
 CREATE SEQUENCE tickets START 100 INCREMENT 5 MAXVALUE 1000 CYCLE;
 CREATE SEQUENCE shop.unused AS smallint;
+CREATE SEQUENCE shop.set AS integer;
+SELECT setval('shop.set', 42, false);
 CREATE TABLE users (
     id serial PRIMARY KEY,
     name varchar(40) NOT NULL,

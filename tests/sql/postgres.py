@@ -140,6 +140,9 @@ def run(script, postgres, number):
         if session is None:
             session = pq.PGconn.connect(f"{postgres} dbname={database}".encode())
             session.exec_(b"SET statement_timeout = '5s'; SET client_min_messages = error")
+            if not sessions and "USING gist" in script.read_text():
+                # What PostgreSQL has as an extension: numbers and texts beside ranges and shapes.
+                session.exec_(b"CREATE EXTENSION IF NOT EXISTS btree_gist")
             sessions[record.connection] = session
         result = session.exec_(text.encode())
         what = difference(record, servers.read(result, result.status))

@@ -122,12 +122,11 @@ pub(super) fn write_owners(catalog: &mut Catalog, out: &mut dyn Write) -> Result
 
 /// Where sequences stand.
 pub(super) fn write_numbers(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
-    let rows =
-        catalog.rows("SELECT schemaname, sequencename, last_value FROM pg_sequences WHERE last_value IS NOT NULL")?;
-    for row in rows {
-        let [schema, name, last] = texts(row)?;
-        if catalog.sequences().any(|sequence| sequence.schema == schema && sequence.name == name) {
-            writeln!(out, "SELECT pg_catalog.setval({}, {last}, true);\n", literal(&spelled(&schema, &name)))?;
+    let sequences: Vec<String> = catalog.sequences().map(|sequence| sequence.spelled()).collect();
+    for sequence in sequences {
+        for row in catalog.rows(&format!("SELECT last_value, is_called::text FROM {sequence}"))? {
+            let [last, is_called] = texts(row)?;
+            writeln!(out, "SELECT pg_catalog.setval({}, {last}, {is_called});\n", literal(&sequence))?;
         }
     }
     Ok(())

@@ -141,14 +141,17 @@ pub fn extent_of(value: &Value, data_type: DataType) -> Option<Extent> {
     };
     let mut extent = extent?;
     if let DataType::Geometry(_) = data_type {
-        // What is infinite is so exactly.
-        let near = |end: f64| if end.is_finite() { NEAR.max(end.abs() * f64::EPSILON) * 2.0 } else { 0.0 };
         for dimension in 0..extent.dimensions {
             extent.low[dimension] -= near(extent.low[dimension]);
             extent.high[dimension] += near(extent.high[dimension]);
         }
     }
     Some(extent)
+}
+
+/// How far beyond an end shapes are taken to reach. What is infinite is so exactly.
+pub(crate) fn near(end: f64) -> f64 {
+    if end.is_finite() { NEAR.max(end.abs() * f64::EPSILON) * 2.0 } else { 0.0 }
 }
 
 #[cfg(test)]

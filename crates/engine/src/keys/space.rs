@@ -6,13 +6,14 @@
 //! ```
 //!
 //! Keys are those that an index in order would have ([`super::order`]), so that all that is true of keys of indexes is true of these.
+use std::iter;
 use std::ops::{Bound, RangeBounds};
 
 use lineage::{Cell, Storage};
 use smallvec::SmallVec;
 use types::{Column, DataType, Extent, Rid, Value};
 
-use super::extents::{Ends, ends};
+use super::extents::{Ends, ends, near};
 use super::order::{Bounds, IndexKey, NULL, VALUE, ordered_integer};
 use crate::error::Result;
 use crate::terms::row::FittedRow;
@@ -136,9 +137,18 @@ impl Window {
         Window::Extents { low, high, takes_others }
     }
 
-    /// What overlaps the extents of a key, if it has any.
-    pub(crate) fn of_extents(key: &IndexKey, dimensions: usize) -> Option<Window> {
-        ends_of(key, dimensions).map(|(low, high)| Window::Extents { low, high, takes_others: false })
+    /// What overlaps the extents of a key, or is so near that shapes take it to, if the key has any.
+    pub(crate) fn around(key: &IndexKey, dimensions: usize) -> Option<Window> {
+        let (mut low, mut high) = ends_of(key, dimensions)?;
+        low.iter_mut().for_each(|end| *end -= near(*end));
+        high.iter_mut().for_each(|end| *end += near(*end));
+        Some(Window::Extents { low, high, takes_others: false })
+    }
+
+    /// Every key, those without extents among them.
+    pub(crate) fn all(dimensions: usize) -> Window {
+        let (low, high) = (iter::repeat_n(f64::NEG_INFINITY, dimensions), iter::repeat_n(f64::INFINITY, dimensions));
+        Window::Extents { low: low.collect(), high: high.collect(), takes_others: true }
     }
 
     /// Whether a key lies within it.

@@ -9,7 +9,7 @@
 //!
 //! Of two writers whose rows exclude each other, the one that enters its key later finds the other's entry, and looks at the record: a
 //! committed version is a violation; one whose writer runs is waited for, or a conflict above READ COMMITTED, as with keys of unique
-//! indexes (`claim.rs`). NULL and empty ranges exclude nothing.
+//! indexes (`claim.rs`). NULL excludes nothing, and an empty range only where it is to be equal.
 use std::sync::Arc;
 
 use lineage::{Cell, PageError, Writer};
@@ -85,9 +85,7 @@ impl Transaction {
         (rid, values): (Rid, &[Value]),
     ) -> Result<Option<InTheWay>, PageError> {
         let mut found = Vec::new();
-        if let (Some(space), Some(window)) =
-            (index.entries().space(), Window::of_extents(key, index.shape.dimensions()))
-        {
+        if let (Some(space), Some(window)) = (index.entries().space(), index.window_of_excluded(key, values)) {
             space.search(&window, &mut found);
         }
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
@@ -122,8 +120,8 @@ impl Transaction {
                     continue;
                 };
                 let mut found = Vec::new();
-                let window = Window::of_extents(&key, index.shape.dimensions());
-                if let (Some(space), Some(window)) = (index.entries().space(), window) {
+                if let (Some(space), Some(window)) = (index.entries().space(), index.window_of_excluded(&key, &values))
+                {
                     space.search(&window, &mut found);
                 }
                 for (_, other) in found.into_iter().filter(|(_, other)| *other != rid) {
@@ -139,5 +137,14 @@ impl Transaction {
             }
         }
         Ok(())
+    }
+}
+
+impl IndexData {
+    /// Where the keys of rows are that a row with this key may exclude; `None` if it excludes none. A key without extents, such as an empty
+    /// range, stands beside the tree, as do those that equal it.
+    fn window_of_excluded(&self, key: &IndexKey, values: &[Value]) -> Option<Window> {
+        let dimensions = self.shape.dimensions();
+        Window::around(key, dimensions).or_else(|| self.excludes(values, values).then(|| Window::all(dimensions)))
     }
 }

@@ -69,6 +69,10 @@ fn extent(literal: &ScalarValue, data_type: DataType) -> Option<Extent> {
 pub(crate) fn window(index: &Index, tests: &[(usize, Cow<'_, Test>)], overlaps: &[Overlap]) -> Option<IndexWindow> {
     let parts = index.key_columns();
     let pinned = |part: usize| {
+        // Shapes are equal by their areas, wherever they are.
+        if matches!(parts[part].data_type, DataType::Geometry(_)) {
+            return None;
+        }
         let value = |test: &Test| match test {
             Test::Compare(Comparison::Eq, value) => Some(value.clone()),
             _ => None,

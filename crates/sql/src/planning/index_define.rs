@@ -132,12 +132,27 @@ pub(crate) fn define_over(
 /// Whether an expression means something else in another zone, of which each session has its own.
 fn needs_zone(compiled: &CompiledExpression) -> Result<bool, DataFusionError> {
     const FUNCTIONS: [&str; 5] = ["extract", "date_part", "date_trunc", "to_char", "to_text"];
+    const READERS: [&str; 1] = ["make_timestamptz"];
     let schema = DFSchema::try_from(compiled.schema.as_ref().clone())?;
-    let is_of_moments = |expr: &Expr| expr.get_type(&schema).is_ok_and(|found| is_moment(&found));
+    let is_of_moments = |expr: &Expr| expr.get_type(&schema).is_ok_and(|found| is_moment(item(&found)));
+    let is_read_text = |expr: &Expr| {
+        !matches!(expr, Expr::Literal(..)) && expr.get_type(&schema).is_ok_and(|found| item(&found).is_string())
+    };
     compiled.logical.has(|part| {
         Ok(match part {
-            Expr::Cast(cast) => depends_on_zone(&cast.expr.get_type(&schema)?, cast.field.data_type()),
-            Expr::ScalarFunction(call) => FUNCTIONS.contains(&call.name()) && call.args.iter().any(is_of_moments),
+            Expr::Cast(cast) => {
+                let (from, to) = (cast.expr.get_type(&schema)?, cast.field.data_type());
+                depends_on_zone(item(&from), item(to))
+                    || is_moment(item(&from)) && item(to).is_string()
+                    || is_moment(item(to)) && is_read_text(&cast.expr)
+            }
+            Expr::ScalarFunction(call) => {
+                let gives = part.get_type(&schema)?;
+                let writes = FUNCTIONS.contains(&call.name()) || item(&gives).is_string();
+                let reads =
+                    is_moment(item(&gives)) && (READERS.contains(&call.name()) || call.args.iter().any(is_read_text));
+                reads || writes && call.args.iter().any(is_of_moments)
+            }
             Expr::BinaryExpr(binary) => {
                 let is_interval = |side: &Expr| matches!(side.get_type(&schema), Ok(ArrowType::Interval(_)));
                 let sides = [&binary.left, &binary.right];
@@ -146,6 +161,14 @@ fn needs_zone(compiled: &CompiledExpression) -> Result<bool, DataFusionError> {
             _ => false,
         })
     })
+}
+
+/// The type of the items of a list, any other type as it is.
+fn item(of: &ArrowType) -> &ArrowType {
+    match of {
+        ArrowType::List(field) => item(field.data_type()),
+        other => other,
+    }
 }
 
 /// Takes the name of the table away that stands before its columns, and refuses that of any other. Names of columns are spelled as

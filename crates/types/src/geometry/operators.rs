@@ -32,11 +32,11 @@ fn equal(left: f64, right: f64) -> bool {
 }
 
 fn less(left: f64, right: f64) -> bool {
-    right - left > TOLERANCE
+    left + TOLERANCE < right
 }
 
 fn at_most(left: f64, right: f64) -> bool {
-    left - right <= TOLERANCE || left == right
+    left <= right + TOLERANCE
 }
 
 /// A result that has come from these numbers.

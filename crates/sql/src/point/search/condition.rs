@@ -29,13 +29,13 @@ enum Relation {
 }
 
 /// Whether values of a type are compared by the planner in another way than by how they are kept: the zeros of floats, equal
-/// intervals and numbers in JSON that are written otherwise.
+/// intervals, numbers in JSON that are written otherwise, and shapes, which are compared by their areas.
 pub(crate) fn is_compared_otherwise(data_type: DataType) -> bool {
-    use DataType::{Array, Double, Interval, Json, Jsonb, Real};
+    use DataType::{Array, Double, Geometry, Interval, Json, Jsonb, Real};
 
     match data_type {
         Array(item) => is_compared_otherwise(item.data_type()),
-        other => matches!(other, Real | Double | Json | Jsonb | Interval),
+        other => matches!(other, Real | Double | Json | Jsonb | Interval | Geometry(_)),
     }
 }
 

@@ -20,15 +20,16 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, SortOptions};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{cast, concat, take};
 use datafusion::arrow::row::{RowConverter, SortField};
-use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
-    Accumulator, Aggregate, AggregateUDF, AggregateUDFImpl, Expr, LogicalPlan, Signature, TypeSignature, Volatility,
+    Accumulator, Aggregate, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, LogicalPlan, Signature, TypeSignature,
+    Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -73,10 +74,11 @@ pub(crate) fn converted(node: LogicalPlan) -> Result<LogicalPlan> {
     }
     let names = NamePreserver::new(&node);
     let LogicalPlan::Aggregate(Aggregate { input, group_expr, aggr_expr, .. }) = node else { return Ok(node) };
+    let schema = input.schema().clone();
     let calls = aggr_expr.into_iter().map(|expr| {
         let name = names.save(&expr);
         let sorted = expr.change_down(|expr| match expr {
-            Expr::AggregateFunction(call) => sorted(call).map(Expr::AggregateFunction).map(Transformed::yes),
+            Expr::AggregateFunction(call) => sorted(call, &schema).map(Expr::AggregateFunction).map(Transformed::yes),
             other => Ok(Transformed::no(other)),
         })?;
         Ok(name.restore(sorted.data))
@@ -97,7 +99,7 @@ fn has_constant(call: &AggregateFunction) -> bool {
     matches!(call.params.args.get(1), Some(Expr::Literal(..)))
 }
 
-fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
+fn sorted(mut call: AggregateFunction, schema: &DFSchema) -> Result<AggregateFunction> {
     if call.func.inner().is::<SortedAggregate>() || call.func.supports_within_group_clause() {
         return Ok(call);
     }
@@ -105,7 +107,9 @@ fn sorted(mut call: AggregateFunction) -> Result<AggregateFunction> {
     let known = params.args.clone();
     let mut keys = Vec::new();
     for key in &params.order_by {
-        let is_same = |arg: &Expr| (*arg == key.expr || *without_cast(arg) == key.expr) && !is_untyped(&key.expr);
+        let is_same = |arg: &Expr| {
+            (*arg == key.expr || *without_cast(arg) == key.expr && keeps_order(arg, schema)) && !is_untyped(&key.expr)
+        };
         let column = match numbered(&key.expr).or_else(|| known.iter().position(is_same)) {
             Some(column) => column,
             None if params.distinct => return Err(DataFusionError::External(Box::new(not_an_argument()))),
@@ -160,6 +164,14 @@ fn without_cast(expr: &Expr) -> &Expr {
         Expr::Cast(cast) => &cast.expr,
         other => other,
     }
+}
+
+/// Whether a cast has the order of what is cast: one among texts, or among numbers, such as the library puts around arguments.
+fn keeps_order(expr: &Expr, schema: &DFSchema) -> bool {
+    let types = |from: &Expr| Some((from.get_type(schema).ok()?, expr.get_type(schema).ok()?));
+    types(without_cast(expr)).is_some_and(|(from, to)| {
+        from == to || from.is_string() && to.is_string() || from.is_numeric() && to.is_numeric()
+    })
 }
 
 /// A text without a type has none yet where an order names it, and the argument has one.

@@ -271,6 +271,7 @@ impl AnalyzerRule for OperandTypes {
 }
 
 fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    spaces::check_compared(expr, schema)?;
     match expr {
         Expr::BinaryExpr(binary) if matches!(binary.op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom) => {
             check_comparison("=", &binary.left, &binary.right, schema)

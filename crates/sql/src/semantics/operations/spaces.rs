@@ -2,7 +2,7 @@
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Case, Sort, WindowFunction};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
 use engine::{DataType, GeometryKind};
 
@@ -67,8 +67,35 @@ pub(crate) fn check_node(node: &LogicalPlan, schema: &DFSchema) -> Result<()> {
             input.schema().fields().iter().try_for_each(|field| equality_of(field.data_type()))
         }
         LogicalPlan::Distinct(Distinct::On(on)) => check_equality(&on.on_expr, schema),
+        // Written with `=` it is a condition of the join, as the operator is a function.
+        LogicalPlan::Join(join) => join.on.iter().try_for_each(|(key, _)| match key.get_type(join.left.schema()) {
+            Ok(found) if is_shape(&found) => Err(by_itself("USING", &found)),
+            _ => Ok(()),
+        }),
         _ => Ok(()),
     }
+}
+
+/// Refuses an expression that compares shapes without an operator: by their bytes, where `=` goes by their areas.
+///
+/// # Errors
+/// Where it does.
+pub(crate) fn check_compared(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    let (what, compared) = match expr {
+        Expr::InList(list) => ("IN", &list.expr),
+        Expr::Between(between) => ("BETWEEN", &between.expr),
+        Expr::Case(Case { expr: Some(compared), .. }) => ("CASE", compared),
+        _ => return Ok(()),
+    };
+    match compared.get_type(schema) {
+        Ok(found) if is_shape(&found) => Err(by_itself(what, &found)),
+        _ => Ok(()),
+    }
+}
+
+fn by_itself(what: &str, found: &ArrowType) -> DataFusionError {
+    let error = SqlError::unsupported(format_args!("{what} over values of type {}", type_name(found)));
+    DataFusionError::External(Box::new(error.hint("Compare them one by one, with operators.")))
 }
 
 /// Refuses an aggregate of which shapes are sorted or told apart.

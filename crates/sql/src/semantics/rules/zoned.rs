@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! moment::date, ::time, ::timestamp, and back     a cast by the zone's clocks
+//! moment - time, time - moment                    the time as a moment first
 //! moment + interval, moment - interval            months and days by the zone's calendar, the rest as time that passes
 //! date_trunc(unit, moment)                        what the clocks show, truncated; from hours on the moment minus what was cut off,
 //!                                                 so that an hour which comes twice stays the one it is
@@ -99,6 +100,20 @@ fn in_expression(expr: Expr, schema: &DFSchema, zone: Zone, config: &ConfigOptio
                 let is_interval = matches!(interval.get_type(schema), Ok(ArrowType::Interval(_)));
                 is_interval && is_of_moments(moment, schema)
             };
+            let mixed = |moment: &Expr, other: &Expr| {
+                let is_shown = matches!(other.get_type(schema), Ok(ArrowType::Timestamp(_, None) | ArrowType::Date32));
+                op == Operator::Minus && is_shown && is_of_moments(moment, schema)
+            };
+            let as_moment = |shown: Expr| {
+                in_zone::as_type(zone, shown, ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())))
+            };
+            if mixed(&left, &right) || mixed(&right, &left) {
+                let (left, right) = match is_of_moments(&left, schema) {
+                    true => (left, Box::new(as_moment(*right))),
+                    false => (Box::new(as_moment(*left)), right),
+                };
+                return Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })));
+            }
             match (moves(&left, &right), moves(&right, &left)) {
                 (true, _) => Transformed::yes(in_zone::moved(zone, *left, *right, op == Operator::Minus)),
                 (_, true) if op == Operator::Plus => Transformed::yes(in_zone::moved(zone, *right, *left, false)),
