@@ -24,7 +24,8 @@ pub struct SnapshotArray<T: Item> {
     page_bits: u32,
     /// Whether single updates are announced to the gate. Otherwise the memory holds them back while a snapshot begins.
     announces: bool,
-    gate: Gate,
+    // Apart, so that an array asks its owner for no alignment of its own: of Python objects it would not be kept.
+    gate: Box<Gate>,
     mechanism: Mechanism,
     memory: Box<dyn Memory>,
 }
@@ -49,7 +50,7 @@ impl<T: Item> SnapshotArray<T> {
         let announces = options.announces()?;
         let (memory, sharing) = options.memory(len_bytes, item::reductions::<T>())?;
         let live = memory.live().as_ptr().cast();
-        let (gate, mechanism) = (Gate::new(), options.mechanism);
+        let (gate, mechanism) = (Box::new(Gate::new()), options.mechanism);
         Ok(SnapshotArray { live, len, sharing, page_bits, announces, gate, mechanism, memory })
     }
 
