@@ -24,7 +24,7 @@ pub enum CheckpointCopy {
 /// See the module.
 pub(crate) enum Words {
     Plain(Box<[AtomicU64]>),
-    Array(Box<SnapshotArray<u64>>),
+    Array(SnapshotArray<u64>),
 }
 
 impl Words {
@@ -37,9 +37,7 @@ impl Words {
     pub(crate) fn new(len: usize, copy: CheckpointCopy) -> Result<Words, SnapshotError> {
         Ok(match copy {
             CheckpointCopy::Chunks => Words::plain(len),
-            CheckpointCopy::Snapshot => {
-                Words::Array(Box::new(SnapshotArray::new(len, &Options::of(Mechanism::Rewire))?))
-            }
+            CheckpointCopy::Snapshot => Words::Array(SnapshotArray::new(len, &Options::of(Mechanism::Rewire))?),
         })
     }
 

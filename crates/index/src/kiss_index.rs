@@ -18,7 +18,7 @@ use types::Rid;
 
 use crate::Holder;
 use crate::btree::KeyRids;
-use crate::kiss::{AddressSpaceError, Compact, KissOptions, KissTree, Range, Runs};
+use crate::kiss::{AddressSpaceError, Compact, FANOUT, KissOptions, KissTree, Range, Runs};
 use crate::rids::{self, RidRemoval};
 
 /// Writers of different keys rarely meet at one of so many latches. A power of two.
@@ -40,7 +40,7 @@ impl From<AddressSpaceError> for InsertError {
 }
 
 /// Keys that one node may have.
-const NEIGHBOURS: u64 = 64;
+const NEIGHBOURS: u64 = FANOUT as u64;
 
 /// An ordered index from integer keys to base Rids.
 pub struct KissIndex {
@@ -50,6 +50,9 @@ pub struct KissIndex {
 }
 
 impl KissIndex {
+    /// Keys of a run (see [`KissIndex::likely`]); the first is a multiple of it.
+    pub const RUN_KEYS: u64 = NEIGHBOURS;
+
     /// Creates an empty index with the keys of these upper 32 bits as its home.
     ///
     /// # Errors

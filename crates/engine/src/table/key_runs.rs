@@ -28,9 +28,6 @@ use crate::table::index_scan::Few;
 use crate::table::{Table, batch_of};
 use crate::terms::outcomes::Transactions;
 
-/// Keys of a run.
-const RUN: u64 = 64;
-
 /// Records that follow one another: the first, and how many.
 type Stretches = SmallVec<[(Rid, usize); 4]>;
 
@@ -125,7 +122,7 @@ fn keys_within((low, high): &Bounds) -> Option<(u64, u64)> {
 fn stretches(index: &KissIndex, low: u64, high: u64) -> Option<Stretches> {
     let (mut stretches, mut key) = (Stretches::new(), low);
     loop {
-        let (rid, count) = (index.likely(key)?, (RUN - key % RUN).min(high - key + 1));
+        let (rid, count) = (index.likely(key)?, (KissIndex::RUN_KEYS - key % KissIndex::RUN_KEYS).min(high - key + 1));
         match stretches.last_mut() {
             Some((first, known)) if first.range() == rid.range() && first.slot() + *known == rid.slot() => {
                 *known += count as usize;

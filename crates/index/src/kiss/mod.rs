@@ -60,11 +60,12 @@ pub use iterate::Range;
 pub use level_two::{Compact, Versioned};
 pub use mapping::{AddressSpaceError, Pages};
 pub use node::Change;
+pub(crate) use node::FANOUT;
 pub(crate) use runs::Runs;
 
 use blocks::Arena;
 use level_two::{LevelTwo, PAGE_SLOTS, Slot};
-use node::{Edit, FANOUT, ManyKeys, OneKey, base_of, bit_of};
+use node::{Edit, ManyKeys, OneKey, base_of, bit_of};
 use trie::{Outcome, Trie};
 
 /// A value of the tree: anything that is a word of 64 bits.

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use sync::zeroed::AtomicU64;
 
 /// How many keys share a node, and the bits of the key that tell them apart.
-pub(super) const FANOUT: usize = 64;
+pub(crate) const FANOUT: usize = 64;
 const FRAGMENT: u64 = FANOUT as u64 - 1;
 
 /// The key of a node: that of its first possible entry.
