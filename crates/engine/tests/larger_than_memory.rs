@@ -269,6 +269,35 @@ fn a_database_is_verified_in_less_memory_than_it_takes() {
     assert_eq!((count(&within), within.checkpoint_bytes), (count(&without), without.checkpoint_bytes));
 }
 
+/// What a merge has replaced comes back once its readers have gone on: the system may run them late.
+#[test]
+fn a_statement_that_needs_memory_waits_for_readers_that_take_their_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(directory.path());
+    let table = create(&db, LayoutSetting::Column);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                let _reads = sync::pin();
+                thread::sleep(Duration::from_millis(300));
+            }
+        });
+        let _done = SetAtEnd(&done);
+        for first in (0..12_000).step_by(500) {
+            let mut transaction = db.begin().unwrap();
+            for id in first..first + 500 {
+                // Merged it takes next to nothing, so that there is next to nothing to evict.
+                let row = [Value::from(id), Value::from(id), Value::from(0i64), Value::from("x".repeat(400))];
+                let inserted = transaction.insert(&table, &row);
+                inserted.unwrap_or_else(|error| panic!("{error} at {id}: {:?}, {:?}", db.memory(), db.evictions()));
+            }
+            transaction.commit().unwrap();
+        }
+    });
+    assert_eq!(table.aggregate(&db.read_view().unwrap(), &[], &[0]).unwrap().rows, 12_000);
+}
+
 /// At the limit statements fail as before where nothing is left to evict: indexes and Indirection stay in memory.
 #[test]
 fn a_statement_fails_when_evicting_does_not_help() {

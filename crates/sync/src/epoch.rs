@@ -53,6 +53,22 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     }
 }
 
+/// Waits until all readers have gone on that were there when this was called, so that what this thread had replaced, and others
+/// had and then flushed, is freed; at most so long. Returns whether they have. In vain while the caller itself has the epoch pinned.
+#[cfg(not(any(loom, shuttle)))]
+pub fn await_readers(wait_max: std::time::Duration) -> bool {
+    let (begun, gone) = (std::time::Instant::now(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let has_gone = gone.clone();
+    pin().defer(move || has_gone.store(true, Ordering::Release));
+    loop {
+        pin().flush();
+        if gone.load(Ordering::Acquire) || begun.elapsed() >= wait_max {
+            return gone.load(Ordering::Acquire);
+        }
+        std::thread::yield_now();
+    }
+}
+
 impl<T> Drop for EpochCell<T> {
     fn drop(&mut self) {
         let pointer = std::mem::replace(&mut self.pointer, Atomic::null());

@@ -30,6 +30,8 @@ pub use counter::{Counter, Counters, line_count};
 pub use crossbeam_utils::atomic::AtomicCell;
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
+#[cfg(not(any(loom, shuttle)))]
+pub use epoch::await_readers;
 pub use epoch::{EpochCell, Guard, pin};
 pub use latch::{Elidable, Latch, Latched, RwSpinLatch, SpinLatch, VersionLatch};
 pub use late::Late;

@@ -6,7 +6,7 @@
 //!               where pages stay only because no checkpoint has them, the next checkpoint comes early
 //!   above 100%  not counting what is evicted and still being read, which is a quarter of the limit for long at most:
 //!               a statement that needs memory evicts; takes a checkpoint and evicts; merges, takes a checkpoint and
-//!               evicts; and then fails
+//!               evicts; waits for readers of what merges have replaced; and then fails
 //! ```
 //!
 //! Base pages, meta-data pages and history pages can be evicted (see `lineage`'s `evict`); insert and tail pages
@@ -18,7 +18,7 @@ use crate::database::shared::DatabaseState;
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
 
-/// How long a statement waits for readers of pages that were evicted.
+/// How long a statement waits for readers of pages that were evicted or replaced.
 const READERS_MAX: Duration = Duration::from_secs(1);
 /// The shortest time between two attempts to reclaim memory, where the first was in vain.
 const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
@@ -72,7 +72,8 @@ impl DatabaseState {
         }
         self.core.catalog.forget_gone(&self.core.transactions);
         merger::flush();
-        self.evict()
+        // What merges have replaced is counted until it is freed, and a reader may be a thread that does not run now.
+        self.evict() || sync::await_readers(READERS_MAX) && self.evict()
     }
 
     /// Lets pages go to checkpoints; whether there is room then.

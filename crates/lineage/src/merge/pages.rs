@@ -137,6 +137,8 @@ impl Range {
         let hints = self.parts.iter().map(|part| &part.merged_hint);
         hints.zip(merged.iter()).for_each(|(hint, merged)| hint.store(*merged, Ordering::Relaxed));
         self.has_published();
+        // A thread that needs the memory may wait for this merge and then for readers: what was replaced is in sight from now on.
+        guard.flush();
     }
 
     /// Gives a range that is often read by key its point rows, without a merge. Does nothing while a merge runs.
