@@ -84,6 +84,7 @@ pub use table::index_scan::{Few, IndexRows, IndexScan};
 pub use table::past::RecordVersion;
 pub use table::point_access::PointAccess;
 pub use table::read_view::{ReadView, Sight};
+pub use table::seen::SeenTables;
 pub use table::{Table, TableMemory, TableScan};
 pub use terms::column_default::{ColumnDefault, ColumnDomain, Identity};
 pub use terms::constraints::{Check, ForeignKey, Referential, Referrer};

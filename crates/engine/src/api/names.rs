@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::table::read_view::Sight;
+use crate::table::seen::SeenTables;
 
 impl Database {
     /// The table, sequence or view that a name means in a snapshot, which is held.
@@ -29,6 +30,25 @@ impl Database {
             reads.note_name(name, found.as_ref().ok().map(|data| data.id));
         }
         found.map(|data| Table { database: self.clone(), data })
+    }
+
+    /// As [`table_seen`](Self::table_seen), without the latch of the names where the caller has found the table before, and no name was
+    /// about to be changed since.
+    ///
+    /// # Errors
+    /// As [`table_seen`](Self::table_seen).
+    pub fn table_seen_again<'v, 's>(
+        &self,
+        seen: &'s mut SeenTables,
+        view: impl Into<Sight<'v>>,
+        name: &str,
+    ) -> Result<&'s Table> {
+        let sight = view.into();
+        // What a serializable transaction asks for is noted.
+        match seen.find(&self.shared, sight.snapshot, name).filter(|_| sight.reads.is_none()) {
+            Some(place) => Ok(seen.at(place)),
+            None => Ok(seen.keep(name, self.table_seen(sight, name)?)),
+        }
     }
 
     /// The newest commit that changed what names mean, or tables otherwise than in their rows, since the database was opened. Snapshots

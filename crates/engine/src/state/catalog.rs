@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
+use sync::CachePadded;
 use txn::{RowName, TransactionState};
 use types::{EnumDefinition, Snapshot, Timestamp, TxnId};
 
@@ -48,6 +49,16 @@ pub(crate) struct Catalog {
     next_table: AtomicU32,
     /// The newest commit that changed it, of those published.
     newest_change: AtomicU64,
+    /// How many claims there were: a name that nobody had claimed at one of them means to later snapshots what it meant there, until
+    /// the next one. Beside the latch, as readers look at it without.
+    turn: CachePadded<AtomicU64>,
+}
+
+/// What a name means to every snapshot from a commit on, until a name is claimed.
+pub(crate) struct SettledName {
+    pub(crate) table: Arc<TableData>,
+    pub(crate) from: Timestamp,
+    pub(crate) turn: u64,
 }
 
 struct Names {
@@ -151,6 +162,7 @@ impl Catalog {
             names: RwLock::new(Names { newest, former, claims: BTreeMap::new() }),
             next_table: AtomicU32::new(next_table),
             newest_change: AtomicU64::new(0),
+            turn: CachePadded::default(),
         }
     }
 
@@ -283,9 +295,24 @@ impl Catalog {
             Some(claim) => Err(claim.owner),
             None => {
                 names.claims.insert(name.into(), Claim { owner: own, intent: Intent::Same });
+                // Before the commit takes its number, and so before a snapshot sees it.
+                self.turn.fetch_add(1, Ordering::AcqRel);
                 Ok(true)
             }
         }
+    }
+
+    /// How many claims there were. To be asked once the snapshot is taken that a name is to be looked up by.
+    #[inline]
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Acquire)
+    }
+
+    /// What a name means that no transaction has claimed.
+    pub(crate) fn settled(&self, name: &str) -> Option<SettledName> {
+        let names = self.names.read();
+        let named = names.newest.get(name).filter(|_| !names.claims.contains_key(name))?;
+        Some(SettledName { table: named.table.clone(), from: named.from, turn: self.turn() })
     }
 
     /// Whether a transaction has claimed a name.

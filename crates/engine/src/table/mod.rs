@@ -21,6 +21,7 @@ pub(crate) mod past;
 pub(crate) mod point_access;
 pub(crate) mod read_set;
 pub(crate) mod read_view;
+pub(crate) mod seen;
 pub(crate) mod totals;
 
 use std::sync::Arc;

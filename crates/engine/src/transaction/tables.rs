@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::state::catalog::row_of_table;
 use crate::state::table_data::TableData;
 use crate::table::Table;
+use crate::table::seen::SeenTables;
 use crate::terms::isolation::Isolation;
 use crate::terms::table_lock::Standing;
 
@@ -33,6 +34,24 @@ impl Transaction {
         self.check_read_write()?;
         table.data.check_takes_rows()?;
         self.enter(&table.data)
+    }
+
+    /// As [`table_to_write`](Self::table_to_write), without the latch of the names where the caller has found the table before, and no
+    /// name was about to be changed since.
+    ///
+    /// # Errors
+    /// As [`table_to_write`](Self::table_to_write).
+    pub fn seen_to_write<'s>(&mut self, seen: &'s mut SeenTables, name: &str) -> Result<&'s Table> {
+        // What a serializable transaction asks for is noted.
+        if let Some(place) = seen.find(&self.anchor, self.sight(), name).filter(|_| self.reads.is_none()) {
+            match self.begin_to_write(seen.at(place)) {
+                // It may have waited for one that changed what the name means.
+                Ok(()) if seen.find(&self.anchor, self.sight(), name) == Some(place) => return Ok(seen.at(place)),
+                Ok(()) | Err(Error::NoSuchTable(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(seen.keep(name, self.table_to_write(name)?))
     }
 
     #[inline]

@@ -123,6 +123,11 @@ impl Statement {
         matches!(self, Statement::Select | Statement::Join)
     }
 
+    /// Whether it is a change that gives no rows.
+    pub(super) fn is_of_changes(self) -> bool {
+        matches!(self, Statement::Update | Statement::Upsert | Statement::Insert | Statement::Delete)
+    }
+
     /// Whether each run needs a row of its own.
     pub(super) fn goes_on(self) -> bool {
         matches!(self, Statement::Insert | Statement::Delete)

@@ -23,7 +23,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::Statement;
-use engine::Database;
+use engine::{Database, SeenTables};
+use parking_lot::Mutex;
 
 use crate::Progress;
 use crate::error::{Result, SqlError};
@@ -106,6 +107,8 @@ pub struct Session {
     /// What `pg_backend_pid()` is.
     process: i32,
     pub(crate) temporary: Temporary,
+    /// Tables that statements by key have found, for the next of them.
+    seen: Mutex<SeenTables>,
 }
 
 impl Session {
@@ -130,6 +133,15 @@ impl Session {
             user_functions: UserFunctions::default(),
             process: std::process::id().cast_signed(),
             temporary: Temporary::default(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Does something with the tables that were found before. A statement within a statement finds none.
+    pub(crate) fn with_seen<T>(&self, work: impl FnOnce(&mut SeenTables) -> T) -> T {
+        match self.seen.try_lock() {
+            Some(mut seen) => work(&mut seen),
+            None => work(&mut SeenTables::default()),
         }
     }
 

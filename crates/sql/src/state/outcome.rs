@@ -96,6 +96,11 @@ impl fmt::Display for Notice {
 }
 
 impl Command {
+    /// The number of rows that the tag tells, if it tells one.
+    pub fn rows(&self) -> Option<u64> {
+        self.tag.rsplit(' ').next().and_then(|word| word.parse().ok())
+    }
+
     pub(crate) fn new(tag: impl Into<String>) -> Command {
         Command { tag: tag.into(), notices: Vec::new() }
     }

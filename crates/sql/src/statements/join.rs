@@ -45,11 +45,14 @@ impl Point {
         session.token.check()?;
         // The moment first: the tables are to be those that their rows belong to.
         let moment = session.moment()?;
-        let find = |joined: &Joined| {
-            let table = session.db.table_seen(moment.view(), &joined.name).ok();
-            table.filter(|table| joined.is(table))
-        };
-        let Some(tables) = join.tables.iter().map(find).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let tables = session.with_seen(|seen| {
+            let find = |joined: &Joined| {
+                let table = session.db.table_seen_again(seen, moment.view(), &joined.name).ok();
+                table.filter(|table| joined.is(table)).cloned()
+            };
+            join.tables.iter().map(find).collect::<Option<Vec<_>>>()
+        });
+        let Some(tables) = tables else { return Ok(None) };
         let running = Running { session, join, tables: &tables, tests: &tests, moment: &moment };
         let Some(rows) = running.rows()? else { return Ok(None) };
         let Some(answer) = join.answer.of_rows(&rows, &join.order, false)? else { return Ok(None) };

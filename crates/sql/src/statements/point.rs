@@ -1,6 +1,6 @@
 //! Running a statement that touches a row by its key.
 use arrow_array::ArrayRef;
-use engine::{PointAccess, ScanOptions, Table, TransactionOptions, Value};
+use engine::{PointAccess, ReadView, ScanOptions, SeenTables, Table, TransactionOptions, Value};
 
 use crate::error::Result;
 use crate::point::bound::Bound;
@@ -45,6 +45,31 @@ fn number(session: &Session, table: &Table, rows: &[Vec<Origin>], values: &mut [
         }
     }
     Ok(())
+}
+
+/// Puts rows in, as [`Point::change_rows`] does.
+fn insert(
+    table: &Table,
+    session: &Session,
+    write: &mut Write<'_>,
+    bound: &Bound<'_>,
+    new: &NewRows,
+) -> Result<Option<(u64, Option<Rows>)>> {
+    if !is_filled_alike(write, table, new.settings_changes) {
+        return Ok(None);
+    }
+    let Some(mut values) = new.rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    number(session, table, &new.rows, &mut values)?;
+    if let Some(conflict) = &new.conflict {
+        return insert_few::put(session, write, table, (&values, conflict), bound, new.returning.as_ref());
+    }
+    for row in &values {
+        write.transaction.insert(table, row)?;
+    }
+    let given = new.returning.as_ref().map(|columns| columns.rows(table, &values)).transpose()?;
+    Ok(Some((values.len() as u64, given)))
 }
 
 impl Columns {
@@ -151,59 +176,46 @@ impl Point {
         write: &mut Write<'_>,
         bound: &Bound<'_>,
     ) -> Result<Option<(u64, Option<Rows>)>> {
+        session.with_seen(|seen| match self.find(write, seen)? {
+            Some(table) => self.change_rows_of(table, session, write, bound),
+            None => Ok(None),
+        })
+    }
+
+    fn change_rows_of(
+        &self,
+        table: &Table,
+        session: &Session,
+        write: &mut Write<'_>,
+        bound: &Bound<'_>,
+    ) -> Result<Option<(u64, Option<Rows>)>> {
         match &self.action {
             Action::Update { key, sets, reads, settings_changes, returning } => {
-                let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
-                if !is_filled_alike(write, &table, *settings_changes) {
+                let Some(key) = bound.key(key).filter(|_| is_filled_alike(write, table, *settings_changes)) else {
                     return Ok(None);
-                }
+                };
                 let updated = if reads.is_empty() {
                     let Some(changes) = bound.changes(sets, &[]) else { return Ok(None) };
-                    write.transaction.update_columns(&table, &key, &changes)?
+                    write.transaction.update_columns(table, &key, &changes)?
                 } else {
                     let compute = |read: &[Value]| bound.changes(sets, read);
-                    let Some(updated) = write.transaction.update_computed(&table, &key, reads, compute)? else {
+                    let Some(updated) = write.transaction.update_computed(table, &key, reads, compute)? else {
                         return Ok(None);
                     };
                     updated
                 };
                 // The row is this transaction's, and has its key still.
-                let row = if updated && returning.is_some() { write.transaction.get(&table, &key)? } else { None };
-                let given = returning.as_ref().map(|columns| columns.rows(&table, row.as_slice())).transpose()?;
+                let row = if updated && returning.is_some() { write.transaction.get(table, &key)? } else { None };
+                let given = returning.as_ref().map(|columns| columns.rows(table, row.as_slice())).transpose()?;
                 Ok(Some((u64::from(updated), given)))
             }
             Action::Delete { key } => {
-                let (Some(table), Some(key)) = (self.find(write)?, bound.key(key)) else { return Ok(None) };
-                Ok(Some((u64::from(write.transaction.delete(&table, &key)?), None)))
+                let Some(key) = bound.key(key) else { return Ok(None) };
+                Ok(Some((u64::from(write.transaction.delete(table, &key)?), None)))
             }
-            Action::Insert(new) => self.insert(session, write, bound, new),
+            Action::Insert(new) => insert(table, session, write, bound, new),
             Action::Select { .. } | Action::Search(_) | Action::Join(_) | Action::Change(_) => Ok(None),
         }
-    }
-
-    fn insert(
-        &self,
-        session: &Session,
-        write: &mut Write<'_>,
-        bound: &Bound<'_>,
-        new: &NewRows,
-    ) -> Result<Option<(u64, Option<Rows>)>> {
-        let found = self.find(write)?;
-        let Some(table) = found.filter(|table| is_filled_alike(write, table, new.settings_changes)) else {
-            return Ok(None);
-        };
-        let Some(mut values) = new.rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
-            return Ok(None);
-        };
-        number(session, &table, &new.rows, &mut values)?;
-        if let Some(conflict) = &new.conflict {
-            return insert_few::put(session, write, &table, (&values, conflict), bound, new.returning.as_ref());
-        }
-        for row in &values {
-            write.transaction.insert(&table, row)?;
-        }
-        let given = new.returning.as_ref().map(|columns| columns.rows(&table, &values)).transpose()?;
-        Ok(Some((values.len() as u64, given)))
     }
 
     fn select(
@@ -216,15 +228,24 @@ impl Point {
         let Some(key) = bound.key(key) else { return Ok(None) };
         // The moment first: the table is to be the one that its rows belong to.
         let moment = session.moment()?;
-        let table = session.db.table_seen(moment.view(), &self.table).ok().filter(|table| table.id() == self.id);
-        let Some(table) = table else { return Ok(None) };
         let options = ScanOptions { columns: columns.positions.clone(), ..ScanOptions::default() };
-        let found = match columns.are_stored {
-            true => table.lookup_as(moment.view(), &key, &options, &columns.schema)?,
-            false => rows_as_queried(&table.lookup(moment.view(), &key, &options)?, &columns.schema),
+        let look = |table: &Table| -> Result<_> {
+            Ok(match columns.are_stored {
+                true => table.lookup_as(moment.view(), &key, &options, &columns.schema)?,
+                false => rows_as_queried(&table.lookup(moment.view(), &key, &options)?, &columns.schema),
+            })
         };
+        let Some(found) = self.seen(session, moment.view(), look).transpose()? else { return Ok(None) };
         let rows = Rows::ready(found).renamed(columns.schema.clone());
         Ok(Some(Outcome::Rows(rows)))
+    }
+
+    /// Does something with the table that it is about, if its name means that in a view still.
+    pub(super) fn seen<T>(&self, session: &Session, view: &ReadView, work: impl FnOnce(&Table) -> T) -> Option<T> {
+        session.with_seen(|seen| {
+            let table = session.db.table_seen_again(seen, view, &self.table).ok();
+            table.filter(|table| table.id() == self.id).map(work)
+        })
     }
 
     /// The row that a `SELECT` by a key finds, as values; `None` where it has to be run.
@@ -239,9 +260,8 @@ impl Point {
         };
         let Some(key) = (Bound { values, now: wall_time() }).key(key) else { return Ok(None) };
         let view = session.db.read_view()?;
-        let table = session.db.table_seen(&view, &self.table).ok().filter(|table| table.id() == self.id);
-        let Some(table) = table else { return Ok(None) };
-        Ok(Some(table.lookup_values(&view, &key, &columns.positions)?))
+        let look = |table: &Table| table.lookup_values(&view, &key, &columns.positions);
+        Ok(self.seen(session, &view, look).transpose()?)
     }
 
     /// The counts and sums of a table without conditions as a row, where they take no thread more.
@@ -250,11 +270,12 @@ impl Point {
             return Ok(None);
         }
         let view = session.db.read_view()?;
-        let table = session.db.table_seen(&view, &self.table).ok();
-        let table =
-            table.filter(|table| table.id() == self.id && !table.is_array() && table.range_count() < RANGES_AT_ONCE);
-        let Some(table) = table else { return Ok(None) };
-        Ok(search.answer.of_sums(&table.sums(&view, &search.reads)?).map(Some))
+        let sum = |table: &Table| {
+            let is_small = !table.is_array() && table.range_count() < RANGES_AT_ONCE;
+            is_small.then(|| table.sums(&view, &search.reads)).transpose()
+        };
+        let sums = self.seen(session, &view, sum).transpose()?.flatten();
+        Ok(sums.and_then(|sums| search.answer.of_sums(&sums)).map(Some))
     }
 
     /// How its rows are read and changed by [`PointAccess`], with the values that it has for `key` and columns as parameters.
@@ -283,8 +304,8 @@ impl Point {
     }
 
     /// The table that it is about, if that still has its name.
-    pub(super) fn find(&self, write: &mut Write<'_>) -> Result<Option<Table>> {
-        match write.transaction.table_to_write(&self.table) {
+    pub(super) fn find<'s>(&self, write: &mut Write<'_>, seen: &'s mut SeenTables) -> Result<Option<&'s Table>> {
+        match write.transaction.seen_to_write(seen, &self.table) {
             Ok(table) => Ok(Some(table).filter(|table| table.id() == self.id)),
             Err(engine::Error::NoSuchTable(_)) => Ok(None),
             Err(error) => Err(error.into()),

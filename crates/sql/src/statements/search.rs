@@ -47,18 +47,17 @@ impl Point {
             None => {
                 // The moment first: the table is to be the one that its rows belong to.
                 let moment = session.moment()?;
-                let table = session.db.table_seen(moment.view(), &self.table).ok();
-                match table.filter(|table| table.id() == self.id) {
-                    Some(table) => search.rows(&table, &moment, &options, cut)?,
-                    None => None,
-                }
+                let rows = |table: &Table| search.rows(table, &moment, &options, cut);
+                self.seen(session, moment.view(), rows).transpose()?.flatten()
             }
             Some(lock) => {
                 let command = search.command();
                 session.write(command, |session, write| {
-                    let Some(table) = self.find(write)? else { return Ok(None) };
-                    let options = ScanOptions { with_rid: true, ..options.clone() };
-                    Locking { session, table, search, options: &options, cut, lock }.rows(write)
+                    session.with_seen(|seen| {
+                        let Some(table) = self.find(write, seen)? else { return Ok(None) };
+                        let options = ScanOptions { with_rid: true, ..options.clone() };
+                        Locking { session, table, search, options: &options, cut, lock }.rows(write)
+                    })
                 })?
             }
         };
@@ -125,7 +124,7 @@ pub(super) fn cut_off(rows: &RecordBatch, cut: Cut) -> RecordBatch {
 /// A query that locks its rows.
 struct Locking<'a> {
     session: &'a Session,
-    table: Table,
+    table: &'a Table,
     search: &'a Search,
     /// with the ids of the rows
     options: &'a ScanOptions,

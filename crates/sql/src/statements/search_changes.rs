@@ -49,24 +49,12 @@ impl Point {
         }
         let command = if changes.sets.is_empty() { "DELETE" } else { "UPDATE" };
         let changed = session.write(command, |session, write| {
-            let found = self.find(write)?;
-            let Some(table) = found.filter(|table| is_filled_alike(write, table, changes.settings_changes)) else {
-                return Ok(None);
-            };
-            let Some(values) = changes.known(session, write, bound)? else { return Ok(None) };
-            let bound = &Bound { values: &values, now: bound.now };
-            let Some(tests) = bound.tests(&changes.conditions) else { return Ok(None) };
-            let options = ScanOptions { columns: changes.reads.clone(), tests, with_rid: true };
-            let before = write.transaction.savepoint();
-            let changed = changes.run(&table, write, bound, &options)?;
-            match changed {
-                Some(_) => write.transaction.release(before)?,
-                None => {
-                    write.transaction.rollback_to(before)?;
-                    write.transaction.release(before)?;
+            session.with_seen(|seen| match self.find(write, seen)? {
+                Some(table) if is_filled_alike(write, table, changes.settings_changes) => {
+                    changes.run_whole(table, session, write, bound)
                 }
-            }
-            Ok(changed)
+                _ => Ok(None),
+            })
         })?;
         let Some((count, given)) = changed else { return Ok(None) };
         let given = changes.returning.as_ref().map(|returned| returned.rows(&given)).transpose()?;
@@ -126,6 +114,27 @@ impl Changes {
             values.push(value);
         }
         Ok(Some(values.into()))
+    }
+
+    /// Changes the rows, or nothing where they have to be changed the long way.
+    fn run_whole(
+        &self,
+        table: &Table,
+        session: &Session,
+        write: &mut Write<'_>,
+        bound: &Bound<'_>,
+    ) -> Result<Option<(u64, Vec<RecordBatch>)>> {
+        let Some(values) = self.known(session, write, bound)? else { return Ok(None) };
+        let bound = &Bound { values: &values, now: bound.now };
+        let Some(tests) = bound.tests(&self.conditions) else { return Ok(None) };
+        let options = ScanOptions { columns: self.reads.clone(), tests, with_rid: true };
+        let before = write.transaction.savepoint();
+        let changed = self.run(table, write, bound, &options)?;
+        if changed.is_none() {
+            write.transaction.rollback_to(before)?;
+        }
+        write.transaction.release(before)?;
+        Ok(changed)
     }
 
     /// Finds rows and changes them, then those again that others have changed meanwhile, until there are none; gives their

@@ -194,3 +194,39 @@ fn statements_whose_parameters_are_a_key_and_new_values_are_read_and_written_as_
     assert_eq!(access("SELECT a FROM t WHERE id = 1"), None);
     assert_eq!(access("DELETE FROM t WHERE id = $1"), None);
 }
+
+#[test]
+fn changes_tell_their_rows_whichever_way_they_go() {
+    let (_db, mut session) = accounts();
+    let mut change = |text: &str, values: &[i64]| {
+        let prepared = prepared(&mut session, text);
+        session.change(&prepared, &numbers(values))
+    };
+    assert_eq!(change("UPDATE t SET a = a + $2 WHERE id = $1", &[1, 5]).unwrap(), 1);
+    assert_eq!(change("UPDATE t SET a = a + $2 WHERE id = $1 RETURNING a", &[1, 5]).unwrap(), 1);
+    assert_eq!(change("UPDATE t SET a = 7 WHERE a >= $1 OR id = 3", &[0]).unwrap(), 3);
+    assert_eq!(change("INSERT INTO t (id, a) SELECT id + $1, a FROM t", &[10]).unwrap(), 3);
+    assert_eq!(change("DELETE FROM t WHERE id = $1", &[99]).unwrap(), 0);
+    assert_eq!(change("INSERT INTO t (id) VALUES ($1)", &[1]).unwrap_err().sqlstate, "23505");
+}
+
+#[test]
+fn a_table_that_takes_the_name_of_another_is_the_one_that_is_read_and_changed() {
+    let (db, mut session) = accounts();
+    let update = prepared(&mut session, "UPDATE t SET a = $2 WHERE id = $1");
+    let select = prepared(&mut session, "SELECT a FROM t WHERE id = $1");
+    let number = |value: i64| Some(vec![Value::from(value)]);
+    assert_eq!(session.change(&update, &numbers(&[1, 20])).unwrap(), 1);
+    assert_eq!(session.query_row(&select, &numbers(&[1])).unwrap(), number(20));
+    let mut other = self::session(&db);
+    run(&mut other, "ALTER TABLE t RENAME TO old");
+    assert_eq!(session.change(&update, &numbers(&[1, 21])).unwrap_err().sqlstate, "42P01");
+    assert_eq!(session.query_row(&select, &numbers(&[1])).unwrap_err().sqlstate, "42P01");
+    run(&mut other, "CREATE TABLE t (id bigint PRIMARY KEY, a bigint)");
+    run(&mut other, "INSERT INTO t VALUES (1, 1)");
+    for value in [30, 31] {
+        assert_eq!(session.change(&update, &numbers(&[1, value])).unwrap(), 1);
+        assert_eq!(session.query_row(&select, &numbers(&[1])).unwrap(), number(value));
+    }
+    assert_eq!(rows(&mut other, "SELECT a FROM old WHERE id = 1"), ["20"]);
+}

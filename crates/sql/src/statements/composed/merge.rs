@@ -79,7 +79,7 @@ pub(super) fn write_merge(session: &Session, write: &mut Write<'_>, merge: &Merg
 /// How many rows a part has changed.
 fn count_of(done: &Outcome) -> u64 {
     match done {
-        Outcome::Done(command) => command.tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0),
+        Outcome::Done(command) => command.rows().unwrap_or(0),
         Outcome::Rows(_) => 0,
     }
 }
