@@ -143,7 +143,7 @@ impl Locking<'_> {
     fn rows(&self, write: &mut Write<'_>) -> Result<Option<RecordBatch>> {
         let moment = write.moment()?;
         let order = (&self.search.order[..], &self.search.reads[..]);
-        let Some(path) = Path::find(&self.table, &self.options.tests, order, self.cut.end(), Counting::Always) else {
+        let Some(path) = Path::find(self.table, &self.options.tests, order, self.cut.end(), Counting::Always) else {
             return Ok(None);
         };
         let mut locked = Locked { kept: Vec::new(), count: 0 };
@@ -185,7 +185,7 @@ impl Locking<'_> {
                 break;
             }
             self.session.token.check()?;
-            let row = match write.transaction.lock_row(&self.table, rids.value(row), strength, wait, moment.view())? {
+            let row = match write.transaction.lock_row(self.table, rids.value(row), strength, wait, moment.view())? {
                 RowLock::Locked => Some(rows.slice(row, 1)),
                 RowLock::Stale => {
                     let now = write.next_moment()?;
