@@ -4,8 +4,8 @@ use std::ops::Bound;
 
 use arrow_array::RecordBatch;
 use engine::{
-    Column, Comparison, DataType, Database, Direction, Few, IndexRange, OpenOptions, ReadView, ScanOptions, Schema,
-    Table, Test, Transaction, Value,
+    Column, Comparison, DataType, Database, Direction, Few, IndexDefinition, IndexRange, OpenOptions, ReadView,
+    ScanOptions, Schema, Table, Test, Transaction, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -21,17 +21,21 @@ fn schema() -> Schema {
         Column::new("b", DataType::TEXT),
         Column::new("c", DataType::Decimal { precision: 30, scale: 2 }),
         Column::new("d", DataType::Boolean),
+        Column::new("owner", DataType::SmallInt),
     ];
     Schema::new(columns, &["id"]).unwrap()
 }
 
 fn row(id: i64, rng: &mut StdRng) -> Vec<Value> {
-    let or_null = |value: Value, rng: &mut StdRng| if rng.random_ratio(1, 8) { Value::Null } else { value };
+    let or_null = |value: Value, rng: &mut StdRng| if rng.random_ratio(1, 12) { Value::Null } else { value };
     let a = or_null(Value::BigInt(rng.random_range(-9..9)), rng);
     let b = or_null(Value::from(["", "few", "words that are longer than a view"][rng.random_range(0..3)]), rng);
     let c = or_null(Value::Decimal(engine::Decimal { unscaled: rng.random_range(-999..999), scale: 2 }), rng);
     let d = or_null(Value::Boolean(rng.random()), rng);
-    vec![Value::Integer(id as i32), a, b, c, d]
+    // Most rows of an owner lie side by side.
+    let owner = if rng.random_ratio(1, 40) { rng.random_range(0..40) } else { id / 9 };
+    let owner = or_null(Value::SmallInt(owner as i16), rng);
+    vec![Value::Integer(id as i32), a, b, c, d, owner]
 }
 
 fn load(db: &Database, table: &Table, rng: &mut StdRng) {
@@ -55,7 +59,7 @@ fn change(transaction: &mut Transaction, table: &Table, rng: &mut StdRng, moves_
     match rng.random_range(0..12) {
         0..7 => {
             let mut changes: Vec<_> = row(id, rng).into_iter().enumerate().skip(1).collect();
-            changes.truncate(rng.random_range(1..5));
+            changes.truncate(rng.random_range(1..6));
             transaction.update_columns(table, &key, &changes).unwrap();
         }
         7 => drop(transaction.delete(table, &key).unwrap()),
@@ -119,7 +123,7 @@ fn rows_of(batches: &[RecordBatch]) -> Vec<String> {
 
 fn expect_same(table: &Table, view: &ReadView, rng: &mut StdRng, seed: u64) {
     let (range, tests) = range(rng);
-    let columns = [vec![0, 1, 2, 3, 4], vec![1], vec![4, 0], vec![]][rng.random_range(0..4)].clone();
+    let columns = [vec![0, 1, 2, 3, 4, 5], vec![1], vec![4, 0], vec![]][rng.random_range(0..4)].clone();
     let options = ScanOptions { columns, tests, with_rid: true };
     let few = Few { rows: rng.random_range(1..400), entries: 1024 };
     let index = table.primary_index().unwrap();
@@ -145,6 +149,24 @@ fn expect_same(table: &Table, view: &ReadView, rng: &mut StdRng, seed: u64) {
     }
 }
 
+/// As [`expect_same`], of the rows of an owner.
+fn expect_same_of_owner(table: &Table, view: &ReadView, rng: &mut StdRng, seed: u64) {
+    let owner = Value::SmallInt(rng.random_range(0..36));
+    let index = table.indexes().into_iter().find(|index| index.definition().name == "owners").unwrap();
+    let range = IndexRange { equal: vec![owner.clone()], ..IndexRange::all() };
+    let equal = (5, Test::Compare(Comparison::Eq, owner));
+    let tests = [vec![], vec![equal.clone()], vec![equal, (0, Test::Compare(Comparison::Less, Value::Integer(150)))]];
+    let columns = [vec![0, 1, 2, 3, 4, 5], vec![5], vec![1, 0]][rng.random_range(0..3)].clone();
+    let options = ScanOptions { columns, tests: tests[rng.random_range(0..3)].clone(), with_rid: rng.random() };
+    let few = Few { rows: rng.random_range(1..40), entries: 1024 };
+    let direction = if rng.random_ratio(1, 5) { Direction::Downward } else { Direction::Upward };
+    let found = table.index_rows(view, (&index, std::slice::from_ref(&range)), direction, &options, few);
+    let walked = table.index_scan(view, &index, &range, direction, options).unwrap();
+    let mut walked = rows_of(&walked.collect::<Result<Vec<_>, _>>().unwrap());
+    walked.truncate(few.rows);
+    assert_eq!(rows_of(&[found.unwrap().unwrap()]), walked, "seed {seed}, {range:?}");
+}
+
 #[test]
 fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
     for seed in 0..10 {
@@ -156,6 +178,7 @@ fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
         };
         let db = Database::in_memory_with(&merges);
         let table = db.create_table("t", schema()).unwrap();
+        db.create_index("t", IndexDefinition::new("owners", &[5])).unwrap();
         load(&db, &table, &mut rng);
         let mut moments: Vec<ReadView> = Vec::new();
         for _ in 0..25 {
@@ -164,7 +187,9 @@ fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
                 change(&mut transaction, &table, &mut rng, seed % 4 == 3);
             }
             for _ in 0..4 {
-                expect_same(&table, &transaction.view().unwrap(), &mut rng, seed);
+                let view = transaction.view().unwrap();
+                expect_same(&table, &view, &mut rng, seed);
+                expect_same_of_owner(&table, &view, &mut rng, seed);
             }
             if rng.random_ratio(3, 4) {
                 transaction.commit().map(drop).unwrap()
@@ -180,7 +205,10 @@ fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
                 moments.remove(rng.random_range(0..MOMENTS));
             }
             for view in &moments {
-                (0..4).for_each(|_| expect_same(&table, view, &mut rng, seed));
+                for _ in 0..4 {
+                    expect_same(&table, view, &mut rng, seed);
+                    expect_same_of_owner(&table, view, &mut rng, seed);
+                }
             }
         }
     }

@@ -365,6 +365,15 @@ impl Table {
                     return Ok(None);
                 };
                 left = less;
+                if ranges.len() == 1
+                    && rows.len() == 0
+                    && cursor.is_through()
+                    && direction == Direction::Upward
+                    && let Some(whole) = self.rows_of_entries(view, &index.data, &cursor.entries, options)?
+                {
+                    let wanted = whole.num_rows().min(few.rows);
+                    return Ok(Some((whole.slice(0, wanted), vec![wanted])));
+                }
                 let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
                 let used = self.data.read_entries(view, &index.data, &cursor.entries, &columns, take)?;
                 cursor.note_used(&self.data, &index.data, transactions, used);

@@ -87,6 +87,7 @@ impl Cursor {
             Direction::Upward => bounds.0.clone(),
             Direction::Downward => bounds.1.clone(),
         };
+        self.entries.reserve(self.count.min(ENTRIES_FIRST));
         let has_more = index.entries().next(&bounds, self.direction, self.count, &mut self.entries);
         debug_assert!(!has_more || !self.entries.is_empty(), "a walk that goes on has found something");
         self.count = (self.count * 2).min(ENTRIES_MAX);
@@ -99,6 +100,11 @@ impl Cursor {
             self.bounds = Some(Asked::Keys(bounds));
         }
         !self.entries.is_empty()
+    }
+
+    /// Whether nothing comes behind these entries.
+    pub(crate) fn is_through(&self) -> bool {
+        self.bounds.is_none()
     }
 
     /// The end of what was passed once an entry was: where the records of its key are listed, that is the end of the key.

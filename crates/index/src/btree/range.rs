@@ -131,6 +131,7 @@ impl<K: Key, V: Value, L: Latching> TreeRange<'_, K, V, L> {
         to: &mut VecDeque<(K::Owned, V)>,
     ) -> Result<(), Restart> {
         to.clear();
+        to.reserve(end.saturating_sub(begin));
         for index in begin..end {
             to.push_back((leaf.key(index)?, leaf.value(index)));
         }
