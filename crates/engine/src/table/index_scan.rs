@@ -338,20 +338,21 @@ impl Table {
         }
         let transactions = &self.database.shared.core.transactions;
         let view = transactions.view(snapshot);
-        if let ([range], Direction::Upward) = (ranges, direction)
-            && let Some(asked) = self.data.index_bounds(&index.data, range)?
-            && let Asked::Keys(bounds) = &asked
+        let mut known = match ranges {
+            [range] => Some(self.data.index_bounds(&index.data, range)?),
+            _ => None,
+        };
+        if let (Some(Some(asked @ Asked::Keys(bounds))), Direction::Upward) = (&known, direction)
             && let Some(rows) = self.rows_of_runs(view, (&index.data, bounds), options, few)?
         {
-            reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, &asked));
+            reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, asked));
             let count = rows.num_rows();
             return Ok(Some((rows, vec![count])));
         }
-        let mut rows = Rows::with_room(self, options, few.rows.min(ENTRIES_FIRST));
-        let (columns, mut left) = (rows.columns.clone(), few.entries);
-        let mut ends = Vec::with_capacity(ranges.len());
+        let (mut rows, mut left, mut ends) = (FoundRows::new(self, options, few), few.entries, Vec::new());
         for range in ranges {
-            let Some(bounds) = self.data.index_bounds(&index.data, range)? else {
+            let bounds = known.take().map_or_else(|| self.data.index_bounds(&index.data, range), Ok)?;
+            let Some(bounds) = bounds else {
                 ends.push(rows.len());
                 continue;
             };
@@ -365,15 +366,16 @@ impl Table {
                     return Ok(None);
                 };
                 left = less;
-                if ranges.len() == 1
-                    && rows.len() == 0
-                    && cursor.is_through()
+                let is_whole = ranges.len() == 1 && rows.len() == 0 && cursor.is_through();
+                if is_whole
                     && direction == Direction::Upward
                     && let Some(whole) = self.rows_of_entries(view, &index.data, &cursor.entries, options)?
                 {
                     let wanted = whole.num_rows().min(few.rows);
-                    return Ok(Some((whole.slice(0, wanted), vec![wanted])));
+                    return Ok(Some((first_of(whole, wanted), vec![wanted])));
                 }
+                let rows = rows.begun();
+                let columns = rows.columns.clone();
                 let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
                 let used = self.data.read_entries(view, &index.data, &cursor.entries, &columns, take)?;
                 cursor.note_used(&self.data, &index.data, transactions, used);
@@ -383,10 +385,42 @@ impl Table {
         }
         debug_assert!(rows.len() <= few.entries, "invariant 7: a record comes twice");
         debug_assert!(ends.is_sorted() && ends.len() == ranges.len(), "each range ends where the next begins");
-        let rows = rows.finish(self.data.projection(options).schema);
+        let rows = rows.finish();
         let wanted = rows.num_rows().min(few.rows);
         ends.iter_mut().for_each(|end| *end = wanted.min(*end));
-        Ok(Some((rows.slice(0, wanted), ends)))
+        Ok(Some((first_of(rows, wanted), ends)))
+    }
+}
+
+/// The first rows of a batch.
+fn first_of(rows: RecordBatch, wanted: usize) -> RecordBatch {
+    if rows.num_rows() == wanted { rows } else { rows.slice(0, wanted) }
+}
+
+/// Rows that are put together one by one, once there is a first.
+struct FoundRows<'a> {
+    table: &'a Table,
+    options: &'a ScanOptions,
+    room: usize,
+    rows: Option<Rows<'a>>,
+}
+
+impl<'a> FoundRows<'a> {
+    fn new(table: &'a Table, options: &'a ScanOptions, few: Few) -> FoundRows<'a> {
+        FoundRows { table, options, room: few.rows.min(ENTRIES_FIRST), rows: None }
+    }
+
+    fn len(&self) -> usize {
+        self.rows.as_ref().map_or(0, Rows::len)
+    }
+
+    fn begun(&mut self) -> &mut Rows<'a> {
+        self.rows.get_or_insert_with(|| Rows::with_room(self.table, self.options, self.room))
+    }
+
+    fn finish(self) -> RecordBatch {
+        let rows = self.rows.unwrap_or_else(|| Rows::new(self.table, self.options));
+        rows.finish(self.table.data.projection(self.options).schema)
     }
 }
 

@@ -118,9 +118,9 @@ impl Statement {
         }
     }
 
-    /// Whether it is a query of one row by its key.
+    /// Whether it gives one row at most.
     pub(super) fn is_of_a_row(self) -> bool {
-        matches!(self, Statement::Select | Statement::Join)
+        matches!(self, Statement::Select | Statement::Join | Statement::UpdateReturning)
     }
 
     /// Whether it is a change that gives no rows.

@@ -81,7 +81,8 @@ fn goes_by_conditions(index: &Index) -> bool {
 
 /// The ranges that tests leave of an index of columns, if they leave less than all of it.
 pub(crate) fn plain_ranges(index: &Index, tests: &[(usize, Test)]) -> Option<Vec<IndexRange>> {
-    ranges_of(index, &column_tests(index, tests))
+    let tests = column_tests(index, tests);
+    if tests.is_empty() { None } else { ranges_of(index, &tests) }
 }
 
 /// The tests of columns that are parts of an index.

@@ -244,9 +244,11 @@ impl Session {
     /// Refuses a statement in a block that has failed, and looks which tables there are.
     fn begin_statement(&mut self) -> Result<()> {
         self.check_block()?;
-        let transaction = self.block.as_ref().and_then(Block::begun);
-        let tables = transaction.map_or_else(|| Tables::published(&self.db), |own| Tables::of(&self.db, own));
-        self.tables = tables.with_path(self.path());
+        let path = self.path();
+        match self.block.as_ref().and_then(Block::begun) {
+            Some(own) => self.tables = Tables::of(&self.db, own).with_path(path),
+            None => self.tables.publish(path),
+        }
         made_types::offer(&self.tables, &self.token);
         Ok(())
     }

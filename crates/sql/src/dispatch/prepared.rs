@@ -77,6 +77,9 @@ impl Session {
         if let Some(row) = self.row_by_key(prepared, values)? {
             return Ok(row);
         }
+        if let Some(row) = self.returned_at_once(prepared, values)? {
+            return Ok(row);
+        }
         if !prepared.gives_rows() {
             return Err(
                 SqlError::syntax("a statement that gives rows is wanted").hint("Run it with `execute_prepared`.")
@@ -142,11 +145,18 @@ impl Session {
         values: &[Value],
     ) -> Result<Option<(&'static str, u64)>> {
         match (&prepared.point, self.options_at_once()) {
-            (Some(point), Some(options)) => {
-                Ok(point.change_at_once(self, values, options)?.map(|rows| (point.tag(), rows)))
+            (Some(point), Some(options)) if point.changes_by_key() => {
+                Ok(point.change_at_once(self, values, options)?.map(|(rows, _)| (point.tag(), rows)))
             }
             _ => Ok(None),
         }
+    }
+
+    /// The row that a change by a key gives back, made as by [`change_at_once`](Self::change_at_once).
+    fn returned_at_once(&self, prepared: &PreparedStatement, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
+        let Some(point) = prepared.point.as_ref().filter(|point| point.returning().is_some()) else { return Ok(None) };
+        let Some(options) = self.options_at_once() else { return Ok(None) };
+        Ok(point.change_at_once(self, values, options)?.map(|(_, given)| given))
     }
 
     /// How a transaction begins that is one statement of this session and waits for nothing; `None` where a statement would wait for

@@ -53,6 +53,19 @@ impl Tables {
         }
     }
 
+    /// Turns these into those of everybody, as of now, looked up by a path: a count that all threads share stays as it is where they were
+    /// that before.
+    pub(crate) fn publish(&mut self, path: SearchPath) {
+        let is_published = match &self.seen {
+            NameSnapshot::Bare(snapshot) => *snapshot == Snapshot::at(Timestamp::MAX) && self.own.is_none(),
+            NameSnapshot::View(_) => false,
+        };
+        if !is_published {
+            *self = Tables::published(&self.db);
+        }
+        self.path = path;
+    }
+
     /// Those that a transaction sees.
     pub(crate) fn of(db: &Database, transaction: &Transaction) -> Tables {
         let seen = NameSnapshot::Bare(transaction.catalog_snapshot());

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::SelectItem;
 use super::scope::Scope;
 use super::shape;
 use crate::names::origin::Origin as Source;
+use crate::values::blanks::has_some;
 
 /// Columns of a table that a statement gives.
 #[derive(Debug)]
@@ -20,6 +21,11 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
+    /// Whether one is of `char(n)`, whose blanks are put there where rows are read.
+    pub(crate) fn have_blanks(&self) -> bool {
+        self.schema.fields().iter().any(|field| has_some(field))
+    }
+
     /// Those of a `RETURNING`, if there is one; `None` if it gives more than columns.
     pub(super) fn of_clause(items: Option<&[SelectItem]>, scope: &Scope<'_>) -> Option<Option<Columns>> {
         match items {

@@ -187,12 +187,24 @@ impl Point {
 
     /// Whether it changes rows by keys that are known, and nothing else is asked of them or of sequences.
     pub(crate) fn changes_by_key(&self) -> bool {
+        self.is_of_known_keys() && self.returning().is_none()
+    }
+
+    /// Whether it changes rows by keys that are known, and nothing is asked of sequences.
+    pub(crate) fn is_of_known_keys(&self) -> bool {
         let is_number = |origin: &Origin| matches!(origin, Origin::Next(..));
         match &self.action {
-            Action::Update { returning, .. } => returning.is_none(),
-            Action::Delete { .. } => true,
-            Action::Insert(new) => new.returning.is_none() && !new.rows.iter().flatten().any(is_number),
+            Action::Update { .. } | Action::Delete { .. } => true,
+            Action::Insert(new) => !new.rows.iter().flatten().any(is_number),
             Action::Select { .. } | Action::Search(_) | Action::Join(_) | Action::Change(_) => false,
+        }
+    }
+
+    /// What a change by keys gives back, if anything.
+    pub(crate) fn returning(&self) -> Option<&Columns> {
+        match &self.action {
+            Action::Insert(NewRows { returning, .. }) | Action::Update { returning, .. } => returning.as_ref(),
+            _ => None,
         }
     }
 
@@ -211,7 +223,7 @@ impl Point {
             Action::Select { columns, .. } => &columns.schema,
             Action::Search(search) => search.answer.schema(),
             Action::Join(join) => return join.are_there(tables).then(|| join.answer.schema().clone()),
-            Action::Insert(NewRows { returning, .. }) | Action::Update { returning, .. } => &returning.as_ref()?.schema,
+            Action::Insert(_) | Action::Update { .. } => &self.returning()?.schema,
             Action::Change(changes) => &changes.returning.as_ref()?.columns.schema,
             Action::Delete { .. } => return None,
         };

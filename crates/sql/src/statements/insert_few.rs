@@ -14,6 +14,7 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
 use crate::state::target::{batch, nullable};
 use crate::statements::on_conflict::{OnConflict, Outcome};
+use crate::statements::point::{Changed, Given};
 use crate::syntax::source::Source;
 use crate::values::builder::ColumnBuilder;
 
@@ -26,11 +27,13 @@ pub(super) fn put(
     (values, conflict): (&[Vec<Value>], &Conflict),
     bound: &Bound<'_>,
     returning: Option<&Columns>,
-) -> Result<Option<(u64, Option<Rows>)>> {
+) -> Result<Option<Changed>> {
     if let ([row], Some(update), true) = (values, &conflict.update, conflict.is_by_key)
         && change_by_key(write, table, row, update, bound)?
     {
-        return Ok(Some((1, given_back(write, table, row, returning)?)));
+        // The row that has the key of this one.
+        let there = || Ok(write.transaction.get(table, &key_of(table, row))?.into_iter().collect());
+        return Ok(Some((1, Given::of(returning, there)?)));
     }
     let source = Source::new("");
     let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
@@ -46,7 +49,7 @@ pub(super) fn put(
     if clause.needs_query() {
         return Ok(None);
     }
-    let given = returning.map(|columns| given(columns, &done)).transpose()?;
+    let given = returning.map_or(Ok(Given::Nothing), |columns| given(columns, &done).map(Given::Rows))?;
     Ok(Some((done.count, given)))
 }
 
@@ -78,18 +81,6 @@ fn change_by_key(
 
 fn key_of(table: &Table, row: &[Value]) -> Vec<Value> {
     table.schema().primary_key().iter().map(|column| row[*column].clone()).collect()
-}
-
-/// What is given back of the row that has the key of this one.
-fn given_back(
-    write: &mut Write<'_>,
-    table: &Table,
-    row: &[Value],
-    returning: Option<&Columns>,
-) -> Result<Option<Rows>> {
-    let Some(columns) = returning else { return Ok(None) };
-    let there = write.transaction.get(table, &key_of(table, row))?;
-    columns.rows(table, there.as_slice()).map(Some)
 }
 
 /// Rows of values as a batch.

@@ -17,7 +17,6 @@ use crate::state::target::batch;
 use crate::statements::change::outcome;
 use crate::statements::insert_few;
 use crate::values::Misfit;
-use crate::values::blanks::has_some;
 use crate::values::builder::ColumnBuilder;
 use crate::values::stored::rows_as_queried;
 
@@ -54,7 +53,7 @@ fn insert(
     write: &mut Write<'_>,
     bound: &Bound<'_>,
     new: &NewRows,
-) -> Result<Option<(u64, Option<Rows>)>> {
+) -> Result<Option<Changed>> {
     if !is_filled_alike(write, table, new.settings_changes) {
         return Ok(None);
     }
@@ -68,9 +67,35 @@ fn insert(
     for row in &values {
         write.transaction.insert(table, row)?;
     }
-    let given = new.returning.as_ref().map(|columns| columns.rows(table, &values)).transpose()?;
-    Ok(Some((values.len() as u64, given)))
+    let count = values.len() as u64;
+    Ok(Some((count, Given::of(new.returning.as_ref(), || Ok(values))?)))
 }
+
+/// What a change gives back of the rows that it has put in or changed.
+pub(super) enum Given {
+    Nothing,
+    /// all columns of their tables
+    Whole(Vec<Vec<Value>>),
+    Rows(Rows),
+}
+
+impl Given {
+    /// Whole rows, where something is to be given back.
+    pub(super) fn of(returning: Option<&Columns>, rows: impl FnOnce() -> Result<Vec<Vec<Value>>>) -> Result<Given> {
+        returning.map_or(Ok(Given::Nothing), |_| rows().map(Given::Whole))
+    }
+
+    fn into_rows(self, returning: Option<&Columns>, table: &Table) -> Result<Option<Rows>> {
+        match (self, returning) {
+            (Given::Whole(rows), Some(columns)) => columns.rows(table, &rows).map(Some),
+            (Given::Rows(rows), _) => Ok(Some(rows)),
+            (Given::Nothing | Given::Whole(_), _) => Ok(None),
+        }
+    }
+}
+
+/// How many rows were changed, and what is given back of them.
+pub(super) type Changed = (u64, Given);
 
 impl Columns {
     /// These columns of rows that were put in or changed.
@@ -122,30 +147,44 @@ impl Point {
         }
     }
 
-    /// Makes the change in a transaction of its own that begins with these options, by which it waits for nothing. `None` where it has
-    /// to be run, and nothing was done: an error comes again there.
+    /// Makes the change in a transaction of its own that begins with these options, by which it waits for nothing: the number of rows,
+    /// and what is given back of the first. `None` where it has to be run, and nothing was done: an error comes again there.
     pub(crate) fn change_at_once(
         &self,
         session: &Session,
         values: &[Value],
         options: TransactionOptions,
-    ) -> Result<Option<u64>> {
-        if !self.changes_by_key() {
+    ) -> Result<Option<(u64, Option<Vec<Value>>)>> {
+        if !self.is_of_known_keys() || self.returning().is_some_and(Columns::have_blanks) {
             return Ok(None);
         }
         let Ok(mut transaction) = session.db.begin_with(options) else { return Ok(None) };
         let bound = Bound { values, now: wall_time() };
         let mut write = Write::new(&mut transaction, self.command(), &session.token);
-        let Ok(Some((rows, None))) = self.change_rows(session, &mut write, &bound) else { return Ok(None) };
+        let changed = session.with_seen(|seen| match self.find(&mut write, seen)? {
+            Some(table) => self.change_rows_of(table, session, &mut write, &bound),
+            None => Ok(None),
+        });
+        let (rows, given) = match changed {
+            Ok(Some((rows, Given::Nothing))) => (rows, None),
+            Ok(Some((rows, Given::Whole(given)))) => (rows, given.into_iter().next()),
+            _ => return Ok(None),
+        };
         if transaction.end_statement().is_err() {
             return Ok(None);
         }
         match transaction.commit() {
-            Ok(_) => Ok(Some(rows)),
+            Ok(_) => Ok(Some((rows, given.map(|row| self.returned(&row))))),
             // The commit may be on disk.
             Err(error @ engine::Error::Log(_)) => Err(error.into()),
             Err(_) => Ok(None),
         }
+    }
+
+    /// What is given back of a whole row.
+    fn returned(&self, row: &[Value]) -> Vec<Value> {
+        let columns = self.returning().map_or(&[][..], |columns| &columns.positions);
+        columns.iter().map(|at| row[*at].clone()).collect()
     }
 
     /// Makes the change for each set of values; how many rows were changed, or `None` where nothing was done.
@@ -176,9 +215,10 @@ impl Point {
         write: &mut Write<'_>,
         bound: &Bound<'_>,
     ) -> Result<Option<(u64, Option<Rows>)>> {
-        session.with_seen(|seen| match self.find(write, seen)? {
-            Some(table) => self.change_rows_of(table, session, write, bound),
-            None => Ok(None),
+        session.with_seen(|seen| {
+            let Some(table) = self.find(write, seen)? else { return Ok(None) };
+            let Some((rows, given)) = self.change_rows_of(table, session, write, bound)? else { return Ok(None) };
+            Ok(Some((rows, given.into_rows(self.returning(), table)?)))
         })
     }
 
@@ -188,7 +228,7 @@ impl Point {
         session: &Session,
         write: &mut Write<'_>,
         bound: &Bound<'_>,
-    ) -> Result<Option<(u64, Option<Rows>)>> {
+    ) -> Result<Option<Changed>> {
         match &self.action {
             Action::Update { key, sets, reads, settings_changes, returning } => {
                 let Some(key) = bound.key(key).filter(|_| is_filled_alike(write, table, *settings_changes)) else {
@@ -205,13 +245,13 @@ impl Point {
                     updated
                 };
                 // The row is this transaction's, and has its key still.
-                let row = if updated && returning.is_some() { write.transaction.get(table, &key)? } else { None };
-                let given = returning.as_ref().map(|columns| columns.rows(table, row.as_slice())).transpose()?;
+                let row = || if updated { write.transaction.get(table, &key) } else { Ok(None) };
+                let given = Given::of(returning.as_ref(), || Ok(row()?.into_iter().collect()))?;
                 Ok(Some((u64::from(updated), given)))
             }
             Action::Delete { key } => {
                 let Some(key) = bound.key(key) else { return Ok(None) };
-                Ok(Some((u64::from(write.transaction.delete(table, &key)?), None)))
+                Ok(Some((u64::from(write.transaction.delete(table, &key)?), Given::Nothing)))
             }
             Action::Insert(new) => insert(table, session, write, bound, new),
             Action::Select { .. } | Action::Search(_) | Action::Join(_) | Action::Change(_) => Ok(None),
@@ -252,9 +292,7 @@ impl Point {
     pub(crate) fn row(&self, session: &Session, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
         let (key, columns) = match &self.action {
             // The blanks of `char(n)` are put there where rows are read.
-            Action::Select { key, columns } if !columns.schema.fields().iter().any(|field| has_some(field)) => {
-                (key, columns)
-            }
+            Action::Select { key, columns } if !columns.have_blanks() => (key, columns),
             Action::Search(search) => return self.total(session, search),
             _ => return Ok(None),
         };

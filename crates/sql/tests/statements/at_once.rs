@@ -230,3 +230,31 @@ fn a_table_that_takes_the_name_of_another_is_the_one_that_is_read_and_changed() 
     }
     assert_eq!(rows(&mut other, "SELECT a FROM old WHERE id = 1"), ["20"]);
 }
+
+#[test]
+fn what_a_change_gives_back_is_a_row_of_values() {
+    let (db, mut session) = accounts();
+    let mut row = |text: &str, values: &[i64]| {
+        let prepared = prepared(&mut session, text);
+        session.query_row(&prepared, &numbers(values)).unwrap()
+    };
+    let some = |values: &[i64]| Some(numbers(values));
+    assert_eq!(row("UPDATE t SET a = a + $2 WHERE id = $1 RETURNING a, id", &[1, 5]), some(&[15, 1]));
+    assert_eq!(row("UPDATE t SET a = a + $2 WHERE id = $1 RETURNING a", &[77, 5]), None);
+    assert_eq!(row("INSERT INTO t (id, a) VALUES ($1, $2), ($2, $1) RETURNING id", &[4, 5]), some(&[4]));
+    let upsert =
+        "INSERT INTO t (id, a) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET a = t.a + EXCLUDED.a RETURNING a";
+    assert_eq!((row(upsert, &[8, 3]), row(upsert, &[8, 4])), (some(&[3]), some(&[7])));
+    let nothing = "INSERT INTO t (id, a) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING a";
+    assert_eq!((row(nothing, &[8, 3]), row(nothing, &[9, 3])), (None, some(&[3])));
+    assert_eq!(row("DELETE FROM t WHERE id = $1 RETURNING a, id", &[9]), some(&[3, 9]));
+    assert_eq!(rows(&mut session, "SELECT id, a FROM t ORDER BY id"), ["1 15", "2 20", "3 NULL", "4 5", "5 4", "8 7"]);
+    // In a block it is a part of the block.
+    run(&mut session, "BEGIN");
+    let update = prepared(&mut session, "UPDATE t SET a = 0 WHERE id = $1 RETURNING a");
+    assert_eq!(session.query_row(&update, &numbers(&[1])).unwrap(), some(&[0]));
+    assert_eq!(rows(&mut self::session(&db), "SELECT a FROM t WHERE id = 1"), ["15"]);
+    run(&mut session, "ROLLBACK");
+    let refused = prepared(&mut session, "INSERT INTO t (id) VALUES ($1) RETURNING id");
+    assert_eq!(session.query_row(&refused, &numbers(&[1])).unwrap_err().sqlstate, "23505");
+}
