@@ -33,6 +33,7 @@ mod indexes;
 pub(crate) mod insert;
 pub(crate) mod insert_few;
 pub(crate) mod join;
+mod join_row;
 pub(crate) mod kept_constraints;
 pub(crate) mod like;
 pub(crate) mod locking;

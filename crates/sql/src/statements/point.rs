@@ -15,7 +15,7 @@ use crate::state::outcome::{Outcome, Rows};
 use crate::state::past::wall_time;
 use crate::state::target::batch;
 use crate::statements::change::outcome;
-use crate::statements::insert_few;
+use crate::statements::{insert_few, join_row};
 use crate::values::Misfit;
 use crate::values::builder::ColumnBuilder;
 use crate::values::stored::rows_as_queried;
@@ -294,6 +294,7 @@ impl Point {
             // The blanks of `char(n)` are put there where rows are read.
             Action::Select { key, columns } if !columns.have_blanks() => (key, columns),
             Action::Search(search) => return self.total(session, search),
+            Action::Join(join) => return join_row::row(session, values, join),
             _ => return Ok(None),
         };
         let Some(key) = (Bound { values, now: wall_time() }).key(key) else { return Ok(None) };

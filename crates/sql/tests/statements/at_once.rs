@@ -258,3 +258,47 @@ fn what_a_change_gives_back_is_a_row_of_values() {
     let refused = prepared(&mut session, "INSERT INTO t (id) VALUES ($1) RETURNING id");
     assert_eq!(session.query_row(&refused, &numbers(&[1])).unwrap_err().sqlstate, "23505");
 }
+
+#[test]
+fn the_row_of_a_join_by_keys_is_the_planners() {
+    let db = Database::in_memory();
+    let mut session = self::session(&db);
+    run(&mut session, "CREATE TABLE c (id bigint PRIMARY KEY, name text)");
+    run(&mut session, "CREATE TABLE b (id bigint, part int, c bigint, d int, PRIMARY KEY (id, part))");
+    run(&mut session, "CREATE TABLE a (id bigint PRIMARY KEY, b bigint, part int, c bigint, d int)");
+    run(&mut session, "INSERT INTO c VALUES (1, 'one'), (2, NULL), (3, 'three')");
+    run(&mut session, "INSERT INTO b VALUES (1, 1, 1, 5), (1, 2, 2, NULL), (2, 1, NULL, 7), (2, 2, 9, 8)");
+    run(
+        &mut session,
+        "INSERT INTO a VALUES (1, 1, 1, 1, 5), (2, 1, 2, 2, 6), (3, 2, 1, 3, 7), (4, NULL, 1, NULL, 8), (5, 2, 2, 9, 9), (6, 7, 7, 1, 1)",
+    );
+    let joins = [
+        "SELECT a.id, c.name FROM a JOIN c ON c.id = a.c WHERE a.id = $1",
+        "SELECT c.name, a.d FROM c, a WHERE a.id = $1 AND a.c = c.id",
+        "SELECT c.name, a.d, a.id FROM a LEFT JOIN c ON c.id = a.c WHERE a.id = $1",
+        "SELECT b.d, c.name FROM a JOIN b ON b.id = a.b AND b.part = a.part JOIN c ON c.id = b.c WHERE a.id = $1",
+        "SELECT b.d, c.name FROM a JOIN b ON b.id = a.b AND b.part = a.part LEFT JOIN c ON c.id = b.c WHERE a.id = $1",
+        "SELECT b.d, c.name FROM a LEFT JOIN b ON b.id = a.b AND b.part = a.part LEFT JOIN c ON c.id = b.c WHERE a.id = $1",
+        "SELECT DISTINCT b.d FROM a JOIN b ON b.id = a.b AND b.part = 1 WHERE a.id = $1",
+        // More than keys is asked for.
+        "SELECT b.d FROM a JOIN b ON b.id = a.b AND b.part = a.part AND b.d = a.d WHERE a.id = $1",
+        "SELECT b.d FROM a JOIN b ON b.id = a.b AND b.part = a.part WHERE a.id = $1 AND b.d > 5",
+        "SELECT c.name FROM a LEFT JOIN c ON c.id = a.c WHERE a.id = $1 AND c.id IS NULL",
+        "SELECT c.id FROM a LEFT JOIN c ON c.id = a.c AND c.name = 'one' WHERE a.id = $1",
+        "SELECT count(*) FROM a JOIN c ON c.id = a.c WHERE a.id = $1",
+        "SELECT c.name FROM a JOIN c ON c.id = a.c WHERE a.id = $1 LIMIT 0",
+        "SELECT c.id FROM a JOIN c ON c.id = a.d WHERE a.id = $1",
+    ];
+    for text in joins {
+        let join = prepared(&mut session, text);
+        for id in 0..8 {
+            let shown = |row: Vec<Value>| {
+                let cell = |value: &Value| if value.is_null() { "NULL".to_owned() } else { value.to_string() };
+                row.iter().map(cell).collect::<Vec<_>>().join(" ")
+            };
+            let row = session.query_row(&join, &numbers(&[id])).unwrap().map(shown);
+            let planned = format!("SELECT * FROM ({}) AS q", text.replace("$1", &id.to_string()));
+            assert_eq!(row.into_iter().collect::<Vec<_>>(), rows(&mut session, &planned), "{text} of {id}");
+        }
+    }
+}

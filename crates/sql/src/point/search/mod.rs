@@ -199,7 +199,7 @@ impl Limits {
     }
 
     /// Whether there are any.
-    pub(super) fn are_given(&self) -> bool {
+    pub(crate) fn are_given(&self) -> bool {
         self.limit.is_some() || self.offset.is_some()
     }
 
