@@ -28,6 +28,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use engine::{DataType, Index, IndexMethod, IndexPart};
 
@@ -126,13 +127,20 @@ fn rows(plan: &Arc<dyn ExecutionPlan>) -> Result<f64> {
 
 /// The side that an index leads to, and how it is asked; `None` if there is no index for any part of the condition.
 fn inner_of(plan: &Arc<dyn ExecutionPlan>, condition: &JoinFilter, outer: JoinSide) -> Option<(Inner, Asked)> {
-    let (below, filter, kept) = match plan.downcast_ref::<FilterExec>() {
-        Some(filter) if filter.fetch().is_none() => {
-            let kept = filter.projection().as_ref().map(|kept| kept.to_vec());
-            (filter.input(), Some(filter.predicate().clone()), kept)
-        }
-        _ => (plan, None, None),
-    };
+    let (mut below, mut filter, mut kept) = (plan, None, None);
+    if let Some(projection) = below.downcast_ref::<ProjectionExec>() {
+        let column = |item: &ProjectionExpr| item.expr.downcast_ref::<Column>().map(Column::index);
+        kept = Some(projection.expr().iter().map(column).collect::<Option<Vec<usize>>>()?);
+        below = projection.input();
+    }
+    if let Some(tested) = below.downcast_ref::<FilterExec>().filter(|tested| tested.fetch().is_none()) {
+        kept = match (kept, tested.projection().as_ref()) {
+            (Some(kept), Some(of)) => Some(kept.into_iter().map(|at| of[at]).collect()),
+            (kept, of) => kept.or_else(|| of.map(|of| of.to_vec())),
+        };
+        filter = Some(tested.predicate().clone());
+        below = tested.input();
+    }
     let scan = below.downcast_ref::<ScanExec>()?;
     let records = usize::try_from(scan.table().stats().records).unwrap_or(usize::MAX);
     if !scan.reads_all() || scan.table().is_array() || records < RECORDS_MIN {
