@@ -80,7 +80,9 @@ pub use state::table_data::ScanOptions;
 #[doc(hidden)]
 pub use table::bare::{BareStatements, BareTable};
 pub use table::change_order::{ChangeKind, RowChange};
+pub use table::index_pairs::IndexPairs;
 pub use table::index_scan::{Few, IndexRows, IndexScan};
+pub use table::nearest::{NearestRows, NearestScan};
 pub use table::past::RecordVersion;
 pub use table::point_access::PointAccess;
 pub use table::read_view::{ReadView, Sight};

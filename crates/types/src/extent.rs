@@ -17,6 +17,9 @@ pub struct Extent {
     pub high: [f64; 2],
 }
 
+/// The share of a circle's numbers by which the results of a few steps of floats may be off.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
 impl Extent {
     /// From one number to another one.
     fn line(low: f64, high: f64) -> Extent {
@@ -88,8 +91,10 @@ impl Geometry {
             Geometry::Point(point) => Extent::plane(*point, *point),
             Geometry::Box(Rectangle { high, low }) => Extent::plane(*low, *high),
             Geometry::Circle(Circle { center, radius }) => {
-                let low = Point::new((center.x - radius).next_down(), (center.y - radius).next_down());
-                let high = Point::new((center.x + radius).next_up(), (center.y + radius).next_up());
+                // Operators compare sums and distances of these numbers, each of which is rounded.
+                let beyond = |at: f64| (at.abs() + radius.abs()) * ROUNDING;
+                let low = Point::new(center.x - radius - beyond(center.x), center.y - radius - beyond(center.y));
+                let high = Point::new(center.x + radius + beyond(center.x), center.y + radius + beyond(center.y));
                 Extent::plane(low, high)
             }
         }
@@ -119,6 +124,8 @@ mod tests {
         assert_eq!((point.low, point.high), ([1.0, f64::NEG_INFINITY], [1.0, f64::INFINITY]));
         let round = shape(GeometryKind::Circle, "<(0.1,0.2),0.3>");
         assert!(round.low[0] < 0.1 - 0.3 && round.high[1] > 0.2 + 0.3 && round.dimensions == 2);
+        let large = shape(GeometryKind::Circle, "<(1e17,3),1e17>");
+        assert!(large.low[0] < -100.0 && large.high[1] > 1e17 && large.high[0] > 2e17);
         assert_eq!((Value::Null.extent(), Value::BigInt(1).extent()), (None, None));
     }
 }

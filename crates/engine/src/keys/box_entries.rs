@@ -4,7 +4,7 @@
 //! exclude each other.
 use std::ops::ControlFlow;
 
-use index::{Bounds, BoundsQuery, Gist, RTree};
+use index::{Bounds, BoundsQuery, Cpu, Gist, RTree};
 use parking_lot::RwLock;
 use types::Rid;
 
@@ -22,6 +22,13 @@ pub(super) trait BoxEntries: Send + Sync {
 
     /// The entries that overlap a box, each once, in the order of their records.
     fn overlapping(&self, ends: (&[f64], &[f64])) -> Vec<(Ends, Ends, Rid)>;
+
+    /// Gives the records that overlap each of some boxes to `take`, with the box's place: all boxes go through the tree together.
+    fn overlapping_batch(&self, boxes: &[(&[f64], &[f64])], take: &mut dyn FnMut(usize, Rid));
+
+    /// The entries that are at least so far from a point, the nearest first, with their distances: `count`, if there are as many. A
+    /// dimension in which the point has NaN does not count.
+    fn nearest(&self, point: &[f64], from: f64, count: usize) -> Vec<(f64, (Ends, Ends, Rid))>;
 
     /// The records of the entries that have this box.
     fn equal(&self, ends: (&[f64], &[f64])) -> Vec<Rid>;
@@ -88,6 +95,25 @@ impl<const D: usize> BoxEntries for Boxes<D> {
         found.dedup();
         let ends = |at: [f64; D]| Ends::from_slice(&at);
         found.into_iter().map(|(at, rid)| (ends(at.low()), ends(at.high()), rid)).collect()
+    }
+
+    fn overlapping_batch(&self, boxes: &[(&[f64], &[f64])], take: &mut dyn FnMut(usize, Rid)) {
+        let queries: Vec<_> = boxes.iter().map(|ends| BoundsQuery::overlaps(bounds(*ends))).collect();
+        self.tree.search_batch_each(&queries, &Cpu::default(), take);
+    }
+
+    fn nearest(&self, point: &[f64], from: f64, count: usize) -> Vec<(f64, (Ends, Ends, Rid))> {
+        let origin: [f64; D] = point.try_into().expect("a point has a number for each dimension");
+        let (guard, mut found) = (sync::pin(), Vec::with_capacity(count));
+        let mut entries = self.tree.by_distance(&origin, &guard);
+        while found.len() < count
+            && let Some((distance, at, rid)) = entries.next_entry()
+        {
+            if distance >= from {
+                found.push((distance, (Ends::from_slice(&at.low()), Ends::from_slice(&at.high()), rid)));
+            }
+        }
+        found
     }
 
     fn equal(&self, ends: (&[f64], &[f64])) -> Vec<Rid> {

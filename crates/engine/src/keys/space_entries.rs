@@ -89,6 +89,16 @@ fn keyed<const D: usize>(points: Vec<([i64; D], Rid)>) -> impl Iterator<Item = E
     points.into_iter().map(|(at, rid)| (key_of(&at), rid))
 }
 
+/// Appends what windows find among points, each with the number of its window.
+fn points_batch<const D: usize>(points: &BitwiseIndex<D>, windows: &[(u32, Window)], out: &mut Vec<(u32, Rid)>) {
+    let corners = windows.iter().filter_map(|(at, window)| match window {
+        Window::Points { low, high, .. } => Some((*at, corners::<D>(low, high))),
+        Window::Extents { .. } => None,
+    });
+    let (places, corners): (Vec<u32>, Vec<_>) = corners.unzip();
+    points.search_batch(&corners, |query, rid| out.push((places[query], rid)));
+}
+
 impl SpaceEntries {
     pub(super) fn new(definition: &IndexDefinition, shape: &KeyShape) -> SpaceEntries {
         let budget_bytes = usize::try_from(definition.budget_bytes.unwrap_or(BUDGET_BYTES)).unwrap_or(usize::MAX);
@@ -197,6 +207,39 @@ impl SpaceEntries {
             out[start..].iter().all(|(key, _)| window.contains(key)),
             "invariant 7: an entry is outside of {window:?}"
         );
+    }
+
+    /// Appends the records of entries in some windows, each with the number of its window; a record that has changed may come several
+    /// times, or be outside of its window by now.
+    pub(crate) fn search_batch(&self, windows: &[(u32, Window)], out: &mut Vec<(u32, Rid)>) {
+        match &self.placed {
+            Placed::Line(line) => points_batch(line, windows, out),
+            Placed::Plane(plane) => points_batch(plane, windows, out),
+            Placed::Boxes(boxes) => {
+                let ends = windows.iter().filter_map(|(at, window)| match window {
+                    Window::Extents { low, high, .. } => Some((*at, (&low[..], &high[..]))),
+                    Window::Points { .. } => None,
+                });
+                let (places, ends): (Vec<u32>, Vec<_>) = ends.unzip();
+                boxes.overlapping_batch(&ends, &mut |query, rid| out.push((places[query], rid)));
+            }
+        }
+        for (at, window) in windows {
+            self.others_in(window, usize::MAX, |(_, rid)| out.push((*at, rid)));
+        }
+    }
+
+    /// The entries with extents that are at least so far from a point, the nearest first, with their distances: `count`, if there are as
+    /// many. Only an index of boxes has any.
+    pub(crate) fn nearest(&self, point: &[f64], from: f64, count: usize) -> Vec<(f64, Entry)> {
+        let Placed::Boxes(boxes) = &self.placed else { return Vec::new() };
+        let found = boxes.nearest(point, from, count).into_iter();
+        found.map(|(distance, (low, high, rid))| (distance, (key_of_box(&low, &high), rid))).collect()
+    }
+
+    /// The entries of keys that have no place in space.
+    pub(crate) fn without_place(&self) -> Vec<Entry> {
+        self.others.range(..).map(|((bytes, rid), ())| (key_of_bytes(bytes), rid)).collect()
     }
 
     /// About how many entries are in a window, `limit` at most.

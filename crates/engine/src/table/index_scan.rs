@@ -124,7 +124,7 @@ impl TableData {
 
     /// Passes the rows of some entries to `take` if their visible version has the entry's key: the cells of `columns`. Tells
     /// which entries these were.
-    fn read_entries(
+    pub(crate) fn read_entries(
         &self,
         view: View<'_, Transactions>,
         index: &IndexData,
@@ -217,7 +217,7 @@ fn with_cell<'c>(bound: &Bound<Value>, cell: Option<(usize, Cell<'c>)>) -> Bound
 }
 
 impl IndexData {
-    fn refuse_range(&self, why: &str) -> Error {
+    pub(crate) fn refuse_range(&self, why: &str) -> Error {
         Error::BadIndexRange { index: self.definition.name.clone(), why: why.into() }
     }
 

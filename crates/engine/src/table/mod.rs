@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `read_view`, `read_set` | a snapshot that is held; what a serializable transaction has read |
 //! | `index_walk`, `index_scan`, `key_runs` | the entries of an index in use; reading rows through it; rows that lie side by side |
+//! | `nearest`, `index_pairs` | rows by their distance from a point; rows of many windows at once |
 //! | `point_access` | reads and writes by key, prepared |
 //! | `totals` | counts, sums and extremes of columns |
 //! | `past`, `change_order` | the versions of a row, and changes between commits |
@@ -14,9 +15,11 @@
 pub(crate) mod array_rows;
 pub(crate) mod bare;
 pub(crate) mod change_order;
+pub(crate) mod index_pairs;
 pub(crate) mod index_scan;
 pub(crate) mod index_walk;
 pub(crate) mod key_runs;
+pub(crate) mod nearest;
 pub(crate) mod past;
 pub(crate) mod point_access;
 pub(crate) mod read_set;

@@ -31,7 +31,7 @@ use std::sync::RwLock;
 use types::Rid;
 
 use super::columns::{BitwiseColumns, BitwiseError};
-use crate::{Bounds, BoundsQuery, Gist, RTree};
+use crate::{Bounds, BoundsQuery, Cpu, Gist, RTree};
 
 /// An entry: the coordinates of a record, and the record.
 type Point<const D: usize> = ([i64; D], Rid);
@@ -124,7 +124,25 @@ impl<const D: usize> Parts<D> {
     }
 }
 
+/// Gives the records of a tree in each of some windows to `take`.
+fn batch<const D: usize>(tree: &Tree<D>, windows: &[Bounds<i64, D>], take: &mut impl FnMut(usize, Rid)) {
+    let queries: Vec<_> = windows.iter().map(|window| BoundsQuery::within(*window)).collect();
+    tree.search_batch_each(&queries, &Cpu::default(), take);
+}
+
 impl<const D: usize> Sealed<D> {
+    fn search_batch(&self, windows: &[Bounds<i64, D>], take: &mut impl FnMut(usize, Rid)) {
+        if let Sealed::Tree(tree) = self {
+            return batch(tree, windows, take);
+        }
+        let mut found = Vec::new();
+        for (place, window) in windows.iter().enumerate() {
+            found.clear();
+            self.collect(window, &mut found);
+            found.iter().for_each(|(_, rid)| take(place, *rid));
+        }
+    }
+
     fn collect(&self, window: &Bounds<i64, D>, out: &mut Vec<Point<D>>) {
         match self {
             Sealed::Tree(tree) => collect(tree, window, out),
@@ -234,6 +252,38 @@ impl<const D: usize> BitwiseIndex<D> {
             sort(&mut found);
             found
         })
+    }
+
+    /// Gives the records in each of some windows, edges included, to `take`, with the window's place: all windows go through the image
+    /// together. A record may come several times.
+    pub fn search_batch(&self, windows: &[Bounds<i64, D>], mut take: impl FnMut(usize, Rid)) {
+        self.shared(|parts| {
+            let marks = parts.gone.iter().chain(parts.gone_since.iter().flatten());
+            let marked: HashSet<u64> = marks.map(|(_, rid)| *rid).collect();
+            // Of a record that is marked, it depends on the place whether the mark is meant.
+            let mut unsure = vec![false; windows.len()];
+            let mut take_unmarked = |window: usize, rid: Rid| match marked.contains(&rid.word()) {
+                true => unsure[window] = true,
+                false => take(window, rid),
+            };
+            if let Some(image) = &parts.image {
+                let found = image.search_batch(windows, &Cpu::default());
+                for window in 0..windows.len() {
+                    found.of_query(window).iter().for_each(|rid| take_unmarked(window, *rid));
+                }
+            }
+            for sealed in &parts.sealed {
+                sealed.search_batch(windows, &mut take_unmarked);
+            }
+            batch(&parts.fresh, windows, &mut take);
+            for (place, window) in windows.iter().enumerate().filter(|(place, _)| unsure[*place]) {
+                let mut found = Vec::new();
+                parts.image.iter().for_each(|image| image.collect(window, &mut found));
+                parts.sealed.iter().for_each(|sealed| sealed.collect(window, &mut found));
+                found.retain(|(at, rid)| marked.contains(&rid.word()) && !parts.is_gone(*at, *rid));
+                found.into_iter().for_each(|(_, rid)| take(place, rid));
+            }
+        });
     }
 
     /// About how many entries are in a window, `limit` at most: those that the bits in the budget do not tell apart are counted as

@@ -74,6 +74,13 @@ proptest! {
                     let found = index.search(&window);
                     prop_assert!(index.estimate(&window, usize::MAX) >= found.len());
                     prop_assert_eq!(index.estimate(&window, 0), 0);
+                    let mut together = BTreeSet::new();
+                    index.search_batch(&[window, Bounds::point(one).unwrap()], |place, rid| {
+                        if place == 0 {
+                            together.insert(rid.word());
+                        }
+                    });
+                    prop_assert_eq!(together, expected.iter().map(|(_, rid)| rid.word()).collect::<BTreeSet<_>>());
                     prop_assert_eq!(found, expected);
                 }
             }

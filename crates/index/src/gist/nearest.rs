@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 use sync::Guard;
 use types::Rid;
 
-use super::extension::{Extension, SLOTS_MAX};
+use super::extension::{Extension, SLOTS_MAX, Slots};
 use super::node::Content;
 use super::tree::Gist;
 
@@ -109,22 +109,33 @@ impl<'g, E: Extension> ByDistance<'g, E> {
             self.queue.push(Waiting { distance, visited });
         }
     }
+
+    /// The next nearest entry with its value, for a reader that looks whether the record has it still.
+    pub fn next_entry(&mut self) -> Option<(f64, E::Value, Rid)> {
+        let (distance, leaf, slot) = self.next_slot()?;
+        Some((distance, E::decompress(&leaf.slots.key(slot)), leaf.rid(slot)))
+    }
+
+    /// The leaf and the slot of the next nearest entry.
+    fn next_slot(&mut self) -> Option<(f64, &'g Content<E>, usize)> {
+        while let Some(Waiting { distance, visited }) = self.queue.pop() {
+            let slot = self.visited[visited].take(distance);
+            let content = self.visited[visited].content;
+            self.wait(visited);
+            if content.is_leaf() {
+                return Some((distance, content, slot));
+            }
+            self.visit(content.children()[slot].content(self.guard));
+        }
+        None
+    }
 }
 
 impl<E: Extension> Iterator for ByDistance<'_, E> {
     type Item = (f64, Rid);
 
     fn next(&mut self) -> Option<(f64, Rid)> {
-        while let Some(Waiting { distance, visited }) = self.queue.pop() {
-            let slot = self.visited[visited].take(distance);
-            let content = self.visited[visited].content;
-            self.wait(visited);
-            if content.is_leaf() {
-                return Some((distance, content.rid(slot)));
-            }
-            self.visit(content.children()[slot].content(self.guard));
-        }
-        None
+        self.next_slot().map(|(distance, leaf, slot)| (distance, leaf.rid(slot)))
     }
 }
 

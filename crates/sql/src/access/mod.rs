@@ -1,5 +1,5 @@
-//! Tables in plans: scans of what the engine keeps, paths through indexes, totals out of the storage, statistics, and tables whose
-//! rows are worked out.
+//! Tables in plans: scans of what the engine keeps, paths through indexes, the nearest rows, totals out of the storage,
+//! statistics, and tables whose rows are worked out.
 //!
 //! Imports the state and below; the semantics, the catalog and planning import it.
 pub(crate) mod computed;
@@ -8,9 +8,11 @@ pub(crate) mod default_expressions;
 pub(crate) mod implied;
 pub(crate) mod index_expressions;
 pub(crate) mod index_path;
+pub(crate) mod nearest;
 pub(crate) mod overlaps;
 pub(crate) mod scan;
 pub(crate) mod sequences;
+pub(crate) mod spatial_join;
 pub(crate) mod statistics;
 pub(crate) mod table;
 pub(crate) mod totals;

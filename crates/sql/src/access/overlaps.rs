@@ -35,6 +35,32 @@ impl Relation {
     }
 }
 
+/// How the part of a key is compared by an operator, with the part to its left or to its right; `None` if an index can't go by it.
+pub(crate) fn is_known(operator: &str, is_reversed: bool, data_type: DataType) -> bool {
+    Relation::of(operator, is_reversed).is_some() && matches!(data_type, DataType::Range(_) | DataType::Geometry(_))
+}
+
+/// The part of space in which all rows are whose part of the key is so compared with a value by an operator; `None` if there is none.
+pub(crate) fn window_of(
+    index: &Index,
+    part: usize,
+    (operator, is_reversed): (&str, bool),
+    value: &Value,
+) -> Option<IndexWindow> {
+    let parts = index.key_columns();
+    let relation = Relation::of(operator, is_reversed).filter(|_| !value.is_null())?;
+    let extent = extent_of(value, parts[part].data_type);
+    // What lies nowhere overlaps nothing, and is within all.
+    if extent.is_none() && relation == Relation::Overlaps && operator != "~=" {
+        return None;
+    }
+    let extents = (0..parts.len()).map(|at| extent.filter(|_| at == part)).collect();
+    Some(IndexWindow::Overlapping {
+        extents,
+        takes_others: extent.is_none() || parts.len() > 1 || relation == Relation::Within,
+    })
+}
+
 /// A condition on a part of the key of an index, by its number.
 pub(crate) struct Overlap {
     part: usize,

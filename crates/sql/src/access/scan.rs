@@ -109,20 +109,42 @@ impl ScanExec {
         if !is_number || !self.reads_all() {
             return None;
         }
-        let mut options = self.options.clone();
-        options.tests.push((column, Test::Among(keys.clone())));
-        Some(ScanExec {
+        let mut scan = self.again();
+        scan.options.tests.push((column, Test::Among(keys.clone())));
+        Some(scan)
+    }
+
+    /// A scan of the same rows that has not begun.
+    pub(crate) fn again(&self) -> ScanExec {
+        ScanExec {
             table: self.table.clone(),
             moment: self.moment.clone(),
             source: self.source.clone(),
-            options,
+            options: self.options.clone(),
             order: self.order.clone(),
             schema: self.schema.clone(),
             properties: self.properties.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
             runs: Mutex::default(),
             statistics: OnceLock::new(),
-        })
+        }
+    }
+
+    /// What is asked of the engine.
+    pub(crate) fn options(&self) -> &ScanOptions {
+        &self.options
+    }
+
+    /// Puts a batch of the engine into the plan's order and under its names.
+    pub(crate) fn arranged(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        arrange(batch, &self.order, &self.schema)
+    }
+
+    /// The whole table in one partition, whatever there is of it.
+    pub(crate) fn whole(&self) -> Batches {
+        let rows = self.all_batches(0);
+        let (order, schema) = (self.order.clone(), self.schema.clone());
+        Box::new(rows.map(move |batch| arrange(&batch?, &order, &schema)))
     }
 
     /// Whether this is a scan, not a lookup.
@@ -209,7 +231,7 @@ impl ScanExec {
 /// join are thus done by one thread, one after the other, if the first never pauses once the rows to look for are collected. A task
 /// that pauses goes to the end of the queue, where an idle thread finds it.
 #[derive(Default)]
-struct Turn {
+pub(crate) struct Turn {
     began: Option<Instant>,
 }
 
@@ -218,7 +240,7 @@ const TURN: Duration = Duration::from_millis(1);
 
 impl Turn {
     /// Whether the task is to pause now, before its first batch and then from time to time; another turn begins then.
-    fn is_over(&mut self) -> bool {
+    pub(crate) fn is_over(&mut self) -> bool {
         let is_over = self.began.is_none_or(|began| began.elapsed() >= TURN);
         if is_over {
             self.began = Some(Instant::now());
@@ -227,13 +249,13 @@ impl Turn {
     }
 }
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 fn one_batch(found: engine::Result<RecordBatch>) -> Batches {
     Box::new(std::iter::once(found.map_err(external)))
 }
 
-fn external(error: engine::Error) -> DataFusionError {
+pub(crate) fn external(error: engine::Error) -> DataFusionError {
     DataFusionError::External(error.into())
 }
 

@@ -27,6 +27,7 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
             return Err(SqlError::syntax(message).hint(hint).at(source.start(expr.span())));
         }
     };
+    check_order(column, method)?;
     let data_type = match &part {
         IndexPart::Column(column) => table.schema().columns()[*column].data_type,
         IndexPart::Expression(expression) => expression.data_type,
@@ -36,6 +37,18 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
         operator_classes::check(class, data_type, method, source)?;
     }
     Ok(part)
+}
+
+/// A method without an order has no direction. Ordered ones are read from either end.
+fn check_order(column: &IndexColumn, method: IndexMethod) -> Result<()> {
+    let options = &column.column.options;
+    let refused = match method {
+        IndexMethod::Gist | IndexMethod::Bwd | IndexMethod::Hash if options.asc.is_some() => "ASC/DESC",
+        IndexMethod::Gist | IndexMethod::Bwd | IndexMethod::Hash if options.nulls_first.is_some() => "NULLS FIRST/LAST",
+        _ => return Ok(()),
+    };
+    let message = format!("access method \"{}\" does not support {refused} options", method.name());
+    Err(SqlError::new("0A000", message))
 }
 
 fn place(table: &Table, column: &str) -> Result<usize> {

@@ -89,6 +89,71 @@ fn compare(session: &mut Session, condition: &str, is_by_index: &mut [u32; 2]) {
     }
 }
 
+/// The rows that are nearest to a point, in order.
+fn nearest(random: &mut StdRng) -> String {
+    let [x, y] = [0, 1].map(|_| random.random_range(-5..SIDE));
+    let distance = match random.random_range(0..4) {
+        0 => format!("area <-> point({x}, {y})"),
+        1 => format!("point({x}, {y}) <-> at"),
+        2 => format!("point(x, y) <-> point({x}.5, {y})"),
+        _ => format!("at <-> point({x}, {y}.25)"),
+    };
+    let condition = match random.random_range(0..3) {
+        0 => format!("WHERE x >= {} OR during && {}", SIDE / 2, range(random)),
+        1 => "WHERE id % 3 = 1 AND room > 5".to_owned(),
+        _ => String::new(),
+    };
+    let count = random.random_range(1..12);
+    format!("SELECT id, {distance} FROM t {condition} ORDER BY {distance}, id LIMIT {count} OFFSET {}", count % 3)
+}
+
+/// Asks both tables for the nearest rows. Tells whether an index led to them.
+fn compare_nearest(session: &mut Session, query: &str) -> bool {
+    let of = |table: &str| query.replacen(" t ", &format!(" {table} "), 1);
+    let [plain, indexed] = TABLES.map(|table| rows(session, &of(table)).unwrap());
+    assert_eq!(indexed, plain, "{query}");
+    let plan = rows(session, &format!("EXPLAIN {}", of("indexed"))).unwrap();
+    plan.into_iter().flatten().flatten().any(|line| line.contains("NearestExec"))
+}
+
+/// A join of the table with some shapes and ranges of its own rows, in every kind of join that an index can do.
+fn join(random: &mut StdRng) -> String {
+    let condition = match random.random_range(0..8) {
+        0 => "probe.area && t.area",
+        1 => "t.area @> probe.at",
+        2 => "t.at <@ probe.area",
+        3 => "t.during @> probe.during AND t.id <> probe.id",
+        4 => "probe.during @> t.during AND t.x > 9",
+        5 => "t.during @> probe.x",
+        6 => "probe.at <@ t.area AND probe.room < t.room",
+        _ => "t.during && probe.during",
+    };
+    let of_probe = format!("(SELECT * FROM probe WHERE id % 5 = {}) AS probe", random.random_range(0..5));
+    let of_table = match random.random_range(0..3) {
+        0 => "(SELECT * FROM $t WHERE id % 7 > 2 AND x + y > 20) AS t",
+        _ => "$t AS t",
+    };
+    match random.random_range(0..4) {
+        0 => format!(
+            "SELECT probe.id FROM {of_probe} WHERE EXISTS (SELECT 1 FROM {of_table} WHERE {condition}) ORDER BY 1"
+        ),
+        1 => format!(
+            "SELECT probe.id FROM {of_probe} WHERE NOT EXISTS (SELECT 1 FROM {of_table} WHERE {condition}) ORDER BY 1"
+        ),
+        2 => format!("SELECT probe.id, t.id, t.area FROM {of_probe} LEFT JOIN {of_table} ON {condition} ORDER BY 1, 2"),
+        _ => format!("SELECT t.id, probe.id, probe.at FROM {of_table} JOIN {of_probe} ON {condition} ORDER BY 1, 2"),
+    }
+}
+
+/// Asks both tables for a join. Tells whether an index led to pairs.
+fn compare_join(session: &mut Session, query: &str) -> bool {
+    let of = |table: &str| query.replace("$t", table);
+    let [plain, indexed] = TABLES.map(|table| rows(session, &of(table)).unwrap());
+    assert_eq!(indexed, plain, "{query}");
+    let plan = rows(session, &format!("EXPLAIN {}", of("indexed"))).unwrap();
+    plan.into_iter().flatten().flatten().any(|line| line.contains("SpatialJoinExec"))
+}
+
 fn both(session: &mut Session, statement: &str) {
     TABLES.iter().for_each(|table| run(session, &statement.replacen(" t ", &format!(" {table} "), 1)));
 }
@@ -106,25 +171,34 @@ fn rows_found_in_space_are_those_that_a_scan_finds() {
     };
     changes(&mut session, &mut random, &mut next_id, 240);
     run(&mut session, "CREATE INDEX indexed_bwd ON indexed USING bwd (x, y) WITH (budget = '4kB')");
+    run(&mut session, "CREATE INDEX indexed_gist_x_y ON indexed USING gist (point(x, y))");
     for columns in ["during", "at", "area", "room, during"] {
         let name = columns.replace(", ", "_");
         run(&mut session, &format!("CREATE INDEX indexed_gist_{name} ON indexed USING gist ({columns})"));
     }
+    run(&mut session, &format!("CREATE TABLE probe (id INT PRIMARY KEY, {columns})"));
+    run(&mut session, "INSERT INTO probe SELECT * FROM plain WHERE id % 3 = 0");
+    let (mut nearest_by_index, mut joined_by_index) = (0, 0);
     for round in 0..8 {
         let is_rolled_back = round % 3 == 1;
         both(&mut session, "INSERT INTO t SELECT -1, 5, 5, 5, '[5,6)', point(5, 5), box '(5,5),(6,6)'");
         run(&mut session, if is_rolled_back { "BEGIN ISOLATION LEVEL SERIALIZABLE" } else { "BEGIN" });
         changes(&mut session, &mut random, &mut next_id, 20);
         (0..9).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
+        joined_by_index += (0..6).filter(|_| compare_join(&mut session, &join(&mut random))).count();
+        nearest_by_index += (0..9).filter(|_| compare_nearest(&mut session, &nearest(&mut random))).count();
         run(&mut session, if is_rolled_back { "ROLLBACK" } else { "COMMIT" });
         both(&mut session, "DELETE FROM t WHERE id = -1");
         session.database().merge_now();
         (0..9).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
+        nearest_by_index += (0..9).filter(|_| compare_nearest(&mut session, &nearest(&mut random))).count();
         if round % 4 == 3 {
             drop(session);
             session =
                 Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
         }
     }
+    assert!(nearest_by_index > 100, "{nearest_by_index} plans by distance");
+    assert!(joined_by_index > 20, "{joined_by_index} joins by an index");
     assert!(is_by_index.iter().all(|count| *count > 15), "{is_by_index:?} plans by indexes");
 }

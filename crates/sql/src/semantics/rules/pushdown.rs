@@ -29,6 +29,8 @@ use super::plain_inputs::PlainInputs;
 use super::unions::EmptyParts;
 use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
+use crate::access::nearest::NearestFirst;
+use crate::access::spatial_join::SpatialJoins;
 use crate::access::totals::AggregateScans;
 use crate::optimizer::{JoinOrder, OwnOperators, RunTimeFilters};
 use crate::syntax::walk::WalkTree;
@@ -68,6 +70,7 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
     rules.insert(sorting, Arc::new(OffsetsInOrder));
     rules.insert(sorting, Arc::new(PlainInputs));
+    rules.insert(sorting, Arc::new(SpatialJoins));
     let moving = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| rule.name() == "ProjectionPushdown";
     for at in (0..rules.len()).rev().filter(|at| moving(&rules[*at])).collect::<Vec<_>>() {
         rules.insert(at, Arc::new(WholeFilters));
@@ -83,6 +86,7 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     // First of all, while a scan stands directly below its aggregate.
     rules.insert(0, Arc::new(AggregateScans));
     rules.push(Arc::new(OpenRowsOnly));
+    rules.push(Arc::new(NearestFirst));
     // Nothing may change a plan any more that has scans wait for joins.
     rules.push(Arc::new(RunTimeFilters { is_steady }));
     // But for operators that do what those in their places did.
