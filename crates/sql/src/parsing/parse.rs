@@ -9,6 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
 use crate::parsing::lock_clauses::{self, Taken};
+use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::select_into;
 use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
@@ -115,7 +116,10 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
             ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
                 plain(statement.as_mut())
             }
-            ParsedStatement::Own(OwnStatement::View(ViewStatement::Create(new))) => plain(new.query.as_mut()),
+            ParsedStatement::Own(
+                OwnStatement::View(ViewStatement::Create(new))
+                | OwnStatement::Materialized(MaterializedStatement::Create { new, .. }),
+            ) => plain(new.query.as_mut()),
             other => {
                 if let Some(query) = other.query_mut() {
                     plain(query);
@@ -188,7 +192,10 @@ fn with_locks(parsed: ParsedStatement, Taken { mut outer, mut inner }: Taken) ->
         (ParsedStatement::Own(OwnStatement::Cursor(_)), Some(first)) => {
             return Err(SqlError::unsupported(format!("{} of a cursor", first.strength)).at(first.position));
         }
-        (ParsedStatement::Own(OwnStatement::View(_) | OwnStatement::Copy(_)), Some(first)) => {
+        (
+            ParsedStatement::Own(OwnStatement::View(_) | OwnStatement::Materialized(_) | OwnStatement::Copy(_)),
+            Some(first),
+        ) => {
             return Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position));
         }
         (_, Some(first)) => {
