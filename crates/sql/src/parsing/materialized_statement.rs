@@ -44,7 +44,10 @@ impl MaterializedStatement {
 /// Reads such a statement, if the next one is.
 pub(crate) fn parse_materialized(parser: &mut Parser, source: &Source) -> Result<Option<MaterializedStatement>> {
     let word = |at: usize| parser.peek_nth_token(at).token;
-    let is_word = |at: usize, text: &str| matches!(word(at), Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text));
+    let is_word = |at: usize, text: &str| match word(at) {
+        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text),
+        _ => false,
+    };
     let after = if is_word(1, "or") && is_word(2, "replace") { 3 } else { 2 };
     if is_word(0, "create") && is_word(after, "materialized") && is_word(after + 1, "view") {
         let near = parser.peek_nth_token(after);

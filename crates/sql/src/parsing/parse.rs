@@ -15,6 +15,7 @@ use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::syntax::chains;
 use crate::syntax::composed;
+use crate::syntax::conflict_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
@@ -101,6 +102,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     subscript_tokens::spell_out(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
+    conflict_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);

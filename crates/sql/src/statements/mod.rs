@@ -7,6 +7,7 @@ pub(crate) mod alter_columns;
 pub(crate) mod alter_constraint;
 pub(crate) mod alter_table;
 pub(crate) mod altered;
+pub(crate) mod arbiters;
 pub(crate) mod change;
 pub(crate) mod changed_rows;
 pub(crate) mod checks;
