@@ -54,10 +54,11 @@ impl User {
 
     /// Drops it. What depends on it is to be released first.
     pub(crate) fn drop(&self, transaction: &mut Transaction) -> Result<()> {
-        Ok(match self.table.is_materialized() {
-            true => transaction.drop_table(&self.name)?,
-            false => transaction.drop_view(&self.name)?,
-        })
+        let dropped = match self.table.is_materialized() {
+            true => transaction.drop_table(&self.name),
+            false => transaction.drop_view(&self.name),
+        };
+        Ok(dropped?)
     }
 }
 
