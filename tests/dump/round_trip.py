@@ -20,9 +20,9 @@ sys.path.insert(0, str(HERE.parent / "compare"))
 import servers  # noqa: E402
 
 PROGRAM = None
-NAMED = re.compile(r"^(?:CREATE (?:SCHEMA|TYPE|DOMAIN|SEQUENCE|TABLE|VIEW|(?:UNIQUE )?INDEX) \S+|"
+NAMED = re.compile(r"^(?:CREATE (?:SCHEMA|TYPE|DOMAIN|SEQUENCE|TABLE|VIEW|MATERIALIZED VIEW|(?:UNIQUE )?INDEX) \S+|"
                    r"    ADD CONSTRAINT (?:\"[^\"]*\"|\S+) (?:PRIMARY KEY|UNIQUE|FOREIGN KEY) \([^)]*\)|"
-                   r"COMMENT ON .*|SELECT pg_catalog.setval.*|ALTER SEQUENCE .* OWNED BY .*)")
+                   r"COMMENT ON .*|REFRESH .*|SELECT pg_catalog.setval.*|ALTER SEQUENCE .* OWNED BY .*)")
 COLUMN = re.compile(r"^    ((?:\"[^\"]*\"|\w+) .*?)(?: DEFAULT .*| GENERATED .*|)(?: NOT NULL.*)?,?$")
 
 

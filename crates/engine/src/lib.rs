@@ -93,6 +93,7 @@ pub use terms::constraints::{Check, ForeignKey, Referential, Referrer};
 pub use terms::isolation::{
     Changed, Durability, Isolation, LockStrength, LockWait, RowLock, SessionNumber, TransactionOptions,
 };
+pub use terms::materialized_query::MaterializedQuery;
 pub use terms::sequence_options::SequenceOptions;
 pub use terms::settings::{LayoutSetting, Retention, TableSettings};
 pub use terms::table_name::{PUBLIC_SCHEMA, TEMPORARY_SCHEMA, name_in_schema, schema_and_name, shown_name};

@@ -1,5 +1,7 @@
 //! Views as the engine keeps them: tables without rows, with a query that only SQL reads.
-use engine::{Column, DataType, Database, Error, Schema, Timestamp, Transaction, ViewDefinition};
+use engine::{
+    Column, DataType, Database, Error, MaterializedQuery, Schema, TableSettings, Timestamp, Transaction, ViewDefinition,
+};
 
 fn schema(columns: &[&str]) -> Schema {
     Schema::new(columns.iter().map(|name| Column::new(*name, DataType::BigInt)).collect(), &[]).unwrap()
@@ -78,4 +80,36 @@ fn a_name_that_is_held_is_waited_for() {
         maker.commit().unwrap();
         assert_eq!(dropping.join().unwrap(), 1, "the view that was made meanwhile is found");
     });
+}
+
+#[test]
+fn a_materialized_view_keeps_its_query_and_rows_through_emptying_a_crash_and_a_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let query = |is_populated| MaterializedQuery { query: "SELECT 1".into(), is_populated };
+    {
+        let db = Database::open(directory.path()).unwrap();
+        let mut transaction = db.begin().unwrap();
+        let settings = TableSettings { materialized: Some(query(false)), ..TableSettings::default() };
+        transaction.create_table_with("m", schema(&["a"]), settings).unwrap();
+        transaction.create_table("t", schema(&["a"])).unwrap();
+        let wrong = transaction.set_materialized("t", query(true));
+        assert!(matches!(wrong, Err(Error::WrongKind { expected: "materialized view", .. })));
+        transaction.commit().unwrap();
+        db.checkpoint().unwrap();
+        let mut transaction = db.begin().unwrap();
+        transaction.truncate_table("m").unwrap();
+        let table = transaction.table("m").unwrap();
+        transaction.insert(&table, &[7i64.into()]).unwrap();
+        transaction.set_materialized("m", query(true)).unwrap();
+        transaction.commit().unwrap();
+        let mut undone = db.begin().unwrap();
+        undone.set_materialized("m", query(false)).unwrap();
+        undone.rollback();
+    }
+    let db = Database::open(directory.path()).unwrap();
+    let transaction = db.begin().unwrap();
+    let found = transaction.materialized_views_now();
+    assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["m"]);
+    assert_eq!((found[0].1.settings().materialized, found[0].1.statistics().rows), (Some(query(true)), 1));
+    assert!(!transaction.table("t").unwrap().is_materialized());
 }

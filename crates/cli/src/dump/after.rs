@@ -77,7 +77,9 @@ pub(super) fn write_comments(catalog: &mut Catalog, out: &mut dyn Write) -> Resu
 }
 
 fn word(catalog: &Catalog, relation: &Relation) -> &'static str {
-    if catalog.views().any(|view| view == relation) {
+    if relation.is_materialized() {
+        "MATERIALIZED VIEW"
+    } else if catalog.views().any(|view| view == relation) {
         "VIEW"
     } else if catalog.sequences().any(|sequence| sequence == relation) {
         "SEQUENCE"

@@ -17,6 +17,11 @@ pub(super) struct Relation {
 }
 
 impl Relation {
+    /// Whether it is a materialized view.
+    pub(super) fn is_materialized(&self) -> bool {
+        self.kind == 'm'
+    }
+
     /// The name with its schema, as a statement spells it.
     pub(super) fn spelled(&self) -> String {
         spelled(&self.schema, &self.name)
@@ -46,7 +51,7 @@ impl Catalog {
         };
         let all = catalog.rows(
             "SELECT c.oid, n.nspname, c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-             WHERE c.relkind IN ('r', 'v', 'S') AND c.relpersistence <> 't' \
+             WHERE c.relkind IN ('r', 'v', 'm', 'S') AND c.relpersistence <> 't' \
              AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY c.oid",
         )?;
         catalog.relations = all.into_iter().filter_map(of).collect();
@@ -92,8 +97,9 @@ impl Catalog {
         self.of_kind('S')
     }
 
+    /// Views, materialized or not.
     pub(super) fn views(&self) -> impl Iterator<Item = &Relation> {
-        self.of_kind('v')
+        self.relations.iter().filter(|relation| matches!(relation.kind, 'v' | 'm'))
     }
 
     /// The relation with a number of the catalog, if it is dumped.

@@ -123,6 +123,9 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
         after::write_constraints(catalog, out, true)?;
         after::write_comments(catalog, out)?;
     }
+    if !args.schema_only && args.tables.is_empty() {
+        objects::write_refreshes(catalog, out)?;
+    }
     Ok(out.flush()?)
 }
 

@@ -139,8 +139,31 @@ struct View {
     query: String,
 }
 
-/// Views, each behind those that its query names.
+/// Views, each behind those that its query names; those that are materialized without rows, as tables have none yet.
 pub(super) fn write_views(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
+    for View { relation, columns, query } in views(catalog)? {
+        let query = query.trim_end().trim_end_matches(';');
+        let (kind, data) = match relation.is_materialized() {
+            true => ("MATERIALIZED VIEW", "\n  WITH NO DATA"),
+            false => ("VIEW", ""),
+        };
+        writeln!(out, "CREATE {kind} {} ({}) AS\n{query}{data};\n", relation.spelled(), columns.join(", "))?;
+    }
+    Ok(())
+}
+
+/// What gives materialized views their rows, each behind those that its query names.
+pub(super) fn write_refreshes(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
+    let populated = catalog.rows("SELECT oid FROM pg_class WHERE relkind = 'm' AND relispopulated")?;
+    let is_populated = |view: &View| populated.iter().any(|row| row[0].as_ref() == Some(&view.relation.oid));
+    for view in views(catalog)?.into_iter().filter(is_populated) {
+        writeln!(out, "REFRESH MATERIALIZED VIEW {};\n", view.relation.spelled())?;
+    }
+    Ok(())
+}
+
+/// All views in the order in which they can be made.
+fn views(catalog: &mut Catalog) -> Result<Vec<View>> {
     let mut waiting = Vec::new();
     for relation in catalog.views().cloned().collect::<Vec<_>>() {
         let columns = catalog.rows(&format!(
@@ -153,17 +176,16 @@ pub(super) fn write_views(catalog: &mut Catalog, out: &mut dyn Write) -> Result<
         let query = query.into_iter().flatten().flatten().next().unwrap_or_default();
         waiting.push(View { relation, columns, query });
     }
+    let mut ordered = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
         let is_free = |view: &View| {
             !waiting.iter().any(|other| other.relation != view.relation && names(&view.query, &other.relation.name))
         };
         // Words may be taken for names: what seems to wait for itself is written in the order in which it was made.
         let next = waiting.iter().position(is_free).unwrap_or(0);
-        let View { relation, columns, query } = waiting.remove(next);
-        let query = query.trim_end().trim_end_matches(';');
-        writeln!(out, "CREATE VIEW {} ({}) AS\n{query};\n", relation.spelled(), columns.join(", "))?;
+        ordered.push(waiting.remove(next));
     }
-    Ok(())
+    Ok(ordered)
 }
 
 /// Whether a name stands among the words of a text.

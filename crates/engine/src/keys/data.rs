@@ -68,6 +68,12 @@ impl Index {
         &self.data.key_columns
     }
 
+    /// The positions of the columns that keys are made of or worked out from, in the order in which its compiled expressions take
+    /// them.
+    pub fn reads(&self) -> Vec<usize> {
+        self.data.definition.reads()
+    }
+
     /// The compiled expression that is this part of its keys, if it is none of the columns.
     pub fn expression(&self, part: usize) -> Option<Arc<dyn RowExpression>> {
         self.data.computed()?.expression(part).cloned()

@@ -47,6 +47,8 @@ pub(crate) struct TableData {
     pub(crate) numbers: Option<Numbers>,
     /// The query of a view.
     pub(crate) view: Option<ViewDefinition>,
+    /// Whether it is a materialized view.
+    pub(crate) is_materialized: bool,
     /// The rows of a table of the layout `array`, whose storage stays empty.
     pub(crate) array: Option<ArrayData>,
     settings: RwLock<TableSettings>,
@@ -131,6 +133,7 @@ impl TableData {
             share_locks: ShareLocks::default(),
             numbers: settings.sequence.map(|_| Numbers::default()),
             view: settings.view.clone(),
+            is_materialized: settings.materialized.is_some(),
             array,
             is_ruled: AtomicBool::new(!rules.is_empty()),
             rules: RwLock::new(Arc::new(rules)),

@@ -98,6 +98,11 @@ impl Table {
         self.data.view.as_ref()
     }
 
+    /// Whether it is a materialized view, whose rows come from a query.
+    pub fn is_materialized(&self) -> bool {
+        self.data.is_materialized
+    }
+
     /// Whether its layout is `array`: the key of a row is its place, and there are no indexes and no history.
     pub fn is_array(&self) -> bool {
         self.data.array.is_some()

@@ -6,6 +6,7 @@ pub(crate) mod column_default;
 pub(crate) mod constraints;
 pub(crate) mod former;
 pub(crate) mod isolation;
+pub(crate) mod materialized_query;
 pub(crate) mod outcomes;
 pub(crate) mod row;
 pub(crate) mod sequence_options;

@@ -7,6 +7,7 @@ use types::Timestamp;
 
 use crate::terms::column_default::ColumnDefault;
 use crate::terms::constraints::{Check, ForeignKey, Referrer};
+use crate::terms::materialized_query::MaterializedQuery;
 use crate::terms::sequence_options::SequenceOptions;
 use crate::terms::view_definition::ViewDefinition;
 use crate::terms::wall_clock::{WallClock, wall_time};
@@ -61,6 +62,10 @@ pub struct TableSettings {
     /// makes the table a view; only [`Transaction::create_view`](crate::Transaction::create_view) heeds it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<ViewDefinition>,
+    /// makes the table a materialized view, for good; [`Transaction::set_materialized`](crate::Transaction::set_materialized)
+    /// changes its query
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub materialized: Option<MaterializedQuery>,
     /// the conditions that its rows must meet
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,

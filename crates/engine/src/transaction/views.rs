@@ -1,4 +1,4 @@
-//! Making, changing and dropping views within a transaction.
+//! Making, changing and dropping views within a transaction; the queries of materialized views, which are tables.
 //!
 //! A view is changed as a table is emptied: a new one takes its name, so that earlier snapshots go on with the old query. The
 //! names that its query reads are held before it is made: until the transaction ends no other one drops or renames what they
@@ -11,6 +11,7 @@ use super::Transaction;
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
 use crate::table::Table;
+use crate::terms::materialized_query::MaterializedQuery;
 use crate::terms::settings::TableSettings;
 use crate::terms::view_definition::ViewDefinition;
 
@@ -30,6 +31,15 @@ impl Transaction {
             names.filter_map(view).map(|(name, data)| (name, self.table_of(data))).collect();
         debug_assert!(views.iter().all(|(_, view)| view.view().is_some()), "a table is taken for a view");
         views
+    }
+
+    /// The materialized views that there are now, as [`views_now`](Self::views_now) has the views.
+    pub fn materialized_views_now(&self) -> Vec<(String, Table)> {
+        let now = Snapshot::of_transaction(Timestamp::MAX, self.id());
+        let catalog = &self.anchor.core.catalog;
+        let names = catalog.names(self.transactions(), now, |data| data.is_materialized).into_iter();
+        let view = |name: String| catalog.find(self.transactions(), now, &name).map(|data| (name, data));
+        names.filter_map(view).map(|(name, data)| (name, self.table_of(data))).collect()
     }
 
     /// Keeps others from changing what names mean until this transaction ends; waits for those that are changing it.
@@ -68,6 +78,20 @@ impl Transaction {
             transaction.lock_whole(&old)?;
             transaction.remove(old)?;
             transaction.make_view(name, schema, view)
+        })
+    }
+
+    /// Changes the query of a materialized view, or whether it is populated. Which rows it has is for the caller to see to.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table); [`Error::WrongKind`] also if it is a table of another kind.
+    pub fn set_materialized(&mut self, name: &str, query: MaterializedQuery) -> Result<()> {
+        if !self.table(name)?.is_materialized() {
+            return Err(Error::WrongKind { name: name.into(), expected: "materialized view" });
+        }
+        self.change_settings(name, |settings| {
+            debug_assert!(settings.materialized.is_some(), "\"{name}\" would become a materialized view");
+            settings.materialized = Some(query);
         })
     }
 

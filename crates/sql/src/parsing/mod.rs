@@ -8,6 +8,7 @@ pub(crate) mod cursor_statement;
 pub(crate) mod domain_statement;
 pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
+pub(crate) mod materialized_statement;
 pub(crate) mod modes;
 pub(crate) mod owner;
 pub(crate) mod parse;
@@ -33,6 +34,7 @@ use cursor_statement::{CursorStatement, parse_cursor};
 use domain_statement::{DomainStatement, parse_domain};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
+use materialized_statement::{MaterializedStatement, parse_materialized};
 use owner::{Owner, parse_owner};
 use sequence_statement::{SequenceStatement, parse_sequence};
 use set_schema::{SetSchema, parse_set_schema};
@@ -70,6 +72,8 @@ pub(crate) enum OwnStatement {
     Sequence(SequenceStatement),
     /// What makes, changes or drops views.
     View(ViewStatement),
+    /// What makes, refreshes, changes or drops materialized views.
+    Materialized(MaterializedStatement),
     /// What makes or drops domains.
     Domain(DomainStatement),
     /// What puts a table, view or sequence into another schema.
@@ -135,6 +139,9 @@ impl OwnStatement {
         if let Some(view) = parse_view(parser, source)? {
             return Ok(Some(OwnStatement::View(view)));
         }
+        if let Some(materialized) = parse_materialized(parser, source)? {
+            return Ok(Some(OwnStatement::Materialized(materialized)));
+        }
         Ok(parse_sequence(parser, source)?.map(OwnStatement::Sequence))
     }
 
@@ -146,6 +153,7 @@ impl OwnStatement {
             | OwnStatement::Copy(_)
             | OwnStatement::Sequence(_)
             | OwnStatement::View(_)
+            | OwnStatement::Materialized(_)
             | OwnStatement::Domain(_)
             | OwnStatement::SetSchema(_)
             | OwnStatement::Owner(_)

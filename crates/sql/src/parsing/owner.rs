@@ -21,6 +21,7 @@ pub(crate) struct Owner {
 pub(crate) enum OwnedKind {
     Table,
     View,
+    MaterializedView,
     Sequence,
     Index,
     Schema,
@@ -30,7 +31,8 @@ pub(crate) enum OwnedKind {
 }
 
 impl OwnedKind {
-    const ALL: [(Keyword, OwnedKind); 8] = [
+    const ALL: [(Keyword, OwnedKind); 9] = [
+        (Keyword::MATERIALIZED, OwnedKind::MaterializedView),
         (Keyword::TABLE, OwnedKind::Table),
         (Keyword::VIEW, OwnedKind::View),
         (Keyword::SEQUENCE, OwnedKind::Sequence),
@@ -46,6 +48,7 @@ impl OwnedKind {
         match self {
             OwnedKind::Table => "ALTER TABLE",
             OwnedKind::View => "ALTER VIEW",
+            OwnedKind::MaterializedView => "ALTER MATERIALIZED VIEW",
             OwnedKind::Sequence => "ALTER SEQUENCE",
             OwnedKind::Index => "ALTER INDEX",
             OwnedKind::Schema => "ALTER SCHEMA",
@@ -63,7 +66,11 @@ pub(crate) fn parse_owner(parser: &mut Parser, source: &Source) -> Result<Option
     }
     let read = parser.maybe_parse(|parser| -> std::result::Result<_, ParserError> {
         parser.expect_keyword(Keyword::ALTER)?;
-        let keyword = parser.expect_one_of_keywords(&OwnedKind::ALL.map(|(keyword, _)| keyword))?;
+        let is_materialized = parser.parse_keyword(Keyword::MATERIALIZED);
+        let keyword = match is_materialized {
+            true => parser.expect_keyword(Keyword::VIEW).map(|_| Keyword::MATERIALIZED)?,
+            false => parser.expect_one_of_keywords(&OwnedKind::ALL.map(|(keyword, _)| keyword))?,
+        };
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
         let _ = keyword == Keyword::TABLE && parser.parse_keyword(Keyword::ONLY);
         let name = parser.parse_object_name(false)?;

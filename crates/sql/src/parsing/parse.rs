@@ -9,11 +9,13 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
 use crate::parsing::lock_clauses::{self, Taken};
+use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::select_into;
 use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::syntax::chains;
 use crate::syntax::composed;
+use crate::syntax::conflict_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
@@ -100,6 +102,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     subscript_tokens::spell_out(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
+    conflict_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);
@@ -115,7 +118,10 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
             ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
                 plain(statement.as_mut())
             }
-            ParsedStatement::Own(OwnStatement::View(ViewStatement::Create(new))) => plain(new.query.as_mut()),
+            ParsedStatement::Own(
+                OwnStatement::View(ViewStatement::Create(new))
+                | OwnStatement::Materialized(MaterializedStatement::Create { new, .. }),
+            ) => plain(new.query.as_mut()),
             other => {
                 if let Some(query) = other.query_mut() {
                     plain(query);
@@ -188,7 +194,10 @@ fn with_locks(parsed: ParsedStatement, Taken { mut outer, mut inner }: Taken) ->
         (ParsedStatement::Own(OwnStatement::Cursor(_)), Some(first)) => {
             return Err(SqlError::unsupported(format!("{} of a cursor", first.strength)).at(first.position));
         }
-        (ParsedStatement::Own(OwnStatement::View(_) | OwnStatement::Copy(_)), Some(first)) => {
+        (
+            ParsedStatement::Own(OwnStatement::View(_) | OwnStatement::Materialized(_) | OwnStatement::Copy(_)),
+            Some(first),
+        ) => {
             return Err(SqlError::unsupported(format!("{} in this statement", first.strength)).at(first.position));
         }
         (_, Some(first)) => {

@@ -1,4 +1,4 @@
-//! `ALTER { TABLE | VIEW | SEQUENCE } [IF EXISTS] name SET SCHEMA schema`, read from its tokens.
+//! `ALTER { TABLE | [MATERIALIZED] VIEW | SEQUENCE } [IF EXISTS] name SET SCHEMA schema`, read from its tokens.
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -11,15 +11,19 @@ use crate::syntax::source::Source;
 /// What is to be in another schema.
 #[derive(Clone)]
 pub(crate) struct SetSchema {
-    /// `TABLE`, `VIEW` or `SEQUENCE`; a table may be one of the others.
+    /// `TABLE`, `VIEW`, `MATERIALIZED VIEW` or `SEQUENCE`; a table may be one of the others.
     pub(crate) kind: &'static str,
     pub(crate) name: PlacedName,
     pub(crate) if_exists: bool,
     pub(crate) schema: PlacedName,
 }
 
-const KINDS: [(Keyword, &str); 3] =
-    [(Keyword::TABLE, "TABLE"), (Keyword::VIEW, "VIEW"), (Keyword::SEQUENCE, "SEQUENCE")];
+const KINDS: [(Keyword, &str); 4] = [
+    (Keyword::TABLE, "TABLE"),
+    (Keyword::VIEW, "VIEW"),
+    (Keyword::MATERIALIZED, "MATERIALIZED VIEW"),
+    (Keyword::SEQUENCE, "SEQUENCE"),
+];
 
 /// Reads such a statement, if the next one is.
 pub(crate) fn parse_set_schema(parser: &mut Parser, source: &Source) -> Result<Option<SetSchema>> {
@@ -28,7 +32,10 @@ pub(crate) fn parse_set_schema(parser: &mut Parser, source: &Source) -> Result<O
     }
     let read = parser.maybe_parse(|parser| -> std::result::Result<_, ParserError> {
         parser.expect_keyword(Keyword::ALTER)?;
-        let kind = parser.expect_one_of_keywords(&KINDS.map(|(keyword, _)| keyword))?;
+        let kind = match parser.parse_keyword(Keyword::MATERIALIZED) {
+            true => parser.expect_keyword(Keyword::VIEW).map(|_| Keyword::MATERIALIZED)?,
+            false => parser.expect_one_of_keywords(&KINDS.map(|(keyword, _)| keyword))?,
+        };
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
         let name: ObjectName = parser.parse_object_name(false)?;
         parser.expect_keywords(&[Keyword::SET, Keyword::SCHEMA])?;

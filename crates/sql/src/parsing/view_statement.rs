@@ -34,6 +34,8 @@ pub(crate) struct NewView {
     pub(crate) query: Box<Query>,
     /// Where the query starts in the statement's text.
     pub(crate) start: usize,
+    /// Where it ends, if not with the text.
+    pub(crate) end: Option<usize>,
 }
 
 impl ViewStatement {
@@ -69,9 +71,6 @@ pub(crate) fn parse_view(parser: &mut Parser, source: &Source) -> Result<Option<
             let error = SqlError::unsupported("CREATE RECURSIVE VIEW").at(source.find_word("recursive"));
             Err(error.hint("Write CREATE VIEW ... AS WITH RECURSIVE ... instead."))
         }
-        (Keyword::CREATE, Keyword::MATERIALIZED, Keyword::VIEW) => {
-            Err(SqlError::unsupported("a materialized view").at(source.find_word("materialized")))
-        }
         (Keyword::ALTER, Keyword::VIEW, _) => {
             skip(parser, 2);
             alter(parser, source).map(Some)
@@ -106,7 +105,7 @@ fn create(parser: &mut Parser, or_replace: bool, source: &Source) -> Result<NewV
     if parser.parse_keyword(Keyword::WITH) {
         return Err(SqlError::unsupported("WITH CHECK OPTION").at(source.start(next.span)));
     }
-    Ok(NewView { view, or_replace, columns, query, start })
+    Ok(NewView { view, or_replace, columns, query, start, end: None })
 }
 
 fn alter(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
@@ -139,7 +138,8 @@ fn drop(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
     Ok(ViewStatement::Drop { views, if_exists, cascade })
 }
 
-fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
+/// A name and its place.
+pub(crate) fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
     let name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
     PlacedName::of(&name, source)
 }

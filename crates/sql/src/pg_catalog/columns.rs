@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 25] = [
+pub(super) const RELATIONS: [(&str, &str); 26] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -54,6 +54,7 @@ pub(super) const RELATIONS: [(&str, &str); 25] = [
     ),
     ("pg_description", "objoid n classoid n objsubid n description t"),
     ("pg_indexes", "schemaname t tablename t indexname t tablespace t indexdef t"),
+    ("pg_matviews", "schemaname t matviewname t matviewowner t tablespace t hasindexes b ispopulated b definition t"),
     ("pg_namespace", "oid n nspname t nspowner n nspacl l"),
     (
         "pg_roles",
@@ -91,7 +92,7 @@ pub(super) const RELATIONS: [(&str, &str); 25] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 38] = [
+pub(super) const EMPTY: [(&str, &str); 37] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -113,7 +114,6 @@ pub(super) const EMPTY: [(&str, &str); 38] = [
     ("pg_foreign_table", "ftrelid n ftserver n ftoptions l"),
     ("pg_inherits", "inhrelid n inhparent n inhseqno n inhdetachpending b"),
     ("pg_language", "oid n lanname t lanowner n lanispl b lanpltrusted b"),
-    ("pg_matviews", "schemaname t matviewname t matviewowner t tablespace t hasindexes b ispopulated b definition t"),
     (
         "pg_opclass",
         "oid n opcmethod n opcname t opcnamespace n opcowner n opcfamily n opcintype n opcdefault b opckeytype n",

@@ -120,7 +120,8 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
     let types = objects.made_types();
-    let views = objects.views.iter().map(|view| (view.oid, view.definition())).collect();
+    let views = objects.views.iter().map(|view| (view.oid, view.definition()));
+    let views = views.chain(objects.materialized().map(|(view, query, _)| (view.oid, query))).collect();
     let own = [
         ("pg_table_is_visible", Answer::Visible(visible)),
         ("obj_description", Answer::Comment(comments.clone(), false)),

@@ -24,7 +24,7 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
         "check_constraints" => constraints::check_constraints(objects),
         "columns" => {
             let of_views = objects.views.iter().flat_map(view_columns);
-            objects.tables.iter().flat_map(|table| columns(table, objects)).chain(of_views).collect()
+            objects.base_tables().flat_map(|table| columns(table, objects)).chain(of_views).collect()
         }
         "constraint_column_usage" => {
             let indexes = constraints().flat_map(|(table, index)| key_columns(table, index, false));
@@ -50,7 +50,7 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
             let indexes = constraints().map(|(table, index)| constraint(table, index));
             indexes.chain(objects.tables.iter().flat_map(other_constraints)).collect()
         }
-        "tables" => objects.tables.iter().map(table).chain(objects.views.iter().map(view_as_table)).collect(),
+        "tables" => objects.base_tables().map(table).chain(objects.views.iter().map(view_as_table)).collect(),
         "views" => objects.views.iter().map(view).collect(),
         _ => Vec::new(),
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
     Check, Column, ColumnDefault, DomainDefinition, ForeignKey, Index, IndexDefinition, IndexExpression, IndexPart,
-    Sequence, Table, TypeDefinition, ViewDefinition,
+    MaterializedQuery, Sequence, Table, TypeDefinition, ViewDefinition,
 };
 
 use super::oids::{DATABASE_OID, schema_oid};
@@ -57,6 +57,8 @@ pub(super) struct TableObject {
     defaults: Vec<ColumnDefault>,
     pub(super) checks: Vec<CheckObject>,
     pub(super) foreign_keys: Vec<ForeignKeyObject>,
+    /// The query that its rows come from, of a materialized view.
+    pub(super) materialized: Option<MaterializedQuery>,
     /// Whether another table refers to it.
     pub(super) is_referenced: bool,
     /// The bytes that it takes without its indexes.
@@ -243,6 +245,18 @@ impl Objects {
         self.tables.iter().find(|table| table.key == key)
     }
 
+    /// The tables that were made as such.
+    pub(super) fn base_tables(&self) -> impl Iterator<Item = &TableObject> {
+        self.tables.iter().filter(|table| table.materialized.is_none())
+    }
+
+    /// The materialized views, each with its query as `pg_get_viewdef` shows it, and whether it is populated.
+    pub(super) fn materialized(&self) -> impl Iterator<Item = (&TableObject, String, bool)> {
+        let of =
+            |table: &TableObject| table.materialized.as_ref().map(|of| (format!(" {};", of.query), of.is_populated));
+        self.tables.iter().filter_map(move |table| of(table).map(|(query, is_populated)| (table, query, is_populated)))
+    }
+
     /// All indexes, each with its table.
     pub(super) fn indexes(&self) -> impl Iterator<Item = (&TableObject, &IndexObject)> {
         self.tables.iter().flat_map(|table| table.indexes.iter().map(move |index| (table, index)))
@@ -306,6 +320,7 @@ impl TableObject {
             defaults: settings.defaults,
             checks,
             foreign_keys,
+            materialized: settings.materialized,
             is_referenced: !settings.referrers.is_empty(),
             bytes,
             table,

@@ -136,7 +136,8 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_sequence" => objects().sequences.iter().map(sequence).collect(),
         "pg_sequences" => objects().sequences.iter().map(sequence_view).collect(),
         "pg_settings" => settings.iter().map(|(name, value)| setting(name, value)).collect(),
-        "pg_tables" => objects().tables.iter().map(table_view).collect(),
+        "pg_matviews" => objects().materialized().map(materialized_row).collect(),
+        "pg_tables" => objects().base_tables().map(table_view).collect(),
         "pg_tablespace" => {
             vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]
         }
@@ -178,6 +179,13 @@ fn view_row(view: &ViewObject) -> Row {
     let names =
         [("schemaname", text(schema_of(&view.key))), ("viewname", text(&view.name)), ("viewowner", text(OWNER))];
     names.into_iter().chain([("definition", Cell::Text(view.definition()))]).collect()
+}
+
+fn materialized_row((view, definition, is_populated): (&TableObject, String, bool)) -> Row {
+    let mut row = vec![("schemaname", text(schema_of(&view.key))), ("matviewname", text(&view.name))];
+    row.extend([("matviewowner", text(OWNER)), ("hasindexes", Truth(!view.indexes.is_empty()))]);
+    row.extend([("ispopulated", Truth(is_populated)), ("definition", Cell::Text(definition))]);
+    row
 }
 
 fn access_methods() -> Vec<Row> {
@@ -227,7 +235,11 @@ fn classes(objects: &Objects) -> Vec<Row> {
         let has_triggers = table.is_referenced || !table.foreign_keys.is_empty();
         let mut row = vec![("relchecks", count(table.checks.len())), ("relhastriggers", Truth(has_triggers))];
         row.extend(options(&table.table).map(|options| ("reloptions", Texts(options))));
-        row.extend(class(table.oid, &table.key, "r", HEAP, width));
+        if let Some(query) = &table.materialized {
+            row.extend([("relispopulated", Truth(query.is_populated)), ("relhasrules", Truth(true))]);
+        }
+        let kind = if table.materialized.is_some() { "m" } else { "r" };
+        row.extend(class(table.oid, &table.key, kind, HEAP, width));
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(!table.indexes.is_empty()))]);
         row
     };
@@ -267,7 +279,10 @@ fn class(oid: i64, key: &str, kind: &str, method: i64, width: usize) -> Row {
         ("relam", Number(method)),
     ]);
     row.extend([("relfilenode", Number(oid)), ("relnatts", count(width)), ("relpersistence", text(persistence))]);
-    row.extend([("relispopulated", Truth(true)), ("relreplident", text(if kind == "r" { "d" } else { "n" }))]);
+    row.extend([
+        ("relispopulated", Truth(true)),
+        ("relreplident", text(if matches!(kind, "r" | "m") { "d" } else { "n" })),
+    ]);
     let zeros = ["reltype", "reloftype", "reltablespace", "relpages", "relallvisible", "reltoastrelid", "relchecks"];
     row.extend(zeros.into_iter().chain(["relrewrite", "relfrozenxid", "relminmxid"]).map(|name| (name, Number(0))));
     let no = ["relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity"];

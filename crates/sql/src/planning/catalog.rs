@@ -6,12 +6,14 @@
 //! are, and proves nothing. A statement that writes holds the table that it writes to before it takes its moment.
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
 use engine::{Table, name_in_schema};
 
+use crate::access::computed;
 use crate::access::sequences;
 use crate::access::table::EngineTable;
 use crate::error::SqlError;
@@ -21,6 +23,7 @@ use crate::pg_catalog::system;
 use crate::pg_catalog::{self, CATALOG_SCHEMA};
 use crate::state::view::{PAST, RowTarget, TARGET, TARGET_SCHEMA, View};
 use crate::state::with_rows::{self, GIVEN_SCHEMA};
+use crate::values::types::arrow_schema;
 
 /// The list of catalogs, the catalog and its schemas of one statement.
 #[derive(Debug)]
@@ -85,6 +88,11 @@ impl Names {
         }
     }
 
+    /// Whether a materialized view has the rows of its query.
+    fn is_populated(&self, table: &Table) -> bool {
+        self.view.tables.settings_of(table).materialized.is_none_or(|query| query.is_populated)
+    }
+
     fn target(&self, name: &str) -> Option<(usize, &RowTarget)> {
         let at = name.strip_prefix(TARGET)?.parse().ok()?;
         Some((at, self.view.targets.get(at)?))
@@ -97,6 +105,14 @@ impl Names {
             _ => Some(self.view.moment.clone()),
         }
     }
+}
+
+/// In place of a materialized view that has no rows yet, a table whose rows can't be read.
+fn unpopulated(name: String, schema: SchemaRef) -> Result<Arc<dyn TableProvider>> {
+    computed::table("materialized view", schema, move || {
+        let error = SqlError::new("55000", format!("materialized view \"{name}\" has not been populated"));
+        Err(error.hint("Use the REFRESH MATERIALIZED VIEW command."))
+    })
 }
 
 impl CatalogProviderList for Names {
@@ -167,6 +183,9 @@ impl SchemaProvider for Names {
                 let hint =
                     "It is updated in place and keeps no history. Read it as of now, or use a table of another layout.";
                 Err(DataFusionError::External(Box::new(SqlError::new("0A000", message).hint(hint))))
+            }
+            (Some(table), Some(_)) if table.is_materialized() && !self.is_populated(&table) => {
+                unpopulated(name.to_owned(), arrow_schema(table.schema())).map(Some)
             }
             (Some(table), Some(moment)) => Ok(Some(Arc::new(EngineTable::new(table, moment, partitions)))),
             _ if self.part == Part::Present => {

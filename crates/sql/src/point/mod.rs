@@ -41,7 +41,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use engine::DataType;
 use fills::is_always_filled;
 use join::Join;
-use scope::{Named, Scope};
+use scope::{Named, Scope, is_plain};
 use search::{Changes, Search};
 use shape::Shape;
 use term::{Origin, Term};
@@ -121,8 +121,7 @@ impl Point {
     }
 
     fn of_shape(shape: Shape<'_>, lock: Option<&LockClause>, tables: &Tables, types: &[DataType]) -> Option<Point> {
-        let table =
-            tables.find(&shape.table).ok().filter(|table| table.sequence().is_none() && table.view().is_none())?;
+        let table = tables.find(&shape.table).ok().filter(is_plain)?;
         let named = [Named::only(&shape.label, &table)];
         let scope = Scope { tables: &named, types };
         let key = || scope.key(&shape.conditions);

@@ -88,3 +88,8 @@ impl Scope<'_> {
         }
     }
 }
+
+/// Whether it is a table that was made as one: what a materialized view may do is for the planner to know.
+pub(crate) fn is_plain(table: &Table) -> bool {
+    table.sequence().is_none() && table.view().is_none() && !table.is_materialized()
+}

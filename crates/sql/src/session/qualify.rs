@@ -18,6 +18,7 @@ use crate::names::position;
 use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_temporary};
 use crate::names::tables::Tables;
 use crate::parsing::copy_options::Subject;
+use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::owner::OwnedKind;
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::parsing::view_statement::ViewStatement;
@@ -64,14 +65,19 @@ impl Session {
                     let _ = query.walk_mut(names);
                 }
             },
-            OwnStatement::View(ViewStatement::Create(new)) => {
+            OwnStatement::View(ViewStatement::Create(new))
+            | OwnStatement::Materialized(MaterializedStatement::Create { new, .. }) => {
                 let _ = new.query.walk_mut(names);
                 self.new_name(&mut new.view)?;
             }
-            OwnStatement::View(ViewStatement::Rename { view, .. } | ViewStatement::RenameColumn { view, .. }) => {
-                names.placed(view)
-            }
-            OwnStatement::View(ViewStatement::Drop { views, .. }) => {
+            OwnStatement::View(ViewStatement::Rename { view, .. } | ViewStatement::RenameColumn { view, .. })
+            | OwnStatement::Materialized(
+                MaterializedStatement::Refresh { view, .. }
+                | MaterializedStatement::Rename { view, .. }
+                | MaterializedStatement::RenameColumn { view, .. },
+            ) => names.placed(view),
+            OwnStatement::View(ViewStatement::Drop { views, .. })
+            | OwnStatement::Materialized(MaterializedStatement::Drop { views, .. }) => {
                 views.iter_mut().for_each(|view| names.placed(view))
             }
             OwnStatement::Sequence(SequenceStatement::Create { sequence, .. }) => self.new_name(sequence)?,
@@ -86,7 +92,9 @@ impl Session {
             }
             OwnStatement::SetSchema(set) => names.placed(&mut set.name),
             OwnStatement::Owner(owner) => match owner.kind {
-                OwnedKind::Table | OwnedKind::View | OwnedKind::Sequence => names.relation(&mut owner.name),
+                OwnedKind::Table | OwnedKind::View | OwnedKind::MaterializedView | OwnedKind::Sequence => {
+                    names.relation(&mut owner.name)
+                }
                 OwnedKind::Index => names.index(&mut owner.name),
                 OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
             },
@@ -146,7 +154,10 @@ impl Names<'_> {
                 names.iter_mut().for_each(|name| if is_index { self.index(name) } else { self.relation(name) });
             }
             Statement::Comment { object_type, object_name: name, .. } => match object_type {
-                CommentObject::Table | CommentObject::View | CommentObject::Sequence => self.relation(name),
+                CommentObject::Table
+                | CommentObject::View
+                | CommentObject::MaterializedView
+                | CommentObject::Sequence => self.relation(name),
                 CommentObject::Index => self.index(name),
                 CommentObject::Column => {
                     if let Some(column) = name.0.pop() {

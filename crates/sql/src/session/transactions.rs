@@ -54,10 +54,26 @@ impl<'a> Write<'a> {
     /// The table of this name, which the statement is about to write to: nobody drops or replaces it from here on.
     pub(crate) fn table(&mut self, name: &ObjectName, source: &Source) -> Result<Table> {
         let found = self.transaction.table_to_write(&table_name(name, source)?);
-        found.map_err(|error| match error {
+        let found = found.map_err(|error| match error {
             engine::Error::ViewWritten(view) => self.of_view(&view),
             error => SqlError::from(error).at(position(name, source)),
-        })
+        })?;
+        match found.is_materialized() {
+            true => Err(self.of_materialized(found.name())),
+            false => Ok(found),
+        }
+    }
+
+    /// The error of a statement that would change the rows of a materialized view.
+    fn of_materialized(&self, name: &str) -> SqlError {
+        let of = |what: &str| SqlError::new("42809", format!("cannot {what} materialized view \"{name}\""));
+        match self.command {
+            "INSERT" | "UPDATE" | "DELETE" => of("change"),
+            "COPY" => of("copy to"),
+            "MERGE" => SqlError::new("0A000", format!("cannot execute MERGE on relation \"{name}\""))
+                .detail("This operation is not supported for materialized views."),
+            _ => of("lock rows in"),
+        }
     }
 
     /// The error of a statement that would change the rows of a view.

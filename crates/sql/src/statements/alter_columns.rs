@@ -24,7 +24,7 @@ use crate::session::transactions::Write;
 use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::alter_column::{self, Change as Filled};
-use crate::statements::altered::{altered, locked_table};
+use crate::statements::altered::{altered, locked_table, renamed_in};
 use crate::statements::checks::check_rows;
 use crate::statements::columns::{self, NewColumn};
 use crate::statements::index_columns::{self, Moved};
@@ -495,24 +495,35 @@ pub(crate) fn rename(
             crate::statements::views::rename_column(write.transaction, &table, &fold(from), &fold(to))?;
             return Ok(command);
         }
-        let table = match locked_table(write.transaction, &name, (alter, "RENAME COLUMN"), source)? {
+        let table = match renamed_in(write.transaction, &name, alter, source)? {
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        let mut new = NewTable::of(session, &table, source);
-        let Some(at) = table.schema().position(&fold(from)) else {
-            return Err(SqlError::new("42703", format!("column \"{}\" does not exist", fold(from))));
-        };
-        if table.schema().position(&fold(to)).is_some() {
-            let message = format!("column \"{}\" of relation \"{name}\" already exists", fold(to));
-            return Err(SqlError::new("42701", message));
-        }
-        new.kept[at].column.name = fold(to);
-        new.settings = write.transaction.settings(&table);
-        new.make(write)?;
-        comments::rename_column(write.transaction, &name, &fold(from), Some(&fold(to)))?;
-        let names: Vec<String> = table.schema().columns().iter().map(|column| column.name.clone()).collect();
-        crate::statements::view_users::rename_column(write.transaction, &name, &names)?;
+        rename_column(session, write, (&name, &table), (&fold(from), &fold(to)), source)?;
         Ok(command)
     })
+}
+
+/// Gives a column of a table, which no other transaction writes to, another name.
+pub(crate) fn rename_column(
+    session: &Session,
+    write: &mut Write<'_>,
+    (name, table): (&str, &Table),
+    (from, to): (&str, &str),
+    source: &Source,
+) -> Result<()> {
+    let mut new = NewTable::of(session, table, source);
+    let Some(at) = table.schema().position(from) else {
+        return Err(SqlError::new("42703", format!("column \"{from}\" does not exist")));
+    };
+    if table.schema().position(to).is_some() {
+        let message = format!("column \"{to}\" of relation \"{name}\" already exists");
+        return Err(SqlError::new("42701", message));
+    }
+    to.clone_into(&mut new.kept[at].column.name);
+    new.settings = write.transaction.settings(table);
+    new.make(write)?;
+    comments::rename_column(write.transaction, name, from, Some(to))?;
+    let names: Vec<String> = table.schema().columns().iter().map(|column| column.name.clone()).collect();
+    crate::statements::view_users::rename_column(write.transaction, name, &names)
 }

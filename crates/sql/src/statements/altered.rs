@@ -52,3 +52,25 @@ pub(crate) fn locked_table(
     transaction.lock_table(name)?;
     altered_table(transaction, name, (alter, action), source)
 }
+
+/// The table or materialized view of which a column gets another name, with no other transaction writing to it from here on.
+pub(crate) fn renamed_in(
+    transaction: &mut Transaction,
+    name: &str,
+    alter: &AlterTable,
+    source: &Source,
+) -> Result<std::result::Result<Table, Command>> {
+    let check = |found: &std::result::Result<Table, Command>| match found {
+        Ok(table) if !table.is_materialized() => wrong_kind::check_is_altered(table, "RENAME COLUMN"),
+        _ => Ok(()),
+    };
+    let found = altered(transaction, name, alter, source)?;
+    check(&found)?;
+    if found.is_err() {
+        return Ok(found);
+    }
+    transaction.lock_table(name)?;
+    let found = altered(transaction, name, alter, source)?;
+    check(&found)?;
+    Ok(found)
+}

@@ -25,6 +25,7 @@ pub(crate) fn run(session: &mut Session, statement: &Statement, source: &Source)
         match object_type {
             CommentObject::Table => relation(transaction, name, "table", text, source)?,
             CommentObject::View => relation(transaction, name, "view", text, source)?,
+            CommentObject::MaterializedView => relation(transaction, name, "materialized view", text, source)?,
             CommentObject::Sequence => relation(transaction, name, "sequence", text, source)?,
             CommentObject::Index => {
                 let name = table_name(name, source)?;

@@ -80,7 +80,8 @@ pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
     }
 }
 
-fn fill(write: &mut Write<'_>, target: &Target, rows: crate::Rows) -> Result<u64> {
+/// Puts the rows of a query into a table; returns how many.
+pub(crate) fn fill(write: &mut Write<'_>, target: &Target, rows: crate::Rows) -> Result<u64> {
     let texts = vec![Texts::Stay; target.columns().len()];
     let mut inserted = 0;
     for batch in rows {

@@ -337,7 +337,10 @@ pub(crate) fn truncate(session: &mut Session, truncate: &Truncate, source: &Sour
         for name in &names {
             let table = table_name(name, source)?;
             let found = write.transaction.table(&table);
-            found.map_err(|error| SqlError::from(error).at(position(name, source)))?;
+            let found = found.map_err(|error| SqlError::from(error).at(position(name, source)))?;
+            if found.is_materialized() {
+                wrong_kind::check_is(&found, "table")?;
+            }
             tables.push(table);
         }
         let (tables, notices) = foreign_keys::emptied_with(write.transaction, tables, cascade)?;

@@ -85,7 +85,7 @@ impl<'a> AskedKey<'a> {
         let referenced_name = table_name(&self.constraint.foreign_table, source)?;
         let at = position(&self.constraint.foreign_table, source);
         let referenced = transaction.table(&referenced_name).map_err(|error| SqlError::from(error).at(at))?;
-        if referenced.sequence().is_some() || referenced.view().is_some() {
+        if referenced.sequence().is_some() || referenced.view().is_some() || referenced.is_materialized() {
             let message = format!("referenced relation \"{referenced_name}\" is not a table");
             return Err(SqlError::new("42809", message).at(at));
         }

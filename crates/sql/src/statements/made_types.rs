@@ -239,9 +239,9 @@ fn check_unnamed(transaction: &Transaction, label: &str) -> Result<()> {
             return refused(what);
         }
     }
-    for (name, view) in transaction.views_now() {
-        if view.view().is_some_and(|definition| has_word(&definition.query, label)) {
-            return refused(format!("view {}", spelled(&name)));
+    for user in view_users::users(transaction)? {
+        if has_word(&user.query, label) {
+            return refused(format!("view {}", spelled(&user.name)));
         }
     }
     Ok(())
@@ -270,8 +270,7 @@ fn rename_type(transaction: &mut Transaction, (known, of_type): (&str, TypeDefin
 fn views_naming(transaction: &Transaction, known: &str) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for user in view_users::users(transaction)? {
-        let text = user.table.view().map(|view| view.query.clone()).unwrap_or_default();
-        if names_type(&*parse_query(&text, Places::Unknown)?, known) {
+        if names_type(&*parse_query(&user.query, Places::Unknown)?, known) {
             found.push((user.name.clone(), format!("view {}", spelled(&user.name))));
         }
     }
@@ -408,9 +407,12 @@ pub(crate) fn drop_one(
     for (name, _) in &views {
         let names = [name.clone()];
         let dropped = view_users::Dropped { kind: "view", names: &names, cascade: true };
-        if write.transaction.table(name).is_ok() {
+        if let Ok(table) = write.transaction.table(name) {
             view_users::release(write.transaction, &dropped, Command::new(""))?;
-            write.transaction.drop_view(name)?;
+            match table.is_materialized() {
+                true => write.transaction.drop_table(name)?,
+                false => write.transaction.drop_view(name)?,
+            }
         }
     }
     for (table, column) in &columns {

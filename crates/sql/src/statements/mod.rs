@@ -7,6 +7,7 @@ pub(crate) mod alter_columns;
 pub(crate) mod alter_constraint;
 pub(crate) mod alter_table;
 pub(crate) mod altered;
+pub(crate) mod arbiters;
 pub(crate) mod change;
 pub(crate) mod changed_rows;
 pub(crate) mod checks;
@@ -38,6 +39,8 @@ pub(crate) mod kept_constraints;
 pub(crate) mod like;
 pub(crate) mod locking;
 pub(crate) mod made_types;
+pub(crate) mod materialized;
+pub(crate) mod materialized_rows;
 pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
 pub(crate) mod owner;
@@ -90,6 +93,7 @@ pub(crate) fn run_own(
         OwnStatement::Owner(asked) => Ok(owner::run(session, &asked, source)?.into()),
         OwnStatement::Domain(statement) => Ok(domains::run(session, &statement, source)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
+        OwnStatement::Materialized(statement) => Ok(materialized::run(session, &statement, source)?.into()),
     }
 }
 

@@ -13,34 +13,28 @@
 //! New values that are made of values alone need no query ([`upsert`](super::upsert)).
 use std::collections::HashSet;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use arrow_array::{Array, RecordBatch, UInt64Array};
+use arrow_array::{RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
-use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, Query, SelectItem, SetExpr, Statement,
+    BinaryOperator, Expr, Ident, OnConflictAction, OnInsert, Query, SelectItem, SetExpr, Statement,
 };
-use engine::{Direction, Index, IndexPart, IndexRange, Isolation, ScanOptions, Table, Value};
+use engine::{Isolation, Table, Value};
 
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
-use crate::names::schemas::local;
-use crate::names::{find_column, fold};
 use crate::point::bound::Bound;
 use crate::point::conflict::Conflict;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::view::RowTarget;
+use crate::statements::arbiters::{Arbiter, keys};
 use crate::statements::change::{Set, read_assignments, rids, rows_of, update_rows};
 use crate::statements::changed_rows::{NamedTable, as_read, columns_of, with_rids};
 use crate::statements::target_factor::target_factor;
 use crate::statements::upsert::Upsert;
-use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::assign::Texts;
-use crate::values::single::value_of_scalar;
 use crate::values::stored::rows_as_stored;
 
 /// The name of the rows that were to be put in.
@@ -60,13 +54,6 @@ pub(crate) struct OnConflict<'a> {
     changed: HashSet<u64>,
     /// Whether it met a value that only a query can tell what becomes of.
     needs_query: bool,
-}
-
-/// A key that no two rows may have.
-struct Arbiter {
-    index: Index,
-    constraint: String,
-    columns: Vec<usize>,
 }
 
 /// `DO UPDATE`: the columns that are set, and how their new values are found.
@@ -99,80 +86,6 @@ struct Found {
     missing: Vec<usize>,
 }
 
-/// The keys of a table that no two rows may have, as far as they are of columns and of all rows.
-fn keys(write: &Write<'_>, table: &Table) -> Vec<Arbiter> {
-    let primary = table.primary_index().map(|index| (index, format!("{}_pkey", table.name())));
-    let others = write.transaction.indexes(table).into_iter().filter(|index| index.definition().unique);
-    let others = others.map(|index| (index.clone(), index.definition().name.clone()));
-    let arbiter = |(index, constraint): (Index, String)| {
-        let column = |part: &IndexPart| match part {
-            IndexPart::Column(at) => Some(*at),
-            IndexPart::Expression(_) => None,
-        };
-        let columns = index.definition().parts.iter().map(column).collect::<Option<Vec<_>>>()?;
-        index.definition().predicate.is_none().then_some(Arbiter { index, constraint, columns })
-    };
-    primary.into_iter().chain(others).filter_map(arbiter).collect()
-}
-
-impl Arbiter {
-    fn of(target: &ConflictTarget, write: &Write<'_>, table: &Table, source: &Source) -> Result<Arbiter> {
-        let mut keys = keys(write, table).into_iter();
-        match target {
-            ConflictTarget::Columns(names) => {
-                let column = |name: &Ident| {
-                    let missing =
-                        |error| SqlError { message: format!("column \"{}\" does not exist", fold(name)), ..error };
-                    find_column(table, &fold(name), source.start(name.span)).map_err(missing)
-                };
-                let named = names.iter().map(column).collect::<Result<HashSet<usize>>>()?;
-                keys.find(|key| key.columns.iter().copied().collect::<HashSet<_>>() == named).ok_or_else(|| {
-                    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                    SqlError::new("42P10", message)
-                })
-            }
-            ConflictTarget::OnConstraint(name) => {
-                let name = last_part(name).unwrap_or_default();
-                keys.find(|key| local(&key.constraint) == name).ok_or_else(|| {
-                    let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name());
-                    SqlError::new("42704", message)
-                })
-            }
-        }
-    }
-
-    /// The key of a row; `None` where NULL is in it, which no other row is the same as.
-    fn key(&self, table: &Table, rows: &RecordBatch, row: usize) -> Result<Option<Vec<Value>>> {
-        let value = |at: &usize| -> Result<Option<Value>> {
-            let scalar = ScalarValue::try_from_array(rows.column(*at), row);
-            let scalar = scalar.map_err(|error| SqlError::new("XX000", error.to_string()))?;
-            Ok(value_of_scalar(&scalar, table.schema().columns()[*at].data_type))
-        };
-        self.columns.iter().map(value).collect()
-    }
-
-    /// The row that has a key.
-    fn find(&self, write: &mut Write<'_>, table: &Table, key: Vec<Value>) -> Result<Option<u64>> {
-        let moment = write.moment()?;
-        let options = ScanOptions { with_rid: true, ..ScanOptions::default() };
-        let first = |batch: &RecordBatch| {
-            let rids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|rids| !rids.is_empty());
-            rids.map(|rids| rids.value(0))
-        };
-        if table.is_array() {
-            return Ok(first(&table.lookup(moment.view(), &key, &options)?));
-        }
-        let range = IndexRange::equal(key);
-        let found = table.index_scan(moment.view(), &self.index, &range, Direction::Upward, options)?;
-        for batch in found {
-            if let Some(rid) = first(&batch?) {
-                return Ok(Some(rid));
-            }
-        }
-        Ok(None)
-    }
-}
-
 impl<'a> OnConflict<'a> {
     /// The clause of an `INSERT` into a table that it calls `label`.
     ///
@@ -190,7 +103,8 @@ impl<'a> OnConflict<'a> {
             Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY").at(source.find_word("duplicate"))),
         };
         let target = clause.conflict_target.as_ref();
-        let arbiter = target.map(|target| Arbiter::of(target, write, table, source)).transpose();
+        let changes = matches!(clause.action, OnConflictAction::DoUpdate(_));
+        let arbiter = target.map(|target| Arbiter::of(target, (write, table), changes, source)).transpose();
         let arbiter = arbiter.map_err(|error| error.at(source.find_word("conflict")))?;
         let update = match &clause.action {
             OnConflictAction::DoNothing => None,
@@ -220,7 +134,9 @@ impl<'a> OnConflict<'a> {
         (write, table): (&Write<'_>, &Table),
         source: &'a Source<'a>,
     ) -> Result<OnConflict<'a>> {
-        let arbiter = conflict.target.as_ref().map(|target| Arbiter::of(target, write, table, source)).transpose()?;
+        let changes = conflict.update.is_some();
+        let target = conflict.target.as_ref();
+        let arbiter = target.map(|target| Arbiter::of(target, (write, table), changes, source)).transpose()?;
         let update = conflict.update.as_ref().map(|update| Update {
             sets: update.sets.iter().map(|(column, _)| (*column, Texts::Stay)).collect(),
             by: By::Values(Upsert { update, bound }),
@@ -434,7 +350,10 @@ impl<'a> OnConflict<'a> {
     fn is_taken(&self, error: &engine::Error) -> bool {
         match (error, &self.arbiter) {
             (engine::Error::DuplicateKey { .. } | engine::Error::ExclusionViolated { .. }, None) => true,
-            (engine::Error::DuplicateKey { constraint, .. }, Some(arbiter)) => *constraint == arbiter.constraint,
+            (
+                engine::Error::DuplicateKey { constraint, .. } | engine::Error::ExclusionViolated { constraint, .. },
+                Some(arbiter),
+            ) => *constraint == arbiter.constraint,
             _ => false,
         }
     }

@@ -40,7 +40,7 @@ fn missing(transaction: &Transaction, session: &Session, asked: &Owner, source: 
             let name = table_name(&asked.name, source)?;
             (!session.tables.newest().has_index(&name)).then(|| engine::Error::NoSuchTable(name).into())
         }
-        OwnedKind::Table | OwnedKind::View | OwnedKind::Sequence => {
+        OwnedKind::Table | OwnedKind::View | OwnedKind::MaterializedView | OwnedKind::Sequence => {
             transaction.table(&table_name(&asked.name, source)?).err().map(SqlError::from)
         }
     })

@@ -88,9 +88,17 @@ impl Contents {
         Contents { views: own(transaction.view_names()), sequences, tables, types }
     }
 
-    fn shown(&self) -> Vec<String> {
+    fn shown(&self, transaction: &Transaction) -> Vec<String> {
         let types = self.types.iter().map(|(name, _)| name.clone()).collect();
-        let kinds = [("type", &types), ("table", &self.tables), ("view", &self.views), ("sequence", &self.sequences)];
+        let is_materialized = |name: &String| transaction.table(name).is_ok_and(|table| table.is_materialized());
+        let (materialized, tables) = self.tables.iter().cloned().partition(is_materialized);
+        let kinds = [
+            ("type", &types),
+            ("table", &tables),
+            ("materialized view", &materialized),
+            ("view", &self.views),
+            ("sequence", &self.sequences),
+        ];
         kinds
             .into_iter()
             .flat_map(|(kind, names): (&str, &Vec<String>)| {
@@ -135,7 +143,7 @@ fn drop_one(
         };
     }
     let contents = Contents::of(transaction, &schema);
-    let shown = contents.shown();
+    let shown = contents.shown(transaction);
     if !cascade && !shown.is_empty() {
         let message = format!("cannot drop schema {} because other objects depend on it", quoted(&schema));
         let lines = shown.iter().map(|what| format!("{what} depends on schema {}", quoted(&schema)));

@@ -11,17 +11,16 @@ use crate::parsing::parse::{Places, parse_query};
 use crate::semantics::naming::columns::label;
 use crate::state::outcome::Command;
 use crate::statements::view_text::{each_table, without_column};
-use crate::statements::view_users::{Dropped, change_users, release_of, users};
+use crate::statements::view_users::{Dropped, User, change_users, release_of, users};
 use crate::syntax::identifiers::{fold, last_part, quoted};
 use crate::syntax::walk::Walk;
 
-/// The names of the views that read a column of a table, as far as the text of their queries tells.
-fn users_of_column(transaction: &Transaction, table: &Table, column: usize) -> Result<Vec<String>> {
+/// The views that read a column of a table, as far as the text of their queries tells.
+fn users_of_column(transaction: &Transaction, table: &Table, column: usize) -> Result<Vec<User>> {
     let mut found = Vec::new();
     for user in users(transaction)? {
-        let text = user.table.view().map(|definition| definition.query.clone()).unwrap_or_default();
-        if reads_column(&*parse_query(&text, Places::Unknown)?, table, column) {
-            found.push(user.name);
+        if reads_column(&*parse_query(&user.query, Places::Unknown)?, table, column) {
+            found.push(user);
         }
     }
     Ok(found)
@@ -36,6 +35,7 @@ pub(crate) fn release(
     command: Command,
 ) -> Result<Command> {
     let direct = users_of_column(transaction, table, column)?;
+    let direct: Vec<String> = direct.into_iter().map(|user| user.name).collect();
     let shown = format!("{} of table {}", table.schema().columns()[column].name, quoted(table.name()));
     release_of(transaction, &Dropped { kind: "column", names: &[shown], cascade }, &direct, command)
 }
@@ -44,10 +44,10 @@ pub(crate) fn release(
 pub(crate) fn check_retyped(transaction: &Transaction, table: &Table, column: usize) -> Result<()> {
     match users_of_column(transaction, table, column)?.first() {
         None => Ok(()),
-        Some(view) => {
+        Some(user) => {
             let name = &table.schema().columns()[column].name;
             let error = SqlError::new("0A000", "cannot alter type of a column used by a view or rule");
-            Err(error.detail(format!("rule _RETURN on view {} depends on column \"{name}\"", quoted(view))))
+            Err(error.detail(format!("rule _RETURN on {} depends on column \"{name}\"", user.shown())))
         }
     }
 }

@@ -33,8 +33,8 @@ use crate::syntax::with_scope::WithScope;
 /// What takes the place of a part of a text.
 type Edit = (Range<usize>, String);
 
-/// The text of a view's query, which starts at a byte of the statement's text, with its `*` written out.
-pub(crate) fn fixed(query: &Query, start: usize, source: &Source, tables: &Tables) -> String {
+/// The text of a view's query, which stands between these bytes of the statement's text, or up to its end, with its `*` written out.
+pub(crate) fn fixed(query: &Query, (start, end): (usize, Option<usize>), source: &Source, tables: &Tables) -> String {
     let mut stars = Stars { source, scope: Scope::new(tables), edits: Vec::new() };
     let _ = query.walk(&mut stars);
     let _ = each_table(query, |_, factor| {
@@ -47,7 +47,7 @@ pub(crate) fn fixed(query: &Query, start: usize, source: &Source, tables: &Table
             stars.edits.push((place.start..place.start, format!("{}.", written(&schema.value))));
         }
     });
-    let text = source.text[start..].trim_end();
+    let text = source.text[start..end.unwrap_or(source.text.len())].trim_end();
     let end = start + text.trim_end_matches(|c: char| c == ';' || c.is_whitespace()).len();
     edited(source.text, start..end, stars.edits)
 }

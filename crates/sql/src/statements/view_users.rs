@@ -3,18 +3,19 @@
 //!
 //! A view names what it reads by its text, so that this is looked up in the queries of all views. What they read is claimed by the
 //! transaction that asks, so that none is added meanwhile.
-use engine::{Table, Transaction, ViewDefinition};
+use engine::{MaterializedQuery, Table, Transaction, ViewDefinition};
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::is_relation;
 use crate::parsing::parse::{Places, parse_query};
 use crate::state::outcome::Command;
 use crate::statements::view_text::{reads, with_columns_named, with_table_renamed};
+use crate::statements::wrong_kind;
 use crate::syntax::identifiers::quoted;
 
 /// What is dropped.
 pub(crate) struct Dropped<'a> {
-    /// `table`, `sequence` or `view`
+    /// `table`, `sequence`, `view` or `materialized view`
     pub(crate) kind: &'static str,
     pub(crate) names: &'a [String],
     /// Whether what depends on it is dropped as well.
@@ -32,29 +33,54 @@ impl Dropped<'_> {
     }
 }
 
-/// A view, and what it reads.
+/// A view, materialized or not, and what it reads.
 pub(crate) struct User {
     pub(crate) name: String,
-    pub(crate) table: Table,
+    /// Its query.
+    pub(crate) query: String,
+    table: Table,
     reads: Vec<String>,
 }
 
+impl User {
+    fn of((name, table): (String, Table), query: String) -> Result<User> {
+        Ok(User { reads: reads(&*parse_query(&query, Places::Unknown)?), name, query, table })
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn shown(&self) -> String {
+        format!("{} {}", wrong_kind::kind(&self.table), quoted(&self.name))
+    }
+
+    /// Drops it. What depends on it is to be released first.
+    pub(crate) fn drop(&self, transaction: &mut Transaction) -> Result<()> {
+        let dropped = match self.table.is_materialized() {
+            true => transaction.drop_table(&self.name),
+            false => transaction.drop_view(&self.name),
+        };
+        Ok(dropped?)
+    }
+}
+
 /// A view that depends on what is dropped.
-struct Dependent {
-    name: String,
+struct Dependent<'a> {
+    user: &'a User,
     /// what it depends on, as `table t`
     on: String,
 }
 
-/// What a view reads by names of its own.
-fn reads_of(view: &Table) -> Result<Vec<String>> {
-    let text = view.view().map(|definition| definition.query.as_str()).unwrap_or_default();
-    Ok(reads(&*parse_query(text, Places::Unknown)?))
-}
-
+/// All views, materialized or not.
 pub(crate) fn users(transaction: &Transaction) -> Result<Vec<User>> {
-    let user = |(name, table): (String, Table)| Ok(User { reads: reads_of(&table)?, name, table });
-    transaction.views_now().into_iter().filter(|(name, _)| is_relation(name)).map(user).collect()
+    let of_view = |(name, table): (String, Table)| {
+        let query = table.view().map(|definition| definition.query.clone()).unwrap_or_default();
+        User::of((name, table), query)
+    };
+    let of_rows = |(name, table): (String, Table)| {
+        let query = transaction.settings(&table).materialized.unwrap_or_default().query;
+        User::of((name, table), query)
+    };
+    let views = transaction.views_now().into_iter().filter(|(name, _)| is_relation(name)).map(of_view);
+    views.chain(transaction.materialized_views_now().into_iter().map(of_rows)).collect()
 }
 
 /// Drops the views that read what is about to go, or refuses that. Others can't make views of it from here on.
@@ -63,7 +89,7 @@ pub(crate) fn release(transaction: &mut Transaction, dropped: &Dropped<'_>, comm
     let users = users(transaction)?;
     let dependents = dependents(&users, dropped);
     let command = refuse_or_tell(dropped, &dependents, command)?;
-    dependents.iter().try_for_each(|dependent| transaction.drop_view(&dependent.name))?;
+    dependents.iter().try_for_each(|dependent| dependent.user.drop(transaction))?;
     Ok(command)
 }
 
@@ -77,37 +103,37 @@ pub(crate) fn release_of(
     let (users, mut found) = (users(transaction)?, Vec::new());
     let (mut seen, on) = (direct.to_vec(), dropped.shown(&dropped.names.join(", ")));
     for user in users.iter().rev().filter(|user| direct.contains(&user.name)) {
-        add_users(&users, ("view", &user.name), &mut seen, &mut found);
-        found.push(Dependent { name: user.name.clone(), on: on.clone() });
+        add_users(&users, (wrong_kind::kind(&user.table), &user.name), &mut seen, &mut found);
+        found.push(Dependent { user, on: on.clone() });
     }
     found.reverse();
     let command = refuse_or_tell(dropped, &found, command)?;
-    found.iter().try_for_each(|dependent| transaction.drop_view(&dependent.name))?;
+    found.iter().try_for_each(|dependent| dependent.user.drop(transaction))?;
     Ok(command)
 }
 
 /// Refuses that something is dropped on which views depend, or tells which of them go with it.
-fn refuse_or_tell(dropped: &Dropped<'_>, dependents: &[Dependent], command: Command) -> Result<Command> {
+fn refuse_or_tell(dropped: &Dropped<'_>, dependents: &[Dependent<'_>], command: Command) -> Result<Command> {
     let Some(first) = dependents.first() else { return Ok(command) };
     if !dropped.cascade {
         let message = match dropped.names {
             [name] => format!("cannot drop {} because other objects depend on it", dropped.shown(name)),
             _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
         };
-        let of = |dependent: &Dependent| format!("view {} depends on {}", quoted(&dependent.name), dependent.on);
+        let of = |dependent: &Dependent<'_>| format!("{} depends on {}", dependent.user.shown(), dependent.on);
         let lines: Vec<String> = dependents.iter().map(of).collect();
         let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
         return Err(SqlError::new("2BP01", message).detail(lines.join("\n")).hint(hint));
     }
     let notice = match dependents.len() {
-        1 => format!("drop cascades to view {}", quoted(&first.name)),
+        1 => format!("drop cascades to {}", first.user.shown()),
         many => format!("drop cascades to {many} other objects"),
     };
     Ok(command.with_notice(notice))
 }
 
 /// The views that depend on what is dropped, in PostgreSQL's order: each is followed by those that depend on it.
-fn dependents(users: &[User], dropped: &Dropped<'_>) -> Vec<Dependent> {
+fn dependents<'a>(users: &'a [User], dropped: &Dropped<'_>) -> Vec<Dependent<'a>> {
     let mut found = Vec::new();
     let mut seen: Vec<String> = dropped.names.to_vec();
     for name in dropped.names.iter().rev() {
@@ -117,14 +143,19 @@ fn dependents(users: &[User], dropped: &Dropped<'_>) -> Vec<Dependent> {
     found
 }
 
-fn add_users(users: &[User], (kind, name): (&str, &str), seen: &mut Vec<String>, found: &mut Vec<Dependent>) {
+fn add_users<'a>(
+    users: &'a [User],
+    (kind, name): (&str, &str),
+    seen: &mut Vec<String>,
+    found: &mut Vec<Dependent<'a>>,
+) {
     let mut direct: Vec<&User> = users.iter().filter(|user| user.reads.iter().any(|read| read == name)).collect();
     direct.sort_by_key(|user| std::cmp::Reverse(user.table.id()));
     for user in direct {
         if !seen.contains(&user.name) {
             seen.push(user.name.clone());
-            add_users(users, ("view", &user.name), seen, found);
-            found.push(Dependent { name: user.name.clone(), on: format!("{kind} {}", quoted(name)) });
+            add_users(users, (wrong_kind::kind(&user.table), &user.name), seen, found);
+            found.push(Dependent { user, on: format!("{kind} {}", quoted(name)) });
         }
     }
 }
@@ -146,11 +177,18 @@ pub(crate) fn change_users(
     change: impl Fn(&str) -> Result<String>,
 ) -> Result<()> {
     let all = users(transaction)?;
-    for User { name, table, .. } in all.into_iter().filter(|user| user.reads.iter().any(|name| name == read)) {
-        let Some(before) = table.view() else { continue };
-        let query = change(&before.query)?;
-        let definition = ViewDefinition { query, ..before.clone() };
-        transaction.replace_view(&name, table.schema().as_ref().clone(), definition)?;
+    for User { name, query, table, .. } in all.into_iter().filter(|user| user.reads.iter().any(|name| name == read)) {
+        let query = change(&query)?;
+        match table.view() {
+            Some(before) => {
+                let definition = ViewDefinition { query, ..before.clone() };
+                transaction.replace_view(&name, table.schema().as_ref().clone(), definition)?;
+            }
+            None => {
+                let before = transaction.settings(&table).materialized.unwrap_or_default();
+                transaction.set_materialized(&name, MaterializedQuery { query, ..before })?;
+            }
+        }
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(session: &mut Session, statement: &ViewStatement, source: &Sou
 }
 
 /// Gives a view another name.
-fn rename(transaction: &mut Transaction, name: &str, to: &PlacedName) -> Result<()> {
+pub(crate) fn rename(transaction: &mut Transaction, name: &str, to: &PlacedName) -> Result<()> {
     let new = beside(name, &to.name);
     transaction.rename_table(name, &new).map_err(|error| to.error(error))?;
     comments::rename(transaction, name, &new)?;
@@ -68,7 +68,8 @@ fn find(transaction: &Transaction, named: &PlacedName, may_be_missing: bool) -> 
     }
 }
 
-fn skipped(view: &PlacedName, tag: &str) -> Command {
+/// The answer where the view is missing and may be.
+pub(crate) fn skipped(view: &PlacedName, tag: &str) -> Command {
     Command::new(tag).with_notice(format!("relation \"{}\" does not exist, skipping", view.name))
 }
 
@@ -106,7 +107,7 @@ struct Shape {
 }
 
 /// Refuses what would be given with each run of a query, and moments of the past.
-fn check(query: &Query, source: &Source) -> Result<()> {
+pub(crate) fn check(query: &Query, source: &Source) -> Result<()> {
     let parameter = walk_expressions(query, |expr| match expr {
         Expr::Value(value) if let Value::Placeholder(name) = &value.value => {
             let error = SqlError::new("42P02", format!("there is no parameter {name}"));
@@ -132,7 +133,7 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     write.transaction.hold_names(&reads)?;
     let view = session.view(write.moment()?, Vec::new());
     let tables = view.tables.clone();
-    let text = view_text::fixed(&new.query, new.start, source, &tables);
+    let text = view_text::fixed(&new.query, (new.start, new.end), source, &tables);
     let plan = session.planner.plan(Statement::Query(new.query.clone()), view, source)?;
     let shape = headings::apply(&plan.schema(), &headings::of(&new.query));
     let Shape { columns, other_types } = shape_of(new, &shape)?;

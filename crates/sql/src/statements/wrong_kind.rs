@@ -4,10 +4,11 @@ use engine::{Table, Transaction};
 use crate::error::{Result, SqlError};
 
 /// What a table is, as a word of the language.
-fn kind(table: &Table) -> &'static str {
+pub(crate) fn kind(table: &Table) -> &'static str {
     match table {
         _ if table.view().is_some() => "view",
         _ if table.sequence().is_some() => "sequence",
+        _ if table.is_materialized() => "materialized view",
         _ => "table",
     }
 }

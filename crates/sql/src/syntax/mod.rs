@@ -4,6 +4,7 @@
 pub(crate) mod chains;
 pub(crate) mod check;
 pub(crate) mod composed;
+pub(crate) mod conflict_tokens;
 pub(crate) mod dialect;
 pub(crate) mod exclude_tokens;
 pub(crate) mod identifiers;

@@ -7,6 +7,7 @@
 //! GROUP BY DISTINCT a, b                ->  GROUP BY '\0distinct', a, b
 //! GROUPING SETS (GROUPING SETS (a, ())) ->  GROUPING SETS ("\0sets" (a, '\0empty'))
 //! ... 2 FOLLOWING EXCLUDE TIES)        ->  ... 2 COLLATE "\0exclude\0TIES" FOLLOWING)
+//! RESET TIME ZONE                      ->  RESET timezone
 //! ```
 //!
 //! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree, and
@@ -43,8 +44,22 @@ fn nothings(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// `RESET TIME ZONE`, the one setting whose name is two words there.
+fn reset_zone(tokens: &mut Vec<TokenWithSpan>) {
+    let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).take(3).collect();
+    if let [reset, time, zone] = signs[..]
+        && keyword(&tokens[reset]) == Keyword::RESET
+        && keyword(&tokens[time]) == Keyword::TIME
+        && keyword(&tokens[zone]) == Keyword::ZONE
+    {
+        let name = TokenWithSpan { token: Token::make_word("timezone", None), span: tokens[time].span };
+        tokens.splice(time..=zone, [name]);
+    }
+}
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
+    reset_zone(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::MERGE) {
         nothings(tokens);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{IntervalMonthDayNano, TimestampMicrosecondType};
-use arrow_array::{ArrayRef, TimestampMicrosecondArray};
+use arrow_array::{Array, ArrayRef, ListArray, TimestampMicrosecondArray};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType as ArrowType, TimeUnit};
 use chrono::{DateTime, Days, Months};
@@ -32,9 +32,12 @@ pub(crate) fn is_shown(of: &ArrowType) -> bool {
     )
 }
 
-/// Whether a cast between these types depends on a zone.
+/// Whether a cast between these types depends on a zone; one of arrays as that of their items.
 pub(crate) fn depends_on_zone(from: &ArrowType, to: &ArrowType) -> bool {
-    (is_moment(from) && is_shown(to)) || (is_shown(from) && is_moment(to))
+    match (from, to) {
+        (ArrowType::List(from), ArrowType::List(to)) => depends_on_zone(from.data_type(), to.data_type()),
+        _ => (is_moment(from) && is_shown(to)) || (is_shown(from) && is_moment(to)),
+    }
 }
 
 /// Values of another type, by the clocks of a zone where that matters.
@@ -44,6 +47,11 @@ pub(crate) fn depends_on_zone(from: &ArrowType, to: &ArrowType) -> bool {
 pub(crate) fn cast_in(zone: Zone, array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, ArrowError> {
     if zone == Zone::UTC || !depends_on_zone(array.data_type(), to) {
         return cast(array, to);
+    }
+    if let (Some(list), ArrowType::List(item)) = (array.as_list_opt::<i32>(), to) {
+        let items = cast_in(zone, list.values(), item.data_type())?;
+        let cast = ListArray::try_new(item.clone(), list.offsets().clone(), items, list.nulls().cloned())?;
+        return Ok(Arc::new(cast));
     }
     let plain = ArrowType::Timestamp(TimeUnit::Microsecond, None);
     if is_moment(array.data_type()) {

@@ -20,7 +20,7 @@ use engine::{DataType, Table};
 use facts::{Fact, Facts};
 use from::FromClause;
 
-use super::scope::{Named, Scope};
+use super::scope::{Named, Scope, is_plain};
 use super::search::Limits;
 use super::search::answer::{Answer, SortKey};
 use super::search::condition::Condition;
@@ -75,8 +75,7 @@ impl Join {
     /// The statement, if it is one of these.
     pub(super) fn plan(statement: &Statement, tables: &Tables, types: &[DataType]) -> Option<Join> {
         let from = FromClause::of(statement)?;
-        let find =
-            |name: &str| tables.find(name).ok().filter(|table| table.sequence().is_none() && table.view().is_none());
+        let find = |name: &str| tables.find(name).ok().filter(is_plain);
         let found: Vec<Table> = from.tables.iter().map(|factor| find(&factor.table)).collect::<Option<_>>()?;
         let (named, using) = side_by_side(&from, &found)?;
         let scope = Scope { tables: &named, types };

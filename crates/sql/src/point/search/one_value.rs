@@ -8,7 +8,7 @@ use super::Search;
 use super::condition::Condition;
 use crate::names::tables::Tables;
 use crate::point::exact::is_integer;
-use crate::point::scope::{Named, Scope};
+use crate::point::scope::{Named, Scope, is_plain};
 use crate::point::shape::{Action, Shape};
 use crate::point::term::Origin;
 
@@ -45,7 +45,7 @@ impl OneValue {
     fn plan(shape: Shape<'_>, tables: &Tables, types: &[DataType]) -> Option<OneValue> {
         let Action::Select(selection) = &shape.action else { return None };
         let table = tables.find(&shape.table).ok()?;
-        if table.sequence().is_some() || table.view().is_some() {
+        if !is_plain(&table) {
             return None;
         }
         let named = [Named::only(&shape.label, &table)];

@@ -1,7 +1,9 @@
 //! `GROUP BY ROLLUP (a + 1)`: expressions in grouping sets are worked out below the aggregate, which then groups by columns.
 //!
 //! An expression changes while a plan is analyzed, and keeps its name by an alias; around all the sets of a GROUP BY an alias
-//! has no meaning.
+//! has no meaning. A cast is called as what it casts: where both would stand below the aggregate, the cast has a name of its own there,
+//! and gets back that of before above it.
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::Column;
@@ -13,6 +15,9 @@ use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Logica
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::syntax::walk::{WalkPlan, WalkTree};
+
+/// How the name of a cast begins below the aggregate, where what it casts has its name.
+const CAST: &str = "\0cast ";
 
 /// See the module.
 #[derive(Debug)]
@@ -46,12 +51,17 @@ fn with_columns(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     if computed.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
     }
+    let taken: HashSet<String> = aggregate.input.schema().columns().iter().map(Column::flat_name).collect();
+    let name = |expr: &Expr| {
+        let name = expr.schema_name().to_string();
+        if taken.contains(&name) { format!("{CAST}{name}") } else { name }
+    };
     let column = |expr: Expr| match computed.contains(&expr) {
-        true => Expr::Column(Column::new_unqualified(expr.schema_name().to_string())),
+        true => Expr::Column(Column::new_unqualified(name(&expr))),
         false => expr,
     };
     let columns = aggregate.input.schema().columns().into_iter().map(Expr::Column);
-    let named = computed.iter().map(|expr| expr.clone().alias(expr.schema_name().to_string()));
+    let named = computed.iter().map(|expr| expr.clone().alias(name(expr)));
     let input = LogicalPlanBuilder::from(aggregate.input.as_ref().clone()).project(columns.chain(named))?.build()?;
     let all = |exprs: Vec<Expr>| exprs.into_iter().map(column).collect::<Vec<Expr>>();
     let keys = aggregate.group_expr.iter().cloned().map(|key| match key {
@@ -77,5 +87,20 @@ fn with_columns(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
         Ok(name.restore(changed.data))
     });
     let calls = calls.collect::<Result<Vec<Expr>>>()?;
-    Ok(Transformed::yes(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), keys, calls)?)))
+    let grouped = LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), keys, calls)?);
+    let is_renamed = computed.iter().any(|expr| name(expr).starts_with(CAST));
+    let done = if is_renamed { with_names_of(&aggregate, grouped)? } else { grouped };
+    Ok(Transformed::yes(done))
+}
+
+/// The columns of an aggregate by the names that it had before, but for the number of the set, which nothing above asks for.
+fn with_names_of(before: &Aggregate, grouped: LogicalPlan) -> Result<LogicalPlan> {
+    let columns = before.schema.iter().zip(grouped.schema().columns());
+    let shown = columns.filter(|(_, column)| column.name != Aggregate::INTERNAL_GROUPING_ID);
+    let named = shown.map(|((qualifier, field), column)| match column.name == *field.name() {
+        true => Expr::Column(column),
+        false => Expr::Column(column).alias_qualified(qualifier.cloned(), field.name()),
+    });
+    let named: Vec<Expr> = named.collect();
+    LogicalPlanBuilder::from(grouped).project(named)?.build()
 }

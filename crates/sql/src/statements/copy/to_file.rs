@@ -24,6 +24,7 @@ use crate::parsing::copy_options::{CopyStatement, Format, Subject};
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::generated;
+use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::stored::for_file;
@@ -71,8 +72,9 @@ fn query_of(tables: &Tables, subject: &Subject, source: &Source) -> Result<Box<Q
         Subject::Table { name, columns } => (name, columns),
     };
     let table = find_table(tables, name, source)?;
-    if table.view().is_some() {
-        let error = SqlError::new("42809", format!("cannot copy from view \"{}\"", table.name()));
+    if table.view().is_some() || table.is_materialized() {
+        let error =
+            SqlError::new("42809", format!("cannot copy from {} \"{}\"", wrong_kind::kind(&table), table.name()));
         return Err(error.hint("Try the COPY (SELECT ...) TO variant."));
     }
     let defaults = tables.settings_of(&table).defaults;
