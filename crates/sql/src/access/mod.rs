@@ -10,6 +10,7 @@ pub(crate) mod index_expressions;
 pub(crate) mod index_path;
 pub(crate) mod overlaps;
 pub(crate) mod scan;
+pub(crate) mod scan_costs;
 pub(crate) mod sequences;
 pub(crate) mod statistics;
 pub(crate) mod table;
