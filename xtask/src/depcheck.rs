@@ -45,7 +45,11 @@ const ROOMS: [Room; 21] = [
     room("sql", &["types", "costs", "engine"], &["durability"]),
     room("gpu", &[], &[]),
     room("server", &["types", "sql"], &["engine"]),
-    room("lab", &["types", "sync", "latches", "sim", "index", "durability", "heap", "snapshot", "costs", "engine", "sql"], &[]),
+    room(
+        "lab",
+        &["types", "sync", "latches", "sim", "index", "durability", "heap", "snapshot", "costs", "engine", "sql"],
+        &[],
+    ),
     room("cli", &["engine", "sql", "server", "lab", "gpu"], &[]),
     room("lstore", &["engine", "sql", "server", "snapshot", "cli"], &["lab"]),
     room("python", &["engine", "sql", "snapshot"], &[]),
