@@ -136,7 +136,7 @@ mod tests {
         let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
         let mut measure = |values: &[f64]| Ok(surface(values));
         search(&whole, &beginning(), limits(400), &mut measure, &Quiet).unwrap();
-        for stop in [0, 1, 57, 130] {
+        for stop in [0u64, 1, 57, 130] {
             let mut left = stop;
             let mut cut_off = |values: &[f64]| {
                 left = left.checked_sub(1).ok_or_else(|| LabError::Failed("cut off".to_owned()))?;
