@@ -72,8 +72,11 @@ impl ScanCosts {
 
     fn new(here: f64, away: f64, (rows, ranges): (f64, f64), share: f64, model: &CostModel) -> ScanCosts {
         let pages = ((here + away) * share / PAGE_BYTES).ceil().max(1.0);
-        let model = model.at(Residency::of_bytes(here, away));
-        ScanCosts { model, pages, rows, ranges: ranges.max(1.0), is_away: away > 0.0 }
+        let ranges = ranges.max(1.0);
+        // What is cached is counted in ranges, as what is read is.
+        let cache_pages = model.cache_pages.map(|cached| cached * ranges / pages);
+        let model = CostModel { cache_pages, ..model.at(Residency::of_bytes(here, away)) };
+        ScanCosts { model, pages, rows, ranges, is_away: away > 0.0 }
     }
 
     /// Reading all of it, with so many conditions on each row.
