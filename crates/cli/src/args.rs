@@ -3,6 +3,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use lab::asymmetry::CostArgs;
+use lab::calibrate::CalibrateArgs;
 use lab::commit::CommitArgs;
 use lab::heap::HeapArgs;
 use lab::index::IndexArgs;
@@ -33,6 +35,7 @@ Examples:
   lstore data --memory-limit 2GB    tables may be larger, and stay in data then
   lstore dump data > data.sql       the database as SQL for PostgreSQL
   lstore serve data                 the database in data for psql and drivers
+  lstore calibrate data             measure the disk for the optimizer
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
 
@@ -96,6 +99,8 @@ pub enum ScriptStep {
 pub enum Task {
     /// Serve a database to PostgreSQL's drivers and tools
     Serve(ServeArgs),
+    /// Measure the disk and memory for the optimizer, and tune its coefficients on a workload
+    Calibrate(CalibrateArgs),
     /// Measure the database
     #[command(subcommand)]
     Bench(Bench),
@@ -122,6 +127,8 @@ pub enum Bench {
     Commit(CommitArgs),
     /// Rows a second from Arrow batches, Parquet and CSV, beside a hash map and what the disk takes
     Load(LoadArgs),
+    /// The optimizer's cost model: plans and times by model and coefficients, and what sorts and joins write: its paper's figures
+    Costs(CostArgs),
     /// How long opening a database takes, and its first statements, after a clean close and after a crash
     Open(OpenArgs),
     /// Prepared statements by key, short ranges and a join, beside SQLite

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod calibrate;
 mod complete;
 mod diagnostics;
 mod dump;

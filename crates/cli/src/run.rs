@@ -9,6 +9,7 @@ use engine::{ArchiveSetting, Database, OpenOptions};
 use lab::LabError;
 
 use crate::args::{self, Bench, ScriptStep, SqlArgs, Task};
+use crate::calibrate;
 use crate::dump::{self, DumpError};
 use crate::editor::TerminalEditor;
 use crate::gpu;
@@ -33,12 +34,16 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         }
     };
     match cli.task {
+        Some(Task::Calibrate(args)) => end_of_bench(calibrate::calibrate(&args)),
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
         Some(Task::Bench(Bench::Micro(args))) => {
             end_of_bench(lab::micro::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }
         Some(Task::Bench(Bench::Commit(args))) => {
             end_of_bench(lab::commit::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+        }
+        Some(Task::Bench(Bench::Costs(args))) => {
+            end_of_bench(lab::asymmetry::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }
         Some(Task::Bench(Bench::Load(args))) => {
             end_of_bench(lab::load::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))

@@ -5,6 +5,8 @@
 //! where it is told to, and [`Progress`] hears how far a measurement has come.
 //!
 //! - [`figures`]: what is compared takes turns; medians beside what ran with them, as a table or as JSON lines.
+//! - [`calibrate`](mod@calibrate): coefficients of the cost model by device and workload, `lstore calibrate`.
+//! - [`asymmetry`]: the figures of the cost model, `lstore bench costs`.
 //! - [`micro`]: the micro benchmark of the L-Store paper, `lstore bench micro`.
 //! - [`tpch`]: the TPC-H benchmark and its data, `lstore bench tpch`.
 //! - [`commit`]: the benchmark of commits, `lstore bench commit`.
@@ -19,7 +21,9 @@
 //! - [`baselines`]: unpublished structures that the papers measured against.
 #![forbid(unsafe_code)]
 
+pub mod asymmetry;
 pub mod baselines;
+pub mod calibrate;
 pub mod commit;
 mod error;
 pub mod figures;

@@ -146,7 +146,7 @@ fn time_queries(
 }
 
 /// Runs a query to its end.
-pub(super) fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, LabError> {
+pub(crate) fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, LabError> {
     let failed = |error| LabError::Sql(name.to_owned(), Box::new(error));
     match session.execute(text).map_err(failed)? {
         Outcome::Rows(rows) => rows.collect::<Result<_, _>>().map_err(failed),

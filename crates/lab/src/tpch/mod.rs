@@ -18,7 +18,9 @@ mod tables;
 mod writer;
 
 pub use args::{Rival, TpchArgs};
+pub(crate) use bench::rows_of;
 pub use load::load;
+pub(crate) use queries::query;
 pub use tables::{TABLES, create_tables};
 pub(crate) use tables::{check_scale_factor, schema};
 

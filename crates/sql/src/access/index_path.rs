@@ -1,7 +1,8 @@
 //! Which index leads to the rows that pass some conditions, if one is worth it.
 //!
 //! A scan reads encoded columns at many rows a nanosecond, and an index leads from row to row; so it is taken where few rows
-//! are in its range, which is found out by counting its entries up to a limit.
+//! are in its range, which is found out by counting its entries up to a limit. Of a table that is not all in memory
+//! the cost model says how many rows may be read through an index before the whole table costs less ([`ScanCosts`]).
 //!
 //! An index of an expression leads to the rows for which a condition says something of the very same expression: both have
 //! gone through the planner, and are compared as it left them. One of a part of the table is taken only where the conditions
@@ -9,6 +10,7 @@
 use std::borrow::Cow;
 use std::ops::Bound;
 
+use costs::CostModel;
 use datafusion::logical_expr::Expr;
 use engine::{
     Comparison, DataType, Index, IndexMethod, IndexPart, IndexRange, IndexWindow, Schema, Table, Test, Value,
@@ -18,6 +20,7 @@ use crate::access::conditions::test_of;
 use crate::access::implied;
 use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
 use crate::access::overlaps;
+use crate::access::scan_costs::ScanCosts;
 
 /// An index, with the ranges of it in which all rows are that pass; no two have a row in common.
 #[derive(Clone)]
@@ -42,7 +45,12 @@ type PartTest<'t> = (usize, Cow<'t, Test>);
 
 /// The best way to the rows of a table that pass, other than a scan. `conditions` are all that is known to hold of them, `tests`
 /// what of it is about columns.
-pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) -> Option<IndexLookup> {
+pub(crate) fn best(
+    table: &Table,
+    tests: &[(usize, Test)],
+    conditions: &[Expr],
+    model: &CostModel,
+) -> Option<IndexLookup> {
     if conditions.is_empty() || table.is_array() {
         return None;
     }
@@ -51,7 +59,7 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) 
         true => conditions.iter().cloned().map(comparable).collect(),
         false => Vec::new(),
     };
-    let limit = usize::try_from(table.stats().records / SHARE).unwrap_or(usize::MAX).clamp(ROWS_MIN, ROWS_MAX);
+    let limit = rows_limit(table, model);
     let lookup = |index: Index| {
         let tests = part_tests(&index, table.schema(), tests, &conditions)?;
         let ranges = match index.definition().method {
@@ -72,6 +80,15 @@ pub(crate) fn best(table: &Table, tests: &[(usize, Test)], conditions: &[Expr]) 
         Some(IndexLookup { index, ranges, rows })
     };
     indexes.into_iter().filter_map(lookup).min_by_key(|lookup| lookup.rows)
+}
+
+/// Where an index has so many rows or more, it is not taken.
+fn rows_limit(table: &Table, model: &CostModel) -> usize {
+    let costs = ScanCosts::of(table, 1.0, model);
+    match costs.is_away {
+        true => costs.rows_by_index(ROWS_MAX).max(1) + 1,
+        false => usize::try_from(table.stats().records / SHARE).unwrap_or(usize::MAX).clamp(ROWS_MIN, ROWS_MAX),
+    }
 }
 
 /// Whether an index may be of use for conditions that are no tests of columns.

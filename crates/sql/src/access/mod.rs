@@ -11,6 +11,7 @@ pub(crate) mod index_path;
 pub(crate) mod nearest;
 pub(crate) mod overlaps;
 pub(crate) mod scan;
+pub(crate) mod scan_costs;
 pub(crate) mod sequences;
 pub(crate) mod spatial_join;
 pub(crate) mod statistics;

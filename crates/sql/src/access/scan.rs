@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use costs::CostModel;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
@@ -20,6 +21,7 @@ use engine::{DataType, Direction, KeyFilter, ScanOptions, Table, TableScan, Test
 
 use crate::access::conditions;
 use crate::access::index_path::IndexLookup;
+use crate::access::scan_costs::ScanCosts;
 use crate::access::statistics;
 use crate::interrupt;
 use crate::names::moment::Moment;
@@ -150,6 +152,19 @@ impl ScanExec {
     /// Whether this is a scan, not a lookup.
     pub(crate) fn reads_all(&self) -> bool {
         matches!(self.source, ScanSource::All { .. })
+    }
+
+    /// What reading it is likely to cost, where it gives so many rows.
+    pub(crate) fn cost(&self, rows: f64, model: &CostModel) -> f64 {
+        let (read, all) = (self.options.columns.len().max(1), self.table.schema().columns().len().max(1));
+        let costs = ScanCosts::of(&self.table, read as f64 / all as f64, model);
+        let conditions = self.options.tests.len();
+        match &self.source {
+            ScanSource::All { .. } => costs.whole(conditions),
+            ScanSource::Key(_) => costs.by_index(1.0, conditions),
+            ScanSource::Rids(rids) => costs.by_index(rids.len() as f64, conditions),
+            ScanSource::Index(lookup) => costs.by_index((lookup.rows as f64).max(rows), conditions),
+        }
     }
 
     pub(crate) fn table(&self) -> &Table {

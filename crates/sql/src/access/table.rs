@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
+use costs::CostModel;
 use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, DFSchema};
@@ -18,6 +19,7 @@ use engine::{Table, Test, Value};
 use crate::access::conditions::{equality, test};
 use crate::access::index_path;
 use crate::access::scan::{ScanExec, ScanSource};
+use crate::access::scan_costs::PlanCosts;
 use crate::access::statistics::{self, TableEstimates};
 use crate::interrupt;
 use crate::names::moment::Moment;
@@ -120,13 +122,18 @@ impl EngineTable {
     }
 
     /// Where to look for the rows that pass, and what is still to be tested there.
-    fn source(&self, mut tests: Vec<(usize, Test)>, conditions: &[Expr]) -> (ScanSource, Vec<(usize, Test)>) {
+    fn source(
+        &self,
+        mut tests: Vec<(usize, Test)>,
+        conditions: &[Expr],
+        model: &CostModel,
+    ) -> (ScanSource, Vec<(usize, Test)>) {
         if let Some(rids) = &self.rids {
             return (ScanSource::Rids(rids.clone()), tests);
         }
         let Some(key) = self.key(&tests) else {
             let all = ScanSource::All { partitions: self.partitions };
-            return (index_path::best(&self.table, &tests, conditions).map_or(all, ScanSource::Index), tests);
+            return (index_path::best(&self.table, &tests, conditions, model).map_or(all, ScanSource::Index), tests);
         };
         let columns = self.table.schema().primary_key();
         let is_found_by = |test: &(usize, Test)| {
@@ -149,12 +156,12 @@ impl EngineTable {
         }
     }
 
-    fn scan_of(&self, columns: Vec<usize>, filters: &[Expr]) -> Result<Arc<dyn ExecutionPlan>> {
+    fn scan_of(&self, session: &dyn Session, columns: Vec<usize>, filters: &[Expr]) -> Result<Arc<dyn ExecutionPlan>> {
         if let Some(given) = &self.given {
             return Ok(MemorySourceConfig::try_new_exec(&[given.to_vec()], self.schema.clone(), Some(columns))?);
         }
         let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
-        let (source, tests) = self.source(tests, filters);
+        let (source, tests) = self.source(tests, filters, &PlanCosts::of(session.config_options()));
         let schema = Arc::new(self.schema.project(&columns)?);
         Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, tests, columns, schema)))
     }
@@ -176,7 +183,7 @@ impl EngineTable {
                 read.push(at);
             }
         }
-        let scan = self.scan_of(read, filters)?;
+        let scan = self.scan_of(session, read, filters)?;
         let schema = DFSchema::try_from(scan.schema())?;
         let predicate = session.create_physical_expr(condition.clone(), &schema)?;
         Ok(Arc::new(FilterExecBuilder::new(predicate, scan).apply_projection(Some(kept))?.build()?))
@@ -210,7 +217,7 @@ impl TableProvider for EngineTable {
         let became_others =
             filters.iter().filter(|filter| self.answer(filter) == TableProviderFilterPushDown::Unsupported);
         match conjunction(became_others.cloned()) {
-            None => self.scan_of(columns, filters),
+            None => self.scan_of(session, columns, filters),
             Some(condition) => self.filtered(&condition, session, columns, filters),
         }
     }

@@ -261,6 +261,10 @@ impl Session {
         }
         match statement {
             Statement::Query(query) => self.query(query, source),
+            Statement::Explain { .. } if explain::asks_costs(&statement) => {
+                let plan = self.plan(explain::query_of(statement)?, source)?;
+                Ok(Outcome::Rows(explain::costs(&plan)?))
+            }
             Statement::Explain { .. } => {
                 let plan = self.plan(explain::read(statement)?, source)?;
                 Ok(Outcome::Rows(explain::run(plan)?))

@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use costs::CostModel;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result;
@@ -21,9 +22,11 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::cardinality::Cardinality;
 use super::estimate::{Estimate, of_node};
+use super::join_method::width;
 use super::options::PlanOptions;
 use super::region::{Region, Set, Shape};
 use super::search::{Problem, Tree, best_tree};
+use crate::access::scan_costs::PlanCosts;
 use crate::interrupt;
 
 /// Orders joins by what they are likely to cost.
@@ -39,27 +42,27 @@ impl OptimizerRule for JoinOrder {
         if !PlanOptions::of(&config.options()).join_order {
             return Ok(Transformed::no(plan));
         }
-        Ok(Transformed::no(ordered(plan)?.0))
+        Ok(Transformed::no(ordered(plan, &PlanCosts::of(&config.options()))?.0))
     }
 }
 
 /// The plan with its joins in order, and what is known of it.
 #[recursive::recursive]
-fn ordered(plan: LogicalPlan) -> Result<(LogicalPlan, Estimate)> {
+fn ordered(plan: LogicalPlan, model: &CostModel) -> Result<(LogicalPlan, Estimate)> {
     interrupt::check_plan()?;
     if let Some(shape) = Shape::of(&plan) {
         let mut planned = Planned::new();
         for relation in shape.relations() {
-            let (ordered, estimate) = ordered(relation.clone())?;
+            let (ordered, estimate) = ordered(relation.clone(), model)?;
             planned.insert(std::ptr::from_ref(relation), (Arc::new(ordered), estimate));
         }
-        return of_region(&plan, &planned);
+        return of_region(&plan, &planned, model);
     }
     let mut estimates = Vec::new();
-    let plan = plan.map_subqueries(|query| Ok(Transformed::yes(ordered(query)?.0)))?.data;
+    let plan = plan.map_subqueries(|query| Ok(Transformed::yes(ordered(query, model)?.0)))?.data;
     let plan = plan
         .map_children(|child| {
-            let (child, estimate) = ordered(child)?;
+            let (child, estimate) = ordered(child, model)?;
             estimates.push(estimate);
             Ok(Transformed::yes(child))
         })?
@@ -81,18 +84,18 @@ type Planned = HashMap<*const LogicalPlan, (Arc<LogicalPlan>, Estimate)>;
 
 /// The region, or a part of it, in its best order. Where it has none, its parts are ordered, each for itself.
 #[recursive::recursive]
-fn of_region(plan: &LogicalPlan, planned: &Planned) -> Result<(LogicalPlan, Estimate)> {
+fn of_region(plan: &LogicalPlan, planned: &Planned, model: &CostModel) -> Result<(LogicalPlan, Estimate)> {
     if let Some((plan, estimate)) = planned.get(&std::ptr::from_ref(plan)) {
         return Ok((plan.as_ref().clone(), estimate.clone()));
     }
     if let Some(shape) = Shape::of(plan)
-        && let Some(found) = best_order(plan, &shape, planned)?
+        && let Some(found) = best_order(plan, &shape, planned, model)?
     {
         return Ok(found);
     }
     let (mut inputs, mut estimates) = (Vec::new(), Vec::new());
     for input in plan.inputs() {
-        let (input, estimate) = of_region(input, planned)?;
+        let (input, estimate) = of_region(input, planned, model)?;
         inputs.push(input);
         estimates.push(estimate);
     }
@@ -139,7 +142,12 @@ fn with_columns_of(wanted: &LogicalPlan, plan: LogicalPlan) -> Result<LogicalPla
 }
 
 /// The region in its best order, `None` where it has none.
-fn best_order(plan: &LogicalPlan, shape: &Shape<'_>, planned: &Planned) -> Result<Option<(LogicalPlan, Estimate)>> {
+fn best_order(
+    plan: &LogicalPlan,
+    shape: &Shape<'_>,
+    planned: &Planned,
+    model: &CostModel,
+) -> Result<Option<(LogicalPlan, Estimate)>> {
     let relations = shape.relations().map(|relation| planned.get(&std::ptr::from_ref(relation)).cloned());
     let Some(relations) = relations.collect::<Option<Vec<_>>>() else { return Ok(None) };
     let Some(region) = shape.graph(relations)? else { return Ok(None) };
@@ -147,8 +155,10 @@ fn best_order(plan: &LogicalPlan, shape: &Shape<'_>, planned: &Planned) -> Resul
     let needs: Vec<Option<Set>> =
         region.relations.iter().map(|relation| relation.reducer.as_ref().map(|reducer| reducer.needs)).collect();
     let alone: Vec<f64> = region.relations.iter().map(|relation| relation.estimate.rows).collect();
+    let widths: Vec<f64> = region.relations.iter().map(|relation| width(relation.plan.schema().as_arrow())).collect();
     let rows = |set: Set| cardinality.rows(set);
-    let problem = Problem { neighbours: &region.neighbours(), needs: &needs, alone: &alone, rows: &rows };
+    let neighbours = &region.neighbours();
+    let problem = Problem { neighbours, needs: &needs, alone: &alone, widths: &widths, model, rows: &rows };
     let Some(tree) = best_tree(&problem) else { return Ok(None) };
     let builder = Builder { region: &region, cardinality: &cardinality };
     let part = builder.of_tree(&tree)?;
@@ -332,7 +342,7 @@ mod tests {
         for level in 0..40 {
             plan = without_graph(plan, level);
         }
-        let (found, estimate) = ordered(plan.clone()).unwrap();
+        let (found, estimate) = ordered(plan.clone(), &CostModel::default()).unwrap();
         assert_eq!(found.schema().columns(), plan.schema().columns());
         assert_eq!(estimate.domains.len(), 1);
     }

@@ -6,6 +6,9 @@
 //!              │ `estimate`: rows and keys of what is joined          └ `cardinality`: rows of what is joined with what
 //! ```
 //!
+//! What a join costs is told by the model of crate `costs`, from which the method of a join is chosen, too (`join_method`), and what
+//! `EXPLAIN (COSTS)` shows (`plan_costs`).
+//!
 //! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
 //! are the limit (`direct_groups`, `short_decimals`).
 //!
@@ -14,9 +17,11 @@
 mod cardinality;
 mod direct_groups;
 mod estimate;
+mod join_method;
 pub(crate) mod join_order;
 mod key_collector;
 pub(crate) mod options;
+pub(crate) mod plan_costs;
 mod region;
 mod run_time_filters;
 mod search;
@@ -24,6 +29,7 @@ mod short_decimals;
 mod steady;
 
 pub(crate) use direct_groups::OwnOperators;
+pub(crate) use join_method::JoinMethod;
 pub(crate) use join_order::JoinOrder;
 pub(crate) use options::PlanOptions;
 pub(crate) use run_time_filters::RunTimeFilters;

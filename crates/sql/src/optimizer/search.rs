@@ -14,15 +14,12 @@
 //! joined last, small parts first. The search goes by numbers alone: the same numbers give the same tree.
 use std::collections::HashMap;
 
+use costs::{CostModel, Side};
+
 use super::region::Set;
 
 /// So many relations are ordered exactly; one more takes three times as long.
 const EXACT_MAX: usize = 11;
-
-/// What a row costs that is put into a hash table, looked up in one, and given.
-const BUILD: f64 = 2.0;
-const PROBE: f64 = 1.0;
-const GIVE: f64 = 0.5;
 
 /// What is to be joined.
 pub(super) struct Problem<'a> {
@@ -32,6 +29,10 @@ pub(super) struct Problem<'a> {
     pub(super) needs: &'a [Option<Set>],
     /// by relation: its rows
     pub(super) alone: &'a [f64],
+    /// by relation: the bytes of a row
+    pub(super) widths: &'a [f64],
+    /// what a join costs
+    pub(super) model: &'a CostModel,
     /// about how many rows a join has
     pub(super) rows: &'a dyn Fn(Set) -> f64,
 }
@@ -101,7 +102,17 @@ impl Problem<'_> {
             (None, Some(needs)) => needs & left.0 == needs,
             (None, None) => members(left.0).any(|at| self.neighbours[at] & right.0 != 0),
         };
-        is_allowed.then(|| BUILD * left.1.min(right.1) + PROBE * left.1.max(right.1) + GIVE * rows)
+        is_allowed.then(|| {
+            let side = |of: (Set, f64)| Side { rows: of.1, width: self.width(of.0) };
+            let (inner, outer) = if left.1 <= right.1 { (left, right) } else { (right, left) };
+            self.model.best_join(side(inner), side(outer), rows).0
+        })
+    }
+
+    /// The bytes of a row of a join: relations that only take rows away add none.
+    fn width(&self, set: Set) -> f64 {
+        let adds = |at: &usize| set.count_ones() == 1 || self.needs[*at].is_none();
+        members(set).filter(adds).map(|at| self.widths[at]).sum()
     }
 
     fn exact(&self, part: Set) -> Option<Tree> {
@@ -196,6 +207,7 @@ mod tests {
         neighbours: Vec<Set>,
         needs: Vec<Option<Set>>,
         alone: Vec<f64>,
+        model: CostModel,
         edges: Vec<(Set, f64)>,
     }
 
@@ -219,7 +231,9 @@ mod tests {
                 members(tied).for_each(|of| neighbours[of] |= 1 << at);
                 edges.push((tied | 1 << at, 10f64.powi(-random.random_range(0..6))));
             }
-            Sample { neighbours, needs, alone, edges }
+            // With little memory, and with any.
+            let operator_pages = (seed % 2 == 0).then_some(20.0);
+            Sample { neighbours, needs, alone, model: CostModel { operator_pages, ..CostModel::default() }, edges }
         }
 
         fn rows(&self, set: Set) -> f64 {
@@ -231,7 +245,9 @@ mod tests {
 
         fn solved<T>(&self, solve: impl Fn(&Problem<'_>) -> T) -> T {
             let rows = |set: Set| self.rows(set);
-            solve(&Problem { neighbours: &self.neighbours, needs: &self.needs, alone: &self.alone, rows: &rows })
+            let (widths, model) = (vec![16.0; self.alone.len()], self.model);
+            let (neighbours, needs, alone) = (&self.neighbours, &self.needs, &self.alone);
+            solve(&Problem { neighbours, needs, alone, widths: &widths, model: &model, rows: &rows })
         }
 
         /// What a tree costs, if it is allowed.
@@ -300,7 +316,10 @@ mod tests {
     fn what_nothing_ties_together_is_joined_last() {
         let rows = |set: Set| members(set).map(|at| [1_000.0, 10.0, 100.0][at]).product::<f64>();
         let alone = [1_000.0, 10.0, 100.0];
-        let problem = Problem { neighbours: &[0b100, 0, 0b001], needs: &[None; 3], alone: &alone, rows: &rows };
+        let (widths, model) = ([8.0; 3], CostModel::default());
+        let neighbours = &[0b100, 0, 0b001];
+        let problem =
+            Problem { neighbours, needs: &[None; 3], alone: &alone, widths: &widths, model: &model, rows: &rows };
         let tree = best_tree(&problem).unwrap();
         let tied = joined(Tree::Relation(0), Tree::Relation(2));
         assert_eq!(tree, joined(Tree::Relation(1), tied));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use costs::{CostModel, PAGE_BYTES};
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -21,12 +22,13 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
+use crate::access::scan_costs::PlanCosts;
 use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::optimizer::PlanOptions;
+use crate::optimizer::{PlanOptions, plan_costs};
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
 use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
@@ -40,6 +42,7 @@ use crate::semantics::{
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
+use crate::state::cost_settings;
 use crate::state::outcome::{Rows, Stop};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
@@ -306,6 +309,11 @@ fn set_options(state: &mut SessionState, view: &View) {
     if wanted != PlanOptions::default() {
         wanted.put_into(state.config_mut().options_mut());
     }
+    let mut costs = cost_settings::model_of(|name| view.settings.get(name));
+    costs.cache_pages = view.db.memory_limit_bytes().map(|bytes| bytes as f64 / PAGE_BYTES);
+    if costs != CostModel::default() {
+        PlanCosts::put(costs, state.config_mut().options_mut());
+    }
 }
 
 /// Plans with hidden names where the planner takes some of the statement's for the same.
@@ -338,6 +346,11 @@ impl Plan {
     /// The names and types of the columns.
     pub(crate) fn schema(&self) -> SchemaRef {
         self.described.columns(self.physical.schema())
+    }
+
+    /// The operators, a line each, with what each is likely to cost.
+    pub(crate) fn costs(&self) -> std::result::Result<Vec<String>, DataFusionError> {
+        plan_costs::explained(&self.physical, &PlanCosts::of(self.context.session_config().options()))
     }
 
     /// Starts the query; its rows come as they are computed.

@@ -7,6 +7,7 @@ pub(crate) mod advisory;
 pub(crate) mod choices;
 pub(crate) mod comments;
 pub(crate) mod context;
+pub(crate) mod cost_settings;
 pub(crate) mod custom_settings;
 pub(crate) mod database_settings;
 pub(crate) mod memory_limit;

@@ -5,10 +5,14 @@
 //! Each session has its values twice: those of the session, and those in use, in which `SET LOCAL` may have put others
 //! for the rest of the block. The end of a block puts the session's values in use again; a rollback brings back both as
 //! they were at the block's begin, or at the savepoint.
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use costs::CostModel;
 use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
 use engine::{Database, Durability, Timestamp};
 
@@ -20,6 +24,7 @@ use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
 use crate::parsing::time_limit;
 use crate::state::choices::{Choice, JOIN_ORDER, KEPT_PLANS, OWN_OPERATORS, RUN_TIME_FILTERS};
+use crate::state::cost_settings::{self, CostSetting};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
 use crate::state::memory_limit;
@@ -56,6 +61,8 @@ enum AllowedValues {
     Zone,
     /// Whether the planner does something.
     Planner(Choice),
+    /// A part of the cost model.
+    Cost(CostSetting),
 }
 
 impl AllowedValues {
@@ -68,7 +75,8 @@ impl AllowedValues {
             | AllowedValues::Durability
             | AllowedValues::Path
             | AllowedValues::Zone
-            | AllowedValues::Planner(_) => true,
+            | AllowedValues::Planner(_)
+            | AllowedValues::Cost(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
@@ -155,6 +163,7 @@ struct Values {
     durability: Durability,
     /// What the planner does, by [`Choice`].
     choices: [bool; Choice::COUNT],
+    costs: CostModel,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -196,6 +205,7 @@ enum AssignedValue {
     Limit(Limit, u32),
     Durability(Durability),
     Planner(Choice, bool),
+    Costs(CostSetting, CostModel),
     Custom(String, String),
     Path(PathValue),
     Zone(ZoneValue),
@@ -218,6 +228,7 @@ impl Settings {
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
             choices: [true; Choice::COUNT],
+            costs: CostModel::default(),
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),
@@ -326,7 +337,9 @@ impl Settings {
 
     /// The values of all.
     pub(crate) fn all(&self, current: Modes) -> BTreeMap<String, String> {
-        let known = KNOWN.iter().map(|known| (known.0.to_owned(), self.value(*known, current)));
+        let costs = cost_settings::names().filter_map(|name| find(name).ok());
+        let known = KNOWN.iter().copied().chain(costs);
+        let known = known.map(|known| (known.0.to_owned(), self.value(known, current)));
         let custom = self.values.in_use.custom.all().map(|(name, value)| (name.clone(), value.clone()));
         known.chain(custom).collect()
     }
@@ -345,7 +358,7 @@ impl Settings {
         if let Some(value) = self.values.in_use.custom.get(&custom) {
             return Ok(vec![(custom, value.to_owned())]);
         }
-        let known = find(&name)?;
+        let known = find(&custom).or_else(|_| find(&name))?;
         Ok(vec![(known.0.to_owned(), self.value(known, current))])
     }
 
@@ -376,6 +389,7 @@ impl Settings {
                 durability => on(durability == Durability::Sync),
             },
             AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
+            AllowedValues::Cost(setting) => setting.show(&values.costs),
             AllowedValues::Only(_) | AllowedValues::Fixed | AllowedValues::Encoding => default.to_owned(),
         }
     }
@@ -459,6 +473,7 @@ impl Settings {
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
+                AssignedValue::Costs(setting, value) => values.costs = setting.taken(values.costs, value),
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
                 AssignedValue::Path(path) => values.path.clone_from(path),
                 AssignedValue::Zone(zone) => {
@@ -499,6 +514,9 @@ impl Settings {
             AllowedValues::Time(limit) => Ok(AssignedValue::Limit(limit, milliseconds(name, value)?)),
             AllowedValues::Durability => Ok(AssignedValue::Durability(durability(name, value)?)),
             AllowedValues::Planner(choice) => Ok(AssignedValue::Planner(choice, boolean(name, value)?)),
+            AllowedValues::Cost(setting) => {
+                setting.read(CostModel::default(), value).map(|model| AssignedValue::Costs(setting, model))
+            }
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
             AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
             AllowedValues::Only(_) if is_default => Ok(AssignedValue::Nothing),
@@ -514,75 +532,7 @@ impl Settings {
 }
 
 fn find(name: &str) -> Result<(&'static str, &'static str, AllowedValues)> {
-    let known = KNOWN.iter().find(|known| known.0 == name).copied();
+    let cost = || CostSetting::named(name).map(|setting| (setting.name(), "", AllowedValues::Cost(setting)));
+    let known = KNOWN.iter().find(|known| known.0 == name).copied().or_else(cost);
     known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_commit_waits_for_the_disk_unless_it_is_told_not_to() {
-        let mut settings = Settings::new(&Database::in_memory());
-        assert_eq!(settings.durability(), Durability::Sync);
-        for (value, durability, shown) in [
-            ("off", Durability::Async, "off"),
-            ("local", Durability::Sync, "on"),
-            ("Partition", Durability::Partition, "partition"),
-            ("false", Durability::Async, "off"),
-        ] {
-            settings.assign("synchronous_commit", value, false).unwrap();
-            let known = find("synchronous_commit").unwrap();
-            assert_eq!((settings.durability(), &*settings.value(known, Modes::DEFAULT)), (durability, shown));
-        }
-        assert_eq!(refused(&mut settings, "synchronous_commit", "sometimes"), "22023");
-    }
-
-    fn refused(settings: &mut Settings, name: &str, value: &str) -> &'static str {
-        settings.assign(name, value, false).err().map_or("", |error| error.sqlstate)
-    }
-
-    fn shown(settings: &Settings, name: &str) -> String {
-        settings.show(&[Ident::new(name)], Modes::DEFAULT).unwrap().remove(0).1
-    }
-
-    #[test]
-    fn settings_are_true_or_refused() {
-        let mut settings = Settings::new(&Database::in_memory());
-        assert!(settings.assign("timezone", "utc", false).is_ok());
-        assert_eq!(refused(&mut settings, "timezone", "Europe/Nowhere"), "22023");
-        assert_eq!(refused(&mut settings, "statement_timeout", "soon"), "22023");
-        assert_eq!(refused(&mut settings, "default_transaction_isolation", "chaos"), "22023");
-        assert_eq!(refused(&mut settings, "default_transaction_read_only", "o"), "22023");
-        assert_eq!(refused(&mut settings, "server_version", "1"), "55P02");
-        assert_eq!(refused(&mut settings, "no_such", "1"), "42704");
-        settings.assign("application_name", "psql", false).unwrap();
-        assert_eq!(shown(&settings, "Application_Name"), "psql");
-        assert!(KNOWN.is_sorted_by_key(|known| known.0));
-    }
-
-    #[test]
-    fn local_values_end_and_saved_values_come_back() {
-        let mut settings = Settings::new(&Database::in_memory());
-        settings.assign("lock_timeout", "1s", false).unwrap();
-        let saved = settings.save();
-        settings.assign("lock_timeout", "2s", true).unwrap();
-        settings.assign("statement_timeout", "3s", false).unwrap();
-        assert_eq!(settings.limit(Limit::Lock), Some(Duration::from_secs(2)));
-        settings.end_local();
-        assert_eq!(
-            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
-            ("1s".into(), "3s".into())
-        );
-        settings.restore(saved);
-        assert_eq!(
-            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
-            ("1s".into(), "0".into())
-        );
-        settings.assign("default_transaction_isolation", "Repeatable Read", false).unwrap();
-        settings.assign("default_transaction_read_only", "t", false).unwrap();
-        assert_eq!(shown(&settings, "default_transaction_isolation"), "repeatable read");
-        assert!(settings.modes().is_read_only && settings.modes().isolation == IsolationLevel::RepeatableRead);
-    }
 }

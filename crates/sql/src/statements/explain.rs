@@ -32,7 +32,7 @@ pub(crate) fn read(statement: Statement) -> Result<Statement> {
         match name.as_str() {
             "analyze" => analyze = is_on(option)?,
             "verbose" => verbose = is_on(option)?,
-            // Plans do not show these options' output in any case.
+            // Costs are shown where they are asked for, see `asks_costs`; of the others there is no output in any case.
             "costs" | "buffers" | "settings" | "summary" => drop(is_on(option)?),
             "timing" | "wal" if is_on(option)? => of_runs = Some(name.to_uppercase()),
             "timing" | "wal" => {}
@@ -59,6 +59,32 @@ pub(crate) fn read(statement: Statement) -> Result<Statement> {
         format: None,
         options: None,
     })
+}
+
+/// Whether an `EXPLAIN` asks for costs in so many words, and not for a run.
+pub(crate) fn asks_costs(statement: &Statement) -> bool {
+    let Statement::Explain { analyze: false, options: Some(options), .. } = statement else { return false };
+    let says = |name: &str| {
+        let mut said = options.iter().rev().filter(|option| option.name.value.eq_ignore_ascii_case(name));
+        said.next().is_some_and(|option| is_on(option).unwrap_or(false))
+    };
+    says("costs") && !says("analyze")
+}
+
+/// The query of an `EXPLAIN` with options that are true.
+pub(crate) fn query_of(statement: Statement) -> Result<Statement> {
+    match read(statement)? {
+        Statement::Explain { statement, .. } => Ok(*statement),
+        other => Ok(other),
+    }
+}
+
+/// The operators of a plan with what each is likely to cost.
+pub(crate) fn costs(plan: &Plan) -> Result<Rows> {
+    let lines = plan.costs().map_err(|error| SqlError::new("XX000", error.to_string()))?;
+    let texts: ArrayRef = Arc::new(lines.iter().map(|line| Some(line.replace('\0', ""))).collect::<StringArray>());
+    let batch = RecordBatch::try_from_iter([("QUERY PLAN", texts)]);
+    batch.map(Rows::ready).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
 /// Runs an `EXPLAIN`. Names that only we can spell lose the mark that makes them so.

@@ -32,7 +32,7 @@ use super::whole_orders::WholeOrders;
 use crate::access::nearest::NearestFirst;
 use crate::access::spatial_join::SpatialJoins;
 use crate::access::totals::AggregateScans;
-use crate::optimizer::{JoinOrder, OwnOperators, RunTimeFilters};
+use crate::optimizer::{JoinMethod, JoinOrder, OwnOperators, RunTimeFilters};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -70,6 +70,8 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
     rules.insert(sorting, Arc::new(OffsetsInOrder));
     rules.insert(sorting, Arc::new(PlainInputs));
+    // What it makes of a join asks for sorts.
+    rules.insert(sorting, Arc::new(JoinMethod));
     rules.insert(sorting, Arc::new(SpatialJoins));
     let moving = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| rule.name() == "ProjectionPushdown";
     for at in (0..rules.len()).rev().filter(|at| moving(&rules[*at])).collect::<Vec<_>>() {

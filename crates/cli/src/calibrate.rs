@@ -1,0 +1,20 @@
+//! The calibration of the cost model, which is `lab`'s: here it gets the database, a progress bar and standard output.
+use std::io;
+
+use lab::LabError;
+use lab::calibrate::CalibrateArgs;
+
+use crate::progress::BenchProgress;
+use crate::run::open;
+
+/// Calibrates, and writes what was found to standard output.
+pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), LabError> {
+    let db = match &args.dir {
+        Some(dir) if !dir.is_dir() => {
+            return Err(LabError::Failed(format!("there is no database in {}", dir.display())));
+        }
+        Some(dir) => Some(open(Some(dir)).map_err(LabError::Failed)?),
+        None => None,
+    };
+    lab::calibrate::calibrate(args, db.as_ref(), &BenchProgress::on_stderr(), &mut io::stdout().lock())
+}

@@ -1,0 +1,93 @@
+//! What a physical plan is likely to cost, as `EXPLAIN (COSTS)` shows it: behind each operator what has been spent before its first
+//! row and in all, its rows and their bytes, in PostgreSQL's form.
+//!
+//! ```text
+//! HashJoinExec: mode=CollectLeft, ...  (cost=12.50..98.25 rows=1000 width=16)
+//!   ScanExec: table=a, ...  (cost=0.00..8.75 rows=500 width=8)
+//! ```
+use std::sync::Arc;
+
+use costs::{CostModel, Side};
+use datafusion::error::Result;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+
+use super::join_method::{side, width};
+use crate::access::scan::ScanExec;
+
+/// The rows of an operator of which nothing is known.
+const GUESS_OF_ROWS: f64 = 1_000.0;
+
+/// What an operator and all below it cost.
+#[derive(Clone, Copy)]
+struct Cost {
+    startup: f64,
+    total: f64,
+    given: Side,
+}
+
+/// The plan, an operator a line, with its costs.
+pub(crate) fn explained(plan: &Arc<dyn ExecutionPlan>, model: &CostModel) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    write(plan, model, 0, &mut lines)?;
+    Ok(lines)
+}
+
+#[recursive::recursive]
+fn write(plan: &Arc<dyn ExecutionPlan>, model: &CostModel, depth: usize, lines: &mut Vec<String>) -> Result<Cost> {
+    let at = lines.len();
+    lines.push(String::new());
+    let mut inputs = Vec::new();
+    for child in plan.children() {
+        inputs.push(write(child, model, depth + 1, lines)?);
+    }
+    let cost = cost(plan, &inputs, model)?;
+    let Cost { startup, total, given } = cost;
+    let operator = displayable(plan.as_ref()).one_line().to_string();
+    lines[at] = format!(
+        "{:indent$}{}  (cost={startup:.2}..{total:.2} rows={:.0} width={:.0})",
+        "",
+        operator.trim_end(),
+        given.rows,
+        given.width,
+        indent = 2 * depth
+    );
+    Ok(cost)
+}
+
+fn cost(plan: &Arc<dyn ExecutionPlan>, inputs: &[Cost], model: &CostModel) -> Result<Cost> {
+    let known = side(plan.as_ref())?;
+    let of_inputs = inputs.iter().map(|input| input.given.rows).reduce(f64::max).unwrap_or(GUESS_OF_ROWS);
+    let given = known.unwrap_or(Side { rows: of_inputs, width: width(&plan.schema()) });
+    let startup: f64 = inputs.iter().map(|input| input.startup).sum();
+    let total: f64 = inputs.iter().map(|input| input.total).sum();
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        return Ok(Cost { startup: 0.0, total: scan.cost(given.rows, model), given });
+    }
+    if let [input] = inputs
+        && plan.is::<SortExec>()
+    {
+        let sorted = input.total + model.cpu_sort(input.given.rows) + model.sort_io(input.given.pages());
+        return Ok(Cost { startup: sorted, total: sorted, given });
+    }
+    let [inner, outer] = inputs else {
+        return Ok(Cost { startup, total: total + model.cpu_scan(given.rows, 0.0), given });
+    };
+    if plan.is::<HashJoinExec>() {
+        let built = inner.total + model.cpu_hashjoin(inner.given.rows, 0.0, 0.0);
+        let joined = model.hashjoin(inner.given, outer.given, given.rows);
+        return Ok(Cost { startup: built + outer.startup, total: total + joined, given });
+    }
+    if plan.is::<SortMergeJoinExec>() {
+        // Its sorts are operators of their own.
+        let merged =
+            model.cpu_scan(given.rows, 0.0) + model.cpu_hashjoin(0.0, inner.given.rows + outer.given.rows, 0.0);
+        return Ok(Cost { startup, total: total + merged, given });
+    }
+    if plan.is::<NestedLoopJoinExec>() || plan.is::<CrossJoinExec>() {
+        let joined = model.nested_loops(inner.given, outer.given, given.rows);
+        return Ok(Cost { startup: inner.total + outer.startup, total: total + joined, given });
+    }
+    Ok(Cost { startup, total: total + model.cpu_scan(given.rows, 0.0), given })
+}
