@@ -94,8 +94,8 @@ impl Table {
             return Ok(None);
         }
         debug_assert!(
-            entries.is_sorted_by_key(|(_, rid)| *rid),
-            "invariant 7: the records of a key come in their order, each once"
+            entries.iter().all(|(_, rid)| self.data.storage.contains(*rid)),
+            "invariant 7: entries lead to records"
         );
         let Some(stretches) = side_by_side(entries) else { return Ok(None) };
         let place = options.columns.iter().position(|read| read == column);
