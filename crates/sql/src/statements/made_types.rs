@@ -429,10 +429,7 @@ pub(crate) fn drop_one(
         let dropped = view_users::Dropped { kind: "view", names: &names, cascade: true };
         if let Ok(table) = write.transaction.table(name) {
             view_users::release(write.transaction, &dropped, Command::new(""))?;
-            match table.is_materialized() {
-                true => write.transaction.drop_table(name)?,
-                false => write.transaction.drop_view(name)?,
-            }
+            view_users::drop_view(write.transaction, name, &table)?;
         }
     }
     for (table, column) in &columns {
