@@ -383,7 +383,9 @@ impl Range {
             return meta.newest <= from;
         }
         let Some(record) = self.parts[part].tails.place_of(guard, newest) else { return false };
-        (1..=from.0).contains(&record.start().load(Ordering::Acquire))
+        // A snapshot record has the time of the values that it keeps, not of the newest version. It is the newest record where an
+        // image left the update away to which it belongs.
+        (1..=from.0).contains(&record.start().load(Ordering::Acquire)) && record.is_update()
     }
 
     /// The common cases; `None` where there is more to it.
