@@ -82,6 +82,7 @@ pub use table::bare::{BareStatements, BareTable};
 pub use table::change_order::{ChangeKind, RowChange};
 pub use table::index_pairs::IndexPairs;
 pub use table::index_scan::{Few, IndexRows, IndexScan};
+pub use table::key_runs::RowArrays;
 pub use table::nearest::{NearestRows, NearestScan};
 pub use table::past::RecordVersion;
 pub use table::point_access::PointAccess;

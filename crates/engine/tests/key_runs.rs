@@ -167,8 +167,42 @@ fn expect_same_of_owner(table: &Table, view: &ReadView, rng: &mut StdRng, seed: 
     assert_eq!(rows_of(&[found.unwrap().unwrap()]), walked, "seed {seed}, {range:?}");
 }
 
+/// Whether rows were found side by side, which are what a walk finds then: of a range of keys, or of an owner.
+fn expect_same_between(table: &Table, view: &ReadView, rng: &mut StdRng, seed: u64) -> bool {
+    let columns = [vec![0, 1, 2, 3, 4, 5], vec![5], vec![1, 0]][rng.random_range(0..3)].clone();
+    let options = ScanOptions { columns: columns.clone(), ..ScanOptions::default() };
+    let (index, column, low, high) = match rng.random() {
+        true => {
+            let low = rng.random_range(0..KEYS);
+            (table.primary_index(), 0, low, low + rng.random_range(0..12))
+        }
+        false => {
+            let owner = rng.random_range(0..36);
+            (table.indexes().into_iter().find(|index| index.definition().name == "owners"), 5, owner, owner)
+        }
+    };
+    let Some((arrays, count)) = table.rows_between(view, (column, low, high), &columns).unwrap() else { return false };
+    let found = RecordBatch::try_new(table.scan_schema(&options), arrays).unwrap();
+    assert_eq!(found.num_rows(), count);
+    let value = |number: i64| if column == 0 { Value::Integer(number as i32) } else { Value::SmallInt(number as i16) };
+    let range = match column {
+        0 => IndexRange { low: Bound::Included(value(low)), high: Bound::Included(value(high)), ..IndexRange::all() },
+        _ => IndexRange { equal: vec![value(low)], ..IndexRange::all() },
+    };
+    let walked = table.index_scan(view, &index.unwrap(), &range, Direction::Upward, options).unwrap();
+    let (mut found, mut walked) = (rows_of(&[found]), rows_of(&walked.collect::<Result<Vec<_>, _>>().unwrap()));
+    if column != 0 {
+        // Of one key the rows come in any order.
+        found.sort();
+        walked.sort();
+    }
+    assert_eq!(found, walked, "seed {seed}, column {column} from {low} to {high}");
+    true
+}
+
 #[test]
 fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
+    let (mut looks, mut found) = (0, 0);
     for seed in 0..10 {
         let mut rng = StdRng::seed_from_u64(seed);
         let merges = OpenOptions {
@@ -181,6 +215,11 @@ fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
         let method = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash][seed as usize % 3];
         db.create_index("t", IndexDefinition::new("owners", &[5]).using(method)).unwrap();
         load(&db, &table, &mut rng);
+        let loaded = db.read_view().unwrap();
+        for _ in 0..100 {
+            found += usize::from(expect_same_between(&table, &loaded, &mut rng, seed));
+            looks += 1;
+        }
         let mut moments: Vec<ReadView> = Vec::new();
         for _ in 0..25 {
             let mut transaction = db.begin().unwrap();
@@ -191,6 +230,8 @@ fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
                 let view = transaction.view().unwrap();
                 expect_same(&table, &view, &mut rng, seed);
                 expect_same_of_owner(&table, &view, &mut rng, seed);
+                found += usize::from(expect_same_between(&table, &view, &mut rng, seed));
+                looks += 1;
             }
             if rng.random_ratio(3, 4) {
                 transaction.commit().map(drop).unwrap()
@@ -209,8 +250,11 @@ fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
                 for _ in 0..4 {
                     expect_same(&table, view, &mut rng, seed);
                     expect_same_of_owner(&table, view, &mut rng, seed);
+                    found += usize::from(expect_same_between(&table, view, &mut rng, seed));
+                    looks += 1;
                 }
             }
         }
     }
+    assert!(found * 10 > looks && found * 10 < looks * 9, "{found} of {looks} looks found rows side by side");
 }

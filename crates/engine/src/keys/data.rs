@@ -389,6 +389,17 @@ impl IndexList {
         self.list.load(guard).iter().any(|index| index.is_among(columns.iter().copied()))
     }
 
+    /// An index of this column alone that has its entries in order and is open for all.
+    pub(crate) fn of_column<'g>(&'g self, guard: &'g sync::Guard, column: usize) -> Option<&'g IndexData> {
+        let is_it = |index: &&IndexData| {
+            *index.columns == [column]
+                && index.definition.method.is_ordered()
+                && !index.definition.is_computed()
+                && index.standing.standing() == Standing::Open
+        };
+        self.list.load(guard).iter().map(|index| &**index).find(is_it)
+    }
+
     /// The indexes made at or before a commit, of which everything that committed before it is published. Some that
     /// were dropped later may be missing.
     pub(crate) fn made_by(&self, at: Timestamp) -> Indexes {

@@ -14,6 +14,8 @@
 //! **The rows of one key of another index**, such as the orders of a customer, often were put in one behind the other. Its entries tell the
 //! records, and an entry holds as long as the record has the key: so the column of the key is read as well, and the rows are taken only if
 //! all of them have it.
+//!
+//! [`Table::rows_between`] is asked before any index is chosen, and costs little where the rows do not lie so.
 use std::ops::Bound;
 
 use arrow_array::cast::AsArray;
@@ -29,9 +31,10 @@ use types::{DataType, Rid};
 use crate::error::Result;
 use crate::keys::data::IndexData;
 use crate::keys::entries::Entry;
-use crate::keys::order::{Bounds, IndexKey, integer_in_order};
+use crate::keys::order::{Bounds, IndexKey, integer_in_order, ordered_integer};
 use crate::state::table_data::ScanOptions;
 use crate::table::index_scan::Few;
+use crate::table::read_view::Sight;
 use crate::table::{Table, batch_of};
 use crate::terms::outcomes::Transactions;
 
@@ -41,7 +44,60 @@ type Stretches = SmallVec<[(Rid, usize); 4]>;
 /// So many entries are to be in a stretch, on average, if their rows are read column by column.
 const SIDE_BY_SIDE: usize = 4;
 
+/// More entries of a key are not looked at before an index is chosen, and no wider range of keys.
+const ENTRIES_MAX: usize = 1024;
+
+/// Columns of some rows, and how many rows these are.
+pub type RowArrays = (Vec<ArrayRef>, usize);
+
 impl Table {
+    /// Columns of the rows that have a whole number from `low` to `high` in a column, ordered by that number. `None` says nothing of them:
+    /// they are none, or many, or do not lie side by side along an index of the column alone, or have to be noted for a serializable
+    /// transaction.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotTooOld`](crate::error::Error::SnapshotTooOld) if the table does not keep what the view sees;
+    /// [`Error::Page`](crate::error::Error::Page) if an evicted page cannot be read back.
+    pub fn rows_between<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        (column, low, high): (usize, i64, i64),
+        columns: &[usize],
+    ) -> Result<Option<RowArrays>> {
+        let sight @ Sight { snapshot, reads, .. } = view.into();
+        let data_type = self.schema().columns()[column].data_type;
+        if self.is_array() || reads.is_some() || low > high || !is_whole(data_type) {
+            return Ok(None);
+        }
+        let _held = self.hold_for_a_moment(sight)?;
+        let view = self.database.shared.core.transactions.view(snapshot);
+        let (low, high) = (ordered_integer(low), ordered_integer(high));
+        if let Some(key) = self.data.primary_key.as_ref().filter(|key| *key.columns == [column]) {
+            self.data.fill(&key.index)?;
+            let Some(stretches) = self.stretches_of_keys((low, high), ENTRIES_MAX) else { return Ok(None) };
+            let arrays = self.arrays_of(view, &stretches, columns)?;
+            return Ok(arrays.map(|arrays| (arrays, count_of(&stretches))));
+        }
+        let guard = &sync::pin();
+        match self.data.indexes.of_column(guard, column).filter(|index| low == high && index.serves(snapshot.at)) {
+            Some(index) => {
+                self.data.fill(index)?;
+                let Some(stretches) = listed(index, low) else { return Ok(None) };
+                let arrays = self.arrays_with_key(view, &stretches, (column, low), columns)?;
+                Ok(arrays.map(|arrays| (arrays, count_of(&stretches))))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The records of some keys of the primary key, if it has key runs and all of these are in some.
+    fn stretches_of_keys(&self, (low, high): (u64, u64), keys_max: usize) -> Option<Stretches> {
+        let key = self.data.primary_key.as_ref()?;
+        // The keys of the view's rows are those of the index, as its snapshot was taken before this is asked.
+        let is_short = high - low < keys_max as u64;
+        if is_short && !self.data.has_changed_keys() { stretches(key.kiss()?, low, high) } else { None }
+    }
+
     /// The rows of a range of the primary key, upward, at most as many as are wanted. `None` if this is not the way to them.
     pub(crate) fn rows_of_runs(
         &self,
@@ -53,16 +109,14 @@ impl Table {
         let Some(key) = self.data.primary_key.as_ref().filter(|key| std::ptr::eq(&*key.index, index)) else {
             return Ok(None);
         };
-        let (Some(kiss), [column]) = (key.kiss(), &*key.columns) else { return Ok(None) };
-        let Some((low, high)) = keys_within(bounds) else { return Ok(None) };
+        let ([column], Some((low, high))) = (&*key.columns, keys_within(bounds)) else { return Ok(None) };
         let high = high.min(low.saturating_add(few.rows.saturating_sub(1) as u64));
-        let is_short = high - low < few.entries as u64 && few.rows > 0;
-        // The keys of the view's rows are those of the index, as its snapshot was taken before this is asked.
-        if !is_short || self.data.has_changed_keys() || !self.all_pass(*column, options, (low, high)) {
+        if few.rows == 0 || !self.all_pass(*column, options, (low, high)) {
             return Ok(None);
         }
-        let Some(stretches) = stretches(kiss, low, high) else { return Ok(None) };
-        self.rows_of_stretches(view, &stretches, options)
+        let Some(stretches) = self.stretches_of_keys((low, high), few.entries) else { return Ok(None) };
+        let arrays = self.arrays_of(view, &stretches, &options.columns)?;
+        Ok(arrays.map(|arrays| self.batch_of_stretches(&stretches, arrays, options)))
     }
 
     /// Whether all keys in a range pass the tests, and nothing else is tested.
@@ -84,10 +138,7 @@ impl Table {
         options: &ScanOptions,
     ) -> Result<Option<RecordBatch>> {
         let ([(IndexKey::Word(word), _), _, ..], [column]) = (entries, index.columns()) else { return Ok(None) };
-        let is_whole = matches!(
-            self.schema().columns()[*column].data_type,
-            DataType::BigInt | DataType::Integer | DataType::SmallInt
-        );
+        let is_whole = is_whole(self.schema().columns()[*column].data_type);
         let is_one_key = entries.iter().all(|(key, _)| matches!(key, IndexKey::Word(other) if other == word));
         let is_plain = is_whole && is_one_key && !index.definition.is_computed();
         if !is_plain || !self.all_pass(*column, options, (*word, *word)) {
@@ -97,26 +148,30 @@ impl Table {
             entries.iter().all(|(_, rid)| self.data.storage.contains(*rid)),
             "invariant 7: entries lead to records"
         );
-        let Some(stretches) = side_by_side(entries) else { return Ok(None) };
-        let place = options.columns.iter().position(|read| read == column);
-        let columns: SmallVec<[usize; 16]> =
-            options.columns.iter().chain(Some(column).filter(|_| place.is_none())).copied().collect();
-        let Some(mut arrays) = self.arrays_of(view, &stretches, &columns)? else { return Ok(None) };
-        if !all_have(&arrays[place.unwrap_or(options.columns.len())], integer_in_order(*word)) {
-            return Ok(None);
-        }
-        arrays.truncate(options.columns.len());
-        Ok(Some(self.batch_of_stretches(&stretches, arrays, options)))
+        let mut found = Found::default();
+        entries.iter().for_each(|(_, rid)| found.add(*rid));
+        let Some(stretches) = found.side_by_side() else { return Ok(None) };
+        let arrays = self.arrays_with_key(view, &stretches, (*column, *word), &options.columns)?;
+        Ok(arrays.map(|arrays| self.batch_of_stretches(&stretches, arrays, options)))
     }
 
-    fn rows_of_stretches(
+    /// Columns of all records of the stretches, if each has the key in the column of whole numbers that an index is of.
+    fn arrays_with_key(
         &self,
         view: View<'_, Transactions>,
         stretches: &Stretches,
-        options: &ScanOptions,
-    ) -> Result<Option<RecordBatch>> {
-        let arrays = self.arrays_of(view, stretches, &options.columns)?;
-        Ok(arrays.map(|arrays| self.batch_of_stretches(stretches, arrays, options)))
+        (column, key): (usize, u64),
+        columns: &[usize],
+    ) -> Result<Option<Vec<ArrayRef>>> {
+        let place = columns.iter().position(|read| *read == column);
+        let read: SmallVec<[usize; 16]> =
+            columns.iter().copied().chain(Some(column).filter(|_| place.is_none())).collect();
+        let Some(mut arrays) = self.arrays_of(view, stretches, &read)? else { return Ok(None) };
+        if !all_have(&arrays[place.unwrap_or(columns.len())], integer_in_order(key)) {
+            return Ok(None);
+        }
+        arrays.truncate(columns.len());
+        Ok(Some(arrays))
     }
 
     /// Columns of all records of the stretches; `None` if one is not there.
@@ -146,7 +201,7 @@ impl Table {
         mut arrays: Vec<ArrayRef>,
         options: &ScanOptions,
     ) -> RecordBatch {
-        let count = stretches.iter().map(|(_, count)| count).sum();
+        let count = count_of(stretches);
         if options.with_rid {
             let words = |(first, count): &(Rid, usize)| first.word()..first.word() + *count as u64;
             arrays.push(Arc::new(UInt64Array::from_iter_values(stretches.iter().flat_map(words))));
@@ -156,18 +211,57 @@ impl Table {
     }
 }
 
-/// The records of some entries, if few stretches have them all.
-fn side_by_side(entries: &[Entry]) -> Option<Stretches> {
-    let mut stretches = Stretches::new();
-    for (_, rid) in entries {
-        let known = stretches.len();
-        match stretches.last_mut() {
+/// Records that are found one by one.
+#[derive(Default)]
+struct Found {
+    stretches: Stretches,
+    count: usize,
+}
+
+impl Found {
+    fn add(&mut self, rid: Rid) {
+        self.count += 1;
+        match self.stretches.last_mut() {
             Some((first, count)) if first.range() == rid.range() && first.slot() + *count == rid.slot() => *count += 1,
-            _ if known * SIDE_BY_SIDE >= entries.len() => return None,
-            _ => stretches.push((*rid, 1)),
+            _ => self.stretches.push((rid, 1)),
         }
     }
-    Some(stretches)
+
+    /// As [`add`](Self::add), where the records come backward; they are turned around at the end.
+    fn add_before(&mut self, rid: Rid) {
+        self.count += 1;
+        match self.stretches.last_mut() {
+            Some((first, count)) if first.range() == rid.range() && rid.slot() + 1 == first.slot() => {
+                (*first, *count) = (rid, *count + 1);
+            }
+            _ => self.stretches.push((rid, 1)),
+        }
+    }
+
+    /// Where they are, if there are any and few stretches have them all.
+    fn side_by_side(self) -> Option<Stretches> {
+        let is_few = self.stretches.len() <= self.count.div_ceil(SIDE_BY_SIDE);
+        (is_few && self.count > 0).then_some(self.stretches)
+    }
+}
+
+fn count_of(stretches: &Stretches) -> usize {
+    stretches.iter().map(|(_, count)| count).sum()
+}
+
+/// The records that an index has under a key, if they are side by side and not too many. It tells the newest first.
+fn listed(index: &IndexData, key: u64) -> Option<Stretches> {
+    let mut found = Found::default();
+    let is_over = index.entries().find_pinned(&sync::pin(), &IndexKey::Word(key), |rid| {
+        found.add_before(rid);
+        (found.count > ENTRIES_MAX).then_some(())
+    });
+    found.stretches.reverse();
+    if is_over.is_none() { found.side_by_side() } else { None }
+}
+
+fn is_whole(data_type: DataType) -> bool {
+    matches!(data_type, DataType::BigInt | DataType::Integer | DataType::SmallInt)
 }
 
 /// Whether all values of a column of whole numbers are this one.

@@ -29,11 +29,19 @@ pub(super) fn put(
     returning: Option<&Columns>,
 ) -> Result<Option<Changed>> {
     if let ([row], Some(update), true) = (values, &conflict.update, conflict.is_by_key)
-        && change_by_key(write, table, row, update, bound)?
+        && goes_by_key(write, table, row)
     {
-        // The row that has the key of this one.
-        let there = || Ok(write.transaction.get(table, &key_of(table, row))?.into_iter().collect());
-        return Ok(Some((1, Given::of(returning, there)?)));
+        let done = match change_by_key(write, table, row, update, bound)? {
+            // The row that has the key of this one.
+            Some(true) => Some(Given::of(returning, || {
+                Ok(write.transaction.get(table, &key_of(table, row))?.into_iter().collect())
+            })?),
+            Some(false) if is_put_in(write, table, row)? => Some(Given::of(returning, || Ok(vec![row.clone()]))?),
+            Some(false) | None => None,
+        };
+        if let Some(given) = done {
+            return Ok(Some((1, given)));
+        }
     }
     let source = Source::new("");
     let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
@@ -53,20 +61,23 @@ pub(super) fn put(
     Ok(Some((done.count, given)))
 }
 
-/// Changes the row that has the key of a new one, if it is there and the new one would be taken; that is for the caller to find out
-/// where a condition has to be met.
+/// Whether a new row may change the row that has its key, or be put in, without a look at the rest of the clause: it would be taken,
+/// and there are no conditions to be met.
+fn goes_by_key(write: &Write<'_>, table: &Table, new: &[Value]) -> bool {
+    let columns = table.schema().columns();
+    let is_missing = new.iter().zip(columns).any(|(value, column)| value.is_null() && !column.nullable);
+    !is_missing && !table.has_rules() && !write.transaction.has_changed_catalog()
+}
+
+/// Changes the row that has the key of a new one, if it is there; `None` if what it changes to is not plainly a value.
 fn change_by_key(
     write: &mut Write<'_>,
     table: &Table,
     new: &[Value],
     update: &Update,
     bound: &Bound<'_>,
-) -> Result<bool> {
+) -> Result<Option<bool>> {
     let columns = table.schema().columns();
-    let is_missing = new.iter().zip(columns).any(|(value, column)| value.is_null() && !column.nullable);
-    if is_missing || table.has_rules() || write.transaction.has_changed_catalog() {
-        return Ok(false);
-    }
     let own: Vec<usize> = update.reads.iter().copied().filter(|column| *column < columns.len()).collect();
     let compute = |there: &[Value]| {
         let mut there = there.iter();
@@ -76,7 +87,18 @@ fn change_by_key(
         });
         bound.changes(&update.sets, &read.collect::<Option<Vec<Value>>>()?)
     };
-    Ok(write.transaction.update_computed(table, &key_of(table, new), &own, compute)? == Some(true))
+    Ok(write.transaction.update_computed(table, &key_of(table, new), &own, compute)?)
+}
+
+/// Puts a row in, unless something is in its way: what that is, and what comes of it, is for the long way to find out.
+fn is_put_in(write: &mut Write<'_>, table: &Table, row: &[Value]) -> Result<bool> {
+    let before = write.transaction.savepoint();
+    let is_in = write.transaction.insert(table, row).is_ok();
+    if !is_in {
+        write.transaction.rollback_to(before)?;
+    }
+    write.transaction.release(before)?;
+    Ok(is_in)
 }
 
 fn key_of(table: &Table, row: &[Value]) -> Vec<Value> {

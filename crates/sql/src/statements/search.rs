@@ -38,10 +38,13 @@ pub(super) fn there<T>(found: engine::Result<T>) -> Result<Option<T>> {
 impl Point {
     /// Runs it; `None` if it has to go the long way.
     pub(super) fn search(&self, session: &mut Session, bound: &Bound<'_>, search: &Search) -> Result<Option<Outcome>> {
+        session.token.check()?;
+        if let Some(rows) = self.side_by_side(session, bound, search)? {
+            return Ok(Some(Outcome::Rows(Rows::ready(rows))));
+        }
         let (Some(tests), Some(cut)) = (bound.tests(&search.conditions), search.limits.cut(bound)) else {
             return Ok(None);
         };
-        session.token.check()?;
         let options = ScanOptions { columns: search.reads.clone(), tests, ..ScanOptions::default() };
         let rows = match search.lock {
             None => {
@@ -62,6 +65,17 @@ impl Point {
             }
         };
         Ok(rows.map(|rows| Outcome::Rows(Rows::ready(rows))))
+    }
+
+    /// The answer, if the rows have one number after the other in a column and lie side by side.
+    fn side_by_side(&self, session: &mut Session, bound: &Bound<'_>, search: &Search) -> Result<Option<RecordBatch>> {
+        let Some(between) = &search.between else { return Ok(None) };
+        let Some((low, high)) = between.bounds(bound) else { return Ok(None) };
+        let moment = session.moment()?;
+        let look = |table: &Table| table.rows_between(moment.view(), (between.column, low, high), &search.reads);
+        let found = self.seen(session, moment.view(), look).transpose()?.flatten();
+        between.note(found.is_some());
+        found.map_or(Ok(None), |(arrays, count)| search.answer.of_arrays(&arrays, count))
     }
 }
 

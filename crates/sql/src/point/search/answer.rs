@@ -190,16 +190,26 @@ impl Answer {
         is_sorted: bool,
     ) -> Result<Option<RecordBatch>> {
         match self {
-            Answer::Columns { columns, places, is_distinct } => {
+            Answer::Columns { places, is_distinct, .. } => {
                 let rows = if *is_distinct { distinct(rows, places)? } else { rows.clone() };
                 let rows = if is_sorted { rows } else { sorted(&rows, order)? };
+                self.of_arrays(rows.columns(), rows.num_rows())
+            }
+            Answer::Totals { .. } => self.of_arrays(rows.columns(), rows.num_rows()),
+        }
+    }
+
+    /// What it gives of so many rows as they are: of all that it reads of them, column by column.
+    pub(crate) fn of_arrays(&self, rows: &[ArrayRef], count: usize) -> Result<Option<RecordBatch>> {
+        match self {
+            Answer::Columns { columns, places, .. } => {
                 let fields = places.iter().zip(columns.schema.fields());
-                let arrays = fields.map(|(place, field)| as_queried(rows.column(*place), field.data_type())).collect();
-                crate::state::target::batch(columns.schema.clone(), arrays, rows.num_rows()).map(Some)
+                let arrays = fields.map(|(place, field)| as_queried(&rows[*place], field.data_type())).collect();
+                crate::state::target::batch(columns.schema.clone(), arrays, count).map(Some)
             }
             Answer::Totals { totals, schema } => {
                 let fields = totals.iter().zip(schema.fields());
-                let total = |(total, field): (&Total, &Arc<Field>)| total.of(rows, field.data_type());
+                let total = |(total, field): (&Total, &Arc<Field>)| total.of(rows, count, field.data_type());
                 let Some(arrays) = fields.map(total).collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
                 crate::state::target::batch(schema.clone(), arrays, 1).map(Some)
             }
@@ -274,10 +284,10 @@ fn is_ordered(data_type: DataType) -> bool {
 
 impl Total {
     /// The total of these rows as one value; `None` beyond its type.
-    fn of(&self, rows: &RecordBatch, data_type: &ArrowType) -> Result<Option<ArrayRef>> {
+    fn of(&self, rows: &[ArrayRef], row_count: usize, data_type: &ArrowType) -> Result<Option<ArrayRef>> {
         let count = |count: usize| -> ArrayRef { Arc::new(Int64Array::from(vec![count as i64])) };
         let extreme = |place: &usize, descending| -> Result<ArrayRef> {
-            let values = rows.column(*place);
+            let values = &rows[*place];
             let options = SortOptions { descending, nulls_first: false };
             let first = sort_to_indices(values, Some(options), Some(1)).map_err(internal)?;
             match first.is_empty() {
@@ -286,14 +296,14 @@ impl Total {
             }
         };
         Ok(Some(match self {
-            Total::Rows => count(rows.num_rows()),
-            Total::Count(place) => count(rows.num_rows() - rows.column(*place).null_count()),
+            Total::Rows => count(row_count),
+            Total::Count(place) => count(row_count - rows[*place].null_count()),
             Total::CountDistinct(place) => {
-                let values = rows.column(*place);
+                let values = &rows[*place];
                 let distinct = first_places(std::slice::from_ref(values))?.len();
                 count(distinct - usize::from(values.null_count() > 0))
             }
-            Total::Sum(place) => return Ok(sum(rows.column(*place), data_type)),
+            Total::Sum(place) => return Ok(sum(&rows[*place], data_type)),
             Total::Min(place) => extreme(place, false)?,
             Total::Max(place) => extreme(place, true)?,
         }))

@@ -60,6 +60,15 @@ impl Condition {
         Condition { column, relation: Relation::IsNotNull }
     }
 
+    /// The least and the greatest value of those that fulfil it, if it is about that.
+    pub(super) fn extremes(&self) -> Option<(&Origin, &Origin)> {
+        match &self.relation {
+            Relation::Compare(Comparison::Eq, value) => Some((value, value)),
+            Relation::Between(low, high) => Some((low, high)),
+            _ => None,
+        }
+    }
+
     /// Whether NULL alone fulfils it; no other condition holds of NULL.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self.relation, Relation::IsNull)

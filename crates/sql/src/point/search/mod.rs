@@ -12,6 +12,7 @@
 //! Such a statement is read once, its values are put in when it runs, and then the index is chosen by what the values leave of it.
 //! Where no index leads to few rows, or a value is not plainly one of its column's type, the planner answers.
 pub(crate) mod answer;
+pub(crate) mod between;
 pub(crate) mod condition;
 pub(crate) mod one_value;
 pub(crate) mod path;
@@ -21,6 +22,7 @@ mod tests;
 use std::sync::atomic::AtomicBool;
 
 use answer::{Answer, SortKey};
+use between::Between;
 use condition::Condition;
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause};
 use engine::{DataType, LockStrength, LockWait, Value};
@@ -46,6 +48,8 @@ pub(crate) struct Search {
     pub(crate) limits: Limits,
     /// How its rows are locked, if they are.
     pub(crate) lock: Option<(LockStrength, LockWait)>,
+    /// What it is about, if its rows may lie side by side.
+    pub(crate) between: Option<Between>,
     /// Whether the one way to its rows has been found long, and they are counted beforehand since.
     pub(crate) was_long: AtomicBool,
 }
@@ -161,8 +165,9 @@ impl Search {
         };
         let fits = is_bounded && !(limits.are_given() && matches!(answer, Answer::Totals { .. }));
         let was_long = AtomicBool::new(false);
-        let search = Search { conditions, reads, answer, order, limits, lock, was_long };
-        fits.then(|| search.of_extreme())
+        let search = Search { conditions, reads, answer, order, limits, lock, between: None, was_long }.of_extreme();
+        let between = Between::of(&search, scope);
+        fits.then_some(Search { between, ..search })
     }
 
     /// Whether it is about counts and sums of all rows.

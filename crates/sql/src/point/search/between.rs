@@ -1,0 +1,59 @@
+//! Queries of the rows that have a whole number between two in one column, which often lie side by side: they are read column by column
+//! then ([`engine::Table::rows_between`]), and no index is chosen.
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Search;
+use super::answer::Answer;
+use crate::point::bound::Bound;
+use crate::point::exact::{integer, is_integer};
+use crate::point::scope::Scope;
+use crate::point::term::Origin;
+
+/// After so many times in a row that rows did not lie side by side, it is tried less often.
+const TRIES: u32 = 8;
+/// It is then tried once in so many times.
+const SELDOM: u32 = 64;
+
+/// The column and the least and the greatest number that rows may have there.
+#[derive(Debug)]
+pub(crate) struct Between {
+    pub(crate) column: usize,
+    low: Origin,
+    high: Origin,
+    /// How often in a row the rows were not found in this way.
+    missed: AtomicU32,
+}
+
+impl Between {
+    /// What a query is about, if that is all there is to it: any order is the one of the column.
+    pub(super) fn of(search: &Search, scope: &Scope<'_>) -> Option<Between> {
+        let [condition] = &search.conditions[..] else { return None };
+        let (column, (low, high)) = (condition.column(), condition.extremes()?);
+        let is_ordered = search.order.iter().all(|key| search.reads[key.place] == column && !key.is_down);
+        let is_plain = search.lock.is_none()
+            && !search.limits.are_given()
+            && !matches!(search.answer, Answer::Columns { is_distinct: true, .. });
+        let fits = is_integer(scope.known(column).data_type) && is_ordered && is_plain;
+        fits.then(|| Between { column, low: low.clone(), high: high.clone(), missed: AtomicU32::new(0) })
+    }
+
+    /// The numbers of one execution, if it is worth a try.
+    pub(crate) fn bounds(&self, bound: &Bound<'_>) -> Option<(i64, i64)> {
+        let missed = self.missed.load(Ordering::Relaxed);
+        if missed >= TRIES && !missed.is_multiple_of(SELDOM) {
+            self.note(false);
+            return None;
+        }
+        Some((integer(&bound.value(&self.low)?)?, integer(&bound.value(&self.high)?)?))
+    }
+
+    /// Notes whether the rows were found. Of two notes at once one may be lost.
+    pub(crate) fn note(&self, were_found: bool) {
+        let missed = self.missed.load(Ordering::Relaxed);
+        match were_found {
+            true if missed == 0 => {}
+            true => self.missed.store(0, Ordering::Relaxed),
+            false => self.missed.store(missed.wrapping_add(1), Ordering::Relaxed),
+        }
+    }
+}
