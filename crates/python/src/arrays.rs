@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use snapshot::{Mechanism, Options, Snapshot, SnapshotArray, SnapshotError};
+use snapshot::{Mechanism, Options, Pages, Snapshot, SnapshotArray, SnapshotError, Stop};
 use sql::SqlError;
 
 use crate::c_data::export::stream_of;
@@ -81,8 +81,8 @@ pub(crate) struct NativeArray(OfProcess<AnyArray>);
 #[pymethods]
 impl NativeArray {
     #[new]
-    #[pyo3(signature = (length, dtype = "int64", mechanism = "rewire"))]
-    fn new(length: usize, dtype: &str, mechanism: &str) -> PyResult<NativeArray> {
+    #[pyo3(signature = (length, dtype = "int64", mechanism = "rewire", *, huge_pages = false, protected = false))]
+    fn new(length: usize, dtype: &str, mechanism: &str, huge_pages: bool, protected: bool) -> PyResult<NativeArray> {
         check_process()?;
         let all = Mechanism::ALL;
         let found = all.into_iter().find(|known| known.name() == mechanism);
@@ -91,7 +91,11 @@ impl NativeArray {
             let message = format!("no mechanism is called {mechanism:?}; use one of {}", known.join(", "));
             return Err(PyValueError::new_err(message));
         };
-        let options = Options::of(found);
+        let options = Options {
+            pages: if huge_pages { Pages::Huge } else { Pages::Small },
+            stop: if protected { Stop::Protected } else { Stop::Announced },
+            ..Options::of(found)
+        };
         let array = match dtype {
             "int32" => SnapshotArray::new(length, &options).map(Any::I32),
             "int64" => SnapshotArray::new(length, &options).map(Any::I64),

@@ -22,6 +22,20 @@ def test_a_snapshot_stays_as_the_array_was(mechanism: str) -> None:
     assert (len(array), len(before), array[-1]) == (10_000, 10_000, 6)
 
 
+def test_physical_snapshots_stop_updates_by_protection_where_the_system_allows_it() -> None:
+    with pytest.raises(ValueError, match="physical and protect"):
+        lstore.SnapshotArray(10, "int64", "rewire", protected=True)
+    try:
+        array = lstore.SnapshotArray(1 << 20, "int64", "physical", huge_pages=True, protected=True)
+    except lstore.Error as refused:
+        assert "userfaultfd" in str(refused)
+        return
+    array[7] = 40
+    before = array.snapshot()
+    array[7] = 41
+    assert (before[7], before.sum(), array[7]) == (40, 40, 41)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 def test_numbers_of_each_type_are_given_as_arrow_data(dtype: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")

@@ -80,7 +80,7 @@ impl Options {
             (_, Stop::Announced) => Ok(true),
             (mechanism, Stop::Protected) => Err(SnapshotError::BadOptions {
                 what: format!(
-                    "{mechanism} snapshots stop announced updates only; use `Stop::Announced`, or `Physical` or `Protect`"
+                    "{mechanism} snapshots stop announced updates only, not by protection; physical and protect ones do"
                 ),
             }),
         }

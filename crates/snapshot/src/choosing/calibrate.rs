@@ -3,8 +3,9 @@ use std::time::{Duration, Instant};
 
 use crate::array::SnapshotArray;
 use crate::choosing::cost::{Calibration, Candidate, Choice, Costs, Curve};
-use crate::choosing::cycle::{Case, filled, in_a_turn, page_items};
+use crate::choosing::cycle::{Case, filled, page_items};
 use crate::choosing::distribution::{Distribution, Updates};
+use crate::choosing::race::{Length, race};
 use crate::choosing::skew::Skew;
 use crate::error::SnapshotError;
 
@@ -58,7 +59,8 @@ impl Calibration {
     }
 
     /// Chooses for a case, by estimates and then by a trial of the best of them ([`Calibration::try_out`]); runs it by every candidate,
-    /// in turns, for `cycles` cycles and longer where they are short, and compares the chosen ones with the fastest. The updates
+    /// in a race of `cycles` rounds and more where cycles are short, which the chosen one does not leave, and compares that with the
+    /// fastest. The updates
     /// are others than those of the sample and of the trial. Nothing where no candidate runs.
     ///
     /// # Errors
@@ -67,31 +69,11 @@ impl Calibration {
         let Some(estimated) = self.choose_for(case, case.updates.clamp(1, SAMPLE_MOST)) else { return Ok(None) };
         let recorded: Vec<usize> = case.updates(2).take(case.updates.saturating_mul(TRIED_CYCLES)).collect();
         let choice = self.try_out(case.size_bytes, case.updates, &recorded, &estimated)?;
-        // Where the pages of a small array fall in the caches is luck, so it is made several times.
-        let arrays = (LUCK_BYTES / case.size_bytes.max(1)).clamp(1, ARRAYS_MOST);
-        let of_use = || self.costs.iter().map(|costs| costs.candidate).filter(|of| of.is_of_use(case.size_bytes));
-        let candidates = (0..arrays).flat_map(|_| of_use());
-        let start = |candidate: Candidate| Ok((candidate, case.start(&candidate.options())?, Vec::new()));
-        let mut running = candidates.map(start).collect::<Result<Vec<_>, SnapshotError>>()?;
-        let start = Instant::now();
-        let (mut round, least) = (0, LEAST_TIME * u32::try_from(running.len()).unwrap_or(u32::MAX));
-        while round <= cycles || (start.elapsed() < least && round < CYCLES_MOST) {
-            for (_, running, times) in &mut running {
-                for _ in 0..in_a_turn(times.last().copied()) {
-                    let cycle = running.cycle()?;
-                    // The first round has memory to get.
-                    if round > 0 {
-                        times.push(cycle.total());
-                    }
-                }
-            }
-            round += 1;
-        }
-        let mut measured: Vec<(Candidate, Duration)> =
-            running.into_iter().map(|(candidate, _, times)| (candidate, quickest(times))).collect();
-        measured.sort_by_key(|(_, time)| *time);
-        let mut known = Vec::new();
-        measured.retain(|(candidate, _)| (!known.contains(candidate)).then(|| known.push(*candidate)).is_some());
+        let of_use = self.costs.iter().map(|costs| costs.candidate).filter(|of| of.is_of_use(case.size_bytes));
+        let mut updates = case.updates(1);
+        let draw = |items: &mut Vec<usize>| items.extend(updates.by_ref().take(case.updates));
+        let length = Length { rounds: cycles, time: REGRET_TIME };
+        let measured = race(of_use, case.size_bytes, length, Some(choice.candidate), draw)?;
         Ok(Some(Regret { case: *case, estimated, choice, measured }))
     }
 }
@@ -99,16 +81,11 @@ impl Calibration {
 /// The updates that a choice looks at, at most.
 const SAMPLE_MOST: usize = 1 << 16;
 
-/// Arrays of up to so many bytes are measured several times, up to so many.
-const LUCK_BYTES: usize = 8 << 20;
-const ARRAYS_MOST: usize = 3;
-
 /// The different cycles of a trial.
 const TRIED_CYCLES: usize = 3;
 
-/// The time for which a candidate runs at least, unless it has run so many cycles.
-const LEAST_TIME: Duration = Duration::from_millis(60);
-const CYCLES_MOST: usize = 100;
+/// The time for which the candidates run at least.
+const REGRET_TIME: Duration = Duration::from_millis(1_500);
 
 /// A choice beside what every candidate took.
 #[derive(Clone, Debug)]
@@ -119,7 +96,7 @@ pub struct Regret {
     pub estimated: Choice,
     /// What was chosen from estimates and a trial.
     pub choice: Choice,
-    /// The shortest cycle by each candidate, in rising order: what else runs on the machine can only lengthen one.
+    /// The time of a cycle by each candidate, in rising order.
     pub measured: Vec<(Candidate, Duration)>,
 }
 
@@ -220,7 +197,7 @@ fn quickest(times: impl IntoIterator<Item = Duration>) -> Duration {
 }
 
 /// The median; zero of none.
-fn middle(mut times: Vec<f64>) -> f64 {
+pub(super) fn middle(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -36,14 +36,8 @@ impl Cycle {
     }
 }
 
-/// How many cycles a candidate runs before another has its turn, by how long its last took: a short one that follows another candidate's
-/// finds the caches full of that one's array.
-pub(crate) fn in_a_turn(last: Option<Duration>) -> usize {
-    if last.is_none_or(|last| last < LONG_CYCLE) { 4 } else { 1 }
-}
-
 /// From here on a cycle fills the caches itself.
-const LONG_CYCLE: Duration = Duration::from_millis(4);
+pub(super) const LONG_CYCLE: Duration = Duration::from_millis(4);
 
 /// The items of a small page.
 pub(crate) fn page_items() -> usize {

@@ -4,31 +4,16 @@
 //! its parts (caches that a copy has emptied, pages that are neighbours, the allocator of the system) is not in the costs. So a few
 //! recorded cycles of updates are run by each candidate whose estimate is within [`SHORTLIST`] times the best, in turns. Those that fall
 //! behind leave the race; the one with the shortest cycle is chosen.
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::choosing::cost::{Calibration, Candidate, Choice};
-use crate::choosing::cycle::{Cycles, in_a_turn};
+use crate::choosing::race::{Length, race};
 use crate::error::SnapshotError;
 
 /// Candidates whose estimates are so many times the best one are not tried.
 const SHORTLIST: f64 = 4.0;
-/// Rounds after which a candidate may leave.
-const ROUNDS_LEAST: usize = 5;
-/// Rounds after which a race may end: with fewer, what else runs on the machine decides between neighbours.
-const ROUNDS_ENOUGH: usize = 12;
-/// Rounds, at most.
-const ROUNDS_MOST: usize = 100;
-/// The time of a race after which it ends, once it has had enough rounds.
-const RACE_TIME: Duration = Duration::from_millis(400);
-/// A candidate leaves whose shortest cycle is so many times the shortest of all.
-const BEHIND: f64 = 1.5;
-
-/// A candidate in the race.
-struct Runner {
-    candidate: Candidate,
-    cycles: Cycles,
-    shortest: Duration,
-}
+/// How long the trial is.
+const LENGTH: Length = Length { rounds: 12, time: Duration::from_millis(1_000) };
 
 impl Calibration {
     /// Chooses by running cycles of `updates` updates of `recorded` items on arrays of `size_bytes` in 64-bit items. Its estimates begin
@@ -46,49 +31,20 @@ impl Calibration {
         let best = estimated.estimates.first().map_or(0.0, |(_, estimate)| *estimate);
         let is_near = |(_, estimate): &&(Candidate, f64)| *estimate <= best * SHORTLIST;
         let near = estimated.estimates.iter().filter(is_near);
-        let runner = |(candidate, _): &(Candidate, f64)| {
-            let cycles = Cycles::new(size_bytes, &candidate.options())?;
-            Ok(Runner { candidate: *candidate, cycles, shortest: Duration::MAX })
-        };
-        let mut race = near.map(runner).collect::<Result<Vec<_>, SnapshotError>>()?;
         let parts: Vec<&[usize]> = match updates {
-            0 => vec![&[]],
+            0 => Vec::new(),
             _ => recorded.chunks_exact(updates.min(recorded.len().max(1))).collect(),
         };
-        let mut left = Vec::new();
-        let start = Instant::now();
-        for round in 0..=ROUNDS_MOST {
-            let is_long = round > ROUNDS_ENOUGH && start.elapsed() > RACE_TIME;
-            if is_long || (race.len() < 2 && round > 0) {
-                break;
-            }
-            let part = parts.get(round % parts.len().max(1)).copied().unwrap_or_default();
-            for runner in &mut race {
-                let last = Some(runner.shortest).filter(|shortest| *shortest < Duration::MAX);
-                for _ in 0..in_a_turn(last) {
-                    let time = runner.cycles.run(part)?.total();
-                    // The first round has memory to get.
-                    if round > 0 {
-                        runner.shortest = runner.shortest.min(time);
-                    }
-                }
-            }
-            if round >= ROUNDS_LEAST {
-                let shortest = race.iter().map(|runner| runner.shortest).min().unwrap_or_default();
-                let (ahead, behind) = race.into_iter().partition(|runner| runner.shortest <= shortest.mul_f64(BEHIND));
-                race = ahead;
-                left.extend::<Vec<Runner>>(behind);
-            }
-        }
-        race.sort_by_key(|runner| runner.shortest);
-        let tried = race.iter().chain(&left).filter(|runner| runner.shortest < Duration::MAX);
+        let mut parts = parts.into_iter().cycle();
+        let draw = |items: &mut Vec<usize>| items.extend_from_slice(parts.next().unwrap_or_default());
+        let tried = race(near.map(|(candidate, _)| *candidate), size_bytes, LENGTH, None, draw)?;
+        let candidate = tried.first().map_or(estimated.candidate, |(candidate, _)| *candidate);
         let mut estimates: Vec<(Candidate, f64)> =
-            tried.map(|runner| (runner.candidate, runner.shortest.as_nanos() as f64)).collect();
+            tried.into_iter().map(|(candidate, time)| (candidate, time.as_nanos() as f64)).collect();
         let is_tried = |candidate: Candidate| estimates.iter().any(|(known, _)| *known == candidate);
         let others: Vec<_> =
             estimated.estimates.iter().filter(|(candidate, _)| !is_tried(*candidate)).copied().collect();
         estimates.extend(others);
-        let candidate = race.first().map_or(estimated.candidate, |runner| runner.candidate);
         Ok(Choice { candidate, estimates })
     }
 }
@@ -97,6 +53,7 @@ impl Calibration {
 mod tests {
     use super::*;
     use crate::choosing::cost::{Costs, Curve};
+    use crate::choosing::cycle::Cycles;
     use crate::kind::Mechanism;
 
     /// Costs that make every candidate look alike, but for those that look a hundred times as bad.
