@@ -85,7 +85,7 @@ pub use table::index_scan::{Few, IndexRows, IndexScan};
 pub use table::key_runs::RowArrays;
 pub use table::nearest::{NearestRows, NearestScan};
 pub use table::past::RecordVersion;
-pub use table::point_access::PointAccess;
+pub use table::point_access::{PointAccess, WordsUpdate};
 pub use table::read_view::{ReadView, Sight};
 pub use table::seen::SeenTables;
 pub use table::{Table, TableMemory, TableScan};

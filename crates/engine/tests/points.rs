@@ -1,5 +1,6 @@
 //! Statements by key as words do what the general calls do: two databases get the same interleaved transactions at every level of
 //! isolation, one by words and in groups, one by values and one by one, and must answer the same.
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use engine::{
@@ -11,11 +12,16 @@ use rand::{RngExt, SeedableRng};
 
 const KEYS: i64 = 12;
 
+/// How often a number was added by [`Transaction::update_at_once`].
+static DONE_AT_ONCE: AtomicUsize = AtomicUsize::new(0);
+
 /// A row's change or look, with the columns that it names.
 #[derive(Clone, Debug)]
 enum Statement {
     Read(i64, usize),
     Update(i64, usize, Vec<i64>),
+    /// Adds a number to columns.
+    Add(i64, usize, i64),
     Insert(i64, Vec<i64>),
     Upsert(i64, Vec<i64>),
     Delete(i64),
@@ -94,44 +100,80 @@ impl Side {
                 }
             }
             Statement::Delete(id) => transaction.delete(&self.table, &key(id)).map(found),
+            Statement::Add(id, set, by) => self.add(transaction, *id, SETS[*set], *by),
         };
         answer.map_err(|error| error.sqlstate())
     }
 
     /// Answers up to the first error.
     fn by_words(&self, transaction: &mut Transaction, statements: &[Statement]) -> Vec<Answer> {
-        let words_of = |words: &[i64]| -> Vec<u64> { words.iter().map(|word| *word as u64).collect() };
-        let mut words: Vec<Vec<u64>> = statements
-            .iter()
-            .map(|statement| match statement {
-                Statement::Read(_, set) => vec![0; SETS[*set].len()],
-                Statement::Update(_, _, words) | Statement::Insert(_, words) | Statement::Upsert(_, words) => {
-                    words_of(words)
-                }
-                Statement::Delete(_) => Vec::new(),
-            })
-            .collect();
-        let mut group: Vec<PointStatement<'_>> = Vec::new();
-        for (statement, words) in statements.iter().zip(&mut words) {
-            let (key, set, action) = match statement {
-                Statement::Read(key, set) => (key, *set, PointAction::Read(words)),
-                Statement::Update(key, set, _) => (key, *set, PointAction::Update(words)),
-                Statement::Insert(key, _) => (key, 0, PointAction::Insert(words)),
-                Statement::Upsert(key, _) => (key, 0, PointAction::Upsert(words)),
-                Statement::Delete(key) => (key, 0, PointAction::Delete),
-            };
-            group.push(PointStatement::new(&self.accesses[set], *key, action));
-        }
         let mut answers = Vec::new();
-        for statement in &mut group {
-            // Each is a group of its own where errors are to be told apart.
-            if let Err(error) = transaction.run_points(std::slice::from_mut(statement)) {
-                answers.push(Err(error.sqlstate()));
-                return answers;
+        for statement in statements {
+            // Each is a group of its own, so that errors are told apart.
+            answers.push(self.one_by_words(transaction, statement).map_err(|error| error.sqlstate()));
+            if answers.last().is_some_and(Result::is_err) {
+                break;
             }
-            answers.push(Ok(answer_of(statement)));
         }
         answers
+    }
+
+    fn one_by_words(
+        &self,
+        transaction: &mut Transaction,
+        statement: &Statement,
+    ) -> Result<Option<Vec<Option<i64>>>, Error> {
+        let mut words: Vec<u64> = match statement {
+            Statement::Read(_, set) => vec![0; SETS[*set].len()],
+            Statement::Update(_, _, words) | Statement::Insert(_, words) | Statement::Upsert(_, words) => {
+                words.iter().map(|word| *word as u64).collect()
+            }
+            Statement::Delete(_) | Statement::Add(..) => Vec::new(),
+        };
+        let (key, set, action) = match statement {
+            Statement::Read(key, set) => (key, *set, PointAction::Read(&mut words)),
+            Statement::Update(key, set, _) => (key, *set, PointAction::Update(&words)),
+            Statement::Insert(key, _) => (key, 0, PointAction::Insert(&words)),
+            Statement::Upsert(key, _) => (key, 0, PointAction::Upsert(&words)),
+            Statement::Delete(key) => (key, 0, PointAction::Delete),
+            Statement::Add(key, set, by) => {
+                return match self.add_at_once(transaction, *key, SETS[*set], *by)? {
+                    true => Ok(Some(Vec::new())),
+                    false => self.add(transaction, *key, SETS[*set], *by),
+                };
+            }
+        };
+        let mut statement = PointStatement::new(&self.accesses[set], *key, action);
+        transaction.run_points(std::slice::from_mut(&mut statement))?;
+        Ok(answer_of(&statement))
+    }
+
+    /// Adds a number to columns without NULL.
+    fn add(
+        &self,
+        transaction: &mut Transaction,
+        key: i64,
+        columns: &[usize],
+        by: i64,
+    ) -> Result<Option<Vec<Option<i64>>>, Error> {
+        let compute = |read: &[Value]| {
+            columns.iter().zip(read).map(|(column, read)| Some((*column, value(*column, word(read)? + by)))).collect()
+        };
+        let found = transaction.update_computed(&self.table, &[Value::BigInt(key)], columns, compute)?;
+        Ok(if found == Some(true) { Some(Vec::new()) } else { None })
+    }
+
+    fn add_at_once(&self, transaction: &mut Transaction, key: i64, columns: &[usize], by: i64) -> Result<bool, Error> {
+        let Some(update) = self.table.words_update(columns, columns)? else { return Ok(false) };
+        let is_done = transaction.update_at_once(&self.table, &update, key, |read, new| {
+            for (at, (read, new)) in read.iter().zip(new).enumerate() {
+                let sum = value(columns[at], word(&update.value(at, *read)).unwrap() + by);
+                *new = update.word(at, &sum)?;
+            }
+            Some(())
+        })?;
+        DONE_AT_ONCE.fetch_add(usize::from(is_done), Ordering::Relaxed);
+        Ok(is_done)
     }
 
     /// Runs reads and updates as one group; `None` if one fails.
@@ -187,7 +229,8 @@ fn random_statement(rng: &mut StdRng) -> Statement {
     let row = words(0);
     match rng.random_range(0..20) {
         0..8 => Statement::Read(key, set),
-        8..15 => {
+        8..11 => Statement::Add(key, set, row[1]),
+        11..15 => {
             let words = SETS[set].iter().map(|column| row[*column]).collect();
             Statement::Update(key, set, words)
         }
@@ -262,7 +305,13 @@ fn run(seed: u64, isolation: Isolation, directories: [Option<&std::path::Path>; 
                     let mut statements: Vec<Statement> =
                         (0..rng.random_range(1..20)).map(|_| random_statement(&mut rng)).collect();
                     if keeps_keys {
-                        statements.retain(|statement| !matches!(statement, Statement::Update(_, 0 | 4, _)));
+                        statements.retain(|statement| {
+                            !matches!(statement, Statement::Update(_, 0 | 4, _) | Statement::Add(_, 0 | 4, _))
+                        });
+                    }
+                    // It sets the key as well, if to what it is.
+                    if seed % 3 == 1 {
+                        statements.retain(|statement| !matches!(statement, Statement::Upsert(..)));
                     }
                     let by_words = sides[1].by_words(words, &statements);
                     for (statement, answer) in statements.iter().zip(by_words) {
@@ -291,6 +340,7 @@ fn words_do_what_values_do_at_every_level() {
     for isolation in [Isolation::Snapshot, Isolation::ReadCommitted, Isolation::Serializable] {
         (0..12).for_each(|seed| run(seed, isolation, [None, None], seed % 3 > 0));
     }
+    assert!(DONE_AT_ONCE.load(Ordering::Relaxed) > 100, "{DONE_AT_ONCE:?} updates were done at once");
 }
 
 #[test]
@@ -398,4 +448,27 @@ fn what_is_no_value_is_refused() {
     let other = Database::in_memory();
     let mut stranger = other.begin().unwrap();
     assert!(matches!(stranger.get_words(&side.accesses[1], 1, &mut [0]), Err(Error::NoSuchTable(_))));
+}
+
+#[test]
+fn no_number_that_several_threads_add_at_once_is_lost() {
+    const ADDED: i64 = 3_000;
+    let side = Side::new(None);
+    side.insert_run();
+    let options = TransactionOptions::at(Isolation::ReadCommitted);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..ADDED {
+                    let mut transaction = side.db.begin_with(options).unwrap();
+                    if !side.add_at_once(&mut transaction, 3, &[1], 1).unwrap() {
+                        side.add(&mut transaction, 3, &[1], 1).unwrap().unwrap();
+                    }
+                    transaction.commit().unwrap();
+                }
+            });
+        }
+    });
+    let row = side.rows()[3].clone().unwrap();
+    assert_eq!(row[1], Value::BigInt(4 * ADDED - 3));
 }

@@ -78,6 +78,7 @@ impl Table {
             let arrays = self.arrays_of(view, &stretches, columns)?;
             return Ok(arrays.map(|arrays| (arrays, count_of(&stretches))));
         }
+        debug_assert!(columns.iter().all(|column| *column < self.schema().columns().len()), "columns of the table");
         let guard = &sync::pin();
         match self.data.indexes.of_column(guard, column).filter(|index| low == high && index.serves(snapshot.at)) {
             Some(index) => {
@@ -257,6 +258,7 @@ fn listed(index: &IndexData, key: u64) -> Option<Stretches> {
         (found.count > ENTRIES_MAX).then_some(())
     });
     found.stretches.reverse();
+    debug_assert_eq!(count_of(&found.stretches), found.count, "each record is in a stretch");
     if is_over.is_none() { found.side_by_side() } else { None }
 }
 

@@ -25,7 +25,44 @@ pub struct PointAccess {
     bounds: Box<[(i64, i64)]>,
 }
 
+/// Columns of a table of which a row's new values are made, and those that are set, of rows that are found by a primary key of one whole
+/// number; see [`Transaction::update_at_once`](crate::Transaction::update_at_once). Words are as those of [`PointAccess`]. It is of one
+/// table, and does not hold it.
+#[derive(Clone, Debug)]
+pub struct WordsUpdate {
+    pub(crate) reads: PointColumns,
+    pub(crate) sets: PointColumns,
+    /// the types of those that are read, then of those that are set
+    types: Box<[DataType]>,
+}
+
+impl WordsUpdate {
+    /// The value that a word stands for in the column numbered `at` among those that are read.
+    pub fn value(&self, at: usize, word: u64) -> Value {
+        lineage::value_of_cell(Cell::Word(word), self.types[at])
+    }
+
+    /// The word of a value of the column numbered `at` among those that are set; `None` if it has not exactly the column's type, or is
+    /// NULL.
+    pub fn word(&self, at: usize, value: &Value) -> Option<u64> {
+        lineage::word_of_value(value, self.types[self.reads.positions().len() + at])
+    }
+}
+
 impl Table {
+    /// Prepares updates of some columns by values made of others; `None` where rows or values are not of the kind that
+    /// [`point_access`](Table::point_access) is for, or the key is among the columns.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchColumn`] if the table has fewer columns.
+    pub fn words_update(&self, reads: &[usize], sets: &[usize]) -> Result<Option<WordsUpdate>> {
+        let (Some(reads), Some(sets)) = (self.point_access(reads)?, self.point_access(sets)?) else { return Ok(None) };
+        let has_key = reads.key_place.is_some() || sets.key_place.is_some();
+        let columns = reads.columns().iter().chain(sets.columns());
+        let types = columns.map(|column| self.schema().columns()[*column].data_type).collect();
+        Ok((!has_key).then_some(WordsUpdate { reads: reads.columns, sets: sets.columns, types }))
+    }
+
     /// Prepares reads and writes of some columns, by their positions, of rows that are found by key. `None` where rows or
     /// values are not of that kind, and the general calls are to be used: the primary key is not one whole number, the table
     /// has more than 64 columns, a column has text or another type of more than eight bytes, or it is named twice.

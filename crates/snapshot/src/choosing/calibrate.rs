@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use crate::array::SnapshotArray;
 use crate::choosing::cost::{Calibration, Candidate, Choice, Costs, Curve};
-use crate::choosing::cycle::{Case, filled, page_items};
+use crate::choosing::cycle::{Case, filled, middle, page_items};
 use crate::choosing::distribution::{Distribution, Updates};
 use crate::choosing::race::{Length, race};
 use crate::choosing::skew::Skew;
@@ -194,12 +194,6 @@ fn update_in_chunks(array: &SnapshotArray<u64>, items: &[usize], chunk: usize) -
 /// The shortest of some durations, which others on the machine have disturbed least; zero of none.
 fn quickest(times: impl IntoIterator<Item = Duration>) -> Duration {
     times.into_iter().min().unwrap_or_default()
-}
-
-/// The median; zero of none.
-pub(super) fn middle(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// At most `most` of `count` granules, in an order that jumps.

@@ -39,6 +39,12 @@ impl Cycle {
 /// From here on a cycle fills the caches itself.
 pub(super) const LONG_CYCLE: Duration = Duration::from_millis(4);
 
+/// The median; zero of none.
+pub(super) fn middle(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
 /// The items of a small page.
 pub(crate) fn page_items() -> usize {
     crate::machine::page_bytes() / size_of::<u64>()

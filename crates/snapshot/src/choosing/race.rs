@@ -5,9 +5,8 @@
 //! Where an array falls in the caches, and whether the system has large pages for it, is luck: each candidate has several arrays.
 use std::time::{Duration, Instant};
 
-use crate::choosing::calibrate::middle;
 use crate::choosing::cost::Candidate;
-use crate::choosing::cycle::{Cycles, LONG_CYCLE};
+use crate::choosing::cycle::{Cycles, LONG_CYCLE, middle};
 use crate::error::SnapshotError;
 
 /// After so many rounds a candidate leaves whose shortest cycle is so many times the shortest of all: what is nearer is told apart by more

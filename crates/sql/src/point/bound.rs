@@ -1,7 +1,7 @@
 //! The values of a statement by key when it runs: constants as they are, parameters as the types of their columns, the time.
 //!
 //! Where a value is not exactly one of its column's type there is none here, and the statement goes the long way.
-use engine::{DataType, Value};
+use engine::{DataType, Value, WordsUpdate};
 
 use super::exact::{as_decimal, at_scale, exact, integer};
 use super::term::{Origin, Term};
@@ -40,23 +40,39 @@ impl Bound<'_> {
 
     /// The columns with their new values; `read` holds the values of the columns that are read, in their order.
     pub(crate) fn changes(&self, sets: &[(usize, Term)], read: &[Value]) -> Option<Vec<(usize, Value)>> {
-        let mut read = read.iter();
-        let change = |(column, term): &(usize, Term)| {
-            let value = match term {
-                Term::Value(origin) => self.value(origin)?,
-                Term::Column { column_type, .. } => exact(read.next()?, *column_type)?,
-                Term::Columns { is_minus, width, column_type, .. } => {
-                    let sum = sum(read.next()?, read.next()?, *is_minus)?;
-                    exact(&exact(&sum, *width)?, *column_type)?
-                }
-                Term::Sum { by, is_minus, width, column_type, .. } => {
-                    let sum = sum(read.next()?, &self.value(by)?, *is_minus)?;
-                    exact(&exact(&sum, *width)?, *column_type)?
-                }
-            };
-            Some((*column, value))
-        };
-        sets.iter().map(change).collect()
+        let mut read = read.iter().cloned();
+        sets.iter().map(|(column, term)| Some((*column, self.new_value(term, &mut read)?))).collect()
+    }
+
+    /// Puts the new values into `new` as words; `read` holds the words of the columns that are read. `None` where one is not plainly a
+    /// word.
+    pub(crate) fn put_words(
+        &self,
+        sets: &[(usize, Term)],
+        update: &WordsUpdate,
+        (read, new): (&[u64], &mut [u64]),
+    ) -> Option<()> {
+        let mut read = read.iter().enumerate().map(|(at, word)| update.value(at, *word));
+        for (at, ((_, term), new)) in sets.iter().zip(new).enumerate() {
+            *new = update.word(at, &self.new_value(term, &mut read)?)?;
+        }
+        Some(())
+    }
+
+    /// What a column is set to; takes the values that it reads from `read`.
+    fn new_value(&self, term: &Term, read: &mut impl Iterator<Item = Value>) -> Option<Value> {
+        match term {
+            Term::Value(origin) => self.value(origin),
+            Term::Column { column_type, .. } => exact(&read.next()?, *column_type),
+            Term::Columns { is_minus, width, column_type, .. } => {
+                let sum = sum(&read.next()?, &read.next()?, *is_minus)?;
+                exact(&exact(&sum, *width)?, *column_type)
+            }
+            Term::Sum { by, is_minus, width, column_type, .. } => {
+                let sum = sum(&read.next()?, &self.value(by)?, *is_minus)?;
+                exact(&exact(&sum, *width)?, *column_type)
+            }
+        }
     }
 }
 

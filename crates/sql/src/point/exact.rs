@@ -56,7 +56,7 @@ pub(super) fn as_decimal(value: &Value) -> Option<Decimal> {
 }
 
 /// The number that an integer of any width is.
-pub(super) fn integer(value: &Value) -> Option<i64> {
+pub(crate) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::SmallInt(value) => Some((*value).into()),
         Value::Integer(value) => Some((*value).into()),

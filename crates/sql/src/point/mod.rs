@@ -38,7 +38,7 @@ use arrow_schema::SchemaRef;
 use columns::Columns;
 use conflict::Conflict;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
-use engine::DataType;
+use engine::{DataType, WordsUpdate};
 use fills::is_always_filled;
 use join::Join;
 use scope::{Named, Scope, is_plain};
@@ -78,6 +78,8 @@ pub(crate) enum Action {
         reads: Vec<usize>,
         settings_changes: u64,
         returning: Option<Columns>,
+        /// How it is done at once, where all that is read and set are words.
+        words: Option<WordsUpdate>,
     },
     Delete {
         key: Vec<Origin>,
@@ -148,14 +150,17 @@ impl Point {
                 if sets.iter().any(|(column, _)| is_always_filled(&defaults, *column)) {
                     return None;
                 }
-                let reads = sets.iter().flat_map(|(_, term)| term.reads()).collect();
+                let reads: Vec<usize> = sets.iter().flat_map(|(_, term)| term.reads()).collect();
                 let returning = Columns::of_clause(*returning, &scope)?;
                 let is_of_key = |(column, _): &(usize, Term)| scope.schema().primary_key().contains(column);
                 // A row that takes another key is not found by this one afterwards.
                 let keeps_key = returning.is_none() || !sets.iter().any(is_of_key);
                 match key().filter(|_| keeps_key) {
                     Some(key) => {
-                        Action::Update { key, sets, reads, settings_changes: table.settings_changes(), returning }
+                        let columns: Vec<usize> = sets.iter().map(|(column, _)| *column).collect();
+                        let words = table.words_update(&reads, &columns).ok().flatten();
+                        let settings_changes = table.settings_changes();
+                        Action::Update { key, sets, reads, settings_changes, returning, words }
                     }
                     None => Action::Change(Changes::plan(&shape.conditions, sets, returning, (&scope, tables))?),
                 }

@@ -5,7 +5,7 @@ use engine::{PointAccess, ReadView, ScanOptions, SeenTables, Table, TransactionO
 use crate::error::Result;
 use crate::point::bound::Bound;
 use crate::point::columns::Columns;
-use crate::point::exact::exact;
+use crate::point::exact::{exact, integer};
 use crate::point::search::Search;
 use crate::point::term::{Origin, Term};
 use crate::point::{Action, NewRows, Point};
@@ -230,11 +230,18 @@ impl Point {
         bound: &Bound<'_>,
     ) -> Result<Option<Changed>> {
         match &self.action {
-            Action::Update { key, sets, reads, settings_changes, returning } => {
+            Action::Update { key, sets, reads, settings_changes, returning, words } => {
                 let Some(key) = bound.key(key).filter(|_| is_filled_alike(write, table, *settings_changes)) else {
                     return Ok(None);
                 };
-                let updated = if reads.is_empty() {
+                let updated = if let (Some(update), [key]) = (words, &key[..])
+                    && let Some(key) = integer(key)
+                    && write
+                        .transaction
+                        .update_at_once(table, update, key, |read, new| bound.put_words(sets, update, (read, new)))?
+                {
+                    true
+                } else if reads.is_empty() {
                     let Some(changes) = bound.changes(sets, &[]) else { return Ok(None) };
                     write.transaction.update_columns(table, &key, &changes)?
                 } else {

@@ -14,16 +14,18 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use index::KissIndex;
-use lineage::{PointHint, Points};
+use lineage::{PointColumns, PointHint, Points};
+use smallvec::SmallVec;
 use sync::Guard;
-use types::Snapshot;
+use types::{Snapshot, Timestamp};
 
 use super::{PointAction, PointStatement};
 use crate::disk::redo;
 use crate::error::Result;
 use crate::keys::order::ordered_integer;
 use crate::state::table_data::TableData;
-use crate::table::point_access::PointAccess;
+use crate::table::Table;
+use crate::table::point_access::{PointAccess, WordsUpdate};
 use crate::terms::isolation::{Isolation, LockStrength};
 use crate::transaction::{Transaction, WrittenRecords};
 
@@ -88,6 +90,57 @@ impl<'g> Found<'g> for FoundNow<'g> {
 }
 
 impl Transaction {
+    /// Sets columns of the row with this key to the words that `compute` makes of those of others in it, and puts into their places, if
+    /// that takes no more than a look; whether it has done so. Where it has not, or `compute` has found no words, nothing was changed, and
+    /// [`update_computed`](Transaction::update_computed) is to be asked.
+    ///
+    /// # Errors
+    /// Those of a write.
+    pub fn update_at_once(
+        &mut self,
+        table: &Table,
+        update: &WordsUpdate,
+        key: i64,
+        compute: impl FnOnce(&[u64], &mut [u64]) -> Option<()>,
+    ) -> Result<bool> {
+        let data = &table.data;
+        // May wait for a transaction that has the table for itself, so it comes before anything is pinned.
+        self.check_writable(table)?;
+        self.anchor.check_memory_of(data)?;
+        data.fill_primary_key()?;
+        // What a serializable transaction reads is noted where rows are found.
+        if self.reads.is_some() || data.array.is_some() {
+            return Ok(false);
+        }
+        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(false) };
+        let guard = &sync::pin();
+        let Some(rid) = index.likely(ordered_integer(key)).or_else(|| index.newest(ordered_integer(key), guard)) else {
+            return Ok(false);
+        };
+        debug_assert!(data.storage.contains(rid), "invariant 7: the index has {rid:?}, which is no record");
+        let hint = data.storage.points(guard).at(rid).glance(guard);
+        let seen = self.glance().snapshot;
+        // A snapshot that was taken just now may see another key in the row.
+        if data.has_changed_keys() {
+            return Ok(false);
+        }
+        let mut words: SmallVec<[u64; 8]> = SmallVec::from_elem(0, update.reads.positions().len());
+        let view = self.transactions().view(seen);
+        if hint.read(guard, &view, &update.reads, &mut words)? != Some(0) {
+            return Ok(false);
+        }
+        let mut new: SmallVec<[u64; 8]> = SmallVec::from_elem(0, update.sets.positions().len());
+        if compute(&words, &mut new).is_none() {
+            return Ok(false);
+        }
+        // What has been read is the newest version, or nothing is done.
+        let is_done = self.append_point(guard, data, &hint, (&update.sets, &new), seen.at)?;
+        if !self.redo.is_empty() {
+            self.pass_redo_on()?;
+        }
+        Ok(is_done)
+    }
+
     /// Runs the first of some statements together, as many as are common and on one table.
     pub(super) fn run_words(&mut self, statements: &mut [PointStatement<'_>]) -> Result<Ended> {
         let access = statements[0].access;
@@ -262,26 +315,43 @@ impl Transaction {
         if access.key_place.is_some() || access.check_words(words).is_err() {
             return Ok(false);
         }
-        debug_assert!(access.key_place.is_none(), "invariant 7: the key would change, and its entry would not");
+        self.append_point(guard, data, hint, (&access.columns, words), self.newest_allowed())
+    }
+
+    /// As [`update_point`](Self::update_point), if the newest version is no newer than `newest`; none of the columns is one of the key.
+    #[inline(always)]
+    fn append_point(
+        &mut self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        hint: &PointHint<'_>,
+        (columns, words): (&PointColumns, &[u64]),
+        newest: Timestamp,
+    ) -> Result<bool> {
+        debug_assert!(
+            data.primary_key.as_ref().is_none_or(|key| !key.is_among(columns.positions().iter().copied())),
+            "invariant 7: the key would change, and its entry would not"
+        );
         if data.is_ruled()
             || self.catalog.is_some()
             || data.share_locks.are_any()
-            || data.indexes.has_among(guard, access.columns())
+            || data.indexes.has_among(guard, columns.positions())
         {
             return Ok(false);
         }
         let (start, rid) = (self.start()?, hint.point().rid());
-        let view = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
-        let Some(appended) = hint.append(guard, view, start, &access.columns, words) else { return Ok(false) };
+        let view = self.transactions().view(Snapshot::of_transaction(newest, self.id()));
+        let Some(appended) = hint.append(guard, view, start, columns, words) else { return Ok(false) };
+        debug_assert_eq!(words.len(), columns.positions().len(), "a word for each column that is set");
         // As everywhere, a writer looks for sharers once its version is there; and where it may write over what was committed
         // just now, the row may have another key by then.
         if self.sharer(data, rid, LockStrength::NoKeyUpdate).is_some() || data.has_changed_keys() {
             self.give_way(data, rid, appended);
             return Ok(false);
         }
-        self.saw_version(data, rid, types::Timestamp::MAX);
+        self.saw_version(data, rid, Timestamp::MAX);
         if self.is_logged(data) {
-            redo::put_words(&mut self.redo, data.id, rid, access.columns(), words);
+            redo::put_words(&mut self.redo, data.id, rid, columns.positions(), words);
         }
         // It has been noted as one that the transaction writes to.
         let table = if self.tables.len() == 1 { 0 } else { self.position(data) };
