@@ -44,15 +44,15 @@ impl Bound<'_> {
         sets.iter().map(|(column, term)| Some((*column, self.new_value(term, &mut read)?))).collect()
     }
 
-    /// Puts the new values into `new` as words; `read` holds the words of the columns that are read. `None` where one is not plainly a
+    /// Puts the new values into `new` as words; `read` gives the values of the columns that are read. `None` where one is not plainly a
     /// word.
     pub(crate) fn put_words(
         &self,
         sets: &[(usize, Term)],
         update: &WordsUpdate,
-        (read, new): (&[u64], &mut [u64]),
+        mut read: impl Iterator<Item = Value>,
+        new: &mut [u64],
     ) -> Option<()> {
-        let mut read = read.iter().enumerate().map(|(at, word)| update.value(at, *word));
         for (at, ((_, term), new)) in sets.iter().zip(new).enumerate() {
             *new = update.word(at, &self.new_value(term, &mut read)?)?;
         }

@@ -1,7 +1,7 @@
 //! `ON CONFLICT` of an `INSERT` that goes the short way: rows whose key is taken are left out, or change the row that has it to
 //! values that are made of its columns, those of the row (`EXCLUDED`), and what a statement by key may set.
 use datafusion::sql::sqlparser::ast::{AssignmentTarget, ConflictTarget, OnConflict, OnConflictAction};
-use engine::{ColumnDefault, Table};
+use engine::{ColumnDefault, Table, WordsUpdate};
 
 use super::fills::is_always_filled;
 use super::scope::{Named, Scope};
@@ -32,6 +32,8 @@ pub(crate) struct Update {
     pub(crate) sets: Vec<(usize, Term)>,
     /// The columns that the new values are made of: those of the row that is there, and beyond them those of the row that is not.
     pub(crate) reads: Vec<usize>,
+    /// How it is done at once by a primary key, where all that is read of the row that is there and set are words.
+    pub(crate) words: Option<WordsUpdate>,
 }
 
 impl Conflict {
@@ -57,8 +59,11 @@ impl Conflict {
                     }
                     sets.push(set);
                 }
-                let reads = sets.iter().flat_map(|(_, term)| term.reads()).collect();
-                Some(Update { sets, reads })
+                let reads: Vec<usize> = sets.iter().flat_map(|(_, term)| term.reads()).collect();
+                let own: Vec<usize> = reads.iter().copied().filter(|column| *column < width).collect();
+                let columns: Vec<usize> = sets.iter().map(|(column, _)| *column).collect();
+                let words = table.words_update(&own, &columns).ok().flatten();
+                Some(Update { sets, reads, words })
             }
         };
         let target = clause.conflict_target.clone();

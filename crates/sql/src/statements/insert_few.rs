@@ -9,6 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::point::bound::Bound;
 use crate::point::columns::Columns;
 use crate::point::conflict::{Conflict, Update};
+use crate::point::exact::integer;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
@@ -77,17 +78,30 @@ fn change_by_key(
     update: &Update,
     bound: &Bound<'_>,
 ) -> Result<Option<bool>> {
-    let columns = table.schema().columns();
-    let own: Vec<usize> = update.reads.iter().copied().filter(|column| *column < columns.len()).collect();
+    let width = table.schema().columns().len();
+    // Of the columns that are read those of the row that is there come from `there`, in their order.
+    let read = |column: &usize, there: &mut dyn Iterator<Item = Value>| match column.checked_sub(width) {
+        None => there.next(),
+        Some(column) => new.get(column).cloned(),
+    };
+    let key = key_of(table, new);
+    if let (Some(words), [key]) = (&update.words, &key[..])
+        && let Some(key) = integer(key)
+        && write.transaction.update_at_once(table, words, key, |there, set| {
+            let mut there = words.values(there);
+            let read = update.reads.iter().map_while(|column| read(column, &mut there));
+            bound.put_words(&update.sets, words, read, set)
+        })?
+    {
+        return Ok(Some(true));
+    }
+    let own: Vec<usize> = update.reads.iter().copied().filter(|column| *column < width).collect();
     let compute = |there: &[Value]| {
-        let mut there = there.iter();
-        let read = update.reads.iter().map(|column| match column.checked_sub(columns.len()) {
-            None => there.next().cloned(),
-            Some(column) => new.get(column).cloned(),
-        });
+        let mut there = there.iter().cloned();
+        let read = update.reads.iter().map(|column| read(column, &mut there));
         bound.changes(&update.sets, &read.collect::<Option<Vec<Value>>>()?)
     };
-    Ok(write.transaction.update_computed(table, &key_of(table, new), &own, compute)?)
+    Ok(write.transaction.update_computed(table, &key, &own, compute)?)
 }
 
 /// Puts a row in, unless something is in its way: what that is, and what comes of it, is for the long way to find out.

@@ -236,10 +236,9 @@ impl Point {
                 };
                 let updated = if let (Some(update), [key]) = (words, &key[..])
                     && let Some(key) = integer(key)
-                    && write
-                        .transaction
-                        .update_at_once(table, update, key, |read, new| bound.put_words(sets, update, (read, new)))?
-                {
+                    && write.transaction.update_at_once(table, update, key, |read, new| {
+                        bound.put_words(sets, update, update.values(read), new)
+                    })? {
                     true
                 } else if reads.is_empty() {
                     let Some(changes) = bound.changes(sets, &[]) else { return Ok(None) };
