@@ -42,8 +42,8 @@ pub struct Options {
     pub bypass_from_bytes: usize,
     /// How many ended physical snapshots leave their memory to later ones.
     pub spare_count: usize,
-    /// The mappings that the snapshots of an array may have beyond one each, by `Rewire` and `Protect`. A snapshot that would need
-    /// more copies the rest of the array at once.
+    /// The mappings that the snapshots of an array may have beyond one each, by `Rewire` and `Protect`; those of all arrays together may
+    /// have half of the system's limit. A snapshot that would need more copies the rest of the array at once.
     pub mapping_limit: usize,
 }
 

@@ -28,6 +28,44 @@ fn limits_refuse_snapshots_and_updates_in_words_and_nothing_is_lost() {
     a_limit_refuses_a_snapshot_and_the_array_goes_on();
     an_update_whose_page_cannot_be_kept_fails_and_writes_nothing();
     a_protected_page_that_cannot_be_kept_holds_its_writer_up_until_it_can();
+    arrays_together_leave_half_of_the_mappings_to_the_process();
+}
+
+/// The mappings that this process has, and may have.
+fn mappings() -> (usize, usize) {
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap();
+    (std::fs::read_to_string("/proc/self/maps").unwrap().lines().count(), limit)
+}
+
+/// Items of a page.
+const PAGE_ITEMS: usize = 512;
+
+/// Writes every other page from the first on; gives how many.
+fn write_every_other(array: &SnapshotArray<u64>) -> usize {
+    let mut writer = array.writer();
+    (0..array.len()).step_by(2 * PAGE_ITEMS).map(|at| writer.set(at, 1).unwrap()).count()
+}
+
+fn arrays_together_leave_half_of_the_mappings_to_the_process() {
+    let (before, limit) = mappings();
+    if limit > 1 << 17 {
+        return;
+    }
+    let len = limit / 4 * PAGE_ITEMS;
+    let options = Options { mapping_limit: usize::MAX, ..Options::of(Mechanism::Rewire) };
+    let arrays: Vec<SnapshotArray<u64>> = (0..3).map(|_| SnapshotArray::new(len, &options).unwrap()).collect();
+    let snapshots: Vec<_> = arrays.iter().map(|array| array.snapshot().unwrap()).collect();
+    let written: Vec<usize> = arrays.iter().map(write_every_other).collect();
+    let (now, _) = mappings();
+    assert!(2 * written.iter().sum::<usize>() > limit / 2, "{written:?} pages come to the limit");
+    assert!(now - before < limit / 2 + 100, "{now} mappings of {limit}, {before} before");
+    assert!(snapshots.iter().all(|snapshot| snapshot.sum(..).unwrap() == 0), "snapshots are as the arrays were");
+    assert!(
+        arrays
+            .iter()
+            .zip(written)
+            .all(|(array, written)| array.snapshot().unwrap().sum(..).unwrap() == written as i128)
+    );
 }
 
 /// Snapshots that the limit does not allow fail in words; the array goes on, and snapshots are possible again afterwards.

@@ -1,11 +1,11 @@
-//! Cycles of a workload, timed: the end of the last snapshot, the beginning of the next, and the updates until then.
+//! Cycles of a workload, timed: the beginning of a snapshot, the updates until the next one, and its end just before that. Between cycles
+//! there is no snapshot, so that arrays of several candidates do not take mappings and memory from each other.
 use std::time::{Duration, Instant};
 
 use crate::array::SnapshotArray;
 use crate::choosing::distribution::{Distribution, Updates};
 use crate::error::SnapshotError;
 use crate::options::Options;
-use crate::reading::Snapshot;
 
 /// A workload of the paper with snapshots by the number of updates.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,7 +25,7 @@ pub struct Cycle {
     pub begin: Duration,
     /// All updates.
     pub updates: Duration,
-    /// The end of the snapshot before.
+    /// The end of the snapshot.
     pub end: Duration,
 }
 
@@ -91,15 +91,14 @@ pub struct Running {
     count: usize,
 }
 
-/// An array and its newest snapshot.
+/// An array whose cycles are run.
 #[derive(Debug)]
 pub(crate) struct Cycles {
     array: SnapshotArray<u64>,
-    last: Option<Snapshot<u64>>,
 }
 
 impl Running {
-    /// Runs the next cycle. The first has memory to get, and no snapshot to end.
+    /// Runs the next cycle. The first has memory to get.
     ///
     /// # Errors
     /// Where the system refuses a snapshot, or a page could not be kept.
@@ -113,23 +112,23 @@ impl Running {
 impl Cycles {
     /// An array all of whose pages are memory, without a snapshot.
     pub(crate) fn new(size_bytes: usize, options: &Options) -> Result<Cycles, SnapshotError> {
-        Ok(Cycles { array: filled(size_bytes, options)?, last: None })
+        Ok(Cycles { array: filled(size_bytes, options)? })
     }
 
     /// Runs a cycle with updates of these items, which lie in the array.
     pub(crate) fn run(&mut self, items: &[usize]) -> Result<Cycle, SnapshotError> {
         let mut writer = self.array.writer();
         let (mut cycle, start) = (Cycle::default(), Instant::now());
-        drop(self.last.take());
-        cycle.end = start.elapsed();
-        let start = Instant::now();
-        self.last = Some(self.array.snapshot()?);
+        let snapshot = self.array.snapshot()?;
         cycle.begin = start.elapsed();
         let start = Instant::now();
         for item in items {
             writer.add(*item, 1)?;
         }
         cycle.updates = start.elapsed();
+        let start = Instant::now();
+        drop(snapshot);
+        cycle.end = start.elapsed();
         Ok(cycle)
     }
 }

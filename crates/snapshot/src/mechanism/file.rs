@@ -16,13 +16,13 @@
 //! and needs no latch and no test. The array's own mapping never falls into pieces and keeps its large pages.
 //!
 //! Each piece of a snapshot's mapping counts against `vm.max_map_count`. As a copy lies where its page lies, neighbours that were
-//! both copied are one piece. When the pieces of all snapshots come near the limit, the snapshot copies the rest at once and becomes
-//! one mapping of its file of copies: a physical snapshot.
+//! both copied are one piece. When the pieces of an array's snapshots come near its limit, or those of all arrays near half of the system's,
+//! the snapshot copies the rest at once and becomes one mapping of its file of copies: a physical snapshot.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, LazyLock, PoisonError};
 
 use sync::blocking::Mutex;
 
@@ -30,6 +30,7 @@ use super::memory::{Image, read_here, reduce_here};
 use crate::error::SnapshotError;
 use crate::item::Reduce;
 use crate::kind::Mechanism;
+use crate::machine;
 use crate::mapping::{Access, Mapping, memory_file};
 use crate::sharing::{Preserve, Sharing};
 
@@ -51,6 +52,30 @@ pub(crate) struct MemoryFile {
 struct Pieces {
     used: AtomicUsize,
     limit: usize,
+}
+
+/// Those of all arrays of the process.
+static OF_PROCESS: AtomicUsize = AtomicUsize::new(0);
+
+/// As many as they may have: the rest of the system's limit is for what else the process maps.
+static PROCESS_LIMIT: LazyLock<usize> = LazyLock::new(|| machine::mapping_limit() / 2);
+
+impl Pieces {
+    /// Whether a page in the middle of others may become a piece.
+    fn has_room(&self) -> bool {
+        let is_below = |used: &AtomicUsize, limit: usize| used.load(Ordering::Relaxed) + 2 <= limit;
+        is_below(&self.used, self.limit) && is_below(&OF_PROCESS, *PROCESS_LIMIT)
+    }
+
+    fn grow(&self, growth: isize) {
+        self.used.fetch_add(growth.cast_unsigned(), Ordering::Relaxed);
+        OF_PROCESS.fetch_add(growth.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    fn give_up(&self, pieces: usize) {
+        self.used.fetch_sub(pieces, Ordering::Relaxed);
+        OF_PROCESS.fetch_sub(pieces, Ordering::Relaxed);
+    }
 }
 
 impl MemoryFile {
@@ -179,7 +204,7 @@ impl View {
             page += run.max(1);
         }
         self.mapping.show(self.copies.as_fd(), 0, self.mapping.len_bytes(), Access::Read)?;
-        self.pieces.used.fetch_sub(kept.pieces, Ordering::Relaxed);
+        self.pieces.give_up(kept.pieces);
         (kept.is_all, kept.pieces, kept.count) = (true, 0, page_count);
         Ok(())
     }
@@ -192,7 +217,7 @@ impl Preserve for View {
             return Ok(());
         }
         let growth = kept.growth(page);
-        if growth > 0 && self.pieces.used.load(Ordering::Relaxed) + 2 > self.pieces.limit {
+        if growth > 0 && !self.pieces.has_room() {
             return self.keep_all(&mut kept);
         }
         self.copy_out(page, 1)?;
@@ -200,7 +225,7 @@ impl Preserve for View {
         self.mapping.show(self.copies.as_fd(), offset, self.granule_bytes, Access::Read)?;
         kept.add(page);
         kept.pieces = kept.pieces.checked_add_signed(growth).expect("a run of copies has two ends");
-        self.pieces.used.fetch_add(growth.cast_unsigned(), Ordering::Relaxed);
+        self.pieces.grow(growth);
         Ok(())
     }
 }
@@ -208,7 +233,7 @@ impl Preserve for View {
 impl Drop for View {
     fn drop(&mut self) {
         let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.pieces.used.fetch_sub(kept.pieces, Ordering::Relaxed);
+        self.pieces.give_up(kept.pieces);
     }
 }
 
