@@ -36,7 +36,7 @@ fn a_mechanism_that_cannot_stop_unannounced_updates_says_which_can() {
     for mechanism in [Mechanism::Fork, Mechanism::Rewire] {
         let options = Options { stop: Stop::Protected, ..Options::of(mechanism) };
         let text = SnapshotArray::<u64>::new(1, &options).unwrap_err().to_string();
-        assert!(text.contains(mechanism.name()) && text.contains("Physical"), "{text}");
+        assert!(text.contains(mechanism.name()) && text.contains("physical and protect"), "{text}");
     }
 }
 

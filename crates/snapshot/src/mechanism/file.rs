@@ -16,8 +16,8 @@
 //! and needs no latch and no test. The array's own mapping never falls into pieces and keeps its large pages.
 //!
 //! Each piece of a snapshot's mapping counts against `vm.max_map_count`. As a copy lies where its page lies, neighbours that were
-//! both copied are one piece. When the pieces of an array's snapshots come near its limit, or those of all arrays near half of the system's,
-//! the snapshot copies the rest at once and becomes one mapping of its file of copies: a physical snapshot.
+//! both copied are one piece. When the pieces of an array's snapshots come near its limit, or those of all arrays near half of the
+//! system's, the snapshot copies the rest at once and becomes one mapping of its file of copies: a physical snapshot.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
