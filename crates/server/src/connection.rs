@@ -97,6 +97,8 @@ impl<'a> Connection<'a> {
         let _ = self.output.flush();
     }
 
+    /// Answers messages, one after the other. A function of its own, as `tests/instructions.rs` counts what is done in it.
+    #[inline(never)]
     fn serve(&mut self) -> Answer {
         self.ready()?;
         loop {
