@@ -11,6 +11,7 @@ use crate::names::schemas::{beside, local};
 use crate::names::{fold, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
+use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
 use crate::statements::altered::locked_table;
 use crate::statements::checks::{AskedCheck, Names, check_rows};
@@ -203,14 +204,18 @@ fn rename(
     let mut settings = write.transaction.settings(table);
     let found = found(write, (table, name), constraint, source)?;
     let new = || Names::of(write.transaction, table, name)?.take(fold(to));
+    let (from, to_name) = (fold(constraint), fold(to));
+    let about = (About::Constraint(name, &from), About::Constraint(name, &to_name));
     match found {
         Found::Check(at) => {
             settings.checks[at].name = new()?;
-            Ok(write.transaction.set_checks(name, settings.checks)?)
+            write.transaction.set_checks(name, settings.checks)?;
+            comments::rename_one(write.transaction, about.0, Some(about.1))
         }
         Found::ForeignKey(at) => {
             settings.foreign_keys[at].name = new()?;
-            Ok(write.transaction.set_foreign_keys(name, settings.foreign_keys)?)
+            write.transaction.set_foreign_keys(name, settings.foreign_keys)?;
+            comments::rename_one(write.transaction, about.0, Some(about.1))
         }
         Found::Unique | Found::Key => {
             Err(SqlError::unsupported("renaming a constraint of an index").at(source.start(to.span)))
@@ -227,6 +232,7 @@ fn drop_found(
     source: &Source,
 ) -> Result<Command> {
     let mut settings = write.transaction.settings(table);
+    comments::rename_one(write.transaction, About::Constraint(name, &fold(constraint)), None)?;
     match found {
         Found::Check(at) => {
             settings.checks.remove(at);
@@ -259,6 +265,11 @@ enum Found {
     ForeignKey(usize),
     Unique,
     Key,
+}
+
+/// Refuses a name that no constraint of a table has.
+pub(super) fn check_there(write: &Write<'_>, of: (&Table, &str), constraint: &Ident, source: &Source) -> Result<()> {
+    found(write, of, constraint, source).map(|_| ())
 }
 
 fn found(write: &Write<'_>, (table, name): (&Table, &str), constraint: &Ident, source: &Source) -> Result<Found> {
