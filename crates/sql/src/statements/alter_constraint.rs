@@ -13,6 +13,7 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
+use crate::statements::add_key;
 use crate::statements::altered::locked_table;
 use crate::statements::checks::{AskedCheck, Names, check_rows};
 use crate::statements::foreign_keys::{self, AskedKey};
@@ -114,7 +115,7 @@ fn apply(
         Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
         Change::Drop { name: constraint, if_exists, cascade } => {
             return match found(write, (table, name), constraint, source) {
-                Ok(found) => drop_found(write, (table, name), found, (constraint, *cascade), command, source),
+                Ok(found) => drop_found(write, (table, name), found, (constraint, *cascade), command),
                 Err(error) if *if_exists && error.sqlstate == "42704" => {
                     Ok(command.with_notice(format!("{}, skipping", error.message)))
                 }
@@ -229,7 +230,6 @@ fn drop_found(
     found: Found,
     (constraint, cascade): (&Ident, bool),
     command: Command,
-    source: &Source,
 ) -> Result<Command> {
     let mut settings = write.transaction.settings(table);
     comments::rename_one(write.transaction, About::Constraint(name, &fold(constraint)), None)?;
@@ -250,9 +250,7 @@ fn drop_found(
             write.transaction.drop_index(&index)?;
             return Ok(notice.into_iter().fold(command, Command::with_notice));
         }
-        Found::Key => {
-            return Err(SqlError::unsupported("dropping a primary key").at(source.start(constraint.span)));
-        }
+        Found::Key => return add_key::drop_key(write, (table, name), cascade, command),
     }
     Ok(command)
 }

@@ -5,6 +5,7 @@ pub(crate) mod add_key;
 pub(crate) mod alter_column;
 pub(crate) mod alter_columns;
 pub(crate) mod alter_constraint;
+mod alter_domain;
 pub(crate) mod alter_table;
 pub(crate) mod altered;
 pub(crate) mod arbiters;

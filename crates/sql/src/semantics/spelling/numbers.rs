@@ -173,7 +173,8 @@ fn negative(expr: &mut Expr) {
     *expr = cast(Expr::value(Value::SingleQuotedString(text.to_owned())), data_type);
 }
 
-/// A number of so many digits that nothing but a float holds it takes its type from what it is compared with, as a text without a type does.
+/// A number of so many digits that nothing but a float holds it takes its type from what it is compared with, as a text without a type
+/// does.
 fn beside_a_float(expr: &mut Expr) {
     let (sign, inner) = match &*expr {
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => ("-", &**expr),
