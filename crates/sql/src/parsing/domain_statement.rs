@@ -18,7 +18,7 @@ use crate::syntax::source::Source;
 #[derive(Clone)]
 pub(crate) enum DomainStatement {
     Create(Box<NewDomain>),
-    Alter { name: ObjectName, change: DomainChange },
+    Alter { name: ObjectName, change: Box<DomainChange> },
     Drop { names: Vec<ObjectName>, if_exists: bool, cascade: bool },
 }
 
@@ -159,5 +159,5 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<DomainStatement> {
             DomainChange::Validate(parser.parse_identifier().map_err(failed)?)
         }
     };
-    Ok(DomainStatement::Alter { name, change })
+    Ok(DomainStatement::Alter { name, change: Box::new(change) })
 }
