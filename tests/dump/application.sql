@@ -61,6 +61,13 @@ CREATE MATERIALIZED VIEW empty_totals AS SELECT n FROM above_totals WITH NO DATA
 COMMENT ON MATERIALIZED VIEW totals IS 'of each user';
 CREATE VIEW above_later AS SELECT number FROM big_orders;
 CREATE OR REPLACE VIEW later AS SELECT number::int AS id FROM above_later;
+CREATE VIEW known_users AS SELECT id, name FROM users WHERE id > 0 WITH LOCAL CHECK OPTION;
+CREATE VIEW few_users AS SELECT id FROM known_users WHERE id < 1000 WITH CHECK OPTION;
+GRANT SELECT, INSERT ON known_users TO PUBLIC;
+COMMENT ON DOMAIN positive IS 'above nothing';
+COMMENT ON TYPE shop.mood IS 'how they feel';
+COMMENT ON CONSTRAINT above ON DOMAIN positive IS 'what it says';
+COMMENT ON CONSTRAINT users_pkey ON users IS 'the key';
 COMMENT ON TABLE users IS 'people';
 COMMENT ON COLUMN users.name IS 'how they''re called';
 COMMENT ON VIEW later IS 'a view';

@@ -100,7 +100,7 @@ pub use terms::settings::{LayoutSetting, Retention, TableSettings};
 pub use terms::table_name::{PUBLIC_SCHEMA, TEMPORARY_SCHEMA, name_in_schema, schema_and_name, shown_name};
 pub use terms::texts::TextDictionaries;
 pub use terms::type_definition::{DomainDefinition, TypeDefinition, has_made_types};
-pub use terms::view_definition::ViewDefinition;
+pub use terms::view_definition::{CheckOption, ViewDefinition};
 pub use transaction::running::{Party, RowWait, RunningState, RunningTransaction, WaitCounts};
 pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};

@@ -8,7 +8,7 @@ fn schema(columns: &[&str]) -> Schema {
 }
 
 fn definition(query: &str) -> ViewDefinition {
-    ViewDefinition { query: query.into(), other_types: vec![(0, 1186)], of_type: None }
+    ViewDefinition { query: query.into(), other_types: vec![(0, 1186)], ..ViewDefinition::default() }
 }
 
 fn query_of(transaction: &Transaction, name: &str) -> Option<String> {

@@ -50,10 +50,10 @@ fn as_known(definition: &str, method: &str, needs_order: bool) -> String {
     }
 }
 
-/// Comments on relations, their columns and schemas.
+/// Comments on relations, their columns and constraints, on types and schemas.
 pub(super) fn write_comments(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
     let rows = catalog.rows(
-        "SELECT d.objoid, d.objsubid, d.description, a.attname FROM pg_description d JOIN pg_class c ON c.oid = d.objoid \
+        "SELECT d.objoid, d.objsubid, d.description, a.attname FROM pg_description d JOIN pg_class c ON c.oid = d.objoid AND d.classoid = 1259 \
          LEFT JOIN pg_attribute a ON a.attrelid = d.objoid AND a.attnum = d.objsubid AND d.objsubid > 0 \
          ORDER BY d.objoid, d.objsubid",
     )?;
@@ -72,6 +72,33 @@ pub(super) fn write_comments(catalog: &mut Catalog, out: &mut dyn Write) -> Resu
     for row in schemas {
         let [schema, text] = texts(row)?;
         writeln!(out, "COMMENT ON SCHEMA {} IS {};\n", quoted(&schema), literal(&text))?;
+    }
+    write_comments_of_types(catalog, out)?;
+    let constraints = catalog.rows(
+        "SELECT c.conname, c.conrelid, c.contypid, format_type(c.contypid, NULL), d.description FROM pg_description d \
+         JOIN pg_constraint c ON c.oid = d.objoid AND d.classoid = 2606 ORDER BY c.conrelid, c.contypid, c.conname",
+    )?;
+    for row in constraints {
+        let [constraint, table, domain, name, text] = texts(row)?;
+        let of = match catalog.tables().find(|known| known.oid == table) {
+            Some(table) => table.spelled(),
+            None if domain != "0" => format!("DOMAIN {name}"),
+            None => continue,
+        };
+        writeln!(out, "COMMENT ON CONSTRAINT {} ON {of} IS {};\n", quoted(&constraint), literal(&text))?;
+    }
+    Ok(())
+}
+
+fn write_comments_of_types(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
+    let types = catalog.rows(
+        "SELECT format_type(t.oid, NULL), t.typtype, d.description FROM pg_description d \
+         JOIN pg_type t ON t.oid = d.objoid AND d.classoid = 1247 ORDER BY 1",
+    )?;
+    for row in types {
+        let [name, kind, text] = texts(row)?;
+        let kind = if kind == "d" { "DOMAIN" } else { "TYPE" };
+        writeln!(out, "COMMENT ON {kind} {name} IS {};\n", literal(&text))?;
     }
     Ok(())
 }

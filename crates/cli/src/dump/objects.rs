@@ -137,15 +137,17 @@ struct View {
     relation: Relation,
     columns: Vec<String>,
     query: String,
+    /// What it says of rows that are changed through it.
+    check: &'static str,
 }
 
 /// Views, each behind those that its query names; those that are materialized without rows, as tables have none yet.
 pub(super) fn write_views(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
-    for View { relation, columns, query } in views(catalog)? {
+    for View { relation, columns, query, check } in views(catalog)? {
         let query = query.trim_end().trim_end_matches(';');
         let (kind, data) = match relation.is_materialized() {
             true => ("MATERIALIZED VIEW", "\n  WITH NO DATA"),
-            false => ("VIEW", ""),
+            false => ("VIEW", check),
         };
         writeln!(out, "CREATE {kind} {} ({}) AS\n{query}{data};\n", relation.spelled(), columns.join(", "))?;
     }
@@ -174,7 +176,13 @@ fn views(catalog: &mut Catalog) -> Result<Vec<View>> {
             columns.into_iter().map(|row| texts::<1>(row).map(|[name]| quoted(&name))).collect::<Result<_>>()?;
         let query = catalog.rows(&format!("SELECT pg_get_viewdef(oid) FROM pg_class WHERE oid = {}", relation.oid))?;
         let query = query.into_iter().flatten().flatten().next().unwrap_or_default();
-        waiting.push(View { relation, columns, query });
+        let check = format!("SELECT array_to_string(reloptions, ',') FROM pg_class WHERE oid = {}", relation.oid);
+        let check = match catalog.rows(&check)?.into_iter().flatten().flatten().next().as_deref() {
+            Some("check_option=local") => "\n  WITH LOCAL CHECK OPTION",
+            Some("check_option=cascaded") => "\n  WITH CASCADED CHECK OPTION",
+            _ => "",
+        };
+        waiting.push(View { relation, columns, query, check });
     }
     let mut ordered = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {

@@ -13,6 +13,15 @@ impl ViewDefinition {
     }
 }
 
+/// What has to hold of rows that are changed through a view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum CheckOption {
+    /// the condition of the view itself
+    Local,
+    /// also those of all views that it reads
+    Cascaded,
+}
+
 /// The definition of a view; its columns are those of its table's schema.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ViewDefinition {
@@ -22,6 +31,9 @@ pub struct ViewDefinition {
     /// type
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_types: Vec<(usize, u32)>,
+    /// whether rows that are changed through it have to be its own afterwards
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckOption>,
     /// the type that stands here in place of a view
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_type: Option<TypeDefinition>,

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, VisitorMut,
 };
+use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{Column, ColumnDefault, DataType};
 
 use crate::access::index_expressions::text::parsed;
@@ -15,7 +16,7 @@ use crate::error::Result;
 use crate::names::name_in_text;
 use crate::names::schemas::spelled;
 use crate::syntax::identifiers::last_part;
-use crate::syntax::walk::{WalkMut, walk_expressions};
+use crate::syntax::walk::{Walk, WalkMut, walk_expressions};
 use crate::values::literals::{Literal, literal};
 use crate::values::long_name;
 use crate::values::text::text_value;
@@ -77,17 +78,25 @@ fn type_label(data_type: DataType) -> String {
 /// The sequences that an expression names by literals.
 pub(crate) fn sequences_named(expr: &Expr) -> Vec<String> {
     let mut names = Vec::new();
-    let _ = walk_expressions::<()>(expr, |part| {
-        if let Expr::Function(function) = part
-            && let Some(text) = sequence_text(function)
-            && let Ok(name) = name_in_text(text)
-            && !names.contains(&name)
-        {
+    each_sequence(expr, |name, _| {
+        if !names.contains(&name) {
             names.push(name);
+        }
+    });
+    names
+}
+
+/// Looks at each literal in a part of a statement that names a sequence.
+pub(crate) fn each_sequence(part: &impl Walk, mut look: impl FnMut(String, Span)) {
+    let _ = walk_expressions::<()>(part, |expr| {
+        if let Expr::Function(function) = expr
+            && let Some((text, span)) = sequence_text(function)
+            && let Ok(name) = name_in_text(text)
+        {
+            look(name, span);
         }
         ControlFlow::Continue(())
     });
-    names
 }
 
 /// The sequence that a default takes its numbers from, if it does nothing else.
@@ -95,7 +104,7 @@ pub(crate) fn next_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Nested(inner) => next_of(inner),
         Expr::Function(function) if last_part(&function.name).as_deref() == Some("nextval") => {
-            name_in_text(sequence_text(function)?).ok()
+            name_in_text(sequence_text(function)?.0).ok()
         }
         _ => None,
     }
@@ -106,8 +115,8 @@ fn is_of_sequences(function: &Function) -> bool {
     matches!(last_part(&function.name).as_deref(), Some("nextval" | "currval" | "setval"))
 }
 
-/// The literal that names the sequence of a call.
-fn sequence_text(function: &Function) -> Option<&str> {
+/// The literal that names the sequence of a call, and where it stands.
+fn sequence_text(function: &Function) -> Option<(&str, Span)> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(name))) = list.args.first() else { return None };
     let name = match name {
@@ -116,7 +125,7 @@ fn sequence_text(function: &Function) -> Option<&str> {
     };
     match name {
         Expr::Value(value) if is_of_sequences(function) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text),
+            Value::SingleQuotedString(text) => Some((text, value.span)),
             _ => None,
         },
         _ => None,
@@ -143,7 +152,7 @@ impl VisitorMut for WithSequences<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Function(function) = expr
-            && let Some(name) = sequence_text(function).and_then(|text| name_in_text(text).ok())
+            && let Some(name) = sequence_text(function).and_then(|(text, _)| name_in_text(text).ok())
             && let FunctionArguments::List(list) = &mut function.args
             && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) = list.args.first_mut()
         {

@@ -26,7 +26,7 @@ use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
 use crate::state::view::View;
 use crate::state::with_rows::WithRows;
-use crate::statements::{change, insert, set_config};
+use crate::statements::{change, insert, set_config, view_target};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -136,8 +136,8 @@ impl Session {
             _ => return Err(SqlError::new("XX000", "a statement that changes nothing is described")),
         };
         let returning = returning.ok_or_else(|| SqlError::new("XX000", "a statement without rows is described"))?;
-        let table = find_table(&self.tables, name, source)?;
-        returning.schema(self, &table, with, source)
+        let (table, view) = view_target::look(self, &find_table(&self.tables, name, source)?);
+        returning.through(view).schema(self, &table, with, source)
     }
 }
 

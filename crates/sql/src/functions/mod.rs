@@ -72,6 +72,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     state.register_udf(commit::function(view.moment.at()))?;
+    state.register_udf(crate::functions::statement::sample::function())?;
     crate::functions::statement::sequences::register(state, view)?;
     crate::functions::statement::advisory::register(state, view)?;
     session::register(state, view)?;

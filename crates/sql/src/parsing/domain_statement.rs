@@ -1,7 +1,9 @@
-//! `CREATE DOMAIN` and `DROP DOMAIN`, read from their tokens.
+//! `CREATE DOMAIN`, `ALTER DOMAIN` and `DROP DOMAIN`, read from their tokens.
 //!
 //! ```text
 //! CREATE DOMAIN name [AS] type { COLLATE c | DEFAULT expr | [CONSTRAINT n] { NOT NULL | NULL | CHECK (expr) } } ...
+//! ALTER DOMAIN name { SET DEFAULT expr | DROP DEFAULT | SET NOT NULL | DROP NOT NULL | ADD [CONSTRAINT n] CHECK (expr)
+//!     | DROP CONSTRAINT [IF EXISTS] n [CASCADE | RESTRICT] | RENAME CONSTRAINT n TO n | VALIDATE CONSTRAINT n }
 //! DROP DOMAIN [IF EXISTS] name, ... [CASCADE | RESTRICT]
 //! ```
 use datafusion::sql::sqlparser::ast::{ColumnOption, DataType as SqlType, Expr, Ident, ObjectName};
@@ -16,7 +18,23 @@ use crate::syntax::source::Source;
 #[derive(Clone)]
 pub(crate) enum DomainStatement {
     Create(Box<NewDomain>),
+    Alter { name: ObjectName, change: Box<DomainChange> },
     Drop { names: Vec<ObjectName>, if_exists: bool, cascade: bool },
+}
+
+/// What changes of a domain.
+#[derive(Clone)]
+pub(crate) enum DomainChange {
+    /// What fills columns; nothing does where there is none.
+    Default(Option<Expr>),
+    NotNull(bool),
+    AddCheck(Option<Ident>, Expr),
+    Drop {
+        name: Ident,
+        if_exists: bool,
+    },
+    Rename(Ident, Ident),
+    Validate(Ident),
 }
 
 /// A domain that is asked for.
@@ -42,9 +60,8 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
     }
     let failed = |error: ParserError| source.parser_error(error);
     if parser.parse_keyword(Keyword::ALTER) {
-        return Err(
-            SqlError::unsupported("ALTER DOMAIN").hint("Make a new domain, and change the columns' type to it.")
-        );
+        parser.advance_token();
+        return alter(parser, source).map(Some);
     }
     if parser.parse_keyword(Keyword::DROP) {
         parser.expect_keyword(Keyword::DOMAIN).map_err(failed)?;
@@ -95,4 +112,52 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
         return Err(SqlError::syntax("conflicting NULL/NOT NULL constraints"));
     }
     Ok(Some(DomainStatement::Create(Box::new(new))))
+}
+
+fn alter(parser: &mut Parser, source: &Source) -> Result<DomainStatement> {
+    let failed = |error: ParserError| source.parser_error(error);
+    let name = parser.parse_object_name(false).map_err(failed)?;
+    let next = parser.peek_token();
+    let unsupported = |what: &str| Err(SqlError::unsupported(what).at(source.start(next.span)));
+    let words = [Keyword::SET, Keyword::DROP, Keyword::ADD, Keyword::RENAME, Keyword::VALIDATE];
+    let change = match parser.expect_one_of_keywords(&words).map_err(failed)? {
+        Keyword::SET if parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]) => DomainChange::NotNull(true),
+        Keyword::SET if parser.parse_keyword(Keyword::SCHEMA) => return unsupported("ALTER DOMAIN ... SET SCHEMA"),
+        Keyword::SET => {
+            parser.expect_keyword(Keyword::DEFAULT).map_err(failed)?;
+            DomainChange::Default(Some(parser.parse_expr().map_err(failed)?))
+        }
+        Keyword::DROP if parser.parse_keyword(Keyword::DEFAULT) => DomainChange::Default(None),
+        Keyword::DROP if parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]) => DomainChange::NotNull(false),
+        Keyword::DROP => {
+            parser.expect_keyword(Keyword::CONSTRAINT).map_err(failed)?;
+            let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+            let name = parser.parse_identifier().map_err(failed)?;
+            let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
+            DomainChange::Drop { name, if_exists }
+        }
+        Keyword::ADD => {
+            let is_named = parser.parse_keyword(Keyword::CONSTRAINT);
+            let constraint = if is_named { Some(parser.parse_identifier().map_err(failed)?) } else { None };
+            parser.expect_keyword(Keyword::CHECK).map_err(failed)?;
+            parser.expect_token(&Token::LParen).map_err(failed)?;
+            let condition = parser.parse_expr().map_err(failed)?;
+            parser.expect_token(&Token::RParen).map_err(failed)?;
+            if parser.parse_keywords(&[Keyword::NOT, Keyword::VALID]) {
+                return unsupported("a constraint of a domain that is NOT VALID");
+            }
+            DomainChange::AddCheck(constraint, condition)
+        }
+        Keyword::RENAME if parser.parse_keyword(Keyword::CONSTRAINT) => {
+            let constraint = parser.parse_identifier().map_err(failed)?;
+            parser.expect_keyword(Keyword::TO).map_err(failed)?;
+            DomainChange::Rename(constraint, parser.parse_identifier().map_err(failed)?)
+        }
+        Keyword::RENAME => return unsupported("renaming a domain"),
+        _ => {
+            parser.expect_keyword(Keyword::CONSTRAINT).map_err(failed)?;
+            DomainChange::Validate(parser.parse_identifier().map_err(failed)?)
+        }
+    };
+    Ok(DomainStatement::Alter { name, change: Box::new(change) })
 }

@@ -2,10 +2,13 @@
 //!
 //! Imports names, values and syntax; sessions and the statements that run import it.
 pub(crate) mod alter_database;
+pub(crate) mod comment_statement;
 pub(crate) mod control;
 pub(crate) mod copy_options;
 pub(crate) mod cursor_statement;
 pub(crate) mod domain_statement;
+pub(crate) mod extension_statement;
+pub(crate) mod grant_statement;
 pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
 pub(crate) mod materialized_statement;
@@ -28,10 +31,13 @@ use crate::error::Result;
 use crate::syntax::composed;
 use crate::syntax::source::Source;
 use alter_database::{AlterDatabase, parse_alter_database};
+use comment_statement::{CommentStatement, parse_comment};
 use control::Control;
 use copy_options::{CopyStatement, parse_copy};
 use cursor_statement::{CursorStatement, parse_cursor};
 use domain_statement::{DomainStatement, parse_domain};
+use extension_statement::{ExtensionStatement, parse_extension};
+use grant_statement::{Grant, parse_grant};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
 use materialized_statement::{MaterializedStatement, parse_materialized};
@@ -82,6 +88,12 @@ pub(crate) enum OwnStatement {
     Owner(Owner),
     /// What declares, reads or closes cursors.
     Cursor(CursorStatement),
+    /// What gives or takes privileges.
+    Grant(Grant),
+    /// What makes or drops extensions.
+    Extension(ExtensionStatement),
+    /// What comments on something that the library knows no comments on.
+    Comment(CommentStatement),
 }
 
 impl ParsedStatement {
@@ -121,6 +133,15 @@ impl OwnStatement {
         if let Some(owner) = parse_owner(parser, source)? {
             return Ok(Some(OwnStatement::Owner(owner)));
         }
+        if let Some(grant) = parse_grant(parser, source)? {
+            return Ok(Some(OwnStatement::Grant(grant)));
+        }
+        if let Some(comment) = parse_comment(parser, source)? {
+            return Ok(Some(OwnStatement::Comment(comment)));
+        }
+        if let Some(extension) = parse_extension(parser, source)? {
+            return Ok(Some(OwnStatement::Extension(extension)));
+        }
         if let Some(alter) = parse_alter_database(parser, source)? {
             return Ok(Some(OwnStatement::AlterDatabase(alter)));
         }
@@ -157,6 +178,9 @@ impl OwnStatement {
             | OwnStatement::Domain(_)
             | OwnStatement::SetSchema(_)
             | OwnStatement::Owner(_)
+            | OwnStatement::Grant(_)
+            | OwnStatement::Extension(_)
+            | OwnStatement::Comment(_)
             | OwnStatement::Cursor(_) => false,
         }
     }

@@ -1,7 +1,9 @@
 //! The statements about views, read from their tokens: a view's query is kept as it was written.
 //!
 //! ```text
-//! CREATE [OR REPLACE] VIEW name [(column [, ...])] AS query
+//! CREATE [OR REPLACE] VIEW name [(column [, ...])] [WITH (check_option = {local | cascaded})] AS query
+//!     [WITH [LOCAL | CASCADED] CHECK OPTION]
+//! ALTER VIEW [IF EXISTS] name {SET (check_option = ...) | RESET (check_option)}
 //! ALTER VIEW [IF EXISTS] name RENAME TO name
 //! ALTER VIEW [IF EXISTS] name RENAME [COLUMN] column TO column
 //! DROP VIEW [IF EXISTS] name [, ...] [CASCADE | RESTRICT]
@@ -10,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{Ident, Query};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
+use engine::CheckOption;
 
 use crate::error::{Result, SqlError};
 use crate::parsing::sequence_statement::PlacedName;
@@ -21,6 +24,7 @@ pub(crate) enum ViewStatement {
     Create(NewView),
     Rename { view: PlacedName, if_exists: bool, to: PlacedName },
     RenameColumn { view: PlacedName, if_exists: bool, from: Ident, to: Ident },
+    SetCheck { view: PlacedName, if_exists: bool, check: Option<CheckOption> },
     Drop { views: Vec<PlacedName>, if_exists: bool, cascade: bool },
 }
 
@@ -36,6 +40,8 @@ pub(crate) struct NewView {
     pub(crate) start: usize,
     /// Where it ends, if not with the text.
     pub(crate) end: Option<usize>,
+    /// What has to hold of rows that are changed through it.
+    pub(crate) check: Option<CheckOption>,
 }
 
 impl ViewStatement {
@@ -43,7 +49,9 @@ impl ViewStatement {
     pub(crate) fn tag(&self) -> &'static str {
         match self {
             ViewStatement::Create(_) => "CREATE VIEW",
-            ViewStatement::Rename { .. } | ViewStatement::RenameColumn { .. } => "ALTER VIEW",
+            ViewStatement::Rename { .. } | ViewStatement::RenameColumn { .. } | ViewStatement::SetCheck { .. } => {
+                "ALTER VIEW"
+            }
             ViewStatement::Drop { .. } => "DROP VIEW",
         }
     }
@@ -95,17 +103,55 @@ fn create(parser: &mut Parser, or_replace: bool, source: &Source) -> Result<NewV
         columns = parser.parse_comma_separated(Parser::parse_identifier).map_err(wrong)?;
         parser.expect_token(&Token::RParen).map_err(wrong)?;
     }
-    if parser.peek_token().token != Token::EOF && parser.parse_keyword(Keyword::WITH) {
-        return Err(SqlError::unsupported("an option of a view").at(source.find_word("with")));
+    let mut check = None;
+    if parser.parse_keyword(Keyword::WITH) {
+        check = options(parser, source, true)?;
     }
     parser.expect_keyword(Keyword::AS).map_err(wrong)?;
     let start = source.start(parser.peek_token().span).unwrap_or(source.text.len());
     let query = parser.parse_query().map_err(wrong)?;
     let next = parser.peek_token();
+    let mut end = None;
     if parser.parse_keyword(Keyword::WITH) {
-        return Err(SqlError::unsupported("WITH CHECK OPTION").at(source.start(next.span)));
+        end = source.start(next.span);
+        let is_local = parser.parse_keyword(Keyword::LOCAL);
+        let _ = !is_local && parser.parse_keyword(Keyword::CASCADED);
+        parser.expect_keywords(&[Keyword::CHECK, Keyword::OPTION]).map_err(wrong)?;
+        check = Some(if is_local { CheckOption::Local } else { CheckOption::Cascaded });
     }
-    Ok(NewView { view, or_replace, columns, query, start, end: None })
+    Ok(NewView { view, or_replace, columns, query, start, end, check })
+}
+
+/// Options in parentheses, of which there is one, with or without its value.
+fn options(parser: &mut Parser, source: &Source, has_values: bool) -> Result<Option<CheckOption>> {
+    let wrong = |error: ParserError| source.parser_error(error);
+    let mut check = None;
+    parser.expect_token(&Token::LParen).map_err(wrong)?;
+    loop {
+        let option = parser.parse_identifier().map_err(wrong)?;
+        if !option.value.eq_ignore_ascii_case("check_option") {
+            let error = SqlError::unsupported(format!("the option {} of a view", option.value));
+            return Err(error.at(source.start(option.span)));
+        }
+        if has_values {
+            parser.expect_token(&Token::Eq).map_err(wrong)?;
+            let value = parser.parse_identifier().map_err(wrong)?;
+            check = Some(match value.value.to_lowercase().as_str() {
+                "local" => CheckOption::Local,
+                "cascaded" => CheckOption::Cascaded,
+                other => {
+                    let message = format!("invalid value for enum option \"check_option\": {other}");
+                    let error = SqlError::new("22023", message).at(source.start(value.span));
+                    return Err(error.detail("Valid values are \"local\" and \"cascaded\"."));
+                }
+            });
+        }
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.expect_token(&Token::RParen).map_err(wrong)?;
+    Ok(check)
 }
 
 fn alter(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
@@ -113,6 +159,10 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let view = named(parser, source)?;
     let next = parser.peek_token();
+    if let Some(word) = parser.parse_one_of_keywords(&[Keyword::SET, Keyword::RESET]) {
+        let check = options(parser, source, word == Keyword::SET)?;
+        return Ok(ViewStatement::SetCheck { view, if_exists, check });
+    }
     if !parser.parse_keyword(Keyword::RENAME) {
         let message = format!("ALTER VIEW ... {}", next.token.to_string().to_uppercase());
         let error = SqlError::unsupported(message).at(source.start(next.span));

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::Expr;
 
+use super::comments::OF_CONSTRAINT;
 use super::constraints;
 use super::defaults::serial_sequences;
 use super::objects::Objects;
@@ -110,7 +111,7 @@ const ALWAYS: [(&str, Answer); 22] = [
 pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let objects = Objects::of(&view.tables);
     // What cannot be read is as good as none for a description.
-    let comments = objects.comments(&view.tables).unwrap_or_default();
+    let comments = super::comments::all(&objects, &view.tables).unwrap_or_default();
     let (names, visible) = (objects.found(), objects.visible());
     let name =
         |(key, oid): (&str, i64)| (oid, if visible.contains(&oid) { quoted(local(key)) } else { with_its_schema(key) });
@@ -299,7 +300,11 @@ impl Answer {
 fn comments(arguments: &Arguments, known: &BTreeMap<(i64, i64), String>, of_columns: bool) -> Result<ArrayRef> {
     let oids = arguments.numbers(0)?;
     let columns = if of_columns { arguments.numbers(1)? } else { Int64Array::from(vec![0; oids.len()]) };
-    let comment = |(oid, column): (Option<i64>, Option<i64>)| known.get(&(oid?, column?)).map(String::as_str);
+    let of = |oid: i64, column: i64| known.get(&(oid, column)).map(String::as_str);
+    let comment = |(oid, column): (Option<i64>, Option<i64>)| {
+        let (oid, column) = (oid?, column?);
+        of(oid, column).or_else(|| of(oid, OF_CONSTRAINT).filter(|_| !of_columns))
+    };
     Ok(Arc::new(oids.iter().zip(&columns).map(comment).collect::<StringViewArray>()))
 }
 

@@ -7,6 +7,7 @@ use super::objects::{ForeignKeyObject, IndexObject, Objects, SequenceObject, Tab
 use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
 use super::types;
+use super::updatable;
 use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::values::pg_types::{Measure, internal_name, measure_of, numbered};
@@ -23,7 +24,7 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
     match name {
         "check_constraints" => constraints::check_constraints(objects),
         "columns" => {
-            let of_views = objects.views.iter().flat_map(view_columns);
+            let of_views = objects.views.iter().flat_map(|view| view_columns(view, objects));
             objects.base_tables().flat_map(|table| columns(table, objects)).chain(of_views).collect()
         }
         "constraint_column_usage" => {
@@ -50,8 +51,12 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
             let indexes = constraints().map(|(table, index)| constraint(table, index));
             indexes.chain(objects.tables.iter().flat_map(other_constraints)).collect()
         }
-        "tables" => objects.base_tables().map(table).chain(objects.views.iter().map(view_as_table)).collect(),
-        "views" => objects.views.iter().map(view).collect(),
+        "tables" => objects
+            .base_tables()
+            .map(table)
+            .chain(objects.views.iter().map(|view| view_as_table(view, objects)))
+            .collect(),
+        "views" => objects.views.iter().map(|view| updatable::view(view, objects)).collect(),
         _ => Vec::new(),
     }
 }
@@ -71,27 +76,21 @@ fn of_relation(key: &str) -> Row {
     names.map(|(column, name)| (column, text(name))).into()
 }
 
-fn view_as_table(view: &ViewObject) -> Row {
+fn view_as_table(view: &ViewObject, objects: &Objects) -> Row {
     let mut row = of_relation(&view.key);
-    row.extend([("table_type", text("VIEW")), ("is_insertable_into", yes(false)), ("is_typed", yes(false))]);
+    let is_insertable = updatable::is_updatable(view, objects);
+    row.extend([("table_type", text("VIEW")), ("is_insertable_into", yes(is_insertable)), ("is_typed", yes(false))]);
     row
 }
 
-fn view(view: &ViewObject) -> Row {
-    let mut row = of_relation(&view.key);
-    row.extend([("view_definition", Cell::Text(view.definition())), ("check_option", text("NONE"))]);
-    let no = ["is_updatable", "is_insertable_into", "is_trigger_updatable", "is_trigger_deletable"];
-    row.extend(no.into_iter().chain(["is_trigger_insertable_into"]).map(|name| (name, yes(false))));
-    row
-}
-
-fn view_columns(view: &ViewObject) -> Vec<Row> {
+fn view_columns(view: &ViewObject, objects: &Objects) -> Vec<Row> {
+    let updatable = updatable::columns(view, objects).unwrap_or_default();
     let column = |(at, column): (usize, &engine::Column)| {
         let mut row = of_relation(&view.key);
         let other = view.other_type(at);
         row.extend(of_column_type(at, column, other.map(i64::from)));
         row.extend([("is_nullable", yes(true)), ("is_identity", yes(false)), ("identity_cycle", yes(false))]);
-        row.push(("is_updatable", yes(false)));
+        row.push(("is_updatable", yes(updatable.get(at) == Some(&true))));
         row
     };
     view.table.schema().columns().iter().enumerate().map(column).collect()

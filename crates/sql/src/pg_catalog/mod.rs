@@ -24,6 +24,7 @@
 //! Imports functions, `access` and below; planning imports it.
 mod cells;
 mod columns;
+mod comments;
 mod constraints;
 mod defaults;
 mod functions;
@@ -36,6 +37,7 @@ mod rewrite;
 mod sequence_json;
 pub(crate) mod system;
 mod types;
+mod updatable;
 
 use std::sync::Arc;
 

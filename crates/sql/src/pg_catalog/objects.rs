@@ -7,19 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
-    Check, Column, ColumnDefault, DomainDefinition, ForeignKey, Index, IndexDefinition, IndexExpression, IndexPart,
-    MaterializedQuery, Sequence, Table, TypeDefinition, ViewDefinition,
+    Check, CheckOption, Column, ColumnDefault, DomainDefinition, ForeignKey, Index, IndexDefinition, IndexExpression,
+    IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition, ViewDefinition,
 };
 
-use super::oids::{DATABASE_OID, schema_oid};
 use crate::access::index_expressions::text::{parsed, part_names};
 use crate::access::index_expressions::write::{Style, in_list, written};
-use crate::error::{DOMAIN_RULE, Result};
+use crate::error::DOMAIN_RULE;
 use crate::names::made_types;
 use crate::names::origin::oid_of;
 use crate::names::schemas::{SearchPath, local, schema_of, spelled};
-use crate::names::tables::{SCHEMA, Tables};
-use crate::state::comments::About;
+use crate::names::tables::Tables;
 use crate::state::memory_limit::{self, BUDGET};
 use crate::syntax::identifiers::quoted;
 
@@ -118,14 +116,23 @@ pub(super) struct ViewObject {
     pub(super) table: Table,
     /// Its query.
     pub(super) query: String,
+    check: Option<CheckOption>,
     other_types: Vec<(usize, u32)>,
 }
 
 impl ViewObject {
     fn of((key, table): (String, Table)) -> Option<ViewObject> {
-        let ViewDefinition { query, other_types, .. } = table.view()?.clone();
+        let ViewDefinition { query, other_types, check, .. } = table.view()?.clone();
         let name = local(&key).to_owned();
-        Some(ViewObject { oid: oid_of(&table), name, key, query, other_types, table })
+        Some(ViewObject { oid: oid_of(&table), name, key, query, check, other_types, table })
+    }
+
+    /// The value of its option `check_option`, if it has one.
+    pub(super) fn check_option(&self) -> Option<&'static str> {
+        self.check.map(|check| match check {
+            CheckOption::Local => "local",
+            CheckOption::Cascaded => "cascaded",
+        })
     }
 
     /// The query as `pg_get_viewdef` shows it.
@@ -181,26 +188,6 @@ impl Objects {
             found.extend(of_path);
         }
         found
-    }
-
-    /// The comments, by the numbers of their objects and of columns, from 1, or 0 for the whole.
-    pub(super) fn comments(&self, tables: &Tables) -> Result<BTreeMap<(i64, i64), String>> {
-        let mut remembered = tables.remembered()?;
-        let mut comments = BTreeMap::new();
-        let mut note = |oid: i64, column: i64, about: About<'_>| {
-            comments.extend(remembered.remove(&about.key()).map(|text| ((oid, column), text)));
-        };
-        self.names().for_each(|(key, oid)| note(oid, 0, About::Relation(key)));
-        let columns = self.tables.iter().map(|table| (&table.key, table.oid, &table.table));
-        for (key, oid, table) in columns.chain(self.views.iter().map(|view| (&view.key, view.oid, &view.table))) {
-            for (column, number) in table.schema().columns().iter().zip(1..) {
-                note(oid, number, About::Column(key, &column.name));
-            }
-        }
-        let made = self.schemas.iter().map(String::as_str).chain([SCHEMA]);
-        made.for_each(|schema| note(schema_oid(schema), 0, About::Schema(schema)));
-        note(DATABASE_OID, 0, About::Database);
-        Ok(comments)
     }
 
     /// Whether a relation is found by its name without a schema; `all` has the names of all.

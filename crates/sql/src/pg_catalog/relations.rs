@@ -14,6 +14,7 @@ use engine::{Column, DataType, Database, IndexMethod, Table, TableSettings, sche
 
 pub(super) use super::cells::{Cell, Row, count, text};
 use super::columns::{self, INFORMATION_PREFIX};
+use super::comments;
 use super::constraints::{self, numbers};
 use super::defaults;
 use super::information;
@@ -27,7 +28,7 @@ use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::interrupt::zone;
 use crate::names::schemas::{is_temporary, schema_of};
-use crate::names::tables::{CATALOG, SCHEMA, Tables};
+use crate::names::tables::{CATALOG, SCHEMA};
 use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::memory_limit::BUDGET;
@@ -52,7 +53,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
         Ok(match is_information {
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
-            false if known == "pg_description" => descriptions(&objects(), &tables)?,
+            false if known == "pg_description" => comments::descriptions(&objects(), &tables)?,
             false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false => rows(known, objects, &settings),
         })
@@ -151,23 +152,6 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
     }
 }
 
-/// The comments on relations, columns and schemas.
-fn descriptions(objects: &Objects, tables: &Tables) -> Result<Vec<Row>> {
-    let schemas: Vec<i64> = objects.schemas.iter().map(|schema| schema_oid(schema)).chain([PUBLIC_OID]).collect();
-    let row = |((oid, column), text): ((i64, i64), String)| -> Row {
-        let class = if schemas.contains(&oid) { NAMESPACE_CLASS } else { RELATION_CLASS };
-        let mut row = vec![("objoid", Number(oid)), ("classoid", Number(class)), ("objsubid", Number(column))];
-        row.push(("description", Cell::Text(text)));
-        row
-    };
-    let comments = objects.comments(tables)?.into_iter();
-    Ok(comments.filter(|((oid, _), _)| *oid != DATABASE_OID).map(row).collect())
-}
-
-/// The number of `pg_class`, of which relations are rows, and of `pg_namespace`.
-const RELATION_CLASS: i64 = 1259;
-const NAMESPACE_CLASS: i64 = 2615;
-
 fn cursor(cursor: &CursorFacts) -> Row {
     let is_holdable = ("is_holdable", Truth(cursor.is_holdable));
     let mut row = vec![("name", text(&cursor.name)), ("statement", text(&cursor.statement)), is_holdable];
@@ -259,6 +243,7 @@ fn classes(objects: &Objects) -> Vec<Row> {
     };
     let view = |view: &ViewObject| {
         let mut row = vec![("relfilenode", Number(0)), ("relhasrules", Truth(true))];
+        row.extend(view.check_option().map(|option| ("reloptions", Texts(vec![format!("check_option={option}")]))));
         row.extend(class(view.oid, &view.key, "v", 0, view.table.schema().columns().len()));
         row.extend([("reltuples", Number(-1)), ("relhasindex", Truth(false))]);
         row

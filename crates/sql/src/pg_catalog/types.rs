@@ -141,6 +141,23 @@ pub(super) fn labels(objects: &Objects) -> Vec<Row> {
 /// A check of a domain: the domain's name and what it is, name and text of the check.
 type DomainCheck<'a> = (&'a str, &'a DomainDefinition, &'a str, &'a str);
 
+/// The number of a type that a user has made.
+pub(super) fn number(of_type: &TypeDefinition) -> i64 {
+    match of_type {
+        TypeDefinition::Enum(labels) => labels.of.number().into(),
+        TypeDefinition::Domain(domain) => domain.number.into(),
+    }
+}
+
+/// The names of the checks of a type, with the numbers of the constraints.
+pub(super) fn checks_of<'a>(name: &'a str, of_type: &'a TypeDefinition) -> impl Iterator<Item = (i64, &'a str)> {
+    let checks = match of_type {
+        TypeDefinition::Domain(domain) => &domain.checks[..],
+        TypeDefinition::Enum(_) => &[],
+    };
+    checks.iter().map(move |(check, _)| (constraint_oid(name, check), check.as_str()))
+}
+
 /// The checks of all domains.
 fn checks(objects: &Objects) -> Vec<DomainCheck<'_>> {
     let mut all = Vec::new();

@@ -10,4 +10,5 @@ pub(crate) mod index_define;
 pub(crate) mod kept_plans;
 pub(crate) mod planner;
 pub(crate) mod rewrite;
+pub(crate) mod samples;
 pub(crate) mod views;

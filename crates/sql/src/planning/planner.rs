@@ -229,8 +229,8 @@ impl Planner {
         };
         let is_aggregate = |name: &str| self.is_aggregate(name);
         let around = Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run, compiled_check);
-        let (state, is_about_catalog) = rewrite(statement, around)?;
-        Ok(Rewritten { state, is_lasting: !is_about_catalog && !has_run.get() && view.past.is_empty() })
+        let (state, is_alike) = rewrite(statement, around)?;
+        Ok(Rewritten { state, is_lasting: is_alike && !has_run.get() && view.past.is_empty() })
     }
 
     /// Plans a query (or `EXPLAIN` of one) over what `view` shows, or makes a plan of one that was kept.

@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 use crate::error::Result;
 use crate::names::diagnose::diagnose;
 use crate::planning::domains::{self, CompileCheck};
-use crate::planning::views;
+use crate::planning::{samples, views};
 use crate::semantics::aggregates::argument_orders;
 use crate::semantics::naming::{cast_names, duplicates, references, rows_as_json, using, whole_rows, with_names};
 use crate::semantics::rules::recursion;
@@ -127,16 +127,18 @@ const PASSES: [Pass; 26] = [
     },
 ];
 
-/// Takes a statement through all passes; returns the functions that it may call, and whether it asks for the system catalog.
+/// Takes a statement through all passes; returns the functions that it may call, and whether another run of it would be planned alike:
+/// it neither asks for the system catalog nor reads by chance.
 pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -> Result<(SessionState, bool)> {
     past::resolve(statement, around.view, around.source, around.run)?;
     let written_out = views::expand(statement, around.view, around.source)?;
+    let is_sampled = samples::spell_out(statement, around.view, around.source)?;
     stack::with_room(written_out, || {
         for pass in PASSES {
             pass(statement, &mut around)?;
             interrupt::check()?;
         }
-        Ok((around.state, around.is_about_catalog))
+        Ok((around.state, !around.is_about_catalog && !is_sampled))
     })
 }
 

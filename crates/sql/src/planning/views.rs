@@ -20,6 +20,7 @@ use crate::names::tables::{CATALOG, SCHEMA};
 use crate::names::{fold, position};
 use crate::parsing::parse::{Places, parse_query};
 use crate::planning::catalog::Names;
+use crate::planning::samples;
 use crate::state::view::{PAST, View};
 use crate::syntax::limits;
 use crate::syntax::source::Source;
@@ -111,7 +112,7 @@ impl<'a> Expand<'a> {
 
     /// Replaces a name in FROM that is a view's; says of which schema it is within a view.
     fn factor(&mut self, factor: &mut TableFactor, scope: &WithScope) -> Result<()> {
-        let TableFactor::Table { name, alias, args: None, .. } = factor else { return Ok(()) };
+        let TableFactor::Table { name, alias, args: None, sample, .. } = factor else { return Ok(()) };
         if scope.has(name) {
             return Ok(());
         }
@@ -120,6 +121,9 @@ impl<'a> Expand<'a> {
         let Ok(Some(found)) = self.names.find_in(&schema, &table) else { return Ok(()) };
         if found.view().is_some() {
             let at = self.source.and_then(|source| position(name, source));
+            if sample.is_some() {
+                return Err(samples::not_a_table().at(at));
+            }
             let alias = alias.take();
             *factor = self.written_out(&found, (&schema, &table), alias).map_err(|error| error.at(at))?;
         } else if self.around.is_some() {

@@ -18,6 +18,7 @@ use crate::names::position;
 use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_temporary};
 use crate::names::tables::Tables;
 use crate::parsing::copy_options::Subject;
+use crate::parsing::grant_statement::{GrantedKind, GrantedOn};
 use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::owner::OwnedKind;
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
@@ -37,6 +38,12 @@ impl Session {
             && let Statement::CreateTable(create) = statement.as_mut()
         {
             self.new_table(create, source)?;
+        }
+        if let ParsedStatement::Statement(statement) = parsed
+            && let Statement::Prepare { .. } = **statement
+        {
+            // Its names are looked up whenever it is run.
+            return Ok(());
         }
         let path = self.tables.path();
         if path.is_plain() && !source.text.contains(OWN_TEMPORARY) {
@@ -70,7 +77,11 @@ impl Session {
                 let _ = new.query.walk_mut(names);
                 self.new_name(&mut new.view)?;
             }
-            OwnStatement::View(ViewStatement::Rename { view, .. } | ViewStatement::RenameColumn { view, .. })
+            OwnStatement::View(
+                ViewStatement::Rename { view, .. }
+                | ViewStatement::RenameColumn { view, .. }
+                | ViewStatement::SetCheck { view, .. },
+            )
             | OwnStatement::Materialized(
                 MaterializedStatement::Refresh { view, .. }
                 | MaterializedStatement::Rename { view, .. }
@@ -98,7 +109,17 @@ impl Session {
                 OwnedKind::Index => names.index(&mut owner.name),
                 OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
             },
-            OwnStatement::AlterDatabase(_) | OwnStatement::Maintenance(_) | OwnStatement::Domain(_) => {}
+            OwnStatement::Grant(grant) => {
+                if let GrantedOn::Named(GrantedKind::Relation | GrantedKind::Sequence, relations) = &mut grant.on {
+                    relations.iter_mut().for_each(|name| names.relation(name));
+                }
+            }
+            OwnStatement::Comment(comment) if !comment.of_domain => names.relation(&mut comment.of),
+            OwnStatement::AlterDatabase(_)
+            | OwnStatement::Maintenance(_)
+            | OwnStatement::Domain(_)
+            | OwnStatement::Extension(_)
+            | OwnStatement::Comment(_) => {}
         }
         Ok(())
     }

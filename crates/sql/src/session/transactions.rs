@@ -11,7 +11,6 @@ use crate::names::moment::Moment;
 use crate::names::{position, table_name};
 use crate::parsing::control::Control;
 use crate::parsing::modes::{AskedModes, Modes};
-use crate::parsing::updatable::why_not_updatable;
 use crate::session::block::{Block, options};
 use crate::session::{FileAccess, Session};
 use crate::state::database_settings::with_memory_limit;
@@ -36,6 +35,19 @@ pub(crate) struct Write<'a> {
     parts: Option<Parts>,
     /// The rows that the parts before have given.
     pub(crate) with: WithRows,
+}
+
+/// The error of a statement that would change rows through a view, and why that cannot be.
+pub(crate) fn not_updatable(command: &str, view: &str, why: &str) -> SqlError {
+    let (message, changing, what) = match command {
+        "INSERT" => ("insert into", "inserting into", "INSERT"),
+        "DELETE" => ("delete from", "deleting from", "DELETE"),
+        _ => ("update", "updating", "UPDATE"),
+    };
+    let error = SqlError::new("55000", format!("cannot {message} view \"{view}\"")).detail(why);
+    error.hint(format!(
+        "To enable {changing} the view, provide an INSTEAD OF {what} trigger or an unconditional ON {what} DO INSTEAD rule."
+    ))
 }
 
 /// What the parts of one statement share.
@@ -69,36 +81,28 @@ impl<'a> Write<'a> {
         let of = |what: &str| SqlError::new("42809", format!("cannot {what} materialized view \"{name}\""));
         match self.command {
             "INSERT" | "UPDATE" | "DELETE" => of("change"),
-            "COPY" => of("copy to"),
+            "COPY FROM" => of("copy to"),
             "MERGE" => SqlError::new("0A000", format!("cannot execute MERGE on relation \"{name}\""))
                 .detail("This operation is not supported for materialized views."),
             _ => of("lock rows in"),
         }
     }
 
-    /// The error of a statement that would change the rows of a view.
+    /// What the statement is, as a word.
+    pub(crate) fn command(&self) -> &str {
+        self.command
+    }
+
+    /// The error of a statement that can't change rows through a view.
     fn of_view(&self, view: &str) -> SqlError {
-        let rule = |message: &str, changing: &str, command: &str| {
-            SqlError::new("55000", format!("cannot {message} view \"{view}\"")).hint(format!(
-                "To enable {changing} the view, provide an INSTEAD OF {command} trigger or an unconditional ON {command} DO INSTEAD rule."
-            ))
-        };
-        let definition = self.transaction.table(view).ok();
-        let definition = definition.as_ref().and_then(Table::view).map(|definition| definition.query.as_str());
-        let error = match self.command {
-            "INSERT" => rule("insert into", "inserting into", "INSERT"),
-            "UPDATE" => rule("update", "updating", "UPDATE"),
-            "DELETE" => rule("delete from", "deleting from", "DELETE"),
-            "COPY" => {
+        match self.command {
+            "COPY FROM" => {
                 let error = SqlError::new("42809", format!("cannot copy to view \"{view}\""));
-                return error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.");
+                error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")
             }
-            command => return SqlError::unsupported(format!("{command} of a view")),
-        };
-        match definition.and_then(why_not_updatable) {
-            Some(why) => error.detail(why),
-            None => SqlError::unsupported(format!("{} of rows through view \"{view}\"", self.command))
-                .hint("Change the table that it reads."),
+            "MERGE" => SqlError::new("0A000", format!("cannot execute MERGE on relation \"{view}\""))
+                .detail("This operation is not supported for views."),
+            command => SqlError::unsupported(format!("{command} of a view")),
         }
     }
 

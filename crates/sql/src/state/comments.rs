@@ -13,6 +13,12 @@ const OF: char = '\u{1}';
 pub(crate) enum About<'a> {
     Relation(&'a str),
     Column(&'a str, &'a str),
+    /// A constraint of a table.
+    Constraint(&'a str, &'a str),
+    /// A domain, or another type.
+    Type(&'a str),
+    /// A constraint of a domain.
+    OfDomain(&'a str, &'a str),
     Schema(&'a str),
     Database,
 }
@@ -23,18 +29,32 @@ impl About<'_> {
         match self {
             About::Relation(name) => format!("comment relation {name}"),
             About::Column(table, column) => format!("comment column {table}{OF}{column}"),
+            About::Constraint(table, name) => format!("comment constraint {table}{OF}{name}"),
+            About::Type(name) => format!("comment type {name}"),
+            About::OfDomain(domain, name) => format!("comment of domain {domain}{OF}{name}"),
             About::Schema(schema) => format!("comment schema {schema}"),
             About::Database => "comment database".to_owned(),
         }
     }
 }
 
-/// The comments on a relation and its columns, by the names under which they are remembered.
+/// The comments on a relation, its columns and its constraints, by the names under which they are remembered.
 fn of_relation(transaction: &Transaction, name: &str) -> Result<BTreeMap<String, String>> {
     let (own, columns) = (About::Relation(name).key(), About::Column(name, "").key());
+    let constraints = About::Constraint(name, "").key();
     let mut all = transaction.remembered()?;
-    all.retain(|key, _| *key == own || key.starts_with(&columns));
+    all.retain(|key, _| *key == own || key.starts_with(&columns) || key.starts_with(&constraints));
     Ok(all)
+}
+
+/// A new type has no comments, whatever had its name before.
+pub(crate) fn forget_type(transaction: &mut Transaction, name: &str) -> Result<()> {
+    let (own, constraints) = (About::Type(name).key(), About::OfDomain(name, "").key());
+    let all = transaction.remembered()?.into_keys().filter(|key| *key == own || key.starts_with(&constraints));
+    for key in all {
+        transaction.remember(&key, None)?;
+    }
+    Ok(())
 }
 
 /// A new relation has no comments, whatever had its name before.
@@ -50,8 +70,10 @@ pub(crate) fn rename(transaction: &mut Transaction, from: &str, to: &str) -> Res
     forget(transaction, to)?;
     for (key, text) in of_relation(transaction, from)? {
         transaction.remember(&key, None)?;
+        let is_of_column = key.starts_with(&About::Column(from, "").key());
         let new = match key.split_once(OF) {
-            Some((_, column)) => About::Column(to, column).key(),
+            Some((_, column)) if is_of_column => About::Column(to, column).key(),
+            Some((_, constraint)) => About::Constraint(to, constraint).key(),
             None => About::Relation(to).key(),
         };
         transaction.remember(&new, Some(&text))?;
@@ -61,11 +83,16 @@ pub(crate) fn rename(transaction: &mut Transaction, from: &str, to: &str) -> Res
 
 /// A column has got another name, or is gone.
 pub(crate) fn rename_column(transaction: &mut Transaction, table: &str, from: &str, to: Option<&str>) -> Result<()> {
-    let key = About::Column(table, from).key();
+    rename_one(transaction, About::Column(table, from), to.map(|to| About::Column(table, to)))
+}
+
+/// What is no relation has got another name, or is gone.
+pub(crate) fn rename_one(transaction: &mut Transaction, from: About<'_>, to: Option<About<'_>>) -> Result<()> {
+    let key = from.key();
     let Some(text) = transaction.remembered()?.remove(&key) else { return Ok(()) };
     transaction.remember(&key, None)?;
     match to {
-        Some(to) => Ok(transaction.remember(&About::Column(table, to).key(), Some(&text))?),
+        Some(to) => Ok(transaction.remember(&to.key(), Some(&text))?),
         None => Ok(()),
     }
 }

@@ -65,6 +65,11 @@ pub struct Notice {
 }
 
 impl Notice {
+    /// One of what there is already, which is passed over.
+    pub(crate) fn skipping(sqlstate: &'static str, message: impl std::fmt::Display) -> Notice {
+        Notice { severity: Severity::Notice, sqlstate, message: format!("{message}, skipping") }
+    }
+
     pub(crate) fn warning(sqlstate: &'static str, message: impl Into<String>) -> Notice {
         Notice { severity: Severity::Warning, sqlstate, message: message.into() }
     }

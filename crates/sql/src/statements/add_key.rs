@@ -1,4 +1,5 @@
-//! `ALTER TABLE ... ADD PRIMARY KEY`: the rows move to a new table that has the key, and takes the name.
+//! `ALTER TABLE ... ADD PRIMARY KEY`, and `DROP CONSTRAINT` of one: the rows move to a new table that has the key, or has none, and takes
+//! the name.
 //!
 //! The index of a table is filled as its rows come in, and a column of the key takes no NULL, so a key is not added
 //! to rows that are there: within one transaction a new table takes the place of the old one, whose rows are put into it. The
@@ -15,6 +16,7 @@ use crate::state::outcome::Command;
 use crate::state::target::Target;
 use crate::statements::altered::locked_table;
 use crate::statements::ddl::key_columns;
+use crate::statements::foreign_keys;
 use crate::syntax::source::Source;
 use crate::values::stored::{rows_as_queried, rows_as_stored};
 use crate::values::types::arrow_schema;
@@ -38,18 +40,43 @@ pub(crate) fn run(
             return Err(SqlError::new("42P16", message));
         }
         let with_key = schema_with_key(&table, &key, source)?;
-        // The rows that are there are not looked at again.
-        let constraints = write.transaction.take_constraints(&name)?;
-        let settings = write.transaction.settings(&table);
-        let (indexes, view) = (write.transaction.indexes(&table), write.latest_moment()?.view().clone());
-        let new = write.transaction.replace_table(&name, with_key, settings)?;
-        move_rows(write, &view, &table, new)?;
-        for index in indexes {
-            write.transaction.create_index(&name, index.definition().clone())?;
-        }
-        write.transaction.give_constraints(&name, &constraints)?;
+        replace(write, (&table, &name), with_key)?;
         Ok(Command::new("ALTER TABLE"))
     })
+}
+
+/// Drops the primary key of a table, which the statement has for itself; its columns go on taking no NULL.
+pub(crate) fn drop_key(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    cascade: bool,
+    command: Command,
+) -> Result<Command> {
+    if table.is_array() {
+        return Err(SqlError::unsupported(format!("array table \"{name}\" without a primary key")));
+    }
+    write.transaction.lock_table(name)?;
+    let dependents = foreign_keys::of_primary_key(write.transaction, table, name)?;
+    let what = format!("constraint {name}_pkey on table {name}");
+    let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
+    let without_key = Schema::new(table.schema().columns().to_vec(), &[]);
+    let without_key = without_key.map_err(|error| SqlError::from(engine::Error::from(error)))?;
+    replace(write, (table, name), without_key)?;
+    Ok(notice.into_iter().fold(command, Command::with_notice))
+}
+
+/// Puts a table with another key, and all that there is beside it, in the place of one.
+fn replace(write: &mut Write<'_>, (table, name): (&Table, &str), schema: Schema) -> Result<()> {
+    // The rows that are there are not looked at again.
+    let constraints = write.transaction.take_constraints(name)?;
+    let settings = write.transaction.settings(table);
+    let (indexes, view) = (write.transaction.indexes(table), write.latest_moment()?.view().clone());
+    let new = write.transaction.replace_table(name, schema, settings)?;
+    move_rows(write, &view, table, new)?;
+    for index in indexes {
+        write.transaction.create_index(name, index.definition().clone())?;
+    }
+    Ok(write.transaction.give_constraints(name, &constraints)?)
 }
 
 fn schema_with_key(table: &Table, key: &[String], source: &Source) -> Result<Schema> {

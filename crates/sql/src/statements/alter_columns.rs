@@ -22,7 +22,7 @@ use crate::planning::default_define::define;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::statements::alter_column::{self, Change as Filled};
 use crate::statements::altered::{altered, locked_table, renamed_in};
 use crate::statements::checks::check_rows;
@@ -310,7 +310,7 @@ impl<'a> NewTable<'a> {
             if !if_not_exists {
                 return Err(SqlError::new("42701", message));
             }
-            self.command.notices.push(format!("{message}, skipping").into());
+            self.command.notices.push(Notice::skipping("42701", message));
             return Ok(());
         }
         let new = columns::read(definition, &table, self.source)?;

@@ -11,7 +11,9 @@ use crate::names::schemas::{beside, local};
 use crate::names::{fold, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
+use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
+use crate::statements::add_key;
 use crate::statements::altered::locked_table;
 use crate::statements::checks::{AskedCheck, Names, check_rows};
 use crate::statements::foreign_keys::{self, AskedKey};
@@ -113,7 +115,7 @@ fn apply(
         Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
         Change::Drop { name: constraint, if_exists, cascade } => {
             return match found(write, (table, name), constraint, source) {
-                Ok(found) => drop_found(write, (table, name), found, (constraint, *cascade), command, source),
+                Ok(found) => drop_found(write, (table, name), found, (constraint, *cascade), command),
                 Err(error) if *if_exists && error.sqlstate == "42704" => {
                     Ok(command.with_notice(format!("{}, skipping", error.message)))
                 }
@@ -203,14 +205,18 @@ fn rename(
     let mut settings = write.transaction.settings(table);
     let found = found(write, (table, name), constraint, source)?;
     let new = || Names::of(write.transaction, table, name)?.take(fold(to));
+    let (from, to_name) = (fold(constraint), fold(to));
+    let about = (About::Constraint(name, &from), About::Constraint(name, &to_name));
     match found {
         Found::Check(at) => {
             settings.checks[at].name = new()?;
-            Ok(write.transaction.set_checks(name, settings.checks)?)
+            write.transaction.set_checks(name, settings.checks)?;
+            comments::rename_one(write.transaction, about.0, Some(about.1))
         }
         Found::ForeignKey(at) => {
             settings.foreign_keys[at].name = new()?;
-            Ok(write.transaction.set_foreign_keys(name, settings.foreign_keys)?)
+            write.transaction.set_foreign_keys(name, settings.foreign_keys)?;
+            comments::rename_one(write.transaction, about.0, Some(about.1))
         }
         Found::Unique | Found::Key => {
             Err(SqlError::unsupported("renaming a constraint of an index").at(source.start(to.span)))
@@ -224,9 +230,9 @@ fn drop_found(
     found: Found,
     (constraint, cascade): (&Ident, bool),
     command: Command,
-    source: &Source,
 ) -> Result<Command> {
     let mut settings = write.transaction.settings(table);
+    comments::rename_one(write.transaction, About::Constraint(name, &fold(constraint)), None)?;
     match found {
         Found::Check(at) => {
             settings.checks.remove(at);
@@ -244,9 +250,7 @@ fn drop_found(
             write.transaction.drop_index(&index)?;
             return Ok(notice.into_iter().fold(command, Command::with_notice));
         }
-        Found::Key => {
-            return Err(SqlError::unsupported("dropping a primary key").at(source.start(constraint.span)));
-        }
+        Found::Key => return add_key::drop_key(write, (table, name), cascade, command),
     }
     Ok(command)
 }
@@ -259,6 +263,11 @@ enum Found {
     ForeignKey(usize),
     Unique,
     Key,
+}
+
+/// Refuses a name that no constraint of a table has.
+pub(super) fn check_there(write: &Write<'_>, of: (&Table, &str), constraint: &Ident, source: &Source) -> Result<()> {
+    found(write, of, constraint, source).map(|_| ())
 }
 
 fn found(write: &Write<'_>, (table, name): (&Table, &str), constraint: &Ident, source: &Source) -> Result<Found> {

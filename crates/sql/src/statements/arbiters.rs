@@ -12,7 +12,10 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr as PlanExpr;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::sql::sqlparser::ast::{ConflictTarget, Expr, Ident};
-use engine::{Direction, Index, IndexPart, IndexRange, RowExpression, ScanOptions, Table, Value};
+use datafusion::sql::sqlparser::parser::Parser;
+use engine::{
+    DataType, Direction, Index, IndexMethod, IndexPart, IndexRange, RowExpression, ScanOptions, Table, Value,
+};
 
 use crate::access::implied::is_implied;
 use crate::access::index_expressions::compiled::CompiledExpression;
@@ -22,7 +25,9 @@ use crate::names::schemas::local;
 use crate::names::{find_column, fold};
 use crate::planning::index_compile::{Kind, compile};
 use crate::session::transactions::Write;
-use crate::syntax::conflict_tokens::{CONDITION, EXPRESSION};
+use crate::statements::operator_classes;
+use crate::syntax::conflict_tokens::{CLASS, CONDITION, EXPRESSION};
+use crate::syntax::dialect::SqlDialect;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::values::single::{value_at, value_of_scalar};
@@ -58,11 +63,25 @@ struct Inference {
     expressions: Vec<PlanExpr>,
     /// the parts of its condition
     conditions: Vec<PlanExpr>,
+    /// whether its operator classes are those of its types
+    is_matching: bool,
+}
+
+/// Whether an operator class is for a type; an index of another class has none of its values.
+fn is_of_class(class: &str, data_type: DataType) -> Result<bool> {
+    let dialect = SqlDialect::default();
+    let name = Parser::new(&dialect).try_with_sql(class).and_then(|mut parser| parser.parse_object_name(false));
+    let name = name.map_err(|error| Source::new(class).parser_error(error))?;
+    match operator_classes::check(&name, data_type, IndexMethod::Btree, &Source::new("")) {
+        Err(error) if error.sqlstate == "42704" => Err(error),
+        checked => Ok(checked.is_ok()),
+    }
 }
 
 impl Inference {
     fn read(names: &[Ident], table: &Table, source: &Source) -> Result<Inference> {
-        let mut read = Inference { columns: HashSet::new(), expressions: Vec::new(), conditions: Vec::new() };
+        let (expressions, conditions) = (Vec::new(), Vec::new());
+        let mut read = Inference { columns: HashSet::new(), expressions, conditions, is_matching: true };
         let columns = table.schema().columns();
         for name in names {
             let at = source.start(name.span);
@@ -84,12 +103,19 @@ impl Inference {
                 let (_, condition) = of(text, Kind::Predicate).map_err(elsewhere)?;
                 read.conditions.extend(split_conjunction(condition.logical()).into_iter().cloned());
             } else if let Some(text) = name.value.strip_prefix(EXPRESSION) {
-                match of(text, Kind::Expression).map_err(elsewhere)? {
+                let (text, class) = text.split_once(CLASS).map_or((text, None), |(text, class)| (text, Some(class)));
+                let data_type = match of(text, Kind::Expression).map_err(elsewhere)? {
                     (Expr::Identifier(column), _) => {
-                        read.columns.insert(place(&column)?);
+                        let column = place(&column)?;
+                        read.columns.insert(column);
+                        columns[column].data_type
                     }
-                    (_, compiled) => read.expressions.push(compiled.logical().clone()),
-                }
+                    (_, compiled) => {
+                        read.expressions.push(compiled.logical().clone());
+                        compiled.data_type
+                    }
+                };
+                read.is_matching &= class.map_or(Ok(true), |class| is_of_class(class, data_type))?;
             } else {
                 read.columns.insert(place(name)?);
             }
@@ -123,7 +149,7 @@ impl Inference {
             Some(predicate) => CompiledExpression::of(&*predicate)
                 .is_some_and(|known| is_implied(known.logical(), &self.conditions, table.schema())),
         };
-        definition.exclusion.is_empty() && is_of_these && is_within()
+        definition.exclusion.is_empty() && self.is_matching && is_of_these && is_within()
     }
 }
 

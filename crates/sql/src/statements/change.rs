@@ -24,6 +24,7 @@ use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::names::{column_name, find_column, fold, position, table_name};
 use crate::planning::planner::Plan;
+use crate::semantics::naming::using;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Outcome, Rows};
@@ -33,6 +34,7 @@ use crate::state::with_rows::WithRows;
 use crate::statements::changed_rows::{NamedTable, columns_of, joined, rows_changed};
 use crate::statements::returning::Returning;
 use crate::statements::target_factor::target_factor;
+use crate::statements::view_target::{self, Through, ViewTarget};
 use crate::statements::{constants, generated, identity};
 use crate::syntax::source::Source;
 use crate::syntax::subscript_tokens::PART;
@@ -55,19 +57,22 @@ pub(crate) fn write_update(
 ) -> Result<Outcome> {
     let found = Found::of_update(update, source)?;
     let returning = found.returning(update.returning.as_ref(), session, &write.with, source)?;
-    let table = write.table(found.name, source)?;
+    let (table, view) = view_target::find(write, found.name, source)?;
+    let found = Found { view: view.as_ref(), ..found };
+    let returning = returning.map(|returning| returning.through(view.clone()));
     let defaults = write.transaction.settings(&table).defaults;
-    let sets = read_assignments((&table, &found.label()), &defaults, &update.assignments, source)?;
+    let sets = found.sets(&table, &defaults, &update.assignments, source)?;
     let set: Vec<(usize, Texts)> = sets.iter().map(Set::column).collect();
     let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
     let (updated, kept) = change(write, |write, rids| {
         let target = RowTarget::new(table.clone(), write.moment()?, rids);
-        let tables = returning.as_ref().map(|returning| returning.tables(&table));
+        let tables = found.tables_kept(returning.as_ref(), &table);
         let columns = tables.as_deref().map(columns_of).unwrap_or_default();
         let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).chain(&columns).collect();
         let rows = found.rows(session, write, target, &exprs, source)?;
         update_rows(write, &table, &set, &rows, tables.as_deref())
     })?;
+    view.as_ref().map_or(Ok(()), |view| view.check(session, write, &kept, source))?;
     if updated == 0 {
         let columns = table.schema().columns();
         let assigned = sets.iter().map(|set| (&set.expr, &columns[set.column], set.texts));
@@ -91,7 +96,9 @@ pub(crate) fn write_delete(
 ) -> Result<Outcome> {
     let found = Found::of_delete(delete, source)?;
     let returning = found.returning(delete.returning.as_ref(), session, &write.with, source)?;
-    let table = write.table(found.name, source)?;
+    let (table, view) = view_target::find(write, found.name, source)?;
+    let found = Found { view: view.as_ref(), ..found };
+    let returning = returning.map(|returning| returning.through(view.clone()));
     let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
     let (deleted, kept) = change(write, |write, rids| {
         let target = RowTarget::new(table.clone(), write.moment()?, rids);
@@ -266,6 +273,8 @@ struct Found<'a> {
     alias: Option<&'a TableAlias>,
     others: &'a [TableWithJoins],
     selection: Option<&'a Expr>,
+    /// What stands in the place of the table, if that is a view.
+    view: Option<&'a ViewTarget>,
 }
 
 impl<'a> Found<'a> {
@@ -303,7 +312,7 @@ impl<'a> Found<'a> {
             TableFactor::Table { name, alias, args: None, version: None, .. }
                 if table.joins.is_empty() && alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) =>
             {
-                Ok(Found { name, alias: alias.as_ref(), others, selection })
+                Ok(Found { name, alias: alias.as_ref(), others, selection, view: None })
             }
             other => Err(SqlError::unsupported("changing anything but one table").at(source.start(other.span()))),
         }
@@ -313,6 +322,32 @@ impl<'a> Found<'a> {
     fn label(&self) -> String {
         let name = || self.name.0.last().and_then(ObjectNamePart::as_ident).map(fold).unwrap_or_default();
         self.alias.map_or_else(name, |alias| fold(&alias.name))
+    }
+
+    /// The columns that are set, with their new values.
+    fn sets(
+        &self,
+        table: &Table,
+        defaults: &[ColumnDefault],
+        assignments: &[Assignment],
+        source: &Source,
+    ) -> Result<Vec<Set>> {
+        match self.view {
+            None => read_assignments((table, &self.label()), defaults, assignments, source),
+            Some(view) => {
+                let assignments = view.assignments(assignments, source)?;
+                read_assignments((table, view_target::OWN), defaults, &assignments, source)
+            }
+        }
+    }
+
+    /// The tables whose rows are kept as they have been changed: for what is given back, and for what a view checks.
+    fn tables_kept(&self, returning: Option<&Returning<'_>>, table: &Table) -> Option<Vec<NamedTable>> {
+        let checked = || {
+            let label = view_target::OWN.to_owned();
+            self.view.is_some_and(ViewTarget::has_checks).then(|| vec![NamedTable { label, table: table.clone() }])
+        };
+        returning.map(|returning| returning.tables(table)).or_else(checked)
     }
 
     /// What is given back of the rows.
@@ -326,7 +361,8 @@ impl<'a> Found<'a> {
         table_name(self.name, source)?;
         let returning = Returning::read(items, self.label(), &session.planner, source)?;
         let others = || joined(self.others, &session.tables, with, source);
-        returning.map(|returning| returning.beside(others())).transpose()
+        let merging = || using::outputs_of_merging(self.others, &session.tables);
+        returning.map(|returning| returning.beside(others(), merging())).transpose()
     }
 
     /// Finds the rows: one batch of their ids and the values of `exprs`.
@@ -366,7 +402,14 @@ impl<'a> Found<'a> {
         };
         let Select { projection, from, selection, .. } = select.as_mut();
         *projection = items.map(item).collect();
-        *from = std::iter::once(target_factor(&alias, 0)?).chain(self.others.iter().cloned()).collect();
+        let own = match self.view {
+            None => target_factor(&alias, 0)?,
+            Some(view) => {
+                view.relabel(projection, &alias);
+                view.factor(&alias, Through::to_change(0))?
+            }
+        };
+        *from = std::iter::once(own).chain(self.others.iter().cloned()).collect();
         *selection = self.selection.cloned();
         Ok(query)
     }

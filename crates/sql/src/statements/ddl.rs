@@ -12,7 +12,7 @@ use crate::parsing::table_options;
 use crate::session::Session;
 use crate::session::temporary::AtCommit;
 use crate::state::comments;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::statements::checks::{AskedCheck, Names};
 use crate::statements::columns::{self, NewColumn, check_key};
 use crate::statements::foreign_keys::{self, AskedKey};
@@ -71,7 +71,7 @@ impl NewTable {
     /// The answer where the table is there already, if it is.
     pub(crate) fn skip(&self, transaction: &Transaction, tag: &str) -> Option<Command> {
         let exists = self.if_not_exists && transaction.table(&self.name).is_ok();
-        let notice = || format!("relation \"{}\" already exists, skipping", self.name);
+        let notice = || Notice::skipping("42P07", format!("relation \"{}\" already exists", self.name));
         exists.then(|| Command::new(tag).with_notice(notice()))
     }
 

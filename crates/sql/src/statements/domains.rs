@@ -1,4 +1,4 @@
-//! Domains: `CREATE DOMAIN`, `DROP DOMAIN`, and what a column is given that is of one.
+//! Domains: `CREATE DOMAIN`, `DROP DOMAIN` (`ALTER DOMAIN` is in `alter_domain`), and what a column is given that is of one.
 //!
 //! A column is of the type below the domain. What the domain asks of values becomes rules of the column's table, which the engine
 //! applies to every row that is written; their names are such that no user gives, and tell the domain for messages:
@@ -21,7 +21,7 @@ use crate::planning::index_define::define_over;
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::domain_rules::VALUE;
-use crate::statements::made_types;
+use crate::statements::{alter_domain, made_types};
 use crate::syntax::source::Source;
 use crate::values::types::column_or_domain;
 
@@ -29,6 +29,7 @@ use crate::values::types::column_or_domain;
 pub(crate) fn run(session: &mut Session, statement: &DomainStatement, source: &Source) -> Result<Command> {
     match statement {
         DomainStatement::Create(new) => create(session, new, source),
+        DomainStatement::Alter { name, change } => alter_domain::run(session, name, change, source),
         DomainStatement::Drop { names, if_exists, cascade } => drop(session, names, (*if_exists, *cascade), source),
     }
 }
@@ -65,7 +66,7 @@ fn create(session: &mut Session, new: &NewDomain, source: &Source) -> Result<Com
     })
 }
 
-fn taken(checks: &[(String, String)], name: String, domain: &str) -> Result<String> {
+pub(crate) fn taken(checks: &[(String, String)], name: String, domain: &str) -> Result<String> {
     match checks.iter().any(|(known, _)| *known == name) {
         true => {
             let domain = schema_and_name(domain).1;
@@ -75,7 +76,7 @@ fn taken(checks: &[(String, String)], name: String, domain: &str) -> Result<Stri
     }
 }
 
-fn free(checks: &[(String, String)], domain: &str) -> String {
+pub(crate) fn free(checks: &[(String, String)], domain: &str) -> String {
     let plain = format!("{domain}_check");
     let numbered = (1..).map(|number| format!("{plain}{number}"));
     let is_free = |name: &String| !checks.iter().any(|(known, _)| known == name);

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial, ForeignKeyConstraint, Ident,
     ReferentialAction,
 };
-use engine::{DataType, ForeignKey, IndexPart, Referential, Referrer, Table, Transaction};
+use engine::{DataType, ForeignKey, IndexPart, Referential, Referrer, Schema, Table, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{is_temporary, local, schema_of};
@@ -155,6 +155,16 @@ fn positions(table: &Table, names: &[String]) -> Result<Vec<usize>> {
 
 /// Whether a table has a key over exactly these columns, other than that of an index of this name.
 fn has_key(transaction: &Transaction, table: &Table, columns: &[usize], without: Option<&str>) -> bool {
+    has_key_of(transaction, (table, table.schema().as_ref()), columns, without)
+}
+
+/// Likewise, of a table with the primary key of another schema.
+fn has_key_of(
+    transaction: &Transaction,
+    (table, schema): (&Table, &Schema),
+    columns: &[usize],
+    without: Option<&str>,
+) -> bool {
     let is_over = |key: &[usize]| key.len() == columns.len() && columns.iter().all(|column| key.contains(column));
     let is_unique = |index: &engine::Index| {
         let definition = index.definition();
@@ -166,7 +176,16 @@ fn has_key(transaction: &Transaction, table: &Table, columns: &[usize], without:
         let is_other = without != Some(&*definition.name);
         is_other && definition.unique && definition.predicate.is_none() && plain().is_some_and(|key| is_over(&key))
     };
-    is_over(table.schema().primary_key()) || transaction.indexes(table).iter().any(is_unique)
+    is_over(schema.primary_key()) || transaction.indexes(table).iter().any(is_unique)
+}
+
+/// The constraints that refer to the primary key of a table, and to no unique index beside it.
+pub(crate) fn of_primary_key(transaction: &Transaction, table: &Table, name: &str) -> Result<Vec<Dependent>> {
+    let without_key = Schema::new(table.schema().columns().to_vec(), &[]);
+    let without_key = without_key.map_err(|error| SqlError::from(engine::Error::from(error)))?;
+    let referrers = transaction.settings(table).referrers.into_iter();
+    let alone = referrers.filter(|known| !has_key_of(transaction, (table, &without_key), &known.columns, None));
+    Ok(alone.map(|referrer| Dependent::of(referrer, &format!("index {name}_pkey"))).collect())
 }
 
 /// Refuses columns whose values are not compared with those of the columns that they refer to.

@@ -10,7 +10,7 @@ use crate::names::schemas::local;
 use crate::names::{fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::part;
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
@@ -46,7 +46,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let found = found.map_err(|error| SqlError::from(error).at(position(&create.table_name, source)))?;
         wrong_kind::check_is_no_view(&found, || format!("cannot create index on relation \"{table}\""))?;
         if let Some(name) = name.as_ref().filter(|name| create.if_not_exists && is_taken(write.transaction, name)) {
-            command = command.with_notice(format!("relation \"{name}\" already exists, skipping"));
+            command = command.with_notice(Notice::skipping("42P07", format!("relation \"{name}\" already exists")));
             return Ok(command);
         }
         let part = |column| part(column, &found, method, source);

@@ -4,6 +4,7 @@
 use datafusion::sql::sqlparser::ast::{
     Insert, ObjectName, Query, SelectItem, SetExpr, Spanned, Statement, TableObject,
 };
+use engine::Table;
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::local;
@@ -20,6 +21,7 @@ use crate::statements::identity::Overriding;
 use crate::statements::on_conflict::OnConflict;
 use crate::statements::returning::{Inserted, Returning};
 use crate::statements::values_list;
+use crate::statements::view_target::{self, ViewTarget};
 use crate::syntax::source::Source;
 use crate::values::assign::{Texts, is_assignable};
 use crate::values::literals::is_untyped_literal;
@@ -37,15 +39,20 @@ pub(crate) fn write_insert(
     source: &Source,
 ) -> Result<Outcome> {
     let (name, returning) = returning(insert, &session.planner, source)?;
-    let table = write.table(name, source)?;
+    let (table, view) = view_target::find(write, name, source)?;
+    let returning = returning.map(|returning| returning.through(view.clone()));
     let named: Result<Vec<_>> =
         insert.columns.iter().map(|name| Ok((column_name(name, source)?, position(name, source)))).collect();
     let (named, overriding) = Overriding::taken_from(named?);
-    let target = Target::new(table.clone(), &named)?;
+    let (target, computed) = match &view {
+        None => (Target::new(table.clone(), &named)?, None),
+        Some(view) => target_through(view, table.clone(), &named)?,
+    };
     let label = label(insert, name, source)?;
-    let conflicts = OnConflict::read(insert.on.as_ref(), &label, (write, &table), source)?;
-    let inserted = Inserted::none(session, returning.is_some(), conflicts);
-    let into = Into { target, is_named: !named.is_empty(), overriding, inserted };
+    let conflicts = OnConflict::read(insert.on.as_ref(), &label, (write, &table, view.as_ref()), source)?;
+    let is_kept = returning.is_some() || view.as_ref().is_some_and(ViewTarget::has_checks);
+    let inserted = Inserted::none(session, is_kept, conflicts);
+    let into = Into { target, width: Width { is_named: !named.is_empty(), computed }, overriding, inserted };
     let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
     let inserted = match &insert.source {
         None => insert_defaults(session, write, into)?,
@@ -54,9 +61,30 @@ pub(crate) fn write_insert(
             None => insert_query(session, write, into, query, source)?,
         },
     };
-    let count = inserted.count;
-    let rows = given_back(session, write, returning.as_ref(), (&table, inserted.into_rows(), moment), source)?;
+    let (count, rows) = (inserted.count, inserted.into_rows());
+    view.as_ref().map_or(Ok(()), |view| view.check(session, write, &rows, source))?;
+    let rows = given_back(session, write, returning.as_ref(), (&table, rows, moment), source)?;
     Ok(outcome(format!("INSERT 0 {count}"), rows))
+}
+
+/// The columns of the table that an `INSERT` into a view fills; where it names none, also the error of one value more, if the next
+/// column is computed.
+fn target_through(
+    view: &ViewTarget,
+    table: Table,
+    named: &[(String, Option<usize>)],
+) -> Result<(Target, Option<SqlError>)> {
+    const VERB: &str = "insert into";
+    if named.is_empty() {
+        let (columns, next) = view.leading();
+        let columns: Vec<(String, Option<usize>)> = columns.into_iter().map(|name| (name, None)).collect();
+        let computed = next.map(|column| view.computed(column, VERB));
+        let target = Target::new(table, &columns)?;
+        // No columns at all would stand for those of the table.
+        return Ok((target.first(columns.len()), computed));
+    }
+    let columns = named.iter().map(|(name, at)| Ok((view.column(name, VERB, *at)?, *at)));
+    Ok((Target::new(table, &columns.collect::<Result<Vec<_>>>()?)?, None))
 }
 
 /// The table, and what is given back of its new rows.
@@ -89,11 +117,18 @@ fn insert_defaults<'a>(session: &Session, write: &mut Write<'_>, into: Into<'a>)
 /// Where the rows of an `INSERT` go.
 pub(crate) struct Into<'a> {
     pub(crate) target: Target,
-    /// Whether the statement names the columns.
-    pub(crate) is_named: bool,
+    pub(crate) width: Width,
     pub(crate) overriding: Overriding,
     /// What becomes of them.
     pub(crate) inserted: Inserted<'a>,
+}
+
+/// What rows of another width are refused with.
+pub(crate) struct Width {
+    /// Whether the statement names the columns.
+    pub(crate) is_named: bool,
+    /// The error of one value more, if it is that of a computed column.
+    pub(crate) computed: Option<SqlError>,
 }
 
 /// Refuses the clauses that are not there, and finds the table's name.
@@ -132,11 +167,16 @@ fn plain_values(query: &Query) -> Option<&datafusion::sql::sqlparser::ast::Value
 }
 
 /// Refuses rows of the wrong width. Without a list of columns a row may leave the last ones out.
-pub(crate) fn check_width(width: usize, target: &Target, is_named: bool, at: Option<usize>) -> Result<()> {
+pub(crate) fn check_width(width: usize, target: &Target, asked: &Width, at: Option<usize>) -> Result<()> {
     let columns = target.columns().len();
     match width {
+        _ if width > columns
+            && let Some(error) = &asked.computed =>
+        {
+            Err(error.clone())
+        }
         _ if width > columns => Err(SqlError::syntax("INSERT has more expressions than target columns").at(at)),
-        _ if width < columns && is_named => {
+        _ if width < columns && asked.is_named => {
             Err(SqlError::syntax("INSERT has more target columns than expressions").at(at))
         }
         _ => Ok(()),
@@ -146,7 +186,7 @@ pub(crate) fn check_width(width: usize, target: &Target, is_named: bool, at: Opt
 fn insert_query<'a>(
     session: &Session,
     write: &mut Write<'_>,
-    Into { target, is_named, overriding, mut inserted }: Into<'a>,
+    Into { target, width, overriding, mut inserted }: Into<'a>,
     query: &Query,
     source: &Source,
 ) -> Result<Inserted<'a>> {
@@ -157,7 +197,7 @@ fn insert_query<'a>(
     let plan = session.planner.plan(Statement::Query(asked), view, source)?;
     let schema = plan.schema();
     let at = source.start(query.span());
-    check_width(schema.fields().len(), &target, is_named, at)?;
+    check_width(schema.fields().len(), &target, &width, at)?;
     let mut target = target.first(schema.fields().len());
     let ignored = overriding.ignored(write, &target, |_| false)?;
     let texts = literal_columns(query, schema.fields().len());

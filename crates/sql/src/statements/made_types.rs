@@ -17,7 +17,8 @@ use crate::names::{fold, position, table_name};
 use crate::parsing::parse::{Places, parse_query};
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::Command;
+use crate::state::comments::{self, About};
+use crate::state::outcome::{Command, Notice};
 use crate::statements::held_types::{columns_of, is_of_enum};
 use crate::statements::{alter_columns, schemas, view_users};
 use crate::syntax::source::Source;
@@ -82,6 +83,7 @@ pub(crate) fn make(transaction: &mut Transaction, known: &str, of_type: TypeDefi
     if transaction.table(&entry(known)).is_ok() || transaction.table(known).is_ok() {
         return Err(SqlError::new("42710", format!("type \"{}\" already exists", schema_and_name(known).1)));
     }
+    comments::forget_type(transaction, known)?;
     Ok(transaction.create_view(&entry(known), no_columns()?, ViewDefinition::of_type(of_type))?)
 }
 
@@ -188,13 +190,13 @@ fn replace(transaction: &mut Transaction, known: &str, of_type: TypeDefinition) 
 }
 
 /// Adds a label; what there is to say where it is there already and may be.
-fn add_label(labels: &mut EnumDefinition, add: &AlterTypeAddValue, source: &Source) -> Result<Option<String>> {
+fn add_label(labels: &mut EnumDefinition, add: &AlterTypeAddValue, source: &Source) -> Result<Option<Notice>> {
     let label = text_of(&add.value, source)?;
     check_label(&label)?;
     if labels.place(&label).is_some() {
         let message = format!("enum label \"{label}\" already exists");
         return match add.if_not_exists {
-            true => Ok(Some(format!("{message}, skipping"))),
+            true => Ok(Some(Notice::skipping("42710", message))),
             false => Err(SqlError::new("42710", message)),
         };
     }
@@ -217,7 +219,7 @@ fn place_of(labels: &EnumDefinition, label: &str) -> Result<usize> {
     labels.place(label).ok_or_else(missing)
 }
 
-fn rename_label(labels: &mut EnumDefinition, rename: &AlterTypeRenameValue, source: &Source) -> Result<Option<String>> {
+fn rename_label(labels: &mut EnumDefinition, rename: &AlterTypeRenameValue, source: &Source) -> Result<Option<Notice>> {
     let (from, to) = (text_of(&rename.from, source)?, text_of(&rename.to, source)?);
     check_label(&to)?;
     let place = place_of(labels, &from)?;
@@ -263,6 +265,7 @@ fn rename_type(transaction: &mut Transaction, (known, of_type): (&str, TypeDefin
         TypeDefinition::Domain(_) => return Err(SqlError::unsupported("renaming a domain")),
     };
     make(transaction, &new, of_type)?;
+    comments::rename_one(transaction, About::Type(known), Some(About::Type(&new)))?;
     Ok(transaction.drop_view(&entry(known))?)
 }
 

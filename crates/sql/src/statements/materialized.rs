@@ -17,7 +17,7 @@ use crate::planning::planner::Plan;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::state::target::Target;
 use crate::statements::create_as::{column_of, fill, rounding_columns};
 use crate::statements::materialized_rows::{self, could_not_create};
@@ -78,7 +78,8 @@ fn create(
 ) -> Result<Command> {
     let (name, tag) = (&new.view.name, "CREATE MATERIALIZED VIEW");
     if if_not_exists && write.transaction.table(name).is_ok() {
-        return Ok(Command::new(tag).with_notice(format!("relation \"{name}\" already exists, skipping")));
+        let message = format!("relation \"{name}\" already exists");
+        return Ok(Command::new(tag).with_notice(Notice::skipping("42P07", message)));
     }
     if composed::writes(&new.query) {
         let message = "materialized views must not use data-modifying statements in WITH";
@@ -143,6 +144,7 @@ fn refresh(
     (concurrently, with_data): (bool, bool),
     source: &Source,
 ) -> Result<()> {
+    schemas::check_known(write.transaction, named)?;
     let found = write.transaction.table(&named.name).map_err(|error| named.error(error))?;
     if found.view().is_some() || found.sequence().is_some() {
         let message = format!("\"{}\" is not a table or materialized view", local(&named.name));

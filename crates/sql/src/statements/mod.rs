@@ -5,6 +5,7 @@ pub(crate) mod add_key;
 pub(crate) mod alter_column;
 pub(crate) mod alter_columns;
 pub(crate) mod alter_constraint;
+mod alter_domain;
 pub(crate) mod alter_table;
 pub(crate) mod altered;
 pub(crate) mod arbiters;
@@ -22,9 +23,11 @@ pub(crate) mod domain_rules;
 pub(crate) mod domains;
 mod exclusion;
 pub(crate) mod explain;
+pub(crate) mod extensions;
 pub(crate) mod filling;
 pub(crate) mod foreign_keys;
 pub(crate) mod generated;
+mod grant;
 pub(crate) mod held_types;
 pub(crate) mod identity;
 pub(crate) mod index_columns;
@@ -60,6 +63,8 @@ pub(crate) mod upsert;
 pub(crate) mod vacuum;
 pub(crate) mod values_list;
 pub(crate) mod view_columns;
+mod view_joins;
+pub(crate) mod view_target;
 pub(crate) mod view_text;
 pub(crate) mod view_users;
 pub(crate) mod views;
@@ -93,6 +98,9 @@ pub(crate) fn run_own(
         OwnStatement::Owner(asked) => Ok(owner::run(session, &asked, source)?.into()),
         OwnStatement::Domain(statement) => Ok(domains::run(session, &statement, source)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
+        OwnStatement::Grant(grant) => Ok(grant::run(session, &grant, source)?.into()),
+        OwnStatement::Extension(statement) => Ok(extensions::run(session, &statement, source)?.into()),
+        OwnStatement::Comment(statement) => Ok(comment::run_on_part(session, &statement, source)?.into()),
         OwnStatement::Materialized(statement) => Ok(materialized::run(session, &statement, source)?.into()),
     }
 }

@@ -32,6 +32,7 @@ use crate::statements::change::{Set, read_assignments, rids, rows_of, update_row
 use crate::statements::changed_rows::{NamedTable, as_read, columns_of, with_rids};
 use crate::statements::target_factor::target_factor;
 use crate::statements::upsert::Upsert;
+use crate::statements::view_target::{OWN, Through, ViewTarget};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::assign::Texts;
@@ -54,6 +55,8 @@ pub(crate) struct OnConflict<'a> {
     changed: HashSet<u64>,
     /// Whether it met a value that only a query can tell what becomes of.
     needs_query: bool,
+    /// What stands in the place of the table, if that is a view.
+    view: Option<ViewTarget>,
 }
 
 /// `DO UPDATE`: the columns that are set, and how their new values are found.
@@ -94,7 +97,7 @@ impl<'a> OnConflict<'a> {
     pub(crate) fn read(
         on: Option<&'a OnInsert>,
         label: &str,
-        (write, table): (&Write<'_>, &Table),
+        (write, table, view): (&Write<'_>, &Table, Option<&ViewTarget>),
         source: &'a Source<'a>,
     ) -> Result<Option<OnConflict<'a>>> {
         let clause = match on {
@@ -102,9 +105,11 @@ impl<'a> OnConflict<'a> {
             Some(OnInsert::OnConflict(clause)) => clause,
             Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY").at(source.find_word("duplicate"))),
         };
-        let target = clause.conflict_target.as_ref();
+        let target = clause.conflict_target.clone();
+        let target = target.map(|target| view.map_or(Ok(target.clone()), |view| view.conflict_target(&target)));
+        let target = target.transpose().map_err(|error| error.at(source.find_word("conflict")))?;
         let changes = matches!(clause.action, OnConflictAction::DoUpdate(_));
-        let arbiter = target.map(|target| Arbiter::of(target, (write, table), changes, source)).transpose();
+        let arbiter = target.as_ref().map(|target| Arbiter::of(target, (write, table), changes, source)).transpose();
         let arbiter = arbiter.map_err(|error| error.at(source.find_word("conflict")))?;
         let update = match &clause.action {
             OnConflictAction::DoNothing => None,
@@ -115,13 +120,19 @@ impl<'a> OnConflict<'a> {
             }
             OnConflictAction::DoUpdate(update) => {
                 let defaults = write.transaction.settings(table).defaults;
-                let sets = read_assignments((table, label), &defaults, &update.assignments, source)?;
+                let sets = match view {
+                    None => read_assignments((table, label), &defaults, &update.assignments, source)?,
+                    Some(view) => {
+                        let assignments = view.assignments(&update.assignments, source)?;
+                        read_assignments((table, OWN), &defaults, &assignments, source)?
+                    }
+                };
                 let set = sets.iter().map(Set::column).collect();
                 let exprs = sets.into_iter().map(|set| set.expr).collect();
                 Some(Update { sets: set, by: By::Query { exprs, selection: update.selection.as_ref() } })
             }
         };
-        Ok(Some(OnConflict::new(arbiter, update, label, source)))
+        Ok(Some(OnConflict { view: view.cloned(), ..OnConflict::new(arbiter, update, label, source) }))
     }
 
     /// A clause that goes the short way.
@@ -151,7 +162,8 @@ impl<'a> OnConflict<'a> {
         source: &'a Source<'a>,
     ) -> OnConflict<'a> {
         let (inserted, changed) = (HashSet::new(), HashSet::new());
-        OnConflict { arbiter, update, label: label.to_owned(), source, inserted, changed, needs_query: false }
+        let (label, view) = (label.to_owned(), None);
+        OnConflict { arbiter, update, label, source, inserted, changed, needs_query: false, view }
     }
 
     /// Whether it met a value that only a query can tell what becomes of; what it has done so far is to be taken back then.
@@ -236,7 +248,7 @@ impl<'a> OnConflict<'a> {
         let mut seen = HashSet::new();
         // Of two for one row the second comes when the first is done.
         let (now, later): (Vec<_>, Vec<_>) = found.iter().partition(|(_, rid)| seen.insert(*rid));
-        let label = self.label.clone();
+        let label = self.view.as_ref().map_or_else(|| self.label.clone(), |_| OWN.to_owned());
         let tables = keeps.then(|| vec![NamedTable { label, table: table.clone() }]);
         let qualified = match &update.by {
             By::Query { exprs, selection } => {
@@ -295,7 +307,15 @@ impl<'a> OnConflict<'a> {
             let item =
                 |(at, expr): (usize, Expr)| SelectItem::ExprWithAlias { expr, alias: quoted(&format!("\0{at}")) };
             select.projection = exprs.map(item).collect();
-            select.from = vec![target_factor(&self.label, 0)?, target_factor(EXCLUDED, 1)?];
+            select.from = match &self.view {
+                None => vec![target_factor(&self.label, 0)?, target_factor(EXCLUDED, 1)?],
+                Some(view) => {
+                    view.relabel(&mut select.projection, &self.label);
+                    // A row that another one of the view keeps out is changed, whether or not the view shows it.
+                    let excluded = view.factor(EXCLUDED, Through::to_give_back(1, true))?;
+                    vec![view.factor(&self.label, Through::all(0))?, excluded]
+                }
+            };
             let and = |left, op, right| Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) };
             let together = and(rid(&self.label, 0), BinaryOperator::Eq, rid(EXCLUDED, 1));
             select.selection = Some(match selection {
@@ -322,7 +342,7 @@ impl<'a> OnConflict<'a> {
             let all = taken(rows, missing.iter().copied())?;
             match write.transaction.insert_batch(table, &rows_as_stored(&all)) {
                 Ok(_) => return self.note(table, &all, keeps, outcome).map(|()| Vec::new()),
-                Err(error) if self.is_taken(&error) => {}
+                Err(error) if self.is_taken(&error) || matches!(error, engine::Error::DuplicateKey { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -331,7 +351,7 @@ impl<'a> OnConflict<'a> {
             let one = rows.slice(*row, 1);
             match write.transaction.insert_batch(table, &rows_as_stored(&one)) {
                 Ok(_) => self.note(table, &one, keeps, outcome)?,
-                Err(error) if self.is_taken(&error) => {
+                Err(error) if self.is_taken(&error) || self.is_taken_besides(write, table, &one, &error)? => {
                     let key = self.arbiter.as_ref().map(|arbiter| arbiter.key(table, &one, 0)).transpose()?.flatten();
                     let is_own = key.is_some_and(|key| self.inserted.contains(&text(&key)));
                     self.check_once(|| is_own)?;
@@ -356,6 +376,25 @@ impl<'a> OnConflict<'a> {
             ) => *constraint == arbiter.constraint,
             _ => false,
         }
+    }
+
+    /// Whether the key that the clause is about is taken of a row that another key has kept out: the engine tells the first that it meets.
+    fn is_taken_besides(
+        &self,
+        write: &mut Write<'_>,
+        table: &Table,
+        row: &RecordBatch,
+        error: &engine::Error,
+    ) -> Result<bool> {
+        let (Some(arbiter), engine::Error::DuplicateKey { .. }) = (&self.arbiter, error) else { return Ok(false) };
+        let Some(key) = arbiter.key(table, row, 0)? else { return Ok(false) };
+        if self.inserted.contains(&text(&key)) {
+            return Ok(true);
+        }
+        write.next_moment()?;
+        let found = arbiter.find(write, table, key)?;
+        write.end_reading();
+        Ok(found.is_some())
     }
 
     /// Refuses, above READ COMMITTED, to go by a row that the snapshot does not show.

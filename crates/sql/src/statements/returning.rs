@@ -17,6 +17,8 @@ use crate::error::{Result, SqlError};
 use crate::names::headings;
 use crate::names::moment::Moment;
 use crate::planning::planner::Planner;
+use crate::semantics::naming::columns::Output;
+use crate::semantics::naming::using;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
@@ -25,6 +27,7 @@ use crate::state::with_rows::WithRows;
 use crate::statements::changed_rows::{NamedTable, as_read, numbered};
 use crate::statements::on_conflict::OnConflict;
 use crate::statements::target_factor::target_factor;
+use crate::statements::view_target::{OWN, Through, ViewTarget};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
@@ -38,6 +41,10 @@ pub(crate) struct Returning<'a> {
     label: String,
     /// The tables that its rows are joined to.
     beside: Vec<NamedTable>,
+    /// Their columns, where joins among them merge some.
+    merging: Option<Vec<Output>>,
+    /// What stands in the place of the table, if that is a view.
+    view: Option<ViewTarget>,
     has_queries: bool,
 }
 
@@ -59,7 +66,14 @@ impl<'a> Returning<'a> {
                 return Err(*error);
             }
         }
-        Ok(Some(Returning { items, label, beside: Vec::new(), has_queries: check.has_queries }))
+        Ok(Some(Returning {
+            items,
+            label,
+            beside: Vec::new(),
+            merging: None,
+            view: None,
+            has_queries: check.has_queries,
+        }))
     }
 
     /// The moment that the queries in the clause read; to be asked for before anything is written.
@@ -67,19 +81,26 @@ impl<'a> Returning<'a> {
         if self.has_queries { write.moment().map(Some) } else { Ok(None) }
     }
 
-    /// The clause of a statement that joins its table to others. Of those that are no tables it can't give anything.
-    pub(crate) fn beside(self, others: Vec<Option<NamedTable>>) -> Result<Returning<'a>> {
+    /// The clause of a statement that joins its table to others, with their columns where joins among them merge some. Of those that
+    /// are no tables it can't give anything.
+    pub(crate) fn beside(self, others: Vec<Option<NamedTable>>, merging: Option<Vec<Output>>) -> Result<Returning<'a>> {
         let has_wildcard = self.items.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
         if has_wildcard && others.iter().any(Option::is_none) {
             let message = "RETURNING * of a statement that joins its table to anything but tables";
             return Err(SqlError::unsupported(message).hint("Name the columns of the table."));
         }
-        Ok(Returning { beside: others.into_iter().flatten().collect(), ..self })
+        Ok(Returning { beside: others.into_iter().flatten().collect(), merging, ..self })
+    }
+
+    /// The clause of a statement that changes rows through a view.
+    pub(crate) fn through(self, view: Option<ViewTarget>) -> Returning<'a> {
+        Returning { view, ..self }
     }
 
     /// The table of the statement and those beside it.
     pub(crate) fn tables(&self, table: &Table) -> Vec<NamedTable> {
-        let own = NamedTable { label: self.label.clone(), table: table.clone() };
+        let label = self.view.as_ref().map_or_else(|| self.label.clone(), |_| OWN.to_owned());
+        let own = NamedTable { label, table: table.clone() };
         std::iter::once(own).chain(self.beside.iter().cloned()).collect()
     }
 
@@ -138,10 +159,21 @@ impl<'a> Returning<'a> {
         let mut query = template("SELECT 1")?;
         let SetExpr::Select(select) = query.body.as_mut() else { return Ok(query) };
         select.projection = self.items.to_vec();
-        let factors = tables.iter().enumerate().map(|(at, named)| target_factor(&named.label, at));
+        if let Some(merging) = &self.merging {
+            let own = match &self.view {
+                None => Output::all_of(&self.label, &tables[0].table),
+                Some(view) => view.names().map(|name| Output::of(&self.label, name, None)).collect(),
+            };
+            using::write_out_beside(&mut select.projection, own, merging);
+        }
+        let factors = tables.iter().enumerate().map(|(at, named)| match &self.view {
+            Some(view) if at == 0 => view.factor(&self.label, Through::to_give_back(at, tables.len() > 1)),
+            _ => target_factor(&named.label, at),
+        });
         select.from = factors.collect::<Result<_>>()?;
         let number = |at: usize| {
-            let parts = [tables[at].label.clone(), rid_column(at)].map(|part| Ident::with_quote('"', part));
+            let label = if at == 0 { &self.label } else { &tables[at].label };
+            let parts = [label.clone(), rid_column(at)].map(|part| Ident::with_quote('"', part));
             Box::new(Expr::CompoundIdentifier(parts.into()))
         };
         let equals = |at| Expr::BinaryOp { left: number(0), op: BinaryOperator::Eq, right: number(at) };

@@ -5,9 +5,10 @@ use engine::{Column, DataType, PUBLIC_SCHEMA, Schema, Transaction, TypeDefinitio
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{entry, is_relation, is_temporary, schema_of, spelled};
 use crate::names::{made_types as types, position};
+use crate::parsing::sequence_statement::PlacedName;
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::statements::{ddl, held_types, sequence_users, view_users};
 use crate::syntax::identifiers::{last_part, quoted};
 use crate::syntax::source::Source;
@@ -23,6 +24,15 @@ pub(crate) fn check_there(transaction: &mut Transaction, name: &str) -> Result<(
         Ok(_) => Ok(()),
         Err(_) => Err(SqlError::new("3F000", format!("schema \"{schema}\" does not exist"))),
     }
+}
+
+/// Refuses the name of something that is to be there, if not even its schema is.
+pub(crate) fn check_known(transaction: &Transaction, named: &PlacedName) -> Result<()> {
+    let schema = schema_and_name(&named.name).0;
+    if schema == PUBLIC_SCHEMA || is_temporary(schema) || transaction.table(&entry(schema)).is_ok() {
+        return Ok(());
+    }
+    Err(SqlError::new("3F000", format!("schema \"{schema}\" does not exist")).at(named.position))
 }
 
 /// `CREATE SCHEMA`.
@@ -52,7 +62,7 @@ pub(crate) fn create(session: &mut Session, statement: &Statement, source: &Sour
         if schema == PUBLIC_SCHEMA || schema == "information_schema" || transaction.table(&entry(&schema)).is_ok() {
             let message = format!("schema \"{schema}\" already exists");
             return match if_not_exists {
-                true => Ok(command.with_notice(format!("{message}, skipping"))),
+                true => Ok(command.with_notice(Notice::skipping("42P06", message))),
                 false => Err(SqlError::new("42P06", message).at(at)),
             };
         }

@@ -8,7 +8,7 @@ use crate::parsing::sequence_options::{AskedOptions, Owner};
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
 use crate::session::Session;
 use crate::state::comments;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::{schemas, view_users, wrong_kind};
 
@@ -18,8 +18,8 @@ pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Resul
     session.write(tag, |_, write| match statement {
         SequenceStatement::Create { sequence, if_not_exists, options } => {
             if *if_not_exists && write.transaction.table(&sequence.name).is_ok() {
-                let notice = format!("relation \"{}\" already exists, skipping", sequence.name);
-                return Ok(Command::new(tag).with_notice(notice));
+                let message = format!("relation \"{}\" already exists", sequence.name);
+                return Ok(Command::new(tag).with_notice(Notice::skipping("42P07", message)));
             }
             schemas::check_there(write.transaction, &sequence.name).map_err(|error| error.at(sequence.position))?;
             let created = write.transaction.create_sequence(&sequence.name, options.of_new()?);

@@ -29,7 +29,7 @@ const EXPRESSIONS_AT_ONCE: usize = 100;
 pub(crate) fn insert<'a>(
     session: &Session,
     write: &mut Write<'_>,
-    Into { target, is_named, overriding, mut inserted }: Into<'a>,
+    Into { target, width: asked, overriding, mut inserted }: Into<'a>,
     values: &Values,
     source: &Source,
 ) -> Result<Inserted<'a>> {
@@ -37,7 +37,7 @@ pub(crate) fn insert<'a>(
     // The first expression that is too much, or where they begin.
     let row = values.rows.first().map_or(&[][..], |row| &row.content);
     let wrong = row.get(target.columns().len()).or(row.first());
-    check_width(width, &target, is_named, wrong.and_then(|expr| source.start(expr.span())))?;
+    check_width(width, &target, &asked, wrong.and_then(|expr| source.start(expr.span())))?;
     let mut target = target.first(width);
     if let Some(row) = values.rows.iter().find(|row| row.content.len() != width) {
         let at = row.content.first().and_then(|expr| source.start(expr.span()));

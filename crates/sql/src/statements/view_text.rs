@@ -3,7 +3,7 @@
 //! The text stays as it was written; only these places are replaced, which the syntax tree tells:
 //!
 //! ```text
-//! SELECT * FROM t      ->  SELECT t.a, t.b FROM t                as the view is made
+//! SELECT * FROM t      ->  SELECT t.a, t.b FROM t                as the view is made, and so are joins that are NATURAL
 //! SELECT t.a FROM t    ->  SELECT t.a FROM u AS t                where t is renamed
 //! SELECT t.a FROM t    ->  SELECT t.a FROM t AS t(a, b)          where its first column is renamed
 //! ```
@@ -20,11 +20,13 @@ use datafusion::sql::sqlparser::tokenizer::Span;
 
 use engine::{name_in_schema, schema_and_name};
 
+use crate::access::default_expressions::each_sequence;
 use crate::error::Result;
-use crate::names::schemas::local;
+use crate::names::schemas::{local, spelled};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::parse::{Places, parse_query};
 use crate::semantics::naming::columns::{Output, Scope, label};
+use crate::statements::view_joins;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
 use crate::syntax::walk::Walk;
@@ -46,6 +48,10 @@ pub(crate) fn fixed(query: &Query, (start, end): (usize, Option<usize>), source:
         {
             stars.edits.push((place.start..place.start, format!("{}.", written(&schema.value))));
         }
+    });
+    each_sequence(query, |name, span| {
+        let found = tables.resolved(name.clone());
+        stars.edits.extend(place(span, source).filter(|_| found != name).map(|place| (place, in_quotes(&found))));
     });
     let text = source.text[start..end.unwrap_or(source.text.len())].trim_end();
     let end = start + text.trim_end_matches(|c: char| c == ';' || c.is_whitespace()).len();
@@ -80,7 +86,7 @@ fn written(name: &str) -> String {
     }
 }
 
-/// Finds each `*` of select lists, and what it stands for.
+/// Finds each `*` of select lists and each join that is NATURAL, and what they stand for.
 struct Stars<'a> {
     source: &'a Source<'a>,
     scope: Scope<'a>,
@@ -105,6 +111,7 @@ impl Visitor for Stars<'_> {
             let edit = self.edit(item, select);
             self.edits.extend(edit);
         }
+        self.edits.extend(view_joins::edits(select, &mut self.scope, self.source, written));
         ControlFlow::Continue(())
     }
 }
@@ -159,10 +166,16 @@ fn column(output: &Output) -> String {
     }
 }
 
-/// The names of the tables, sequences and views that a query reads, and perhaps of relations of the catalog.
+/// The name of a sequence as a call of a function says it.
+fn in_quotes(sequence: &str) -> String {
+    format!("'{}'", spelled(sequence).replace('\'', "''"))
+}
+
+/// The names of the tables, sequences and views that a query reads or draws from, and perhaps of relations of the catalog.
 pub(crate) fn reads(query: &Query) -> Vec<String> {
     let mut found = Vec::new();
     let _ = each_table(query, |name, _| found.push(name.to_owned()));
+    each_sequence(query, |name, _| found.push(name));
     found.sort();
     found.dedup();
     found
@@ -229,7 +242,7 @@ fn is_of_system(schema: &str) -> bool {
 
 /// The text of a view's query that goes on reading a table which gets another name.
 pub(crate) fn with_table_renamed(text: &str, from: &str, to: &str) -> Result<String> {
-    edited_tables(text, from, |name, alias, source| {
+    let text = edited_tables(text, from, |name, alias, source| {
         let place = place(name.span(), source)?;
         let alias = if alias.is_none() { format!(" AS {}", written(local(from))) } else { String::new() };
         let to = match schema_and_name(to) {
@@ -237,7 +250,13 @@ pub(crate) fn with_table_renamed(text: &str, from: &str, to: &str) -> Result<Str
             (schema, to) => format!("{}.{}", written(schema), written(to)),
         };
         Some((place, format!("{to}{alias}")))
-    })
+    })?;
+    let (query, source) = (parse_query(&text, Places::Known)?, Source::new(&text));
+    let mut edits = Vec::new();
+    each_sequence(&*query, |name, span| {
+        edits.extend(place(span, &source).filter(|_| name == from).map(|place| (place, in_quotes(to))));
+    });
+    Ok(edited(&text, 0..text.len(), edits))
 }
 
 /// The text of a view's query that goes on finding the columns of a table under the names that they have had so far.

@@ -6,13 +6,14 @@ use std::ops::ControlFlow;
 
 use arrow_schema::{Field, SchemaRef};
 use datafusion::sql::sqlparser::ast::{Expr, Query, Statement, Value};
-use engine::{Column, DataType, Schema, Table, Transaction, ViewDefinition};
+use engine::{CheckOption, Column, DataType, Schema, Table, Transaction, ViewDefinition};
 
 use crate::error::{Result, SqlError};
 use crate::names::origin::modifier_of;
 use crate::names::schemas::{beside, is_temporary, schema_of as schema_of_name};
 use crate::names::{fold, headings};
 use crate::parsing::sequence_statement::PlacedName;
+use crate::parsing::updatable::{simple, why_not_updatable};
 use crate::parsing::view_statement::{NewView, ViewStatement};
 use crate::pg_catalog::format_type;
 use crate::session::Session;
@@ -32,6 +33,11 @@ pub(crate) fn run(session: &mut Session, statement: &ViewStatement, source: &Sou
     let tag = statement.tag();
     session.write(tag, |session, write| match statement {
         ViewStatement::Create(new) => create(session, write, new, source).map(|()| Command::new(tag)),
+        ViewStatement::SetCheck { view, if_exists, check } => {
+            let Some(found) = find(write.transaction, view, *if_exists)? else { return Ok(skipped(view, tag)) };
+            set_check(write.transaction, &found, *check)?;
+            Ok(Command::new(tag))
+        }
         ViewStatement::Rename { view, if_exists, to } => {
             if find(write.transaction, view, *if_exists)?.is_none() {
                 return Ok(skipped(view, tag));
@@ -48,6 +54,19 @@ pub(crate) fn run(session: &mut Session, statement: &ViewStatement, source: &Sou
             drop(write.transaction, views, (*if_exists, *cascade), Command::new(tag))
         }
     })
+}
+
+/// Says what has to hold of rows that are changed through a view.
+fn set_check(transaction: &mut Transaction, view: &Table, check: Option<CheckOption>) -> Result<()> {
+    let Some(before) = view.view().cloned() else { return Ok(()) };
+    if check.is_some()
+        && let Err(why) = simple(&before.query)
+    {
+        let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+        return Err(SqlError::new("0A000", message).hint(why));
+    }
+    let definition = ViewDefinition { check, ..before };
+    Ok(transaction.replace_view(view.name(), view.schema().as_ref().clone(), definition)?)
 }
 
 /// Gives a view another name.
@@ -126,6 +145,12 @@ pub(crate) fn check(query: &Query, source: &Source) -> Result<()> {
 
 fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Source) -> Result<()> {
     check(&new.query, source)?;
+    if new.check.is_some()
+        && let Some(why) = why_not_updatable(&new.query)
+    {
+        let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+        return Err(SqlError::new("0A000", message).hint(why));
+    }
     let reads = view_text::reads(&new.query);
     if reads.iter().any(|name| is_temporary(schema_of_name(name))) && !is_temporary(schema_of_name(&new.view.name)) {
         return Err(SqlError::unsupported("a view of a temporary table"));
@@ -138,7 +163,7 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     let shape = headings::apply(&plan.schema(), &headings::of(&new.query));
     let Shape { columns, other_types } = shape_of(new, &shape)?;
     write.end_reading();
-    let definition = ViewDefinition { query: text, other_types, of_type: None };
+    let definition = ViewDefinition { query: text, other_types, check: new.check, ..ViewDefinition::default() };
     let (transaction, name) = (&mut *write.transaction, &new.view.name);
     schemas::check_there(transaction, name).map_err(|error| error.at(new.view.position))?;
     let before = transaction.table(name).ok().filter(|_| new.or_replace);

@@ -12,6 +12,9 @@ use crate::syntax::tokens::{following, is_sign, keyword};
 /// How the name begins that stands for an expression.
 pub(crate) const EXPRESSION: &str = "\0of ";
 
+/// What stands between an expression and its operator class.
+pub(crate) const CLASS: &str = "\0class ";
+
 /// How the name begins that stands for the condition.
 pub(crate) const CONDITION: &str = "\0where ";
 
@@ -74,14 +77,43 @@ fn end_of(tokens: &[TokenWithSpan], start: usize, ends: impl Fn(&TokenWithSpan) 
     None
 }
 
-/// An item of the list: a name stays, an expression gets one.
+/// An item of the list: a name stays, an expression gets one, which tells its operator class, too.
 fn item(part: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    let signs: Vec<&TokenWithSpan> = part.iter().filter(|token| is_sign(token)).collect();
+    let signs: Vec<usize> = (0..part.len()).filter(|at| is_sign(&part[*at])).collect();
+    let is_word = |at: usize| matches!(part[at].token, Token::Word(_));
     match signs[..] {
         [] => part.to_vec(),
-        [TokenWithSpan { token: Token::Word(_), .. }] => part.to_vec(),
-        _ => named(EXPRESSION, part),
+        [only] if is_word(only) => part.to_vec(),
+        _ => match class_of(part, &signs) {
+            Some(class) => {
+                let name: String = part[class..].iter().map(|token| spelled(&token.token)).collect();
+                let mut expression = named(EXPRESSION, &part[..class]);
+                for token in &mut expression {
+                    if let Token::Word(word) = &mut token.token {
+                        word.value.push_str(&format!("{CLASS}{}", name.trim()));
+                    }
+                }
+                expression
+            }
+            None => named(EXPRESSION, part),
+        },
     }
+}
+
+/// Where the operator class of an item begins: a name behind what is a whole expression.
+fn class_of(part: &[TokenWithSpan], signs: &[usize]) -> Option<usize> {
+    let is_word = |at: usize| matches!(part[at].token, Token::Word(_));
+    let mut first = signs.len().checked_sub(1).filter(|last| is_word(signs[*last]))?;
+    while first >= 2 && part[signs[first - 1]].token == Token::Period && is_word(signs[first - 2]) {
+        first -= 2;
+    }
+    let before = &part[signs[first.checked_sub(1)?]];
+    let ends = match &before.token {
+        Token::RParen => true,
+        Token::Word(word) => word.quote_style.is_some() || word.keyword != Keyword::COLLATE,
+        _ => false,
+    };
+    ends.then_some(signs[first])
 }
 
 /// A token as it is read again: what it has of quotes within quotes is doubled.

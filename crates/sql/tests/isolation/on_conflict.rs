@@ -59,6 +59,18 @@ fn a_conflict_over_another_key_is_an_error() {
     assert_eq!((given, left.as_str()), (Err("23505"), "1 10,3 30"));
 }
 
+#[test]
+fn a_row_that_two_keys_keep_out_goes_by_the_key_of_its_clause() {
+    let upsert = "INSERT INTO t VALUES (2, 5, 'two') ON CONFLICT (name) DO UPDATE SET n = t.n + excluded.n RETURNING n";
+    let nothing = "INSERT INTO t VALUES (2, 5, 'two') ON CONFLICT (name) DO NOTHING";
+    for (statement, answer, rows) in [(upsert, "25", "1 10,2 25"), (nothing, "INSERT 0 0", "1 10,2 20")] {
+        let (given, left) = after_waiting("INSERT INTO t VALUES (2, 20, 'two')", "COMMIT", statement);
+        assert_eq!((given.as_deref(), left.as_str()), (Ok(answer), rows), "{statement}");
+    }
+    let (given, left) = after_waiting("INSERT INTO t VALUES (2, 20, 'other')", "COMMIT", upsert);
+    assert_eq!((given, left.as_str()), (Err("23505"), "1 10,2 20"));
+}
+
 /// Four clients count up the same few keys, which others delete meanwhile, at each level.
 #[test]
 fn every_change_counts_once() {

@@ -43,6 +43,21 @@ fn a_view_that_is_made_meanwhile_keeps_its_table() {
 }
 
 #[test]
+fn a_row_that_is_changed_through_a_view_is_looked_at_again_once_others_have_changed_it() {
+    let change = "UPDATE v SET a = a + 1 WHERE id = 1 RETURNING a";
+    for (first, expected) in [
+        ("UPDATE t SET a = 30 WHERE id = 1", Ok("31".to_owned())),
+        ("UPDATE t SET a = 60 WHERE id = 1", Ok(String::new())),
+        ("UPDATE t SET a = 49 WHERE id = 1", Err("44000")),
+        ("DELETE FROM t WHERE id = 1", Ok(String::new())),
+    ] {
+        let db = open();
+        done(&mut session(&db), "CREATE VIEW v AS SELECT id, a FROM t WHERE a < 50 WITH CHECK OPTION");
+        assert_eq!(while_waiting(&db, &[first], change), expected, "{first}");
+    }
+}
+
+#[test]
 fn a_view_is_made_of_what_a_table_is_once_others_have_changed_it() {
     for (first, expected) in [
         ("DROP TABLE t", Err("42P01")),

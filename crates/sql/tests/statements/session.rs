@@ -44,6 +44,26 @@ fn tag(session: &mut Session, statement: &str) -> String {
 }
 
 #[test]
+fn notices_of_what_is_there_tell_their_codes() {
+    let (_, mut session) = open();
+    for (make, again, code) in [
+        ("CREATE TABLE t (a INT)", "CREATE TABLE IF NOT EXISTS t (b INT)", "42P07"),
+        ("CREATE INDEX i ON t (a)", "CREATE INDEX IF NOT EXISTS i ON t (a)", "42P07"),
+        ("CREATE SEQUENCE s", "CREATE SEQUENCE IF NOT EXISTS s", "42P07"),
+        ("CREATE MATERIALIZED VIEW m AS SELECT 1", "CREATE MATERIALIZED VIEW IF NOT EXISTS m AS SELECT 2", "42P07"),
+        ("CREATE SCHEMA own", "CREATE SCHEMA IF NOT EXISTS own", "42P06"),
+        ("ALTER TABLE t ADD COLUMN b INT", "ALTER TABLE t ADD COLUMN IF NOT EXISTS b INT", "42701"),
+        ("CREATE TYPE e AS ENUM ('x')", "ALTER TYPE e ADD VALUE IF NOT EXISTS 'x'", "42710"),
+        ("DROP VIEW IF EXISTS none", "DROP TABLE IF EXISTS none", "00000"),
+    ] {
+        session.execute(make).unwrap();
+        let Ok(Outcome::Done(command)) = session.execute(again) else { panic!("{again} gives rows or an error") };
+        let codes: Vec<&str> = command.notices.iter().map(|notice| notice.sqlstate).collect();
+        assert_eq!(codes, [code], "{again}");
+    }
+}
+
+#[test]
 fn tags_are_those_of_postgresql() {
     let (_, mut session) = open();
     assert_eq!(tag(&mut session, "CREATE TABLE t (a INT PRIMARY KEY, b INT);"), "CREATE TABLE");

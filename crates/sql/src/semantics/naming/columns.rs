@@ -35,6 +35,18 @@ impl Output {
             expr => SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', &self.name) },
         }
     }
+
+    /// All columns of a table, which a statement calls by the name beside it.
+    pub(crate) fn all_of(label: &str, table: &engine::Table) -> Vec<Output> {
+        let columns = table.schema().columns().iter();
+        columns.map(|column| Output::of(label, &column.name, Some(column.data_type))).collect()
+    }
+
+    /// A column of what a statement calls by the name before it.
+    pub(crate) fn of(label: &str, column: &str, data_type: Option<DataType>) -> Output {
+        let parts = [label, column].map(|part| Ident::with_quote('"', part));
+        Output { name: column.to_owned(), expr: Expr::CompoundIdentifier(parts.into()), is_merged: false, data_type }
+    }
 }
 
 /// The names that are known at a place of a statement.
@@ -301,6 +313,19 @@ pub(crate) fn merges(join: &JoinOperator) -> bool {
 pub(crate) fn merges_from_the_right(join: &JoinOperator) -> bool {
     let is_right = matches!(join, JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_));
     is_right && merges(join)
+}
+
+/// The columns that a `NATURAL` join merges; `None` of another join, and where they are not known.
+pub(crate) fn natural_names(
+    join: &JoinOperator,
+    scope: &mut Scope<'_>,
+    left: &TableWithJoins,
+    right: &TableFactor,
+) -> Option<Vec<String>> {
+    match constraint(join)? {
+        JoinConstraint::Natural => merged_names(join, &scope.joined(left)?, &scope.factor(right)?),
+        _ => None,
+    }
 }
 
 fn merged_names(join: &JoinOperator, left: &[Output], right: &[Output]) -> Option<Vec<String>> {

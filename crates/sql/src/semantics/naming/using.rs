@@ -116,10 +116,11 @@ impl Joins<'_> {
             let hint = "Write ON, and COALESCE for the column of both tables.";
             return ControlFlow::Break(Box::new(error.hint(hint)));
         };
-        if is_from_the_right {
-            replace_merged(select, order, &outputs);
+        match is_from_the_right {
+            true => replace_merged(select, order, &outputs),
+            false => put_merged(&mut select.selection, &merged_of(&outputs)),
         }
-        write_out(select, &outputs);
+        write_out(&mut select.projection, &outputs);
         ControlFlow::Continue(())
     }
 
@@ -145,29 +146,60 @@ impl Joins<'_> {
 }
 
 /// `*` as a list of the columns.
-fn write_out(select: &mut Select, outputs: &[Output]) {
-    let projection = std::mem::take(&mut select.projection);
-    for item in projection {
+fn write_out(projection: &mut Vec<SelectItem>, outputs: &[Output]) {
+    for item in std::mem::take(projection) {
         match item {
             SelectItem::Wildcard(options) if options == WildcardAdditionalOptions::default() => {
-                select.projection.extend(outputs.iter().map(Output::item));
+                projection.extend(outputs.iter().map(Output::item));
             }
-            other => select.projection.push(other),
+            other => projection.push(other),
+        }
+    }
+}
+
+/// The columns of items of FROM that merge some; `None` where they merge none, or their columns are not known.
+pub(crate) fn outputs_of_merging(from: &[TableWithJoins], tables: &Tables) -> Option<Vec<Output>> {
+    if !from.iter().any(has_merges) {
+        return None;
+    }
+    let mut scope = Scope::new(tables);
+    let outputs: Option<Vec<Vec<Output>>> = from.iter().map(|table| scope.joined(table)).collect();
+    outputs.map(|outputs| outputs.into_iter().flatten().collect())
+}
+
+/// Writes out `*` in items that are about a table and what stands beside it, whose columns are merged ones among others. A merged column
+/// that the table has, too, stays what it is: nobody could tell which is meant.
+pub(crate) fn write_out_beside(items: &mut Vec<SelectItem>, own: Vec<Output>, beside: &[Output]) {
+    let is_other = |output: &Output| own.iter().all(|other| other.name != output.name);
+    let merged: Vec<Output> = merged_of(beside).into_iter().filter(is_other).collect();
+    name_merged(items, &merged);
+    put_merged(items, &merged);
+    write_out(items, &own.into_iter().chain(beside.iter().cloned()).collect::<Vec<_>>());
+}
+
+fn merged_of(outputs: &[Output]) -> Vec<Output> {
+    outputs.iter().filter(|output| output.is_merged).cloned().collect()
+}
+
+/// Has a merged column of a select list keep its name, whatever takes its place.
+fn name_merged(projection: &mut [SelectItem], merged: &[Output]) {
+    for item in projection {
+        if let SelectItem::UnnamedExpr(Expr::Identifier(name)) = item
+            && find(merged, name).is_some()
+        {
+            let (expr, alias) = (Expr::Identifier(name.clone()), name.clone());
+            *item = SelectItem::ExprWithAlias { expr, alias };
         }
     }
 }
 
 /// Puts what a merged column is in the place of its name.
 fn replace_merged(select: &mut Select, order: Option<&mut OrderBy>, outputs: &[Output]) {
-    let mut merged: Vec<Output> = outputs.iter().filter(|output| output.is_merged).cloned().collect();
+    let mut merged = merged_of(outputs);
     let mut shown = Vec::new();
-    for item in &mut select.projection {
+    name_merged(&mut select.projection, &merged);
+    for item in &select.projection {
         match item {
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) if find(&merged, name).is_some() => {
-                let (expr, alias) = (Expr::Identifier(name.clone()), name.clone());
-                shown.push(fold(&alias));
-                *item = SelectItem::ExprWithAlias { expr, alias };
-            }
             SelectItem::ExprWithAlias { alias, .. } => shown.push(fold(alias)),
             SelectItem::Wildcard(_) => shown.extend(merged.iter().map(|output| output.name.clone())),
             _ => {}
@@ -196,7 +228,11 @@ fn put_merged(part: &mut impl VisitMut, merged: &[Output]) {
         if let Expr::Identifier(name) = expr
             && let Some(output) = find(merged, name)
         {
+            let place = name.span;
             *expr = output.expr.clone();
+            if let Expr::CompoundIdentifier(parts) = expr {
+                parts.iter_mut().for_each(|part| part.span = place);
+            }
         }
     });
 }

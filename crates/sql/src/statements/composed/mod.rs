@@ -28,7 +28,7 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Outcome, Rows};
 use crate::statements::locking::locked;
-use crate::statements::{change, insert, set_config};
+use crate::statements::{change, insert, set_config, view_target};
 use crate::syntax::composed::changing;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
@@ -103,7 +103,7 @@ impl<'a> Parts<'a> {
         for statement in with.filter_map(|cte| changing(&cte.query.body)).chain([&self.main]) {
             if let Some(table) = names::written(statement) {
                 write.begin_part(word(statement));
-                write.table(table, source)?;
+                view_target::find(write, table, source)?;
             }
         }
         for table in names::locked(self.with.as_ref(), &self.main) {

@@ -33,6 +33,7 @@ use crate::names::headings;
 use crate::names::moment::Moment;
 use crate::parsing::lock_clauses::LockClause;
 use crate::planning::planner::Plan;
+use crate::semantics::naming::using;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
@@ -52,12 +53,13 @@ pub(crate) fn run(session: &mut Session, query: &Query, clauses: &[LockClause], 
 pub(crate) fn locked(
     session: &Session,
     write: &mut Write<'_>,
-    mut query: Query,
+    query: Query,
     clauses: &[LockClause],
     source: &Source,
 ) -> Result<Rows> {
     let Some(first) = clauses.first() else { return Err(SqlError::new("XX000", "nothing to lock")) };
     check::select(&query, first, &session.planner)?;
+    let mut query = merging_spelled_out(query, session)?;
     let headings = headings::of(&query);
     let bounds = (query.limit_clause.take(), query.fetch.take());
     write.with.surround(&mut query)?;
@@ -69,6 +71,16 @@ pub(crate) fn locked(
     let rows = without_ids(&locking.rows(session, write, offset, limit)?, locking.tables.len())?;
     let schema = headings::apply(&rows.schema(), &headings);
     Ok(Rows::ready(rows).renamed(schema))
+}
+
+/// The query with the columns of joins that merge some, which nobody can tell once its tables have other names.
+fn merging_spelled_out(query: Query, session: &Session) -> Result<Query> {
+    let mut statement = Statement::Query(Box::new(query));
+    using::rewrite(&mut statement, &session.tables)?;
+    match statement {
+        Statement::Query(query) => Ok(*query),
+        _ => Err(SqlError::new("XX000", "a query has become another statement")),
+    }
 }
 
 /// `OFFSET` and `LIMIT` as they are written.
