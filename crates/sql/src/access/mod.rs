@@ -11,6 +11,7 @@ pub(crate) mod index_path;
 pub(crate) mod overlaps;
 pub(crate) mod scan;
 pub(crate) mod sequences;
+pub(crate) mod small_batches;
 pub(crate) mod statistics;
 pub(crate) mod table;
 pub(crate) mod totals;

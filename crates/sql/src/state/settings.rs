@@ -24,6 +24,7 @@ use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
 use crate::state::memory_limit;
 use crate::state::past;
+use crate::state::query_memory::{self, QUERY_MEMORY};
 use crate::state::setting_values::{PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds};
 
 /// The values that a setting may have.
@@ -37,6 +38,8 @@ enum AllowedValues {
     Fixed,
     /// An amount of memory, which is the database's: no session sets it.
     Memory,
+    /// An amount of memory, which is that of each query.
+    QueryMemory,
     /// A commit or a time.
     Past,
     /// An isolation level; of the session's transactions, or of the running one.
@@ -68,6 +71,7 @@ impl AllowedValues {
             | AllowedValues::Durability
             | AllowedValues::Path
             | AllowedValues::Zone
+            | AllowedValues::QueryMemory
             | AllowedValues::Planner(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
@@ -100,7 +104,7 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, AllowedValues); 43] = [
+const KNOWN: [(&str, &str, AllowedValues); 44] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     ("check_function_bodies", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
@@ -125,6 +129,7 @@ const KNOWN: [(&str, &str, AllowedValues); 43] = [
     (JOIN_ORDER, "on", AllowedValues::Planner(Choice::JoinOrder)),
     (KEPT_PLANS, "on", AllowedValues::Planner(Choice::KeptPlans)),
     (OWN_OPERATORS, "on", AllowedValues::Planner(Choice::OwnOperators)),
+    (QUERY_MEMORY, "", AllowedValues::QueryMemory),
     (RUN_TIME_FILTERS, "on", AllowedValues::Planner(Choice::RunTimeFilters)),
     ("max_identifier_length", "63", AllowedValues::Fixed),
     ("max_index_keys", "32", AllowedValues::Fixed),
@@ -155,6 +160,8 @@ struct Values {
     durability: Durability,
     /// What the planner does, by [`Choice`].
     choices: [bool; Choice::COUNT],
+    /// How much a query may take, where that was said: some bytes, or no limit.
+    query_memory: Option<Option<u64>>,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -196,6 +203,7 @@ enum AssignedValue {
     Limit(Limit, u32),
     Durability(Durability),
     Planner(Choice, bool),
+    QueryMemory(Option<u64>),
     Custom(String, String),
     Path(PathValue),
     Zone(ZoneValue),
@@ -218,6 +226,7 @@ impl Settings {
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
             choices: [true; Choice::COUNT],
+            query_memory: None,
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),
@@ -367,6 +376,10 @@ impl Settings {
             AllowedValues::Zone => values.zone.text.clone(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
+            AllowedValues::QueryMemory => {
+                let by_default = || Some(query_memory::default_bytes(&self.db));
+                memory_limit::show(values.query_memory.unwrap_or_else(by_default))
+            }
             AllowedValues::Isolation(whose) => modes(whose).isolation.to_string(),
             AllowedValues::ReadOnly(whose) => on(modes(whose).is_read_only),
             AllowedValues::Deferrable(whose) => on(modes(whose).is_deferrable),
@@ -458,6 +471,7 @@ impl Settings {
                 AssignedValue::Modes(asked) => values.modes = values.modes.with(*asked),
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
+                AssignedValue::QueryMemory(limit) => values.query_memory = Some(*limit),
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
                 AssignedValue::Path(path) => values.path.clone_from(path),
@@ -481,6 +495,10 @@ impl Settings {
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)
+            }
+            AllowedValues::QueryMemory => {
+                let limit = query_memory::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
+                Ok(AssignedValue::QueryMemory(limit))
             }
             AllowedValues::Past if is_default => Ok(AssignedValue::AsOf(None)),
             AllowedValues::Past => Ok(AssignedValue::AsOf(Some(past::commit_of_text(&self.db, value)?))),
@@ -519,70 +537,4 @@ fn find(name: &str) -> Result<(&'static str, &'static str, AllowedValues)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_commit_waits_for_the_disk_unless_it_is_told_not_to() {
-        let mut settings = Settings::new(&Database::in_memory());
-        assert_eq!(settings.durability(), Durability::Sync);
-        for (value, durability, shown) in [
-            ("off", Durability::Async, "off"),
-            ("local", Durability::Sync, "on"),
-            ("Partition", Durability::Partition, "partition"),
-            ("false", Durability::Async, "off"),
-        ] {
-            settings.assign("synchronous_commit", value, false).unwrap();
-            let known = find("synchronous_commit").unwrap();
-            assert_eq!((settings.durability(), &*settings.value(known, Modes::DEFAULT)), (durability, shown));
-        }
-        assert_eq!(refused(&mut settings, "synchronous_commit", "sometimes"), "22023");
-    }
-
-    fn refused(settings: &mut Settings, name: &str, value: &str) -> &'static str {
-        settings.assign(name, value, false).err().map_or("", |error| error.sqlstate)
-    }
-
-    fn shown(settings: &Settings, name: &str) -> String {
-        settings.show(&[Ident::new(name)], Modes::DEFAULT).unwrap().remove(0).1
-    }
-
-    #[test]
-    fn settings_are_true_or_refused() {
-        let mut settings = Settings::new(&Database::in_memory());
-        assert!(settings.assign("timezone", "utc", false).is_ok());
-        assert_eq!(refused(&mut settings, "timezone", "Europe/Nowhere"), "22023");
-        assert_eq!(refused(&mut settings, "statement_timeout", "soon"), "22023");
-        assert_eq!(refused(&mut settings, "default_transaction_isolation", "chaos"), "22023");
-        assert_eq!(refused(&mut settings, "default_transaction_read_only", "o"), "22023");
-        assert_eq!(refused(&mut settings, "server_version", "1"), "55P02");
-        assert_eq!(refused(&mut settings, "no_such", "1"), "42704");
-        settings.assign("application_name", "psql", false).unwrap();
-        assert_eq!(shown(&settings, "Application_Name"), "psql");
-        assert!(KNOWN.is_sorted_by_key(|known| known.0));
-    }
-
-    #[test]
-    fn local_values_end_and_saved_values_come_back() {
-        let mut settings = Settings::new(&Database::in_memory());
-        settings.assign("lock_timeout", "1s", false).unwrap();
-        let saved = settings.save();
-        settings.assign("lock_timeout", "2s", true).unwrap();
-        settings.assign("statement_timeout", "3s", false).unwrap();
-        assert_eq!(settings.limit(Limit::Lock), Some(Duration::from_secs(2)));
-        settings.end_local();
-        assert_eq!(
-            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
-            ("1s".into(), "3s".into())
-        );
-        settings.restore(saved);
-        assert_eq!(
-            (shown(&settings, "lock_timeout"), shown(&settings, "statement_timeout")),
-            ("1s".into(), "0".into())
-        );
-        settings.assign("default_transaction_isolation", "Repeatable Read", false).unwrap();
-        settings.assign("default_transaction_read_only", "t", false).unwrap();
-        assert_eq!(shown(&settings, "default_transaction_isolation"), "repeatable read");
-        assert!(settings.modes().is_read_only && settings.modes().isolation == IsolationLevel::RepeatableRead);
-    }
-}
+mod tests;

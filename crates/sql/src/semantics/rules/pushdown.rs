@@ -30,7 +30,7 @@ use super::unions::EmptyParts;
 use super::whole_filters::WholeFilters;
 use super::whole_orders::WholeOrders;
 use crate::access::totals::AggregateScans;
-use crate::optimizer::{JoinOrder, OwnOperators, RunTimeFilters};
+use crate::optimizer::{JoinOrder, OwnOperators, RunTimeFilters, SpillingJoins};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -87,6 +87,7 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     rules.push(Arc::new(RunTimeFilters { is_steady }));
     // But for operators that do what those in their places did.
     rules.push(Arc::new(OwnOperators));
+    rules.push(Arc::new(SpillingJoins));
     rules
 }
 
