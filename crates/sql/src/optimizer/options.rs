@@ -1,6 +1,9 @@
 //! What a session lets the planner do, as the rules find it beside the library's options.
 use datafusion::common::config::{ConfigExtension, ConfigOptions};
 use datafusion::common::extensions_options;
+use datafusion::execution::SessionState;
+
+use crate::state::query_memory::QueryRuntime;
 
 extensions_options! {
     /// The session's settings of the planner.
@@ -11,6 +14,8 @@ extensions_options! {
         pub run_time_filters: bool, default = true
         /// Whether operators of our own stand in the place of the library's.
         pub own_operators: bool, default = true
+        /// What a query may take, in bytes, where its joins and groupings are to spill; 0 where they need not.
+        pub spilling_bytes: usize, default = 0
     }
 }
 
@@ -20,7 +25,9 @@ impl ConfigExtension for PlanOptions {
 
 impl PartialEq for PlanOptions {
     fn eq(&self, other: &PlanOptions) -> bool {
-        let choices = |options: &PlanOptions| (options.join_order, options.run_time_filters, options.own_operators);
+        let choices = |options: &PlanOptions| {
+            (options.join_order, options.run_time_filters, options.own_operators, options.spilling_bytes)
+        };
         choices(self) == choices(other)
     }
 }
@@ -35,6 +42,20 @@ impl PlanOptions {
     pub(crate) fn put_into(self, options: &mut ConfigOptions) {
         options.optimizer.join_reordering = !self.join_order;
         options.optimizer.enable_join_dynamic_filter_pushdown = !self.run_time_filters;
+        if self.spilling_bytes > 0 {
+            // What is kept whole, in each partition, is not divided.
+            options.optimizer.hash_join_single_partition_threshold = 0;
+            options.optimizer.hash_join_single_partition_threshold_rows = 0;
+        }
         options.extensions.insert(self);
     }
+}
+
+/// The state with which plans of a query are made that has run out of memory once: they spill wherever they can. `None` before.
+pub(crate) fn spilling(state: &SessionState) -> Option<SessionState> {
+    let bytes = QueryRuntime::of(state).filter(|runtime| runtime.spills())?.bytes()?;
+    let mut state = state.clone();
+    let options = state.config_mut().options_mut();
+    PlanOptions { spilling_bytes: bytes, ..PlanOptions::of(options) }.put_into(options);
+    Some(state)
 }
