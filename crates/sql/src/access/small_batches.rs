@@ -1,6 +1,8 @@
 //! Batches for queries with little memory: of fewer rows than pages have in a block, and with no bytes of other rows.
 //!
-//! What a batch takes is what its arrays keep alive. A slice of a batch keeps the whole, so the rows are copied.
+//! What a batch takes is what its arrays keep alive. A slice of a batch keeps the whole, and a batch read from a file all that was read
+//! with it, once for every column. So the rows are copied.
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -29,13 +31,18 @@ pub(crate) fn cut(batches: SendableRecordBatchStream, rows: usize) -> SendableRe
 
 fn pieces(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let all = batch.num_rows();
-    (0..all.div_ceil(rows)).map(move |at| {
-        let (start, end) = (at * rows, (at * rows + rows).min(all));
-        match batch.num_columns() {
-            0 => Ok(batch.slice(start, end - start)),
-            _ => compact(&take_record_batch(&batch, &UInt32Array::from_iter_values(start as u32..end as u32))?),
-        }
-    })
+    (0..all.div_ceil(rows)).map(move |at| copied(&batch, at * rows..(at * rows + rows).min(all)))
+}
+
+/// Some rows of a batch in arrays of their own, which keep nothing else alive.
+///
+/// # Errors
+/// None but faults of our own: the columns are those of a batch.
+pub(crate) fn copied(batch: &RecordBatch, rows: Range<usize>) -> Result<RecordBatch> {
+    match batch.num_columns() {
+        0 => Ok(batch.slice(rows.start, rows.len())),
+        _ => compact(&take_record_batch(batch, &UInt32Array::from_iter_values(rows.start as u32..rows.end as u32))?),
+    }
 }
 
 /// The batch without the bytes of texts that belong to other rows.
@@ -57,11 +64,21 @@ pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::StringViewArray;
+    use arrow_array::{Int64Array, StringViewArray};
     use arrow_schema::{Field, Schema};
     use futures::StreamExt;
 
     use super::*;
+
+    #[test]
+    fn copied_rows_keep_nothing_else_alive() {
+        let numbers = || Arc::new(Int64Array::from_iter_values(0..100_000)) as ArrayRef;
+        let fields = vec![Field::new("a", DataType::Int64, false), Field::new("b", DataType::Int64, false)];
+        let whole = target::batch(Arc::new(Schema::new(fields)), vec![numbers(), numbers()], 100_000).unwrap();
+        let few = copied(&whole, 7..9).unwrap();
+        assert!(few == whole.slice(7, 2) && few.get_array_memory_size() < 2_000);
+        assert!(whole.slice(7, 2).get_array_memory_size() > 1_000_000);
+    }
 
     #[test]
     fn pieces_have_all_rows_in_order_and_the_bytes_of_their_own() {

@@ -53,9 +53,11 @@ impl PlanOptions {
 
 /// The state with which plans of a query are made that has run out of memory once: they spill wherever they can. `None` before.
 pub(crate) fn spilling(state: &SessionState) -> Option<SessionState> {
-    let bytes = QueryRuntime::of(state).filter(|runtime| runtime.spills())?.bytes()?;
+    let runtime = QueryRuntime::of(state).filter(|runtime| runtime.spills())?;
+    let bytes = runtime.bytes()?;
     let mut state = state.clone();
     let options = state.config_mut().options_mut();
+    runtime.size_merges(options);
     PlanOptions { spilling_bytes: bytes, ..PlanOptions::of(options) }.put_into(options);
     Some(state)
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use costs::{CostModel, PAGE_BYTES};
+use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -149,6 +150,10 @@ fn build_template(partitions: usize) -> SessionState {
     // A row found by its key is not worth spreading over threads.
     options.execution.use_row_number_estimates_to_optimize_partitioning = true;
     options.execution.time_zone = Some("UTC".to_owned());
+    // The library reads the files that rows are dealt out to in the order of their beginnings, each to its end. Were one still written
+    // while the rows that are waited for are in the next, neither side would go on (DataFusion 55, its issue 24883). So a file is ended
+    // with its first batch.
+    options.execution.max_spill_file_size_bytes = ConfigNonZeroUsize::try_new(1).expect("one is more than zero");
     // Some rules know better than others what can't be NULL; that they differ harms nobody.
     options.execution.skip_physical_aggregate_schema_check = true;
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];

@@ -40,8 +40,12 @@ const BYTES_UNKNOWN: u64 = 1 << 30;
 const FOR_WHOLE_BATCHES: usize = 64 << 20;
 const BATCH_ROWS: usize = 8192;
 
-/// What a sort sets aside for the merge of its files, where there is enough.
-const MERGE_BYTES: usize = 10 << 20;
+/// With less, batches are cut.
+const LITTLE: usize = 320 << 20;
+
+/// Which part of the memory the partitions of a sort set aside, all together, for the keys that they merge by. A sort has twice the bytes
+/// of its rows, and goes to files by merging what it holds: it then has keys of its rows beside these, which may be longer than they.
+const MERGE_PART: usize = 4;
 
 /// The memory that this process may have in bytes: the machine's, or that of its control group if it is less. `None` where neither is
 /// known.
@@ -127,13 +131,20 @@ impl QueryRuntime {
         if let Ok(rows) = ConfigNonZeroUsize::try_new(rows.clamp(BATCH_ROWS / 64, BATCH_ROWS)) {
             options.execution.batch_size = rows;
         }
-        options.execution.sort_spill_reservation_bytes = MERGE_BYTES.min(bytes / 32);
         options.execution.sort_in_place_threshold_bytes = (1 << 20).min(bytes / 32);
+        self.size_merges(options);
+    }
+
+    /// Has sorts set enough aside to go to files.
+    pub(crate) fn size_merges(&self, options: &mut ConfigOptions) {
+        let Some(bytes) = self.bytes else { return };
+        let partitions = options.execution.target_partitions.max(1);
+        options.execution.sort_spill_reservation_bytes = bytes / MERGE_PART / partitions;
     }
 
     /// Whether batches are smaller than the library likes.
     pub(crate) fn has_little(&self) -> bool {
-        self.bytes.is_some_and(|bytes| bytes < 32 * MERGE_BYTES)
+        self.bytes.is_some_and(|bytes| bytes < LITTLE)
     }
 
     /// Whether plans that are made from now on spill wherever they can.
@@ -195,6 +206,15 @@ mod tests {
     fn the_setting_is_an_amount_of_memory_that_is_enough_for_some_batches() {
         assert_eq!((parse("64MB"), parse("none")), (Ok(Some(64 << 20)), Ok(None)));
         assert!(parse("512kB").is_err() && parse("much").is_err());
+    }
+
+    #[test]
+    fn the_partitions_of_a_sort_set_a_quarter_aside_together() {
+        let query = QueryRuntime::new(&Database::in_memory(), Some(64 << 20), &RuntimeEnv::default());
+        let mut options = ConfigOptions::default();
+        options.execution.target_partitions = 4;
+        query.size_merges(&mut options);
+        assert_eq!(options.execution.sort_spill_reservation_bytes, 4 << 20);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc::Sender;
 
 use super::partitions::{Part, Partitions};
-use crate::access::small_batches::compact;
+use crate::access::small_batches::copied;
 use crate::state::query_memory::is_out_of_memory;
 
 /// How often the rows of a file are dealt out again. Sixteen files of sixteen, four times over, are 65,536.
@@ -114,12 +114,14 @@ impl Work {
     ) -> BoxFuture<'a, Result<ControlFlow<()>>> {
         async move {
             if depth == DEPTH_MAX {
-                let left = Once::new(self.join.left().schema(), left, Vec::new());
+                let schema = self.join.left().schema();
+                let rows = left.map(|batch| batch.and_then(|batch| copied(&batch, 0..batch.num_rows())));
+                let left = Once::new(schema.clone(), Box::pin(RecordBatchStreamAdapter::new(schema, rows)), Vec::new());
                 return self.in_memory(left, Once::new(self.join.right().schema(), right, Vec::new()), output).await;
             }
             let mut held = Held { batches: Vec::new(), bytes: 0, memory: self.memory() };
             while let Some(batch) = left.next().await.transpose()? {
-                let batch = compact(&batch)?;
+                let batch = copied(&batch, 0..batch.num_rows())?;
                 let bytes = batch.get_array_memory_size();
                 held.batches.push(batch);
                 held.bytes += bytes;
