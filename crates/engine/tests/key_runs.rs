@@ -4,8 +4,8 @@ use std::ops::Bound;
 
 use arrow_array::RecordBatch;
 use engine::{
-    Column, Comparison, DataType, Database, Direction, Few, IndexDefinition, IndexRange, OpenOptions, ReadView,
-    ScanOptions, Schema, Table, Test, Transaction, Value,
+    Column, Comparison, DataType, Database, Direction, Few, IndexDefinition, IndexMethod, IndexRange, OpenOptions,
+    ReadView, ScanOptions, Schema, Table, Test, Transaction, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -178,7 +178,8 @@ fn rows_side_by_side_are_what_a_walk_and_a_scan_find() {
         };
         let db = Database::in_memory_with(&merges);
         let table = db.create_table("t", schema()).unwrap();
-        db.create_index("t", IndexDefinition::new("owners", &[5])).unwrap();
+        let method = [IndexMethod::Btree, IndexMethod::Kiss, IndexMethod::Hash][seed as usize % 3];
+        db.create_index("t", IndexDefinition::new("owners", &[5]).using(method)).unwrap();
         load(&db, &table, &mut rng);
         let mut moments: Vec<ReadView> = Vec::new();
         for _ in 0..25 {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use sql::{CancelHandle, Command, NoInput, Outcome, Progress, Rows, Session, SqlError, TransactionStatus};
+use sql::{CancelHandle, Command, NoInput, Outcome, Progress, Rows, Session, SqlError, TransactionStatus, rows_of_tag};
 
 use crate::append::Batches;
 use crate::calls::{INSIDE, Raised, is_inside};
@@ -94,11 +94,6 @@ impl Drop for Shown<'_> {
 enum Short {
     Row(Option<Vec<Value>>),
     Changed((&'static str, u64)),
-}
-
-/// The number of rows that a command's tag names: of `INSERT 0 3` and `UPDATE 3` 3.
-fn rows_of_tag(tag: &str) -> Option<u64> {
-    tag.rsplit(' ').next()?.parse().ok()
 }
 
 /// A session.
@@ -334,7 +329,7 @@ impl NativeSession {
             }
             let _shown = Shown::start(&self.meter, &format!("append to {table}"), total);
             match open.session.execute_with_input(&statement, &mut input)? {
-                Outcome::Done(command) => Ok(rows_of_tag(&command.tag).unwrap_or(0)),
+                Outcome::Done(command) => Ok(command.rows().unwrap_or(0)),
                 Outcome::Rows(_) => Ok(0),
             }
         })

@@ -1,7 +1,7 @@
 //! Few rows that an index leads to and that lie side by side, read column by column.
 //!
-//! **A range of the primary key.** The index knows *key runs*: 64 neighbouring keys that were given to records that follow one another. A range of keys within runs is a
-//! few stretches of records, and no entry of the index is looked at:
+//! **A range of the primary key.** The index knows *key runs*: 64 neighbouring keys that were given to records that follow one another. A
+//! range of keys within runs is a few stretches of records, and no entry of the index is looked at:
 //!
 //! ```text
 //! keys       lo ........ hi
@@ -93,6 +93,10 @@ impl Table {
         if !is_plain || !self.all_pass(*column, options, (*word, *word)) {
             return Ok(None);
         }
+        debug_assert!(
+            entries.iter().all(|(_, rid)| self.data.storage.contains(*rid)),
+            "invariant 7: entries lead to records"
+        );
         let Some(stretches) = side_by_side(entries) else { return Ok(None) };
         let place = options.columns.iter().position(|read| read == column);
         let columns: SmallVec<[usize; 16]> =

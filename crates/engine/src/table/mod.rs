@@ -199,6 +199,13 @@ impl Table {
         }
     }
 
+    /// The bytes of the pages that a scan reads: of those in memory, and of those that are evicted. Indexes are not counted, which takes
+    /// longer the larger they are.
+    pub fn page_bytes(&self) -> (u64, u64) {
+        let used = self.data.storage.memory();
+        (used.base_bytes + used.insert_bytes + used.tail_bytes, used.evicted_bytes)
+    }
+
     /// Holds a snapshot for a read of this table.
     pub(crate) fn hold(&self, snapshot: Snapshot) -> Result<ReadView> {
         // First held, then looked at: versions that are found now stay.

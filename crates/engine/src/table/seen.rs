@@ -67,6 +67,7 @@ impl SeenTables {
         if self.tables.len() == TABLES_MAX {
             self.tables.remove(0);
         }
+        debug_assert!(self.tables.len() < TABLES_MAX, "more tables are held than are asked for again");
         self.tables.push(SeenTable { name: name.into(), table, settled });
         &self.tables[self.tables.len() - 1].table
     }

@@ -125,7 +125,7 @@ fn next(spill: &mut Spill, run: &mut Run, page: &mut VecDeque<u64>) -> io::Resul
 /// If the file can't be made, written or read.
 pub fn hash_join(
     path: &Path,
-    inner: impl Iterator<Item = u64> + ExactSizeIterator,
+    inner: impl ExactSizeIterator<Item = u64>,
     outer: impl Iterator<Item = u64>,
     memory: usize,
 ) -> io::Result<(u64, Counts)> {

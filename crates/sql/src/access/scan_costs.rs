@@ -65,9 +65,8 @@ pub(crate) struct ScanCosts {
 impl ScanCosts {
     /// Those of a table as it is now, of which this share of the columns is read.
     pub(crate) fn of(table: &Table, share: f64, model: &CostModel) -> ScanCosts {
-        let (memory, stats) = (table.memory(), table.stats());
-        let here = (memory.base_bytes + memory.insert_bytes + memory.tail_bytes) as f64;
-        ScanCosts::new(here, memory.evicted_bytes as f64, (stats.records as f64, stats.ranges as f64), share, model)
+        let ((here, away), stats) = (table.page_bytes(), table.stats());
+        ScanCosts::new(here as f64, away as f64, (stats.records as f64, stats.ranges as f64), share, model)
     }
 
     fn new(here: f64, away: f64, (rows, ranges): (f64, f64), share: f64, model: &CostModel) -> ScanCosts {

@@ -77,6 +77,13 @@ fn merged(node: &Arc<dyn ExecutionPlan>, model: &CostModel) -> Result<Option<Arc
     if !is_known || has_more || join.null_aware || join.projection.is_some() || join.on.is_empty() {
         return Ok(None);
     }
+    // Sorts tell the zeros of floats apart, and the library's merge join does not.
+    let schema = join.left.schema();
+    for (left, _) in &join.on {
+        if left.data_type(&schema)?.is_floating() {
+            return Ok(None);
+        }
+    }
     let (Some(inner), Some(outer)) = (side(join.left.as_ref())?, side(join.right.as_ref())?) else { return Ok(None) };
     let given = side(node.as_ref())?.map_or(0.0, |given| given.rows);
     if !model.best_join(inner, outer, given).1 {

@@ -60,8 +60,9 @@ fn cost(plan: &Arc<dyn ExecutionPlan>, inputs: &[Cost], model: &CostModel) -> Re
     let known = side(plan.as_ref())?;
     let of_inputs = inputs.iter().map(|input| input.given.rows).reduce(f64::max).unwrap_or(GUESS_OF_ROWS);
     let given = known.unwrap_or(Side { rows: of_inputs, width: width(&plan.schema()) });
-    let startup: f64 = inputs.iter().map(|input| input.startup).sum();
-    let total: f64 = inputs.iter().map(|input| input.total).sum();
+    // The library's sum of nothing is -0.
+    let startup = inputs.iter().fold(0.0, |sum, input| sum + input.startup);
+    let total = inputs.iter().fold(0.0, |sum, input| sum + input.total);
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {
         return Ok(Cost { startup: 0.0, total: scan.cost(given.rows, model), given });
     }

@@ -232,7 +232,7 @@ mod tests {
                 edges.push((tied | 1 << at, 10f64.powi(-random.random_range(0..6))));
             }
             // With little memory, and with any.
-            let operator_pages = (seed % 2 == 0).then_some(20.0);
+            let operator_pages = (seed.is_multiple_of(2)).then_some(20.0);
             Sample { neighbours, needs, alone, model: CostModel { operator_pages, ..CostModel::default() }, edges }
         }
 

@@ -95,10 +95,15 @@ impl fmt::Display for Notice {
     }
 }
 
+/// The number of rows that a command's tag tells: of `INSERT 0 3` and `UPDATE 3` 3.
+pub fn rows_of_tag(tag: &str) -> Option<u64> {
+    tag.rsplit(' ').next()?.parse().ok()
+}
+
 impl Command {
     /// The number of rows that the tag tells, if it tells one.
     pub fn rows(&self) -> Option<u64> {
-        self.tag.rsplit(' ').next().and_then(|word| word.parse().ok())
+        rows_of_tag(&self.tag)
     }
 
     pub(crate) fn new(tag: impl Into<String>) -> Command {

@@ -241,7 +241,7 @@ fn check_unnamed(transaction: &Transaction, label: &str) -> Result<()> {
     }
     for user in view_users::users(transaction)? {
         if has_word(&user.query, label) {
-            return refused(format!("view {}", spelled(&user.name)));
+            return refused(user.shown());
         }
     }
     Ok(())
@@ -271,10 +271,31 @@ fn views_naming(transaction: &Transaction, known: &str) -> Result<Vec<(String, S
     let mut found = Vec::new();
     for user in view_users::users(transaction)? {
         if names_type(&*parse_query(&user.query, Places::Unknown)?, known) {
-            found.push((user.name.clone(), format!("view {}", spelled(&user.name))));
+            found.push((user.name.clone(), user.shown()));
         }
     }
     Ok(found)
+}
+
+/// The columns of tables and the views, each with what it is called in messages, that go with a type: a materialized view goes as a
+/// whole, whether its query names the type or a column of it.
+#[expect(clippy::type_complexity, reason = "two lists of pairs of names")]
+fn held_by(
+    transaction: &Transaction,
+    known: &str,
+    of_type: &TypeDefinition,
+) -> Result<(Vec<(String, String)>, Vec<(String, String)>)> {
+    let mut views = views_naming(transaction, known)?;
+    let mut columns = Vec::new();
+    for (name, column) in columns_of(transaction, known, of_type)? {
+        if !transaction.table(&name)?.is_materialized() {
+            columns.push((name, column));
+        } else if !views.iter().any(|(view, _)| *view == name) {
+            let shown = format!("materialized view {}", spelled(&name));
+            views.push((name, shown));
+        }
+    }
+    Ok((columns, views))
 }
 
 /// The expressions that tables and domains keep as texts, each with whose it is.
@@ -383,8 +404,7 @@ pub(crate) fn drop_one(
     source: &Source,
 ) -> Result<Command> {
     write.transaction.claim_name(&entry(known))?;
-    let columns = columns_of(write.transaction, known, of_type)?;
-    let views = views_naming(write.transaction, known)?;
+    let (columns, views) = held_by(write.transaction, known, of_type)?;
     if let (TypeDefinition::Enum(labels), true) = (of_type, columns.is_empty())
         && let Some(what) = user_without_column(write.transaction, known, labels.of)?
     {
@@ -409,10 +429,7 @@ pub(crate) fn drop_one(
         let dropped = view_users::Dropped { kind: "view", names: &names, cascade: true };
         if let Ok(table) = write.transaction.table(name) {
             view_users::release(write.transaction, &dropped, Command::new(""))?;
-            match table.is_materialized() {
-                true => write.transaction.drop_table(name)?,
-                false => write.transaction.drop_view(name)?,
-            }
+            view_users::drop_view(write.transaction, name, &table)?;
         }
     }
     for (table, column) in &columns {

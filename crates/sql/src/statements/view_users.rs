@@ -54,12 +54,17 @@ impl User {
 
     /// Drops it. What depends on it is to be released first.
     pub(crate) fn drop(&self, transaction: &mut Transaction) -> Result<()> {
-        let dropped = match self.table.is_materialized() {
-            true => transaction.drop_table(&self.name),
-            false => transaction.drop_view(&self.name),
-        };
-        Ok(dropped?)
+        drop_view(transaction, &self.name, &self.table)
     }
+}
+
+/// Drops a view, materialized or not.
+pub(crate) fn drop_view(transaction: &mut Transaction, name: &str, view: &Table) -> Result<()> {
+    let dropped = match view.is_materialized() {
+        true => transaction.drop_table(name),
+        false => transaction.drop_view(name),
+    };
+    Ok(dropped?)
 }
 
 /// A view that depends on what is dropped.

@@ -5,7 +5,7 @@
 //! ON CONFLICT (lower(a), b) WHERE c > 0 DO ...  ->  ON CONFLICT ("\0of lower(a)", b, "\0where c > 0") DO ...
 //! ```
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use crate::syntax::tokens::{following, is_sign, keyword};
 
@@ -84,9 +84,19 @@ fn item(part: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     }
 }
 
+/// A token as it is read again: what it has of quotes within quotes is doubled.
+fn spelled(token: &Token) -> String {
+    match token {
+        Token::SingleQuotedString(text) => format!("'{}'", text.replace('\'', "''")),
+        Token::EscapedStringLiteral(text) => format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''")),
+        Token::Word(Word { value, quote_style: Some('"'), .. }) => format!("\"{}\"", value.replace('"', "\"\"")),
+        other => other.to_string(),
+    }
+}
+
 /// A name for a part of the statement, where that stands.
 fn named(mark: &str, part: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    let text: String = part.iter().map(|token| token.token.to_string()).collect();
+    let text: String = part.iter().map(|token| spelled(&token.token)).collect();
     let first = part.iter().find(|token| is_sign(token));
     let name = |first: &TokenWithSpan| TokenWithSpan {
         token: Token::make_word(&format!("{mark}{}", text.trim()), Some('"')),

@@ -33,6 +33,7 @@ mod report;
 mod rival;
 
 use answers::{Row, difference};
+use cpu::CpuTimes;
 use report::{Pair, Report, Turns};
 use rival::{DuckDb, Run, environment};
 
@@ -166,10 +167,10 @@ fn under_writers(
 }
 
 fn run_here(session: &mut Session, number: usize, text: &str) -> Result<Run, LabError> {
-    let (start, cpu_start) = (Instant::now(), cpu::cpu_seconds());
+    let (start, cpu_start) = (Instant::now(), CpuTimes::now());
     rows_of(session, &format!("q{number:02}"), text)?;
     let seconds = start.elapsed().as_secs_f64();
-    let cpu_seconds = cpu_start.zip(cpu::cpu_seconds()).map(|(start, end)| end - start);
+    let cpu_seconds = cpu_start.zip(CpuTimes::now()).map(|(start, end)| end.seconds_since(&start));
     Ok(Run { seconds, cpu_seconds })
 }
 
