@@ -66,8 +66,17 @@ impl Database {
     /// if the compiler refuses the expression of an index.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
         let recovered = recovery::open(directory.as_ref(), &mut options)?;
-        // The log is locked by now: no other process has files there.
-        Self::on_disk(recovered, Some(directory::temporary(directory.as_ref())?), &options)
+        // The log is locked by now: no other process has files there, unless the directory is only read.
+        let temporary = match recovered.log.is_read_only() {
+            true => None,
+            false => Some(directory::temporary(directory.as_ref())?),
+        };
+        Self::on_disk(recovered, temporary, &options)
+    }
+
+    /// Whether a directory has the files of a database; `false` where it can't be listed.
+    pub fn is_in(directory: impl AsRef<Path>) -> bool {
+        directory::has_database(directory.as_ref())
     }
 
     /// Opens the database on a device, such as one that fails on purpose. For tests.
@@ -127,7 +136,7 @@ impl Database {
 
     /// The folder, within the directory of the database, for files that are of no use once the database is closed, such as those of
     /// queries that need more memory than they may have. It is empty when the database is opened, and made by the first that needs it.
-    /// `None` of a database without a directory.
+    /// `None` of a database without a directory, or with one that is only read.
     pub fn temporary_directory(&self) -> Option<&Path> {
         self.shared.temporary.as_deref()
     }

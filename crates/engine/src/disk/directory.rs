@@ -37,6 +37,13 @@ pub(crate) fn temporary(database: &Path) -> Result<PathBuf> {
     }
 }
 
+/// Whether a directory has files of a log or a checkpoint.
+pub(crate) fn has_database(path: &Path) -> bool {
+    let is_known = |name: &str| name.starts_with("redo") || name.starts_with("checkpoint-");
+    let Ok(mut entries) = fs::read_dir(path) else { return false };
+    entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_known)))
+}
+
 /// A directory that is there.
 pub(crate) fn existing(path: &Path) -> Result<FsDevice> {
     if !path.is_dir() {

@@ -3,7 +3,7 @@ use datafusion::common::config::{ConfigExtension, ConfigOptions};
 use datafusion::common::extensions_options;
 use datafusion::execution::SessionState;
 
-use crate::state::query_memory::QueryRuntime;
+use crate::state::query_memory::{QueryRuntime, Spilling};
 
 extensions_options! {
     /// The session's settings of the planner.
@@ -16,6 +16,8 @@ extensions_options! {
         pub own_operators: bool, default = true
         /// What a query may take, in bytes, where its joins and groupings are to spill; 0 where they need not.
         pub spilling_bytes: usize, default = 0
+        /// Whether groupings are dealt out to files too.
+        pub spills_groups: bool, default = false
     }
 }
 
@@ -26,7 +28,8 @@ impl ConfigExtension for PlanOptions {
 impl PartialEq for PlanOptions {
     fn eq(&self, other: &PlanOptions) -> bool {
         let choices = |options: &PlanOptions| {
-            (options.join_order, options.run_time_filters, options.own_operators, options.spilling_bytes)
+            let PlanOptions { join_order, run_time_filters, own_operators, spilling_bytes, spills_groups } = *options;
+            (join_order, run_time_filters, own_operators, spilling_bytes, spills_groups)
         };
         choices(self) == choices(other)
     }
@@ -51,13 +54,15 @@ impl PlanOptions {
     }
 }
 
-/// The state with which plans of a query are made that has run out of memory once: they spill wherever they can. `None` before.
-pub(crate) fn spilling(state: &SessionState) -> Option<SessionState> {
-    let runtime = QueryRuntime::of(state).filter(|runtime| runtime.spills())?;
-    let bytes = runtime.bytes()?;
+/// The state with which plans of a query are made that has run out of memory: they spill what is said. `None` before.
+pub(crate) fn spilling_state(state: &SessionState) -> Option<SessionState> {
+    let runtime = QueryRuntime::of(state)?;
+    let spilling = runtime.spilling();
+    let bytes = runtime.bytes().filter(|_| spilling != Spilling::LibraryOnly)?;
     let mut state = state.clone();
     let options = state.config_mut().options_mut();
-    runtime.size_merges(options);
-    PlanOptions { spilling_bytes: bytes, ..PlanOptions::of(options) }.put_into(options);
+    runtime.size_threads(options);
+    let spills_groups = spilling == Spilling::JoinsAndGroups;
+    PlanOptions { spilling_bytes: bytes, spills_groups, ..PlanOptions::of(options) }.put_into(options);
     Some(state)
 }

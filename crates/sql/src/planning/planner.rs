@@ -31,7 +31,7 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::optimizer::{PlanOptions, plan_costs, spilling};
+use crate::optimizer::{PlanOptions, plan_costs, spilling_state};
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
 use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
@@ -403,11 +403,10 @@ impl Plan {
 }
 
 impl Again {
-    /// The query with a plan that spills wherever it can; `None` if it is one already, or more than rows would come of running twice.
-    async fn planned(self) -> Option<Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), DataFusionError>> {
-        let runtime = QueryRuntime::of(&self.state)?;
-        let is_again = runtime.bytes().is_some() && may_run_again(&self.logical) && runtime.begin_to_spill();
-        let state = spilling(&self.state).filter(|_| is_again)?;
+    /// The query with a plan that spills more than the last one; `None` if there is none, or more than rows would come of running twice.
+    async fn planned(&self) -> Option<Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), DataFusionError>> {
+        let is_again = QueryRuntime::of(&self.state)?.spill_more();
+        let state = spilling_state(&self.state).filter(|_| is_again)?;
         let physical = state.query_planner().create_physical_plan(&self.logical, &state).await;
         Some(physical.map(|physical| (physical, context(&state))))
     }
@@ -428,18 +427,21 @@ fn may_run_again(plan: &LogicalPlan) -> bool {
     walked.is_ok() && is_pure
 }
 
-/// Sends a query's batches until it ends, fails, or nobody listens any more. A query without memory is planned and run once more,
-/// unless a batch has been sent.
+/// Sends a query's batches until it ends, fails, or nobody listens any more. A query without memory is planned and run again as long as
+/// there is more to spill, unless a batch has been sent.
 async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
     let Plan { physical, context, text, again, .. } = plan;
+    if let Some(runtime) = QueryRuntime::of(&again.state).filter(|_| !may_run_again(&again.logical)) {
+        runtime.run_once();
+    }
     let mut sent = 0;
     let mut done = send(physical, context, &flag, &sender, &mut sent).await;
-    if sent == 0 && done.as_ref().is_err_and(is_out_of_memory) {
-        match again.planned().await {
-            Some(Ok((physical, context))) => done = send(physical, context, &flag, &sender, &mut sent).await,
-            Some(Err(error)) => done = Err(error),
-            None => {}
-        }
+    while sent == 0 && done.as_ref().is_err_and(is_out_of_memory) {
+        done = match again.planned().await {
+            Some(Ok((physical, context))) => send(physical, context, &flag, &sender, &mut sent).await,
+            Some(Err(error)) => Err(error),
+            None => break,
+        };
     }
     if let Err(error) = done {
         let _ = sender.send(Err(diagnose(&error, &Source::new(&text)))).await;

@@ -2,7 +2,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, TaskContext};
+use datafusion::prelude::SessionConfig;
 
 use crate::state::query_memory::QueryRuntime;
 
@@ -10,10 +12,19 @@ use crate::state::query_memory::QueryRuntime;
 /// longer than some queries run.
 pub(crate) fn context(state: &SessionState) -> Arc<TaskContext> {
     let runtime = QueryRuntime::of(state).map_or_else(|| state.runtime_env().clone(), |own| own.runtime().clone());
+    with(state.session_id().to_owned(), state.config().clone(), runtime)
+}
+
+/// A context with other memory and files.
+pub(crate) fn in_runtime(context: &TaskContext, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
+    with(context.session_id(), context.session_config().clone(), runtime)
+}
+
+fn with(session: String, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
     Arc::new(TaskContext::new(
         None,
-        state.session_id().to_owned(),
-        state.config().clone(),
+        session,
+        config,
         HashMap::new(),
         HashMap::new(),
         HashMap::new(),

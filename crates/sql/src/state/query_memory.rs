@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! lstore.query_memory ──▶ QueryRuntime ──▶ pool of the query's operators: each asks before it takes
-//!                              │                 refused ─▶ sorts and groups go to files, nested loops read theirs in parts
-//!                              │                         ─▶ a hash join fails: the statement runs again with joins that spill
+//!                              │                 refused ─▶ sorts go to files, nested loops read theirs in parts
+//!                              │                         ─▶ a join or grouping fails: the statement runs again with joins of our own,
+//!                              │                            and with groupings where these were too large, that go to files
 //!                              └─────────▶ files, in a folder of the query's own that goes with it
 //! ```
 //!
@@ -13,10 +14,11 @@
 //! leaves that dies goes when the database is opened.
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions};
+use datafusion::common::resources_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode};
@@ -42,6 +44,10 @@ const BATCH_ROWS: usize = 8192;
 
 /// With less, batches are cut.
 const LITTLE: usize = 320 << 20;
+
+/// With less for each, the threads of a query take from one another what they need to end: the files of a sort are merged with what is
+/// left, and the sort beside it has the rest.
+const FOR_A_THREAD: usize = 2 << 20;
 
 /// Which part of the memory the partitions of a sort set aside, all together, for the keys that they merge by. A sort has twice the bytes
 /// of its rows, and goes to files by merging what it holds: it then has keys of its rows beside these, which may be longer than they.
@@ -83,12 +89,58 @@ pub(crate) fn parse(text: &str) -> Result<Option<u64>, &'static str> {
     }
 }
 
+/// What the plans of a query put into files, from the least on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Spilling {
+    /// What the library's operators do by themselves: sorts.
+    LibraryOnly,
+    /// And joins.
+    Joins,
+    /// And groupings of our own.
+    JoinsAndGroups,
+}
+
 /// What the operators of one query take their memory and their files from. It travels with the settings of the query's state.
 pub(crate) struct QueryRuntime {
     runtime: Arc<RuntimeEnv>,
     /// `None` for no limit
     bytes: Option<usize>,
-    spills: AtomicBool,
+    course: Arc<Course>,
+}
+
+/// How far the runs of a query have come.
+#[derive(Default)]
+struct Course {
+    /// a [`Spilling`]
+    spilling: AtomicU8,
+    /// whether this is its only run
+    is_only: AtomicBool,
+    /// whether a grouping of the library was to go to files
+    has_large_groups: AtomicBool,
+}
+
+/// What groupings of the library call their files that ours can take the place of.
+const FILES_OF_GROUPS: [&str; 2] = ["SingleHashAggregateSpill", "FinalHashAggregateSpill"];
+
+impl Course {
+    fn spilling(&self) -> Spilling {
+        match self.spilling.load(Ordering::Acquire) {
+            0 => Spilling::LibraryOnly,
+            1 => Spilling::Joins,
+            _ => Spilling::JoinsAndGroups,
+        }
+    }
+
+    /// Whether a file is not made, so that the query runs again. The library's groupings merge their files with the memory that is
+    /// left then; where it is too little they fail in the middle of their rows, of which some have been sent by then.
+    fn refuses(&self, purpose: &str) -> bool {
+        let runs_again = !self.is_only.load(Ordering::Acquire) && self.spilling() != Spilling::JoinsAndGroups;
+        let is_refused = runs_again && FILES_OF_GROUPS.contains(&purpose);
+        if is_refused {
+            self.has_large_groups.store(true, Ordering::Release);
+        }
+        is_refused
+    }
 }
 
 impl QueryRuntime {
@@ -99,7 +151,8 @@ impl QueryRuntime {
             Some(bytes) => Arc::new(FairSpillPool::new(bytes)),
             None => Arc::new(UnboundedMemoryPool::default()),
         };
-        let files = TemporaryFiles { within: db.temporary_directory().map(PathBuf::from), manager: OnceLock::new() };
+        let (within, course) = (db.temporary_directory().map(PathBuf::from), Arc::<Course>::default());
+        let files = TemporaryFiles { within, manager: OnceLock::new(), course: course.clone() };
         let manager = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(files)).build();
         let runtime = RuntimeEnv {
             memory_pool: pool,
@@ -107,7 +160,7 @@ impl QueryRuntime {
             cache_manager: library.cache_manager.clone(),
             object_store_registry: library.object_store_registry.clone(),
         };
-        Arc::new(QueryRuntime { runtime: Arc::new(runtime), bytes, spills: AtomicBool::new(false) })
+        Arc::new(QueryRuntime { runtime: Arc::new(runtime), bytes, course })
     }
 
     /// That of a state, if it has one.
@@ -136,10 +189,20 @@ impl QueryRuntime {
     }
 
     /// Has sorts set enough aside to go to files.
-    pub(crate) fn size_merges(&self, options: &mut ConfigOptions) {
+    fn size_merges(&self, options: &mut ConfigOptions) {
         let Some(bytes) = self.bytes else { return };
         let partitions = options.execution.target_partitions.max(1);
         options.execution.sort_spill_reservation_bytes = bytes / MERGE_PART / partitions;
+    }
+
+    /// Has the operators run in as few threads as there is memory for. A query that has run out of it is not to do so again.
+    pub(crate) fn size_threads(&self, options: &mut ConfigOptions) {
+        let Some(bytes) = self.bytes else { return };
+        let threads = options.execution.target_partitions.min(bytes / FOR_A_THREAD);
+        options.execution.target_partitions = threads.max(1);
+        // What is scanned side by side is brought together before it is sorted.
+        options.optimizer.repartition_sorts &= threads > 1;
+        self.size_merges(options);
     }
 
     /// Whether batches are smaller than the library likes.
@@ -147,14 +210,29 @@ impl QueryRuntime {
         self.bytes.is_some_and(|bytes| bytes < LITTLE)
     }
 
-    /// Whether plans that are made from now on spill wherever they can.
-    pub(crate) fn spills(&self) -> bool {
-        self.spills.load(Ordering::Acquire)
+    /// Says that the query does more than give rows, so that it runs once.
+    pub(crate) fn run_once(&self) {
+        self.course.is_only.store(true, Ordering::Release);
     }
 
-    /// Has plans spill wherever they can; whether they did not before.
-    pub(crate) fn begin_to_spill(&self) -> bool {
-        !self.spills.swap(true, Ordering::AcqRel)
+    /// What plans that are made from now on do.
+    pub(crate) fn spilling(&self) -> Spilling {
+        self.course.spilling()
+    }
+
+    /// Has plans spill more than those before, which ran out of memory; whether there is more to spill, and the query may run again.
+    pub(crate) fn spill_more(&self) -> bool {
+        if self.bytes.is_none() || self.course.is_only.load(Ordering::Acquire) {
+            return false;
+        }
+        let has_large_groups = self.course.has_large_groups.load(Ordering::Acquire);
+        let next = match self.spilling() {
+            Spilling::LibraryOnly if !has_large_groups => Spilling::Joins,
+            Spilling::LibraryOnly | Spilling::Joins => Spilling::JoinsAndGroups,
+            Spilling::JoinsAndGroups => return false,
+        };
+        self.course.spilling.store(next as u8, Ordering::Release);
+        true
     }
 }
 
@@ -167,10 +245,14 @@ pub(crate) fn is_out_of_memory(error: &DataFusionError) -> bool {
 struct TemporaryFiles {
     within: Option<PathBuf>,
     manager: OnceLock<Arc<DiskManager>>,
+    course: Arc<Course>,
 }
 
 impl TempFileFactory for TemporaryFiles {
     fn create_temp_file(&self, description: &str) -> Result<Arc<dyn SpillFile>> {
+        if self.course.refuses(description) {
+            return resources_err!("the groups are larger than the memory that is left for them");
+        }
         let manager = match self.manager.get() {
             Some(manager) => manager,
             None => {
@@ -209,12 +291,36 @@ mod tests {
     }
 
     #[test]
-    fn the_partitions_of_a_sort_set_a_quarter_aside_together() {
+    fn the_partitions_of_a_sort_set_a_quarter_aside_together_and_are_no_more_than_there_is_memory_for() {
         let query = QueryRuntime::new(&Database::in_memory(), Some(64 << 20), &RuntimeEnv::default());
         let mut options = ConfigOptions::default();
         options.execution.target_partitions = 4;
         query.size_merges(&mut options);
         assert_eq!(options.execution.sort_spill_reservation_bytes, 4 << 20);
+        query.size_threads(&mut options);
+        assert_eq!(options.execution.target_partitions, 4);
+        let little = QueryRuntime::new(&Database::in_memory(), Some(1 << 20), &RuntimeEnv::default());
+        little.size_threads(&mut options);
+        assert_eq!(
+            (options.execution.target_partitions, options.execution.sort_spill_reservation_bytes),
+            (1, 256 << 10)
+        );
+    }
+
+    #[test]
+    fn groupings_of_the_library_go_to_files_where_none_of_ours_comes_after_them() {
+        let query = || QueryRuntime::new(&Database::in_memory(), Some(64 << 20), &RuntimeEnv::default());
+        let makes = |query: &QueryRuntime, name: &str| query.runtime().disk_manager.create_tmp_file(name).is_ok();
+        let groups = FILES_OF_GROUPS[0];
+        let plain = query();
+        assert!(makes(&plain, "Sorting") && plain.spill_more() && plain.spilling() == Spilling::Joins);
+        assert!(!makes(&plain, groups) && plain.spill_more() && plain.spilling() == Spilling::JoinsAndGroups);
+        assert!(makes(&plain, groups) && !plain.spill_more());
+        let large = query();
+        assert!(!makes(&large, groups) && large.spill_more() && large.spilling() == Spilling::JoinsAndGroups);
+        let once = query();
+        once.run_once();
+        assert!(makes(&once, groups) && !once.spill_more());
     }
 
     #[test]

@@ -37,7 +37,7 @@ use super::short_decimals::ShortDecimals;
 use crate::access::totals::SUM;
 use crate::syntax::walk::WalkTree;
 use dense::DenseKeys;
-use exec::DirectGroupsExec;
+pub(super) use exec::DirectGroupsExec;
 use words::WordKeys;
 
 /// So many groups by several keys are few.

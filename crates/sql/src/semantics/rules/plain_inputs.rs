@@ -36,7 +36,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
 };
 
-use crate::optimizer::PlanOptions;
+use crate::optimizer::may_spill;
 use crate::syntax::walk::WalkTree;
 
 /// Puts the operator where it is needed. It stands before the rules that look at orders.
@@ -45,7 +45,7 @@ pub(crate) struct PlainInputs;
 
 impl PhysicalOptimizerRule for PlainInputs {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = if PlanOptions::of(config).spilling_bytes > 0 { below_joins_that_spill(plan)? } else { plan };
+        let plan = if may_spill(config) { below_joins_that_spill(plan)? } else { plan };
         plan.change_up(|node| {
             if goes_by_window(&node) {
                 let unordered = PlainExec::above(Arc::clone(node.children()[0]), None);

@@ -20,9 +20,9 @@ use tokio::task::block_in_place;
 use super::scope::parameter_number;
 use super::with_names::WithNames;
 use crate::interrupt::cancel::Token;
-use crate::optimizer::spilling;
+use crate::optimizer::spilling_state;
 use crate::state::context::context;
-use crate::state::query_memory::QueryRuntime;
+use crate::state::query_memory::{QueryRuntime, Spilling};
 use crate::state::stop::{self, StopFlag};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 
@@ -65,15 +65,15 @@ impl Statement {
 
     /// Starts a plan that is optimized.
     pub(super) async fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-        let spilling = spilling(&self.state);
+        let spilling = spilling_state(&self.state);
         let state = spilling.as_ref().unwrap_or(&self.state);
         let physical = state.query_planner().create_physical_plan(plan, state).await?;
         execute_stream(stop::stoppable(physical, &self.flag)?, context(state))
     }
 
-    /// Whether the statement has run out of memory once, so that its plans spill.
-    pub(super) fn spills(&self) -> bool {
-        QueryRuntime::of(&self.state).is_some_and(|runtime| runtime.spills())
+    /// What its plans put into files: more after each time that the statement has run out of memory.
+    pub(super) fn spilling(&self) -> Spilling {
+        QueryRuntime::of(&self.state).map_or(Spilling::LibraryOnly, |runtime| runtime.spilling())
     }
 
     /// Memory of the statement for rows that are kept, as long as what is returned.

@@ -34,7 +34,7 @@ use crate::names::origin::Origin;
 use crate::semantics::aggregates::ordered;
 use crate::semantics::operations::constants;
 use crate::semantics::rules::origins::origins;
-use crate::state::query_memory::is_out_of_memory;
+use crate::state::query_memory::{Spilling, is_out_of_memory};
 use crate::syntax::walk::WalkPlan;
 
 /// Puts tables in the place of queries that are worked out once.
@@ -178,8 +178,8 @@ enum Source {
     /// No scan has asked yet.
     Waiting,
     Running(SendableRecordBatchStream),
-    /// With whether its plan was one that spills.
-    Failed(Arc<DataFusionError>, bool),
+    /// With what its plan put into files.
+    Failed(Arc<DataFusionError>, Spilling),
     Ended,
 }
 
@@ -201,7 +201,7 @@ impl SharedQuery {
                 },
                 Source::Running(stream) => stream.next().await,
                 // The statement runs again.
-                Source::Failed(error, false) if is_out_of_memory(error) && self.statement.spills() => {
+                Source::Failed(error, before) if is_out_of_memory(error) && *before < self.statement.spilling() => {
                     rows.batches.clear();
                     rows.memory.free();
                     rows.source = Source::Waiting;
@@ -217,7 +217,7 @@ impl SharedQuery {
             });
             match kept {
                 Some(Ok(batch)) => rows.batches.push(batch),
-                Some(Err(error)) => rows.source = Source::Failed(Arc::new(error), self.statement.spills()),
+                Some(Err(error)) => rows.source = Source::Failed(Arc::new(error), self.statement.spilling()),
                 None => rows.source = Source::Ended,
             }
         }

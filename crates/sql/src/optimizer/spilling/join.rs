@@ -1,4 +1,4 @@
-//! Hash joins that go to files where their build side is larger than their part of the query's memory.
+//! A hash join that goes to files where its build side is larger than its part of the query's memory.
 //!
 //! ```text
 //! left  ─▶ held in memory ─ fits ──────────────────────────▶ HashJoin of left and right
@@ -9,74 +9,25 @@
 //!
 //! This is the partitioned ("Grace") hash join: rows with equal keys are in files with equal numbers, so that each pair of files is
 //! joined by itself, by the library's operator with its join type, condition and treatment of NULL. Files are written once and read
-//! once, in order. What one key has is not divided by any hash: if that does not fit, the statement fails.
-//!
-//! The library's join fails where its build side does not fit. The planner then plans the statement again, before any row was given,
-//! with these joins in place of all of its joins (`PlanOptions::spilling_bytes`); half of the query's memory is theirs in equal parts.
-//! A join that has to know all keys of its build side at once (`NOT IN`) stays as it is.
-mod partitions;
-mod work;
-
+//! once, in order.
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::StreamExt;
 
-use super::options::PlanOptions;
-use crate::syntax::walk::WalkTree;
-use work::{Output, Work};
-
-/// What a join may hold at the least, whatever the query may take.
-const SHARE_MIN_BYTES: usize = 64 << 10;
-
-/// How many batches a join may be ahead of its reader.
-const BATCHES_AHEAD: usize = 2;
-
-/// Puts joins that spill in the place of those that do not.
-#[derive(Debug)]
-pub(crate) struct SpillingJoins;
-
-impl PhysicalOptimizerRule for SpillingJoins {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        let bytes = PlanOptions::of(config).spilling_bytes;
-        if bytes == 0 {
-            return Ok(plan);
-        }
-        let mut parts = 0;
-        plan.has(|node| {
-            parts += divisible(node).map_or(0, |join| join.right().output_partitioning().partition_count());
-            Ok(false)
-        })?;
-        let share = (bytes / 2 / parts.max(1)).max(SHARE_MIN_BYTES);
-        plan.change_up(|node| {
-            let Some(join) = divisible(&node) else { return Ok(Transformed::no(node)) };
-            let join = join.builder().build()?;
-            Ok(Transformed::yes(Arc::new(SpillingJoinExec::new(join, share)) as _))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "spilling_joins"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
+use super::join_work::Work;
+use super::streams::{BATCHES_AHEAD, Output};
 
 /// The join that a node is, if equal keys of both sides come to partitions with equal numbers.
-fn divisible(node: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
+pub(super) fn divisible(node: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
     let join = node.downcast_ref::<HashJoinExec>()?;
     let meets = match join.partition_mode() {
         PartitionMode::Partitioned => true,
@@ -88,7 +39,7 @@ fn divisible(node: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
 
 /// Joins two inputs as a [`HashJoinExec`] does, part by part where the left one is too large.
 #[derive(Debug)]
-pub(super) struct SpillingJoinExec {
+pub(in crate::optimizer) struct SpillingJoinExec {
     join: Arc<HashJoinExec>,
     /// the bytes of the left input that a partition may hold
     share: usize,
@@ -97,7 +48,7 @@ pub(super) struct SpillingJoinExec {
 }
 
 impl SpillingJoinExec {
-    fn new(join: HashJoinExec, share: usize) -> SpillingJoinExec {
+    pub(super) fn new(join: HashJoinExec, share: usize) -> SpillingJoinExec {
         let unordered = EquivalenceProperties::new(join.schema());
         let properties = join.properties().as_ref().clone().with_eq_properties(unordered);
         SpillingJoinExec {

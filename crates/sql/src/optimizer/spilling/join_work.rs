@@ -1,59 +1,22 @@
 //! One partition of a join that spills, at work.
-use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, SpillMetrics};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, SpillManager};
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
-use tokio::sync::mpsc::Sender;
+use futures::{FutureExt, StreamExt, stream};
 
-use super::partitions::{Part, Partitions};
+use super::partitions::{DEPTH_MAX, Partitions};
+use super::streams::{Once, Output};
 use crate::access::small_batches::copied;
 use crate::state::query_memory::is_out_of_memory;
-
-/// How often the rows of a file are dealt out again. Sixteen files of sixteen, four times over, are 65,536.
-const DEPTH_MAX: usize = 4;
-
-/// Where the rows of a join go.
-pub(super) struct Output {
-    sender: Sender<Result<RecordBatch>>,
-    metrics: BaselineMetrics,
-    /// how many rows are still wanted, if not all are
-    wanted: Option<usize>,
-}
-
-impl Output {
-    pub(super) fn new(
-        sender: Sender<Result<RecordBatch>>,
-        metrics: &ExecutionPlanMetricsSet,
-        partition: usize,
-        wanted: Option<usize>,
-    ) -> Output {
-        Output { sender, metrics: BaselineMetrics::new(metrics, partition), wanted }
-    }
-
-    /// Hands a batch on; breaks where no more rows are wanted.
-    async fn give(&mut self, batch: RecordBatch) -> ControlFlow<()> {
-        let rows = self.wanted.map_or(batch.num_rows(), |wanted| wanted.min(batch.num_rows()));
-        if let Some(wanted) = &mut self.wanted {
-            *wanted -= rows;
-        }
-        self.metrics.record_output(rows);
-        let is_taken = self.sender.send(Ok(batch.slice(0, rows))).await.is_ok();
-        if is_taken && self.wanted != Some(0) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
-}
 
 /// What a partition works with.
 pub(super) struct Work {
@@ -151,13 +114,7 @@ impl Work {
     async fn in_memory(&self, left: Once, right: Once, output: &mut Output) -> Result<ControlFlow<()>> {
         let children = vec![left.into_plan()?, right.into_plan()?];
         let join = self.join.builder().reset_state().recompute_properties().with_new_children(children)?.build()?;
-        let mut rows = join.execute(0, self.context.clone())?;
-        while let Some(batch) = rows.next().await.transpose()? {
-            if output.give(batch).await.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+        output.give_all(&(Arc::new(join) as _), &self.context).await
     }
 
     /// Deals the rows of both inputs out to files, and joins these one by one.
@@ -172,8 +129,9 @@ impl Work {
         held.memory.free();
         let held = stream::iter(std::mem::take(&mut held.batches)).map(Ok).chain(left);
         let (left_keys, right_keys) = self.join.on().iter().cloned().unzip();
-        let left = self.to_files(held, left_keys, &self.left_files, depth).await?;
-        let right = self.to_files(right, right_keys, &self.right_files, depth).await?;
+        let waiting = || (self.share / 2, self.memory());
+        let left = Partitions::new(left_keys, depth, &self.left_files, waiting()).deal_out(held).await?;
+        let right = Partitions::new(right_keys, depth, &self.right_files, waiting()).deal_out(right).await?;
         let all: usize = left.iter().map(|part| part.bytes).sum();
         for (left, right) in left.into_iter().zip(right) {
             if left.rows + right.rows == 0 {
@@ -187,66 +145,5 @@ impl Work {
             }
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    async fn to_files(
-        &self,
-        mut rows: impl futures::Stream<Item = Result<RecordBatch>> + Send + Unpin,
-        keys: Vec<Arc<dyn PhysicalExpr>>,
-        files: &Arc<SpillManager>,
-        depth: usize,
-    ) -> Result<Vec<Part>> {
-        let mut parts = Partitions::new(keys, depth, files, (self.share / 2, self.memory()));
-        while let Some(batch) = rows.next().await.transpose()? {
-            parts.add(&batch)?;
-        }
-        parts.finish()
-    }
-}
-
-/// An input that is read once, and with it what is needed no longer once it is read.
-#[derive(Clone)]
-struct Once {
-    schema: SchemaRef,
-    unread: Arc<Mutex<Option<Unread>>>,
-}
-
-type Unread = (SendableRecordBatchStream, Vec<RecordBatch>);
-
-impl Once {
-    fn new(schema: SchemaRef, rows: SendableRecordBatchStream, until_read: Vec<RecordBatch>) -> Once {
-        Once { schema, unread: Arc::new(Mutex::new(Some((rows, until_read)))) }
-    }
-
-    /// The input, unless a row of it was asked for.
-    fn take_back(&self) -> Option<Unread> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn into_plan(self) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = self.schema.clone();
-        Ok(Arc::new(StreamingTableExec::try_new(schema, vec![Arc::new(self)], None, [], false, None)?))
-    }
-}
-
-impl PartitionStream for Once {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let own = self.clone();
-        let rows = async move {
-            let (rows, _) =
-                own.take_back().ok_or_else(|| DataFusionError::Internal("an input is read again".into()))?;
-            Ok::<_, DataFusionError>(rows)
-        };
-        Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream::once(rows).try_flatten()))
-    }
-}
-
-impl fmt::Debug for Once {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Once")
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A batch of rows is cut into sixteen pieces, one a file. Pieces wait in memory until a file has a batch of them, or all files together
 //! more than they may hold, so that files have few and long batches. A piece of texts has only the bytes of its own rows.
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt32Array};
@@ -15,11 +16,15 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::SpillManager;
 use datafusion::physical_plan::spill::spill_pool::{SpillPoolSink, spsc_channel};
 use foldhash::quality::FixedState;
+use futures::{Stream, StreamExt};
 
 use crate::access::small_batches::compact;
 
 /// How many files the rows are dealt out to.
 pub(super) const FILES: usize = 16;
+
+/// How often the rows of a file are dealt out again. Sixteen files of sixteen, four times over, are 65,536.
+pub(super) const DEPTH_MAX: usize = 4;
 
 /// So many rows of a file are written at a time.
 const ROWS_AT_ONCE: usize = 8192;
@@ -27,11 +32,15 @@ const ROWS_AT_ONCE: usize = 8192;
 /// Of so many bytes the next file of a part is begun, and given up as soon as it is read.
 const FILE_BYTES_MAX: usize = 256 << 20;
 
+/// So many different keys are few.
+const KEYS_FEW: usize = 256;
+
 /// The rows of one part, written and ready to be read.
 pub(super) struct Part {
     pub(super) batches: SendableRecordBatchStream,
     pub(super) rows: usize,
     pub(super) bytes: usize,
+    pub(super) has_few_keys: bool,
 }
 
 /// A part that is being written.
@@ -43,6 +52,8 @@ struct Open {
     rows_waiting: usize,
     rows: usize,
     bytes: usize,
+    /// the hashes of its keys, as long as these are few
+    keys: HashSet<u64, FixedState>,
 }
 
 /// Rows on their way to files.
@@ -67,7 +78,8 @@ impl Partitions {
     ) -> Partitions {
         let open = |_| {
             let (file, batches) = spsc_channel(FILE_BYTES_MAX, manager.clone());
-            Open { file, batches, pieces: Vec::new(), rows_waiting: 0, rows: 0, bytes: 0 }
+            let keys = HashSet::default();
+            Open { file, batches, pieces: Vec::new(), rows_waiting: 0, rows: 0, bytes: 0, keys }
         };
         let parts = (0..FILES).map(open).collect();
         // The rows of a partition have been told apart by the hash with seed 0 already.
@@ -76,7 +88,7 @@ impl Partitions {
     }
 
     /// Deals out a batch.
-    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows = batch.num_rows();
         let keys = self.keys.iter().map(|key| key.evaluate(batch)?.into_array(rows)).collect::<Result<Vec<_>>>()?;
         self.hashes.clear();
@@ -84,7 +96,12 @@ impl Partitions {
         create_hashes(&keys, &self.hash, &mut self.hashes)?;
         let mut places: [Vec<u32>; FILES] = Default::default();
         for (row, hash) in (0u32..).zip(&self.hashes) {
-            places[(hash >> 32) as usize % FILES].push(row);
+            let part = (hash >> 32) as usize % FILES;
+            places[part].push(row);
+            let keys = &mut self.parts[part].keys;
+            if keys.len() <= KEYS_FEW {
+                keys.insert(*hash);
+            }
         }
         for (part, places) in self.parts.iter_mut().zip(places) {
             if places.is_empty() {
@@ -108,6 +125,17 @@ impl Partitions {
         Ok(())
     }
 
+    /// Deals out all rows; the files of them in order.
+    pub(super) async fn deal_out(
+        mut self,
+        mut rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
+    ) -> Result<Vec<Part>> {
+        while let Some(batch) = rows.next().await.transpose()? {
+            self.add(&batch)?;
+        }
+        self.finish()
+    }
+
     fn write_all(&mut self) -> Result<()> {
         for part in &mut self.parts {
             self.waiting -= part.write()?;
@@ -117,10 +145,15 @@ impl Partitions {
     }
 
     /// Writes what waits, and gives the parts in order.
-    pub(super) fn finish(mut self) -> Result<Vec<Part>> {
+    fn finish(mut self) -> Result<Vec<Part>> {
         self.write_all()?;
         self.memory.free();
-        let part = |Open { batches, rows, bytes, .. }: Open| Part { batches, rows, bytes };
+        let part = |Open { batches, rows, bytes, keys, .. }: Open| Part {
+            batches,
+            rows,
+            bytes,
+            has_few_keys: keys.len() <= KEYS_FEW,
+        };
         Ok(self.parts.into_iter().map(part).collect())
     }
 }
