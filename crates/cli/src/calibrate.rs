@@ -1,6 +1,7 @@
 //! The calibration of the cost model, which is `lab`'s: here it gets the database, a progress bar and standard output.
 use std::io;
 
+use engine::Database;
 use lab::LabError;
 use lab::calibrate::CalibrateArgs;
 
@@ -10,11 +11,12 @@ use crate::run::open;
 /// Calibrates, and writes what was found to standard output.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), LabError> {
     let db = match &args.dir {
-        Some(dir) if !dir.is_dir() => {
+        // Opening a directory would make a database of it.
+        Some(dir) if !Database::is_in(dir) => {
             return Err(LabError::Failed(format!("there is no database in {}", dir.display())));
         }
-        Some(dir) => Some(open(Some(dir)).map_err(LabError::Failed)?),
-        None => None,
+        Some(dir) if args.workload.is_some() || !args.dry_run => Some(open(Some(dir)).map_err(LabError::Failed)?),
+        _ => None,
     };
     lab::calibrate::calibrate(args, db.as_ref(), &BenchProgress::on_stderr(), &mut io::stdout().lock())
 }

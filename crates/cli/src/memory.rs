@@ -1,7 +1,5 @@
 //! How much memory tables may take: `--memory-limit`, or what the database remembers (`ALTER DATABASE ... SET memory_limit`),
 //! or three quarters of what there is.
-use std::fs;
-
 use clap::Args;
 use engine::Database;
 use sql::SqlError;
@@ -45,14 +43,7 @@ impl MemoryArgs {
 
 /// A part of the memory that this process may have, if that is known.
 fn by_default() -> Option<u64> {
-    let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
-    let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    [of_machine, of_group].into_iter().flatten().min().map(|bytes: u64| bytes / 100 * PART)
-}
-
-fn total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    sql::machine_memory_bytes().map(|bytes| bytes / 100 * PART)
 }
 
 #[cfg(test)]
@@ -64,8 +55,6 @@ mod tests {
         let said = |text: &str| MemoryArgs { memory_limit: Some(parse(text).unwrap()) }.limit_bytes();
         assert_eq!((said("64MB"), said("none")), (Some(64 << 20), None));
         assert!(parse("much").unwrap_err().contains("Say a unit"));
-        assert_eq!(total("MemFree:  5 kB\nMemTotal:       24576 kB\nBuffers: 1 kB\n"), Some(24 << 20));
-        assert_eq!((total(""), total("MemTotal: many kB")), (None, None));
         let limit = MemoryArgs::default().limit_bytes();
         assert!(limit.is_none_or(|bytes| bytes > 64 << 20), "{limit:?}");
     }

@@ -76,10 +76,18 @@ impl CostModel {
 
     /// What a hash join writes and reads, by the model in force; `inner` is the side of which a table is made.
     pub fn hashjoin_io(&self, inner: Side, outer: Side) -> f64 {
-        match (self.is_too_large(inner.pages()), self.model) {
-            (false, _) => 0.0,
-            (true, Model::Original) => self.hashjoin_eq35(inner.pages(), outer.pages()),
-            (true, Model::Asymmetric) => self.hashjoin_eq36(inner.pages(), outer.pages()),
+        match self.is_too_large(inner.pages()) {
+            true => self.dealt_out_io(inner.pages(), outer.pages()),
+            false => 0.0,
+        }
+    }
+
+    /// What writing rows into files by a hash of their keys costs, and reading them again, by the model in force: both sides of a hash
+    /// join, or the rows of a grouping as its only side.
+    pub fn dealt_out_io(&self, inner: f64, outer: f64) -> f64 {
+        match self.model {
+            Model::Original => self.hashjoin_eq35(inner, outer),
+            Model::Asymmetric => self.hashjoin_eq36(inner, outer),
         }
     }
 

@@ -489,3 +489,18 @@ fn a_long_log_is_in_a_checkpoint_once_the_database_is_closed() {
         assert_eq!(contents(&db, &db.table("t").unwrap()).unwrap().len() as i64, rows);
     }
 }
+
+#[test]
+fn files_of_queries_go_when_the_database_is_opened_to_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(!Database::is_in(folder.path()) && !Database::is_in(folder.path().join("none")));
+    drop(Database::open_with(folder.path(), options()).unwrap());
+    assert!(Database::is_in(folder.path()));
+    let left = folder.path().join("temporary/of a process that died");
+    std::fs::create_dir_all(&left).unwrap();
+    let reading = Database::open_with(folder.path(), OpenOptions { read_only: true, ..options() }).unwrap();
+    assert!(left.exists() && reading.temporary_directory().is_none(), "another reader may be using it");
+    drop(reading);
+    let db = Database::open_with(folder.path(), options()).unwrap();
+    assert!(!left.exists() && db.temporary_directory().unwrap().ends_with("temporary"));
+}

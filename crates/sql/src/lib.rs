@@ -57,6 +57,7 @@ pub use state::database_settings::remembered_memory_limit;
 pub use state::memory_limit::parse as parse_memory_limit;
 pub use state::outcome::{Command, Notice, Outcome, Rows, Severity, rows_of_tag};
 pub use state::past::parse_time;
+pub use state::query_memory::machine_memory_bytes;
 pub use state::user_functions::{StopCheck, UserFunction};
 pub use statements::copy::input::{BatchInput, CopyInput, NoInput};
 pub use syntax::identifiers::quoted as quoted_name;

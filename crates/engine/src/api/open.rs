@@ -1,5 +1,5 @@
 //! A database: its tables, its transactions, its log and its background merge.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use crate::database::handle::{Anchors, Database};
 use crate::database::shared::DatabaseState;
 use crate::disk::archive::{self, Archiver};
 use crate::disk::checkpoint::{Checkpointer, Disk};
+use crate::disk::directory;
 use crate::disk::recovery::{self, RecoveredDatabase};
 use crate::error::{Error, Result};
 use crate::keys::computed::ExpressionCompiler;
@@ -37,7 +38,7 @@ impl Database {
     pub fn in_memory_with(options: &OpenOptions) -> Database {
         let (budget, clock) = Default::default();
         let core = Core::new(Timestamp::ZERO, Meanings::default(), 1, options.table_options(), budget, clock);
-        Self::assemble(core, None, None, options)
+        Self::assemble(core, (None, None), None, options)
     }
 
     /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
@@ -64,16 +65,27 @@ impl Database {
     /// `options` say; [`Error::Archive`] or [`Error::Directory`] if the archive cannot be used; [`Error::BadIndex`]
     /// if the compiler refuses the expression of an index.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
-        Self::on_disk(recovery::open(directory.as_ref(), &mut options)?, &options)
+        let recovered = recovery::open(directory.as_ref(), &mut options)?;
+        // The log is locked by now: no other process has files there, unless the directory is only read.
+        let temporary = match recovered.log.is_read_only() {
+            true => None,
+            false => Some(directory::temporary(directory.as_ref())?),
+        };
+        Self::on_disk(recovered, temporary, &options)
+    }
+
+    /// Whether a directory has the files of a database; `false` where it can't be listed.
+    pub fn is_in(directory: impl AsRef<Path>) -> bool {
+        directory::has_database(directory.as_ref())
     }
 
     /// Opens the database on a device, such as one that fails on purpose. For tests.
     #[doc(hidden)]
     pub fn open_on(device: Arc<dyn Device>, mut options: OpenOptions) -> Result<Database> {
-        Self::on_disk(recovery::open_on(device, &mut options)?, &options)
+        Self::on_disk(recovery::open_on(device, &mut options)?, None, &options)
     }
 
-    fn on_disk(recovered: RecoveredDatabase, options: &OpenOptions) -> Result<Database> {
+    fn on_disk(recovered: RecoveredDatabase, temporary: Option<PathBuf>, options: &OpenOptions) -> Result<Database> {
         let RecoveredDatabase { core, device, log, checkpoints, replayed_bytes } = recovered;
         let log = Arc::new(log);
         debug_assert!(
@@ -89,16 +101,20 @@ impl Database {
         let disk = Disk { device, log: log.clone(), checkpoints };
         let recovery_time = options.recovery_time.unwrap_or(RECOVERY_TIME);
         let checkpointer = Checkpointer::start(core.clone(), disk, recovery_time, replayed_bytes);
-        Ok(Self::assemble(core, Some((log, checkpointer)), archiver, options))
+        Ok(Self::assemble(core, (Some((log, checkpointer)), temporary), archiver, options))
     }
 
     fn assemble(
         core: Arc<Core>,
-        disk: Option<(Arc<Log>, Checkpointer)>,
+        (disk, temporary): (Option<(Arc<Log>, Checkpointer)>, Option<PathBuf>),
         archiver: Option<Archiver>,
         options: &OpenOptions,
     ) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
+        debug_assert!(
+            temporary.is_none() || disk.is_some(),
+            "a database in memory has no directory for files of queries"
+        );
         options.expressions.iter().for_each(|compiler| drop(core.expressions.set(compiler.clone())));
         let merges = MergePool::start(&core, options.merge_threads());
         let (log, checkpointer) = disk.unzip();
@@ -112,9 +128,17 @@ impl Database {
                 log,
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
                 memory_limit_at_opening: options.memory_limit_bytes,
+                temporary,
                 making_room: Mutex::new(None),
             }),
         }
+    }
+
+    /// The folder, within the directory of the database, for files that are of no use once the database is closed, such as those of
+    /// queries that need more memory than they may have. It is empty when the database is opened, and made by the first that needs it.
+    /// `None` of a database without a directory, or with one that is only read.
+    pub fn temporary_directory(&self) -> Option<&Path> {
+        self.shared.temporary.as_deref()
     }
 
     /// Supplies the compiler for the expressions of indexes, if there is none yet: from here on such indexes can be

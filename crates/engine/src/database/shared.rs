@@ -1,4 +1,5 @@
 //! The state that all handles of a database share.
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Instant;
@@ -28,6 +29,8 @@ pub(crate) struct DatabaseState {
     pub(crate) default_isolation: AtomicU8,
     /// See [`Database::memory_limit_at_opening_bytes`].
     pub(crate) memory_limit_at_opening: Option<u64>,
+    /// See [`Database::temporary_directory`].
+    pub(crate) temporary: Option<PathBuf>,
     /// When memory was last reclaimed in vain for a statement that needed it.
     pub(crate) making_room: Mutex<Option<Instant>>,
 }

@@ -117,7 +117,7 @@ pub(crate) fn restore(from: &Arc<dyn Device>, target: &Path) -> Result<u64> {
     copy::begin(&*to)?;
     let mut names = from.list().map_err(failed(&**from))?;
     // A copy does not go on in the archive of the other.
-    names.retain(|name| name != SETTING_FILE);
+    names.retain(|name| name != SETTING_FILE && name != directory::TEMPORARY);
     names.iter().try_for_each(|name| copy::file(&**from, &*to, name).map(drop))?;
     copy::finish(&*to)?;
     Ok(names.len() as u64)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::seconds::seconds;
+use crate::tpch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +39,7 @@ pub struct CostArgs {
           default_values_t = [PaperFigure::Figure1, PaperFigure::Figure3, PaperFigure::Table1])]
     pub figures: Vec<PaperFigure>,
     /// The scale factor of TPC-H; the paper has 5
-    #[arg(long, default_value_t = 0.01)]
+    #[arg(long, default_value_t = 0.01, value_parser = tpch::scale_factor)]
     pub sf: f64,
     /// How many seeds change the queries; the paper has 25
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]

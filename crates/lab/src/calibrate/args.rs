@@ -15,7 +15,8 @@ Examples:
   lstore calibrate data --dry-run --json        measures only, one JSON object a line
 
 What a search has found is kept in DIR.calibration after each step: the
-same command goes on from there if it was interrupted. ALTER DATABASE
+same command goes on from there if it was interrupted; with another workload,
+--seed or --cycle it is refused unless --restart is said. ALTER DATABASE
 lstore RESET ALL takes stored coefficients back.";
 
 /// How `lstore calibrate` runs.

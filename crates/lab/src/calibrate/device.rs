@@ -8,9 +8,9 @@
 //! memory       sums of neighbouring pages    sums of pages in a random order; a chain of words, each at the place the last one says
 //! ```
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -69,20 +69,13 @@ impl Device {
             .with(Coefficient::Operator, operator)
     }
 
-    /// Measures the device of a folder by a file of so many pages, which is removed at the end, and memory.
+    /// Measures the device of a folder by a file of so many pages, and memory. The file has no name while it is in use, so that nothing
+    /// is left of it, whatever ends the process.
     ///
     /// # Errors
     /// If the file can't be made, written or read.
     pub fn measure(folder: &Path, pages: usize, seed: u64) -> io::Result<Device> {
-        let path = folder.join(format!("lstore-calibrate-{}", std::process::id()));
-        let measured = Device::of_file(&path, pages, seed);
-        // A file that can't be removed is left for people to see.
-        let _ = std::fs::remove_file(&path);
-        measured
-    }
-
-    fn of_file(path: &Path, pages: usize, seed: u64) -> io::Result<Device> {
-        let (file, is_direct) = open(path)?;
+        let (file, is_direct) = open(folder)?;
         let mut random = Random::new(seed);
         let mut space = vec![0u8; PAGE + ALIGNMENT];
         let aligned = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
@@ -122,16 +115,23 @@ impl Device {
     }
 }
 
-/// A new file past the system's cache, or through it where the file system does not allow that.
-fn open(path: &Path) -> io::Result<(File, bool)> {
-    let options = || {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true);
-        options
+/// A new file without a name, past the system's cache, or through it where the file system does not allow that.
+fn open(folder: &Path) -> io::Result<(File, bool)> {
+    let path = folder.join(format!("lstore-calibrate-{}", std::process::id()));
+    let made = |flags: i32| {
+        match OpenOptions::new().read(true).write(true).create_new(true).custom_flags(flags).open(&path) {
+            Ok(file) => fs::remove_file(&path).map(|()| file),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            Err(error) => {
+                // A file system that does not know the flag may have made the file before it says so.
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
     };
-    match options().custom_flags(libc::O_DIRECT).open(path) {
+    match made(libc::O_DIRECT) {
         Ok(file) => Ok((file, true)),
-        Err(_) => Ok((options().open(path)?, false)),
+        Err(_) => Ok((made(0)?, false)),
     }
 }
 
@@ -196,6 +196,14 @@ mod tests {
         assert_eq!(coefficients.get(Coefficient::SequentialRead), 1.0);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(Device::measure(&folder.path().join("none"), 16, 1).is_err());
+    }
+
+    #[test]
+    fn the_file_has_no_name_while_it_is_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, _) = open(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(file.metadata().unwrap().len(), 0);
     }
 
     #[test]

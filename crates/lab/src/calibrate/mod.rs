@@ -55,19 +55,23 @@ pub fn calibrate(
     progress: &dyn Progress,
     out: &mut dyn Write,
 ) -> Result<(), LabError> {
+    let mut workload = match (db, &args.workload) {
+        (Some(db), Some(file)) => Some(OnWorkload::new(args, db, file)?),
+        _ => None,
+    };
     let folder = args.dir.clone().unwrap_or_else(|| PathBuf::from("."));
     let pages = (args.device_mb as usize) << 7;
     let device = Device::measure(&folder, pages, args.seed)
         .map_err(|error| LabError::Failed(format!("can't measure the disk of {}: {error}", folder.display())))?;
     let mut coefficients = device.coefficients();
     tell_device(args, &device, out)?;
-    if let (Some(db), Some(file)) = (db, &args.workload) {
-        coefficients = on_workload(args, db, file, &coefficients, progress, out)?;
+    if let Some(workload) = &mut workload {
+        coefficients = workload.search(args, &coefficients, progress, out)?;
     }
     tell_coefficients(args, &coefficients, out)?;
     if let (Some(db), false) = (db, args.dry_run) {
         let mut session = sql::Session::new(db, sql::SessionOptions::default());
-        let model = if args.original { "original" } else { "asymmetric" };
+        let model = model(args);
         done(&mut session, &format!("ALTER DATABASE lstore SET lstore.cost_model = '{model}'"))?;
         for (name, value) in settings(&coefficients) {
             done(&mut session, &format!("ALTER DATABASE lstore SET {name} = '{value}'"))?;
@@ -79,49 +83,78 @@ pub fn calibrate(
     Ok(out.flush()?)
 }
 
-/// Anneals coefficients on the queries of a file, and tells which plans changed.
-fn on_workload(
-    args: &CalibrateArgs,
-    db: &Database,
-    file: &Path,
-    start: &Coefficients,
-    progress: &dyn Progress,
-    out: &mut dyn Write,
-) -> Result<Coefficients, LabError> {
-    let script = std::fs::read_to_string(file)
-        .map_err(|error| LabError::Failed(format!("can't read the workload {}: {error}", file.display())))?;
-    let mut workload = Workload::of_script(&script)?;
-    let mut session = sql::Session::new(db, sql::SessionOptions::default());
-    let model = if args.original { "original" } else { "asymmetric" };
-    done(&mut session, &format!("SET lstore.cost_model = '{model}'"))?;
-    let before = workload.run(&mut session, start)?;
-    let free = free(args.original);
-    let beginning = Beginning {
-        schedule: Schedule { cycle: args.cycle, ..Schedule::default() },
-        seed: args.seed,
-        values: free.iter().map(|of| start.get(*of)).collect(),
-        subject: format!("{model} {:x}", FixedState::default().hash_one(&script)),
-    };
-    let state = args.state.clone().unwrap_or_else(|| state_beside(args.dir.as_deref()));
-    if args.restart && state.exists() {
-        std::fs::remove_file(&state)?;
-    }
-    let mut measure = |values: &[f64]| {
-        let runs = workload.run(&mut session, &with_values(start, &free, values))?;
-        Ok(runs.iter().map(|run| run.seconds).sum())
-    };
-    let limits = Limits { time: args.seconds, iterations: args.iterations };
-    let (annealer, _): (Annealer, Vec<Step>) = search(&state, &beginning, limits, &mut measure, progress)?;
-    let found = with_values(start, &free, annealer.best().0);
-    let after = workload.run(&mut session, &found)?;
-    tell_plans(args, workload.queries(), &before, &after, out)?;
-    Ok(found)
+fn model(args: &CalibrateArgs) -> &'static str {
+    if args.original { "original" } else { "asymmetric" }
 }
 
-fn state_beside(dir: Option<&Path>) -> PathBuf {
-    let mut name = dir.unwrap_or(Path::new("lstore")).as_os_str().to_owned();
+/// A search on the queries of a file that can begin.
+struct OnWorkload {
+    workload: Workload,
+    session: sql::Session,
+    beginning: Beginning,
+    state: PathBuf,
+}
+
+impl OnWorkload {
+    /// Reads the file, plans its queries, and looks whether the state is one to go on from.
+    fn new(args: &CalibrateArgs, db: &Database, file: &Path) -> Result<OnWorkload, LabError> {
+        let script = std::fs::read_to_string(file)
+            .map_err(|error| LabError::Failed(format!("can't read the workload {}: {error}", file.display())))?;
+        let workload = Workload::of_script(&script)?;
+        let mut session = sql::Session::new(db, sql::SessionOptions::default());
+        let model = model(args);
+        done(&mut session, &format!("SET lstore.cost_model = '{model}'"))?;
+        workload.check(&mut session)?;
+        let script = FixedState::default().hash_one(&script);
+        let beginning = Beginning {
+            schedule: Schedule { cycle: args.cycle, ..Schedule::default() },
+            seed: args.seed,
+            values: vec![1.0; free(args.original).len()],
+            subject: format!("{model} model, workload {script:x}, --seed {}, --cycle {}", args.seed, args.cycle),
+        };
+        let state = match &args.state {
+            Some(state) => state.clone(),
+            None => state_beside(args.dir.as_deref())?,
+        };
+        if args.restart {
+            search::forget(&state)?;
+        }
+        search::check(&state, &beginning)?;
+        Ok(OnWorkload { workload, session, beginning, state })
+    }
+
+    /// Anneals coefficients, and tells which plans changed.
+    fn search(
+        &mut self,
+        args: &CalibrateArgs,
+        start: &Coefficients,
+        progress: &dyn Progress,
+        out: &mut dyn Write,
+    ) -> Result<Coefficients, LabError> {
+        let OnWorkload { workload, session, beginning, state } = self;
+        let before = workload.run(session, start)?;
+        let free = free(args.original);
+        beginning.values = free.iter().map(|of| start.get(*of)).collect();
+        let mut measure = |values: &[f64]| {
+            let runs = workload.run(session, &with_values(start, &free, values))?;
+            Ok(runs.iter().map(|run| run.seconds).sum())
+        };
+        let limits = Limits { time: args.seconds, iterations: args.iterations };
+        let (annealer, _): (Annealer, Vec<Step>) = search(state, beginning, limits, &mut measure, progress)?;
+        let found = with_values(start, &free, annealer.best().0);
+        let after = workload.run(session, &found)?;
+        tell_plans(args, workload.queries(), &before, &after, out)?;
+        Ok(found)
+    }
+}
+
+/// A file beside the directory of the database, whatever way its path is written.
+fn state_beside(dir: Option<&Path>) -> Result<PathBuf, LabError> {
+    let dir = dir.unwrap_or(Path::new("."));
+    let failed = |error| LabError::Failed(format!("can't find {}: {error}", dir.display()));
+    let mut name = dir.canonicalize().map_err(failed)?.into_os_string();
     name.push(".calibration");
-    PathBuf::from(name)
+    Ok(PathBuf::from(name))
 }
 
 fn tell_device(args: &CalibrateArgs, device: &Device, out: &mut dyn Write) -> Result<(), LabError> {
@@ -251,6 +284,9 @@ mod tests {
         assert!(std::fs::read_to_string(&state).unwrap().contains("\niteration 8\n"));
         let other = CalibrateArgs { original: true, ..first.clone() };
         assert!(calibrate(&other).unwrap_err().to_string().contains("--restart"));
+        for other in [CalibrateArgs { seed: 2, ..first.clone() }, CalibrateArgs { cycle: 50, ..first.clone() }] {
+            assert!(calibrate(&other).unwrap_err().to_string().contains("--seed 1, --cycle 100"));
+        }
         calibrate(&CalibrateArgs { restart: true, ..other }).unwrap();
         let mut next = sql::Session::new(&db, sql::SessionOptions::default());
         let shown = workload::lines(&mut next, "model", "SHOW lstore.cost_model").unwrap();
@@ -258,5 +294,32 @@ mod tests {
         assert_eq!(workload::lines(&mut next, "unit", "SHOW seq_page_cost").unwrap(), ["1"]);
         let other = workload::lines(&mut next, "write", "SHOW lstore.random_write_cost").unwrap();
         assert_ne!(other, ["1"], "the device was measured");
+    }
+
+    #[test]
+    fn the_state_lies_beside_the_directory_however_its_path_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let beside = folder.path().canonicalize().unwrap().join("data.calibration");
+        for path in ["", ".", "../data", "../data/."] {
+            assert_eq!(state_beside(Some(&data.join(path))).unwrap(), beside, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_workload_that_can_not_run_is_refused_before_the_disk_is_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = engine::Database::in_memory();
+        let file = folder.path().join("queries.sql");
+        let calibrated = |script: &str| {
+            std::fs::write(&file, script).unwrap();
+            // Where there is no directory its disk can't be measured, which would be told instead.
+            let args = args(&folder.path().join("none"), Some(file.clone()));
+            calibrate(&args, Some(&db), &Quiet, &mut Vec::new()).unwrap_err().to_string()
+        };
+        assert!(calibrated("SELECT 1; SELECT * FROM missing;").contains("query 2 of the workload"));
+        assert!(calibrated("CREATE TABLE t (id int PRIMARY KEY);").contains("query 1 of the workload"));
+        assert!(calibrated("").contains("no queries"));
     }
 }

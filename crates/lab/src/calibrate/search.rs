@@ -9,6 +9,9 @@ use costs::{Annealer, Schedule, Verdict};
 
 use crate::{LabError, Progress};
 
+/// What the file of a search begins with, whatever it is about.
+const HEAD: &str = "lstore calibrate: ";
+
 /// How long a search goes on.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -85,6 +88,30 @@ pub fn search(
     Ok((annealer, steps))
 }
 
+/// Removes the state of a search, if there is one.
+///
+/// # Errors
+/// [`LabError::Failed`] if the file is none that a search has written, or can't be read or removed.
+pub(super) fn forget(state: &Path) -> Result<(), LabError> {
+    let failed = |why: String| LabError::Failed(format!("{}: {why}", state.display()));
+    match fs::read(state) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error.to_string())),
+        Ok(bytes) if bytes.starts_with(HEAD.as_bytes()) => {
+            fs::remove_file(state).map_err(|error| failed(error.to_string()))
+        }
+        Ok(_) => Err(failed("it is not the state of a search, and stays; name another file by --state".to_owned())),
+    }
+}
+
+/// Checks that the file is the state of this search, or that there is none.
+///
+/// # Errors
+/// [`LabError::Failed`] if it is something else.
+pub(super) fn check(state: &Path, beginning: &Beginning) -> Result<(), LabError> {
+    stored(state, beginning).map(drop)
+}
+
 fn named(state: &Path, why: &dyn std::fmt::Display) -> LabError {
     LabError::Failed(format!("the state of the search in {}: {why}. --restart begins anew", state.display()))
 }
@@ -95,7 +122,8 @@ fn stored(state: &Path, beginning: &Beginning) -> Result<Option<Annealer>, LabEr
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(named(state, &error)),
     };
-    let (subject, rest) = text.split_once('\n').unwrap_or_default();
+    let no_state = || LabError::Failed(format!("{} is not the state of a search: name another file", state.display()));
+    let (subject, rest) = text.strip_prefix(HEAD).ok_or_else(no_state)?.split_once('\n').unwrap_or_default();
     if subject != beginning.subject {
         return Err(named(state, &format!("it is about \"{subject}\", not \"{}\"", beginning.subject)));
     }
@@ -109,7 +137,7 @@ fn stored(state: &Path, beginning: &Beginning) -> Result<Option<Annealer>, LabEr
 fn store(state: &Path, subject: &str, annealer: &Annealer) -> io::Result<()> {
     let mut beside = state.as_os_str().to_owned();
     beside.push(".new");
-    fs::write(&beside, format!("{subject}\n{}", annealer.to_text()))?;
+    fs::write(&beside, format!("{HEAD}{subject}\n{}", annealer.to_text()))?;
     fs::rename(&beside, state)
 }
 
@@ -162,7 +190,22 @@ mod tests {
         let error = search(&state, &other, limits(3), &mut measure, &Quiet).unwrap_err();
         assert!(error.to_string().contains("--restart"), "{error}");
         assert_eq!(fs::read_to_string(&state).unwrap(), before);
-        fs::write(&state, "a surface\nnonsense").unwrap();
+        fs::write(&state, format!("{HEAD}a surface\nnonsense")).unwrap();
         assert!(search(&state, &beginning(), limits(3), &mut measure, &Quiet).is_err());
+    }
+
+    #[test]
+    fn only_what_a_search_has_written_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        forget(&state).unwrap();
+        search(&state, &beginning(), limits(1), &mut |values| Ok(surface(values)), &Quiet).unwrap();
+        forget(&state).unwrap();
+        assert!(!state.exists());
+        fs::write(&state, "a letter").unwrap();
+        assert!(forget(&state).unwrap_err().to_string().contains("--state"));
+        let mut measure = |values: &[f64]| Ok(surface(values));
+        assert!(search(&state, &beginning(), limits(1), &mut measure, &Quiet).is_err());
+        assert_eq!(fs::read_to_string(&state).unwrap(), "a letter");
     }
 }

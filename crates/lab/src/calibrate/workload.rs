@@ -46,6 +46,17 @@ impl Workload {
         &self.queries
     }
 
+    /// Plans all queries, so that a workload that can't run is told at once.
+    ///
+    /// # Errors
+    /// [`LabError::Sql`] if one can't be planned, or is no query.
+    pub fn check(&self, session: &mut Session) -> Result<(), LabError> {
+        let planned = |(at, query): (usize, &String)| {
+            lines(session, &format!("query {} of the workload", at + 1), &format!("EXPLAIN {query}")).map(drop)
+        };
+        self.queries.iter().enumerate().try_for_each(planned)
+    }
+
     /// Runs all queries with these coefficients.
     ///
     /// # Errors

@@ -16,8 +16,8 @@ pub struct Baseline {
     pub name: &'static str,
     /// The median of its runs.
     pub value: f64,
-    /// Ours over it, the median over the runs; above 1 ours is better.
-    pub ratio: f64,
+    /// Ours over it, the median over the runs; above 1 ours is better. `None` where one of the two is nothing.
+    pub ratio: Option<f64>,
 }
 
 /// One figure: the median of some runs.
@@ -82,7 +82,8 @@ impl Figure {
             Better::Less => theirs / ours,
         };
         let ratios: Vec<f64> = self.values.iter().zip(values).map(ratio).collect();
-        self.baselines.push(Baseline { name, value: median(values), ratio: median(&ratios) });
+        let ratio = Some(median(&ratios)).filter(|ratio| ratio.is_finite());
+        self.baselines.push(Baseline { name, value: median(values), ratio });
         self
     }
 }
@@ -112,8 +113,10 @@ mod tests {
     #[test]
     fn a_ratio_above_one_says_that_ours_is_better() {
         let rate = Figure::rate("a", "b", "c", &[4.0, 40.0, 400.0]).beside("d", &[2.0, 10.0, 400.0]);
-        assert_eq!((rate.baselines[0].value, rate.baselines[0].ratio), (10.0, 2.0));
+        assert_eq!((rate.baselines[0].value, rate.baselines[0].ratio), (10.0, Some(2.0)));
         let time = Figure::time("a", "b", &[4.0]).beside("d", &[2.0]).beside("e", &[8.0]);
-        assert_eq!(time.baselines.iter().map(|baseline| baseline.ratio).collect::<Vec<_>>(), [0.5, 2.0]);
+        assert_eq!(time.baselines.iter().map(|baseline| baseline.ratio).collect::<Vec<_>>(), [Some(0.5), Some(2.0)]);
+        let nothing = Figure::amount("a", "b", "%", &[0.0]).beside("d", &[4.1]).beside("e", &[0.0]);
+        assert!(nothing.baselines.iter().all(|baseline| baseline.ratio.is_none()));
     }
 }

@@ -66,7 +66,7 @@ fn write_json(out: &mut dyn Write, bench: &str, figure: &Figure) -> io::Result<(
         max: *max,
         runs: *runs,
         baseline: baseline.map(|baseline| baseline.name),
-        ratio: baseline.map(|baseline| baseline.ratio),
+        ratio: baseline.and_then(|baseline| baseline.ratio),
     };
     if figure.baselines.is_empty() {
         line(None).write(out)?;
@@ -96,18 +96,23 @@ fn table(figures: &[Figure], rivals: &[&'static str]) -> Table {
         for rival in rivals {
             let found = known.iter().find(|baseline| baseline.name == *rival);
             row.push(found.map_or_else(String::new, |baseline| digits(baseline.value)));
-            row.push(found.map_or_else(String::new, |baseline| digits(baseline.ratio)));
+            row.push(found.map_or_else(String::new, |baseline| ratio(baseline)));
         }
         if has_others {
             let lines =
                 |text: fn(&Baseline) -> String| others.iter().map(|other| text(other)).collect::<Vec<_>>().join("\n");
             row.push(lines(|other| other.name.to_owned()));
             row.push(lines(|other| digits(other.value)));
-            row.push(lines(|other| digits(other.ratio)));
+            row.push(lines(ratio));
         }
         table.push(row);
     }
     table
+}
+
+/// How many times better ours is, where that is a number.
+fn ratio(baseline: &Baseline) -> String {
+    baseline.ratio.map_or_else(String::new, digits)
 }
 
 /// A number with three digits that count (two of a small fraction), and all those before the point.

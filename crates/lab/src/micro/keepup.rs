@@ -179,8 +179,8 @@ mod tests {
         let value = |metric: &str, unit: &str| {
             figures.iter().find(|figure| (figure.metric, figure.unit) == (metric, unit)).map(|figure| figure.value)
         };
-        assert_eq!((figures[0].value, figures[0].baselines[0].ratio), (2.0, 0.25));
-        assert_eq!(figures[1].baselines[0].ratio, 1.0);
+        assert_eq!((figures[0].value, figures[0].baselines[0].ratio), (2.0, Some(0.25)));
+        assert_eq!(figures[1].baselines[0].ratio, Some(1.0));
         assert_eq!(value("tail records unmerged, max", "count"), Some(500.0));
         assert_eq!(value("memory resident, max", "MiB"), Some(54.0));
         assert_eq!(value("memory slope, second half", "MiB/s"), Some(1.0));

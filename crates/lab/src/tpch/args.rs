@@ -71,7 +71,11 @@ impl TpchArgs {
     }
 }
 
-fn scale_factor(text: &str) -> Result<f64, String> {
+/// Reads a scale factor of which data can be made.
+///
+/// # Errors
+/// What is wrong with the text, or the number.
+pub(crate) fn scale_factor(text: &str) -> Result<f64, String> {
     let sf = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
     check_scale_factor(sf)?;
     Ok(sf)

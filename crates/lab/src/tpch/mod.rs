@@ -17,6 +17,7 @@ mod rows;
 mod tables;
 mod writer;
 
+pub(crate) use args::scale_factor;
 pub use args::{Rival, TpchArgs};
 pub(crate) use bench::rows_of;
 pub use load::load;

@@ -13,6 +13,7 @@ pub(crate) mod overlaps;
 pub(crate) mod scan;
 pub(crate) mod scan_costs;
 pub(crate) mod sequences;
+pub(crate) mod small_batches;
 pub(crate) mod spatial_join;
 pub(crate) mod statistics;
 pub(crate) mod table;

@@ -22,6 +22,7 @@ use engine::{DataType, Direction, KeyFilter, ScanOptions, Table, TableScan, Test
 use crate::access::conditions;
 use crate::access::index_path::IndexLookup;
 use crate::access::scan_costs::ScanCosts;
+use crate::access::small_batches;
 use crate::access::statistics;
 use crate::interrupt;
 use crate::names::moment::Moment;
@@ -314,7 +315,7 @@ impl ExecutionPlan for ScanExec {
         Ok(self)
     }
 
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let (order, schema) = (self.order.clone(), self.schema.clone());
         let mut batches = self.batches(partition);
@@ -332,7 +333,8 @@ impl ExecutionPlan for ScanExec {
             }
             Poll::Ready(batch)
         };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), futures::stream::poll_fn(next))))
+        let rows = RecordBatchStreamAdapter::new(self.schema.clone(), futures::stream::poll_fn(next));
+        Ok(small_batches::cut(Box::pin(rows), context.session_config().batch_size()))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -41,7 +41,9 @@ pub(crate) fn diagnose(error: &DataFusionError, source: &Source) -> SqlError {
                 .hint("Work the number out first, and pass it as a parameter; or filter by row_number().")
         }
         DataFusionError::NotImplemented(text) => SqlError::new("0A000", format!("not supported: {}", clean(text))),
-        DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", format!("out of memory: {}", clean(text))),
+        DataFusionError::ResourcesExhausted(text) => SqlError::new("53200", "out of memory").detail(clean(text)).hint(
+            "SHOW lstore.query_memory says what a query may take, and SET lstore.query_memory = '...' gives it more.",
+        ),
         DataFusionError::Execution(text) => by_text(text).unwrap_or_else(|| SqlError::new("22000", clean(text))),
         DataFusionError::IoError(inner) => SqlError::new("58030", format!("could not spill to disk: {inner}")),
         DataFusionError::ExecutionJoin(inner) => SqlError::new("XX000", format!("internal error: {inner}")),

@@ -10,7 +10,7 @@
 //! `EXPLAIN (COSTS)` shows (`plan_costs`).
 //!
 //! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
-//! are the limit (`direct_groups`, `short_decimals`).
+//! are the limit (`direct_groups`, `short_decimals`), or keep in memory what does not fit there (`spilling`).
 //!
 //! Estimates come from what merges have left of tables ([`crate::access::statistics`]). They decide how long a query takes and
 //! never what it answers. Imports `access`; the rules of `semantics` put this into their list.
@@ -26,10 +26,12 @@ mod region;
 mod run_time_filters;
 mod search;
 mod short_decimals;
+mod spilling;
 mod steady;
 
 pub(crate) use direct_groups::OwnOperators;
 pub(crate) use join_method::JoinMethod;
 pub(crate) use join_order::JoinOrder;
-pub(crate) use options::PlanOptions;
+pub(crate) use options::{PlanOptions, spilling_state};
 pub(crate) use run_time_filters::RunTimeFilters;
+pub(crate) use spilling::{SpillingOperators, may_spill};

@@ -1,6 +1,9 @@
 //! What a session lets the planner do, as the rules find it beside the library's options.
 use datafusion::common::config::{ConfigExtension, ConfigOptions};
 use datafusion::common::extensions_options;
+use datafusion::execution::SessionState;
+
+use crate::state::query_memory::{QueryRuntime, Spilling};
 
 extensions_options! {
     /// The session's settings of the planner.
@@ -11,6 +14,10 @@ extensions_options! {
         pub run_time_filters: bool, default = true
         /// Whether operators of our own stand in the place of the library's.
         pub own_operators: bool, default = true
+        /// What a query may take, in bytes, where its joins and groupings are to spill; 0 where they need not.
+        pub spilling_bytes: usize, default = 0
+        /// Whether groupings are dealt out to files too.
+        pub spills_groups: bool, default = false
     }
 }
 
@@ -20,7 +27,10 @@ impl ConfigExtension for PlanOptions {
 
 impl PartialEq for PlanOptions {
     fn eq(&self, other: &PlanOptions) -> bool {
-        let choices = |options: &PlanOptions| (options.join_order, options.run_time_filters, options.own_operators);
+        let choices = |options: &PlanOptions| {
+            let PlanOptions { join_order, run_time_filters, own_operators, spilling_bytes, spills_groups } = *options;
+            (join_order, run_time_filters, own_operators, spilling_bytes, spills_groups)
+        };
         choices(self) == choices(other)
     }
 }
@@ -35,6 +45,24 @@ impl PlanOptions {
     pub(crate) fn put_into(self, options: &mut ConfigOptions) {
         options.optimizer.join_reordering = !self.join_order;
         options.optimizer.enable_join_dynamic_filter_pushdown = !self.run_time_filters;
+        if self.spilling_bytes > 0 {
+            // What is kept whole, in each partition, is not divided.
+            options.optimizer.hash_join_single_partition_threshold = 0;
+            options.optimizer.hash_join_single_partition_threshold_rows = 0;
+        }
         options.extensions.insert(self);
     }
+}
+
+/// The state with which plans of a query are made that has run out of memory: they spill what is said. `None` before.
+pub(crate) fn spilling_state(state: &SessionState) -> Option<SessionState> {
+    let runtime = QueryRuntime::of(state)?;
+    let spilling = runtime.spilling();
+    let bytes = runtime.bytes().filter(|_| spilling != Spilling::LibraryOnly)?;
+    let mut state = state.clone();
+    let options = state.config_mut().options_mut();
+    runtime.size_threads(options);
+    let spills_groups = spilling == Spilling::JoinsAndGroups;
+    PlanOptions { spilling_bytes: bytes, spills_groups, ..PlanOptions::of(options) }.put_into(options);
+    Some(state)
 }

@@ -9,11 +9,14 @@ use std::sync::Arc;
 
 use costs::{CostModel, Side};
 use datafusion::error::Result;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, displayable};
 
+use super::direct_groups::DirectGroupsExec;
 use super::join_method::{side, width};
+use super::spilling::{SpillingGroupsExec, SpillingJoinExec};
 use crate::access::scan::ScanExec;
 
 /// The rows of an operator of which nothing is known.
@@ -72,6 +75,13 @@ fn cost(plan: &Arc<dyn ExecutionPlan>, inputs: &[Cost], model: &CostModel) -> Re
         let sorted = input.total + model.cpu_sort(input.given.rows) + model.sort_io(input.given.pages());
         return Ok(Cost { startup: sorted, total: sorted, given });
     }
+    if let [input] = inputs
+        && let Some(is_dealt_out) = whole_groups(plan)
+    {
+        let dealt_out = if is_dealt_out { model.dealt_out_io(input.given.pages(), 0.0) } else { 0.0 };
+        let grouped = input.total + dealt_out + model.cpu_hashjoin(given.rows, input.given.rows, 0.0);
+        return Ok(Cost { startup: grouped, total: grouped + model.cpu_scan(given.rows, 0.0), given });
+    }
     let [inner, outer] = inputs else {
         return Ok(Cost { startup, total: total + model.cpu_scan(given.rows, 0.0), given });
     };
@@ -79,6 +89,12 @@ fn cost(plan: &Arc<dyn ExecutionPlan>, inputs: &[Cost], model: &CostModel) -> Re
         let built = inner.total + model.cpu_hashjoin(inner.given.rows, 0.0, 0.0);
         let joined = model.hashjoin(inner.given, outer.given, given.rows);
         return Ok(Cost { startup: built + outer.startup, total: total + joined, given });
+    }
+    if plan.is::<SpillingJoinExec>() {
+        // Nothing is given before all of the inner side is in files, and then all of the outer one.
+        let read = inner.total + outer.total + model.dealt_out_io(inner.given.pages(), outer.given.pages());
+        let joined = model.cpu_hashjoin(inner.given.rows, outer.given.rows, given.rows);
+        return Ok(Cost { startup: read, total: read + joined, given });
     }
     if plan.is::<SortMergeJoinExec>() {
         // Its sorts are operators of their own.
@@ -91,4 +107,12 @@ fn cost(plan: &Arc<dyn ExecutionPlan>, inputs: &[Cost], model: &CostModel) -> Re
         return Ok(Cost { startup: inner.total + outer.startup, total: total + joined, given });
     }
     Ok(Cost { startup, total: total + model.cpu_scan(given.rows, 0.0), given })
+}
+
+/// Whether a grouping that reads all its input before it gives a row deals that out to files; `None` of another operator.
+fn whole_groups(plan: &Arc<dyn ExecutionPlan>) -> Option<bool> {
+    if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
+        return (*aggregate.input_order_mode() == InputOrderMode::Linear).then_some(false);
+    }
+    (plan.is::<DirectGroupsExec>() || plan.is::<SpillingGroupsExec>()).then(|| plan.is::<SpillingGroupsExec>())
 }

@@ -156,8 +156,8 @@ impl RunTimeFilters {
             return of_join(join, joined);
         }
         let hands_on = plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>() || plan.is::<SortExec>();
-        let is_cooperative = plan.name() == "CooperativeExec" || plan.name() == "KeyCollectorExec";
-        (hands_on || is_cooperative || plan.name() == "SortPreservingMergeExec").then_some((0, output))
+        let is_plain = ["CooperativeExec", "KeyCollectorExec", "PlainExec"].contains(&plan.name());
+        (hands_on || is_plain || plan.name() == "SortPreservingMergeExec").then_some((0, output))
     }
 
     /// Whether an expression gives the same for the same row all through a statement.

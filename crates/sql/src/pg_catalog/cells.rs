@@ -5,6 +5,7 @@ pub(super) enum Cell {
     Number(i64),
     Text(String),
     Truth(bool),
+    Real(f32),
     Numbers(Vec<i64>),
     Texts(Vec<String>),
     /// An interval of so many seconds.

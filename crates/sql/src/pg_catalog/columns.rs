@@ -1,7 +1,7 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
 //! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
-//! truth, `i` an interval, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
+//! truth, `r` a real number, `i` an interval, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 26] = [
+pub(super) const RELATIONS: [(&str, &str); 27] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -71,6 +71,12 @@ pub(super) const RELATIONS: [(&str, &str); 26] = [
         "pg_settings",
         "name t setting t unit t category t short_desc t extra_desc t context t vartype t source t min_val t max_val t \
          enumvals l boot_val t reset_val t sourcefile t sourceline n pending_restart b",
+    ),
+    (
+        "pg_stats",
+        "schemaname t tablename t attname t inherited b null_frac r avg_width n n_distinct r most_common_vals l \
+         most_common_freqs l histogram_bounds l correlation r most_common_elems l most_common_elem_freqs l \
+         elem_count_histogram l",
     ),
     (
         "pg_tables",
@@ -240,6 +246,7 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
     let field = |pair: &[&str]| match pair[1] {
         "n" => Field::new(pair[0], DataType::Int64, true),
         "b" => Field::new(pair[0], DataType::Boolean, true),
+        "r" => Field::new(pair[0], DataType::Float32, true),
         "i" => Field::new(pair[0], DataType::Interval(IntervalUnit::MonthDayNano), true),
         "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
         "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
@@ -261,7 +268,7 @@ mod tests {
         for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len().is_multiple_of(2), "{name}");
-            assert!(words.chunks(2).all(|pair| "ntcbaivl".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            assert!(words.chunks(2).all(|pair| "ntcbaivlr".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");

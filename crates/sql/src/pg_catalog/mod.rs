@@ -16,7 +16,7 @@
 //! | `objects` | the tables, indexes and sequences with their numbers |
 //! | `cells` | the values of rows |
 //! | `columns` | the columns of all relations |
-//! | `relations`, `types`, `information`, `defaults`, `constraints` | the rows of those that have any |
+//! | `relations`, `types`, `information`, `defaults`, `constraints`, `statistics` | the rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing`, `sequence_json` | queries in other words |
 //! | `system` | views on the database itself: `lstore_tables` and its kin |
@@ -35,6 +35,7 @@ mod oids;
 mod relations;
 mod rewrite;
 mod sequence_json;
+mod statistics;
 pub(crate) mod system;
 mod types;
 mod updatable;

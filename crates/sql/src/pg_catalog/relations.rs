@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::{Int16Builder, ListBuilder, StringViewBuilder};
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray, new_null_array,
+    ArrayRef, BooleanArray, Float32Array, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray,
+    new_null_array,
 };
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
@@ -22,6 +23,7 @@ use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObje
 use super::oids::{
     CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, schema_oid, type_of,
 };
+use super::statistics;
 use super::types;
 use crate::access::computed;
 use crate::access::index_expressions::write::Style;
@@ -75,6 +77,10 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
                     _ => None,
                 };
                 Arc::new(cells.map(interval).collect::<IntervalMonthDayNanoArray>())
+            }
+            ArrowType::Float32 => {
+                let real = |cell: Option<&Cell>| if let Some(Cell::Real(real)) = cell { Some(*real) } else { None };
+                Arc::new(cells.map(real).collect::<Float32Array>())
             }
             ArrowType::Boolean => {
                 let truth = |cell: Option<&Cell>| if let Some(Truth(truth)) = cell { Some(*truth) } else { None };
@@ -138,6 +144,7 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_sequences" => objects().sequences.iter().map(sequence_view).collect(),
         "pg_settings" => settings.iter().map(|(name, value)| setting(name, value)).collect(),
         "pg_matviews" => objects().materialized().map(materialized_row).collect(),
+        "pg_stats" => statistics::rows(&objects()),
         "pg_tables" => objects().base_tables().map(table_view).collect(),
         "pg_tablespace" => {
             vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]

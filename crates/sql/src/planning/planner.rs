@@ -7,12 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use costs::{CostModel, PAGE_BYTES};
+use datafusion::common::config::ConfigNonZeroUsize;
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SessionStateDefaults, TaskContext};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::ExprPlanner;
-use datafusion::logical_expr::{LogicalPlan, Volatility};
+use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
@@ -28,7 +31,7 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::optimizer::{PlanOptions, plan_costs};
+use crate::optimizer::{PlanOptions, plan_costs, spilling_state};
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
 use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
@@ -44,9 +47,11 @@ use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
 use crate::state::cost_settings;
 use crate::state::outcome::{Rows, Stop};
+use crate::state::query_memory::{self, QUERY_MEMORY, QueryRuntime, is_out_of_memory};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
 use crate::syntax::source::Source;
+use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::types::CastTypes;
 use crate::{functions, interrupt, semantics};
 
@@ -112,6 +117,13 @@ pub(crate) struct Plan {
     token: Arc<Token>,
     flag: StopFlag,
     described: DescribeColumns,
+    again: Again,
+}
+
+/// What a query is planned from once more, if it runs out of memory.
+struct Again {
+    state: SessionState,
+    logical: LogicalPlan,
 }
 
 /// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
@@ -138,6 +150,10 @@ fn build_template(partitions: usize) -> SessionState {
     // A row found by its key is not worth spreading over threads.
     options.execution.use_row_number_estimates_to_optimize_partitioning = true;
     options.execution.time_zone = Some("UTC".to_owned());
+    // The library reads the files that rows are dealt out to in the order of their beginnings, each to its end. Were one still written
+    // while the rows that are waited for are in the next, neither side would go on (DataFusion 55, its issue 24883). So a file is ended
+    // with its first batch.
+    options.execution.max_spill_file_size_bytes = ConfigNonZeroUsize::try_new(1).expect("one is more than zero");
     // Some rules know better than others what can't be NULL; that they differ harms nobody.
     options.execution.skip_physical_aggregate_schema_check = true;
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
@@ -251,7 +267,8 @@ impl Planner {
         run(&view.token, async move {
             let physical = state.query_planner().create_physical_plan(&logical, &state).await;
             let physical = physical.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            Ok(Plan { physical, context: context(&state), text, token, flag: StopFlag::default(), described })
+            let (context, flag) = (context(&state), StopFlag::default());
+            Ok(Plan { physical, context, text, token, flag, described, again: Again { state, logical } })
         })
     }
 
@@ -291,20 +308,22 @@ impl Planner {
                 {
                     candidate.keepable(&made.optimized, &described)?.into_iter().for_each(|plan| kept.keep(plan));
                 }
-                Ok(made.physical)
+                Ok((made.physical, made.optimized))
             });
-            let physical = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            Ok(Plan { physical, context: context(&state), text, token, flag, described })
+            let (physical, logical) = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
+            let context = context(&state);
+            Ok(Plan { physical, context, text, token, flag, described, again: Again { state, logical } })
         })
     }
 }
 
-/// Has the optimizer do what the session's settings say.
+/// Has the optimizer do what the session's settings say, and gives the query its memory.
 fn set_options(state: &mut SessionState, view: &View) {
     let wanted = PlanOptions {
         join_order: view.is_on(JOIN_ORDER),
         run_time_filters: view.is_on(RUN_TIME_FILTERS),
         own_operators: view.is_on(OWN_OPERATORS),
+        ..PlanOptions::default()
     };
     if wanted != PlanOptions::default() {
         wanted.put_into(state.config_mut().options_mut());
@@ -314,6 +333,13 @@ fn set_options(state: &mut SessionState, view: &View) {
     if costs != CostModel::default() {
         PlanCosts::put(costs, state.config_mut().options_mut());
     }
+    let said = view.settings.get(QUERY_MEMORY).and_then(|text| query_memory::parse(text).ok());
+    let bytes = said.unwrap_or_else(|| Some(query_memory::default_bytes(&view.db)));
+    let runtime = QueryRuntime::new(&view.db, bytes, state.runtime_env());
+    if runtime.has_little() {
+        runtime.size_batches(state.config_mut().options_mut());
+    }
+    state.config_mut().set_extension(runtime);
 }
 
 /// Plans with hidden names where the planner takes some of the statement's for the same.
@@ -376,22 +402,66 @@ impl Plan {
     }
 }
 
-/// Sends a query's batches until it ends, fails, or nobody listens any more.
-async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
-    let source = Source::new(&plan.text);
-    let physical = stop::stoppable(plan.physical, &flag);
-    let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.context)) {
-        Ok(stream) => stream,
-        Err(error) => {
-            let _ = sender.send(Err(diagnose(&error, &source))).await;
-            return;
-        }
-    };
-    while let Some(batch) = stream.next().await {
-        let batch = batch.map_err(|error| diagnose(&error, &source));
-        let is_last = batch.is_err();
-        if sender.send(batch).await.is_err() || is_last {
-            return;
-        }
+impl Again {
+    /// The query with a plan that spills more than the last one; `None` if there is none, or more than rows would come of running twice.
+    async fn planned(&self) -> Option<Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), DataFusionError>> {
+        let is_again = QueryRuntime::of(&self.state)?.spill_more();
+        let state = spilling_state(&self.state).filter(|_| is_again)?;
+        let physical = state.query_planner().create_physical_plan(&self.logical, &state).await;
+        Some(physical.map(|physical| (physical, context(&state))))
     }
+}
+
+/// Whether a plan calls nothing that does more than give a value, such as `nextval`.
+fn may_run_again(plan: &LogicalPlan) -> bool {
+    let mut is_pure = true;
+    let walked = plan.look_with_subqueries(|node| {
+        node.look_at_expressions(|expr| {
+            expr.look(|expr| {
+                let does_more = |call: &ScalarFunction| expr.is_volatile_node() && !is_steady(&call.func);
+                is_pure &= !matches!(expr, Expr::ScalarFunction(call) if does_more(call));
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    walked.is_ok() && is_pure
+}
+
+/// Sends a query's batches until it ends, fails, or nobody listens any more. A query without memory is planned and run again as long as
+/// there is more to spill, unless a batch has been sent.
+async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
+    let Plan { physical, context, text, again, .. } = plan;
+    if let Some(runtime) = QueryRuntime::of(&again.state).filter(|_| !may_run_again(&again.logical)) {
+        runtime.run_once();
+    }
+    let mut sent = 0;
+    let mut done = send(physical, context, &flag, &sender, &mut sent).await;
+    while sent == 0 && done.as_ref().is_err_and(is_out_of_memory) {
+        done = match again.planned().await {
+            Some(Ok((physical, context))) => send(physical, context, &flag, &sender, &mut sent).await,
+            Some(Err(error)) => Err(error),
+            None => break,
+        };
+    }
+    if let Err(error) = done {
+        let _ = sender.send(Err(diagnose(&error, &Source::new(&text)))).await;
+    }
+}
+
+/// Runs a plan and sends its batches, and counts them.
+async fn send(
+    physical: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    flag: &StopFlag,
+    sender: &mpsc::Sender<Result<RecordBatch>>,
+    sent: &mut usize,
+) -> std::result::Result<(), DataFusionError> {
+    let mut stream = execute_stream(stop::stoppable(physical, flag)?, context)?;
+    while let Some(batch) = stream.next().await {
+        if sender.send(Ok(batch?)).await.is_err() {
+            return Ok(());
+        }
+        *sent += 1;
+    }
+    Ok(())
 }

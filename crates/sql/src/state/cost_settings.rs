@@ -12,8 +12,8 @@ use crate::state::setting_values::invalid;
 const MODEL: &str = "lstore.cost_model";
 /// The memory that an operator is taken to have, beyond which it writes to disk.
 const MEMORY: &str = "lstore.operator_memory";
-/// The most that PostgreSQL lets a cost be.
-const MOST: f64 = 1.797_693_134_862_315_7e308;
+/// What PostgreSQL lets a cost be, in its words: any number that is not below zero, and none that is not finite.
+const RANGE: &str = "(0 .. 1.79769e+308)";
 
 /// A setting of the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,17 +77,24 @@ impl CostSetting {
                 CostModel { operator_pages: bytes.map(|bytes| bytes as f64 / PAGE_BYTES), ..model }
             }
             CostSetting::Coefficient(of) => {
-                let cost = value.trim().parse::<f64>().ok().filter(|cost| !cost.is_nan()).ok_or_else(wrong)?;
-                if !(0.0..=MOST).contains(&cost) {
-                    let range = format!("(0 .. {MOST:e})").replace("e308", "e+308");
-                    let name = self.name();
-                    let message = format!("{cost} is outside the valid range for parameter \"{name}\" {range}");
+                let cost = number(value).ok_or_else(wrong)?;
+                if cost < 0.0 || cost.is_infinite() {
+                    let (name, cost) = (self.name(), cost.to_string().replace("inf", "Infinity"));
+                    let message = format!("{cost} is outside the valid range for parameter \"{name}\" {RANGE}");
                     return Err(SqlError::new("22023", message));
                 }
                 CostModel { coefficients: model.coefficients.with(of, cost), ..model }
             }
         })
     }
+}
+
+/// A number as PostgreSQL reads that of a setting: one that is too large or too near zero for the type is none.
+fn number(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().parse().ok()?;
+    let is_out_of_range =
+        number.is_subnormal() || (number.is_infinite() && text.contains(|sign: char| sign.is_ascii_digit()));
+    (!number.is_nan() && !is_out_of_range).then_some(number)
 }
 
 /// The names of all of them.
@@ -134,6 +141,8 @@ mod tests {
             ("random_page_cost", "-1"),
             ("random_page_cost", "much"),
             ("random_page_cost", "nan"),
+            ("random_page_cost", "1e-320"),
+            ("random_page_cost", "1e400"),
             ("cpu_operator_cost", "inf"),
             ("lstore.cost_model", "symmetric"),
             ("lstore.operator_memory", "2"),

@@ -29,6 +29,7 @@ use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
 use crate::state::memory_limit;
 use crate::state::past;
+use crate::state::query_memory::{self, QUERY_MEMORY};
 use crate::state::setting_values::{PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds};
 
 /// The values that a setting may have.
@@ -42,6 +43,8 @@ enum AllowedValues {
     Fixed,
     /// An amount of memory, which is the database's: no session sets it.
     Memory,
+    /// An amount of memory, which is that of each query.
+    QueryMemory,
     /// A commit or a time.
     Past,
     /// An isolation level; of the session's transactions, or of the running one.
@@ -75,6 +78,7 @@ impl AllowedValues {
             | AllowedValues::Durability
             | AllowedValues::Path
             | AllowedValues::Zone
+            | AllowedValues::QueryMemory
             | AllowedValues::Planner(_)
             | AllowedValues::Cost(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
@@ -108,7 +112,7 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-const KNOWN: [(&str, &str, AllowedValues); 43] = [
+const KNOWN: [(&str, &str, AllowedValues); 44] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     ("check_function_bodies", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
@@ -133,6 +137,7 @@ const KNOWN: [(&str, &str, AllowedValues); 43] = [
     (JOIN_ORDER, "on", AllowedValues::Planner(Choice::JoinOrder)),
     (KEPT_PLANS, "on", AllowedValues::Planner(Choice::KeptPlans)),
     (OWN_OPERATORS, "on", AllowedValues::Planner(Choice::OwnOperators)),
+    (QUERY_MEMORY, "", AllowedValues::QueryMemory),
     (RUN_TIME_FILTERS, "on", AllowedValues::Planner(Choice::RunTimeFilters)),
     ("max_identifier_length", "63", AllowedValues::Fixed),
     ("max_index_keys", "32", AllowedValues::Fixed),
@@ -164,6 +169,8 @@ struct Values {
     /// What the planner does, by [`Choice`].
     choices: [bool; Choice::COUNT],
     costs: CostModel,
+    /// How much a query may take, where that was said: some bytes, or no limit.
+    query_memory: Option<Option<u64>>,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -206,6 +213,7 @@ enum AssignedValue {
     Durability(Durability),
     Planner(Choice, bool),
     Costs(CostSetting, CostModel),
+    QueryMemory(Option<u64>),
     Custom(String, String),
     Path(PathValue),
     Zone(ZoneValue),
@@ -229,6 +237,7 @@ impl Settings {
             durability: Durability::Sync,
             choices: [true; Choice::COUNT],
             costs: CostModel::default(),
+            query_memory: None,
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),
@@ -380,6 +389,10 @@ impl Settings {
             AllowedValues::Zone => values.zone.text.clone(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
+            AllowedValues::QueryMemory => {
+                let by_default = || Some(query_memory::default_bytes(&self.db));
+                memory_limit::show(values.query_memory.unwrap_or_else(by_default))
+            }
             AllowedValues::Isolation(whose) => modes(whose).isolation.to_string(),
             AllowedValues::ReadOnly(whose) => on(modes(whose).is_read_only),
             AllowedValues::Deferrable(whose) => on(modes(whose).is_deferrable),
@@ -472,6 +485,7 @@ impl Settings {
                 AssignedValue::Modes(asked) => values.modes = values.modes.with(*asked),
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
+                AssignedValue::QueryMemory(limit) => values.query_memory = Some(*limit),
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Costs(setting, value) => values.costs = setting.taken(values.costs, value),
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
@@ -496,6 +510,10 @@ impl Settings {
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)
+            }
+            AllowedValues::QueryMemory => {
+                let limit = query_memory::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
+                Ok(AssignedValue::QueryMemory(limit))
             }
             AllowedValues::Past if is_default => Ok(AssignedValue::AsOf(None)),
             AllowedValues::Past => Ok(AssignedValue::AsOf(Some(past::commit_of_text(&self.db, value)?))),

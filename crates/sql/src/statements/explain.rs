@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat_batches;
-use datafusion::sql::sqlparser::ast::{Expr, Statement, UtilityOption, Value};
+use datafusion::sql::sqlparser::ast::{Expr, Statement, UtilityOption};
 
 use crate::error::{Result, SqlError};
 use crate::planning::planner::Plan;
@@ -124,15 +124,17 @@ fn check_format(option: &UtilityOption) -> Result<()> {
     }
 }
 
+/// The truth value of an option, in PostgreSQL's words for one.
 fn is_on(option: &UtilityOption) -> Result<bool> {
-    match &option.arg {
-        None => Ok(true),
-        Some(Expr::Value(value)) => match &value.value {
-            Value::Boolean(value) => Ok(*value),
-            other => Err(SqlError::syntax(format!("{} requires a Boolean value, not {other}", option.name))),
-        },
-        Some(Expr::Identifier(ident)) if ident.value.eq_ignore_ascii_case("on") => Ok(true),
-        Some(Expr::Identifier(ident)) if ident.value.eq_ignore_ascii_case("off") => Ok(false),
-        Some(other) => Err(SqlError::syntax(format!("{} requires a Boolean value, not {other}", option.name))),
+    let said = match &option.arg {
+        None => return Ok(true),
+        Some(Expr::Value(value)) => value.to_string().trim_matches('\'').to_ascii_lowercase(),
+        Some(Expr::Identifier(ident)) => ident.value.to_ascii_lowercase(),
+        Some(other) => other.to_string(),
+    };
+    match said.as_str() {
+        "on" | "true" | "1" => Ok(true),
+        "off" | "false" | "0" => Ok(false),
+        _ => Err(SqlError::syntax(format!("{} requires a Boolean value", option.name.value.to_ascii_lowercase()))),
     }
 }

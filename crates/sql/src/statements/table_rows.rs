@@ -43,9 +43,9 @@ pub(crate) struct Rows {
 /// How they are read.
 enum Read {
     /// As they are.
-    Scan(TableScan, SchemaRef),
+    Scan(Box<TableScan>, SchemaRef),
     /// By a query, which computes some of them.
-    Query(Plan),
+    Query(Box<Plan>),
 }
 
 impl Rows {
@@ -65,7 +65,7 @@ impl Rows {
             let schema = arrow_schema(old.schema()).project(&columns);
             let schema = Arc::new(schema.map_err(|error| SqlError::new("XX000", error.to_string()))?);
             let scan = old.scan(moment.view(), ScanOptions { columns, ..ScanOptions::default() })?;
-            return Ok(Rows { names, texts, read: Read::Scan(scan, schema) });
+            return Ok(Rows { names, texts, read: Read::Scan(Box::new(scan), schema) });
         }
         let mut query = template(&format!("SELECT 1 FROM {}", with_schema(old.name())))?;
         if let SetExpr::Select(select) = query.body.as_mut() {
@@ -87,7 +87,7 @@ impl Rows {
                 return Err(not_castable(kept));
             }
         }
-        Ok(Rows { names, texts, read: Read::Query(plan) })
+        Ok(Rows { names, texts, read: Read::Query(Box::new(plan)) })
     }
 
     /// Puts them into the table that takes the place, with what fills its other columns.

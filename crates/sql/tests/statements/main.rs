@@ -21,6 +21,7 @@ mod pushdown;
 mod reference_histories;
 mod session;
 mod space_indexes;
+mod spilling;
 mod sums;
 mod temporary;
 mod user_functions;

@@ -251,3 +251,27 @@ fn options_of_identity_columns_are_the_json_that_sqlalchemy_reads() {
     let all = "SELECT json_build_object('start', seqstart, 'cycle', seqcycle) FROM pg_sequence WHERE seqincrement = -2";
     assert_eq!(ask(&mut session, all), ["{\"start\" : 50, \"cycle\" : true}"]);
 }
+
+#[test]
+fn pg_stats_tells_what_merges_have_seen_of_the_columns() {
+    let db = Database::in_memory();
+    let mut session = Session::new(&db, SessionOptions::default());
+    for statement in [
+        "CREATE TABLE t (id int PRIMARY KEY, few int, half text, on_day date)",
+        "INSERT INTO t SELECT g, g % 4, CASE WHEN g % 2 = 0 THEN 'a text' END, date '2024-01-01' + g FROM generate_series(1, 1000) g",
+    ] {
+        session.execute(statement).unwrap();
+    }
+    let query = "SELECT schemaname || '.' || tablename, attname, inherited, null_frac, avg_width, \
+                 CASE WHEN n_distinct < 0 THEN 'grows' ELSE round(n_distinct)::text END, histogram_bounds, correlation \
+                 FROM pg_catalog.pg_stats WHERE tablename = 't' ORDER BY attname";
+    assert!(ask(&mut session, query).is_empty(), "nothing was merged");
+    db.merge_now();
+    let expected = [
+        "public.t|few|f|0|4|4|{0,3}|",
+        "public.t|half|f|0.5||1||",
+        "public.t|id|f|0|4|grows|{1,1000}|",
+        "public.t|on_day|f|0|4|grows|{2024-01-02,2026-09-27}|",
+    ];
+    assert_eq!(ask(&mut session, query), expected);
+}

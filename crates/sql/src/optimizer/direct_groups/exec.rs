@@ -56,7 +56,7 @@ struct Function {
 
 /// Groups the rows of each partition of its input.
 #[derive(Debug)]
-pub(super) struct DirectGroupsExec {
+pub(in crate::optimizer) struct DirectGroupsExec {
     grouping: Arc<Grouping>,
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,

@@ -37,7 +37,7 @@ use super::short_decimals::ShortDecimals;
 use crate::access::totals::SUM;
 use crate::syntax::walk::WalkTree;
 use dense::DenseKeys;
-use exec::DirectGroupsExec;
+pub(super) use exec::DirectGroupsExec;
 use words::WordKeys;
 
 /// So many groups by several keys are few.
@@ -52,7 +52,9 @@ pub(crate) struct OwnOperators;
 
 impl PhysicalOptimizerRule for OwnOperators {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        if !PlanOptions::of(config).own_operators {
+        let options = PlanOptions::of(config);
+        // These keep their groups in memory.
+        if !options.own_operators || options.spilling_bytes > 0 {
             return Ok(plan);
         }
         plan.change_up(|node| Ok(replaced(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))

@@ -10,7 +10,8 @@
 //! - a window above a limit of rows in an order has its own order put into the sort below the limit, where the streams are
 //!   then merged by the order of the limit alone,
 //! - a maximum over a growing frame grows, but not from its NULLs on: a sort by it is no less needed. So is a window that parts
-//!   or orders its rows by it.
+//!   or orders its rows by it,
+//! - a join that spills gives its rows in no order, and the library's, which it takes the place of, in that of an input.
 //!
 //! Between such an operator and its input comes one that passes rows on and knows of their order only. It asks for that order,
 //! so that sorts below it stay, and none is moved through it.
@@ -35,6 +36,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
 };
 
+use crate::optimizer::may_spill;
 use crate::syntax::walk::WalkTree;
 
 /// Puts the operator where it is needed. It stands before the rules that look at orders.
@@ -42,7 +44,8 @@ use crate::syntax::walk::WalkTree;
 pub(crate) struct PlainInputs;
 
 impl PhysicalOptimizerRule for PlainInputs {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = if may_spill(config) { below_joins_that_spill(plan)? } else { plan };
         plan.change_up(|node| {
             if goes_by_window(&node) {
                 let unordered = PlainExec::above(Arc::clone(node.children()[0]), None);
@@ -66,6 +69,15 @@ impl PhysicalOptimizerRule for PlainInputs {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Hides the order in which joins give rows: it is that of an input, and joins that spill give them in another.
+fn below_joins_that_spill(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.change_up(|node| match node.is::<HashJoinExec>() {
+        true => Ok(Transformed::yes(Arc::new(PlainExec::above(node, None)) as _)),
+        false => Ok(Transformed::no(node)),
+    })
+    .data()
 }
 
 fn is_one(node: &Arc<dyn ExecutionPlan>) -> bool {

@@ -32,7 +32,7 @@ use super::whole_orders::WholeOrders;
 use crate::access::nearest::NearestFirst;
 use crate::access::spatial_join::SpatialJoins;
 use crate::access::totals::AggregateScans;
-use crate::optimizer::{JoinMethod, JoinOrder, OwnOperators, RunTimeFilters};
+use crate::optimizer::{JoinMethod, JoinOrder, OwnOperators, RunTimeFilters, SpillingOperators};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -93,6 +93,7 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     rules.push(Arc::new(RunTimeFilters { is_steady }));
     // But for operators that do what those in their places did.
     rules.push(Arc::new(OwnOperators));
+    rules.push(Arc::new(SpillingOperators));
     rules
 }
 

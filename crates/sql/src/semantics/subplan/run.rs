@@ -8,6 +8,7 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -19,7 +20,9 @@ use tokio::task::block_in_place;
 use super::scope::parameter_number;
 use super::with_names::WithNames;
 use crate::interrupt::cancel::Token;
+use crate::optimizer::spilling_state;
 use crate::state::context::context;
+use crate::state::query_memory::{QueryRuntime, Spilling};
 use crate::state::stop::{self, StopFlag};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 
@@ -62,8 +65,20 @@ impl Statement {
 
     /// Starts a plan that is optimized.
     pub(super) async fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-        let physical = self.state.query_planner().create_physical_plan(plan, &self.state).await?;
-        execute_stream(stop::stoppable(physical, &self.flag)?, context(&self.state))
+        let spilling = spilling_state(&self.state);
+        let state = spilling.as_ref().unwrap_or(&self.state);
+        let physical = state.query_planner().create_physical_plan(plan, state).await?;
+        execute_stream(stop::stoppable(physical, &self.flag)?, context(state))
+    }
+
+    /// What its plans put into files: more after each time that the statement has run out of memory.
+    pub(super) fn spilling(&self) -> Spilling {
+        QueryRuntime::of(&self.state).map_or(Spilling::LibraryOnly, |runtime| runtime.spilling())
+    }
+
+    /// Memory of the statement for rows that are kept, as long as what is returned.
+    pub(super) fn memory(&self, purpose: &str) -> MemoryReservation {
+        MemoryConsumer::new(purpose).register(context(&self.state).memory_pool())
     }
 
     async fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {

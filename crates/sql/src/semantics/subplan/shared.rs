@@ -16,6 +16,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::logical_plan::SubqueryAlias;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
@@ -33,6 +34,7 @@ use crate::names::origin::Origin;
 use crate::semantics::aggregates::ordered;
 use crate::semantics::operations::constants;
 use crate::semantics::rules::origins::origins;
+use crate::state::query_memory::{Spilling, is_out_of_memory};
 use crate::syntax::walk::WalkPlan;
 
 /// Puts tables in the place of queries that are worked out once.
@@ -94,8 +96,9 @@ impl Sharing<'_> {
         let is_in_order = ordered::has_order(&query, &is_in_order);
         constants::check(&query, &call::failure)?;
         let query = self.plans.statement.optimize(query)?;
-        let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new() });
         let statement = self.plans.statement.clone();
+        let memory = statement.memory("rows of WITH");
+        let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new(), memory });
         let name = alias.alias.table().to_owned();
         let table = SharedTable(Arc::new(SharedQuery {
             name: name.clone(),
@@ -166,6 +169,8 @@ impl fmt::Debug for SharedQuery {
 struct Rows {
     source: Source,
     batches: Vec<RecordBatch>,
+    /// what the batches take
+    memory: MemoryReservation,
 }
 
 /// Where more rows come from.
@@ -173,7 +178,8 @@ enum Source {
     /// No scan has asked yet.
     Waiting,
     Running(SendableRecordBatchStream),
-    Failed(Arc<DataFusionError>),
+    /// With what its plan put into files.
+    Failed(Arc<DataFusionError>, Spilling),
     Ended,
 }
 
@@ -194,12 +200,24 @@ impl SharedQuery {
                     Err(error) => Some(Err(error)),
                 },
                 Source::Running(stream) => stream.next().await,
-                Source::Failed(error) => return Err(DataFusionError::Shared(error.clone())),
+                // The statement runs again.
+                Source::Failed(error, before) if is_out_of_memory(error) && *before < self.statement.spilling() => {
+                    rows.batches.clear();
+                    rows.memory.free();
+                    rows.source = Source::Waiting;
+                    continue;
+                }
+                Source::Failed(error, _) => return Err(DataFusionError::Shared(error.clone())),
                 Source::Ended => return Ok(None),
             };
-            match next {
+            let kept = next.map(|batch| {
+                let batch = batch?;
+                rows.memory.try_grow(batch.get_array_memory_size())?;
+                Ok::<_, DataFusionError>(batch)
+            });
+            match kept {
                 Some(Ok(batch)) => rows.batches.push(batch),
-                Some(Err(error)) => rows.source = Source::Failed(Arc::new(error)),
+                Some(Err(error)) => rows.source = Source::Failed(Arc::new(error), self.statement.spilling()),
                 None => rows.source = Source::Ended,
             }
         }

@@ -79,3 +79,18 @@ fn the_cost_model_is_set_shown_and_reset_as_other_settings_are() {
     assert_eq!(refused(&mut settings, "seq_page_cost", "-1"), "22023");
     assert!(settings.all(Modes::DEFAULT).contains_key("lstore.random_write_cost"));
 }
+
+#[test]
+fn a_query_takes_what_the_session_says_and_the_database_s_default_otherwise() {
+    let db = Database::in_memory();
+    db.set_memory_limit_bytes(Some(40 << 20));
+    let mut settings = Settings::new(&db);
+    assert_eq!(shown(&settings, "lstore.query_memory"), "10MB");
+    settings.assign("lstore.query_memory", "4MB", true).unwrap();
+    assert_eq!(shown(&settings, "lstore.query_memory"), "4MB");
+    settings.end_local();
+    assert_eq!(shown(&settings, "lstore.query_memory"), "10MB");
+    settings.assign("lstore.query_memory", "none", false).unwrap();
+    assert_eq!(shown(&settings, "lstore.query_memory"), "none");
+    assert_eq!(refused(&mut settings, "lstore.query_memory", "1kB"), "22023");
+}
