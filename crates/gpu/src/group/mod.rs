@@ -10,7 +10,7 @@ mod on_device;
 pub mod twin;
 
 pub use measured::{Measured, Measurement, Times, Totals, measure};
-use on_device::{Extreme, extremes_from};
+use on_device::extremes_from;
 pub(crate) use on_device::{Launched, aggregate_from, look_up_from};
 pub use on_device::{aggregate, look_up};
 

@@ -19,13 +19,14 @@
 //! | `relations`, `types`, `information`, `defaults`, `constraints` | the rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing`, `sequence_json` | queries in other words |
-//! | `system` | views on the database itself: `lstore_tables` and its kin |
+//! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
 mod cells;
 mod columns;
 mod constraints;
 mod defaults;
+mod devices;
 mod functions;
 mod information;
 mod nothing;

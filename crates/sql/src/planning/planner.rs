@@ -28,7 +28,7 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::optimizer::{PlanOptions, plan_costs};
+use crate::optimizer::{DeviceOptions, PlanOptions, learn, plan_costs};
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
 use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
@@ -42,10 +42,10 @@ use crate::semantics::{
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
-use crate::state::cost_settings;
 use crate::state::outcome::{Rows, Stop};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
+use crate::state::{cost_settings, device_settings};
 use crate::syntax::source::Source;
 use crate::values::types::CastTypes;
 use crate::{functions, interrupt, semantics};
@@ -314,6 +314,11 @@ fn set_options(state: &mut SessionState, view: &View) {
     if costs != CostModel::default() {
         PlanCosts::put(costs, state.config_mut().options_mut());
     }
+    if view.offload.is_some() {
+        let settings = device_settings::of(|name| view.settings.get(name));
+        let device = DeviceOptions { offload: view.offload.clone(), settings };
+        device.put_into(state.config_mut().options_mut());
+    }
 }
 
 /// Plans with hidden names where the planner takes some of the statement's for the same.
@@ -379,7 +384,9 @@ impl Plan {
 /// Sends a query's batches until it ends, fails, or nobody listens any more.
 async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
     let source = Source::new(&plan.text);
+    let offload = DeviceOptions::of(plan.context.session_config().options()).offload;
     let physical = stop::stoppable(plan.physical, &flag);
+    let ran = physical.as_ref().ok().cloned();
     let mut stream = match physical.and_then(|physical| execute_stream(physical, plan.context)) {
         Ok(stream) => stream,
         Err(error) => {
@@ -393,5 +400,8 @@ async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatc
         if sender.send(batch).await.is_err() || is_last {
             return;
         }
+    }
+    if let (Some(ran), Some(offload)) = (ran, offload) {
+        learn(&ran, &offload);
     }
 }

@@ -27,6 +27,7 @@ use crate::state::choices::{Choice, JOIN_ORDER, KEPT_PLANS, OWN_OPERATORS, RUN_T
 use crate::state::cost_settings::{self, CostSetting};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
+use crate::state::device_settings::{self, DeviceSetting, DeviceSettings};
 use crate::state::memory_limit;
 use crate::state::past;
 use crate::state::setting_values::{PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds};
@@ -63,6 +64,8 @@ enum AllowedValues {
     Planner(Choice),
     /// A part of the cost model.
     Cost(CostSetting),
+    /// The use of a device beside the CPU.
+    Device(DeviceSetting),
 }
 
 impl AllowedValues {
@@ -76,7 +79,8 @@ impl AllowedValues {
             | AllowedValues::Path
             | AllowedValues::Zone
             | AllowedValues::Planner(_)
-            | AllowedValues::Cost(_) => true,
+            | AllowedValues::Cost(_)
+            | AllowedValues::Device(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
@@ -164,6 +168,7 @@ struct Values {
     /// What the planner does, by [`Choice`].
     choices: [bool; Choice::COUNT],
     costs: CostModel,
+    device: DeviceSettings,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -206,6 +211,7 @@ enum AssignedValue {
     Durability(Durability),
     Planner(Choice, bool),
     Costs(CostSetting, CostModel),
+    Device(DeviceSetting, DeviceSettings),
     Custom(String, String),
     Path(PathValue),
     Zone(ZoneValue),
@@ -229,6 +235,7 @@ impl Settings {
             durability: Durability::Sync,
             choices: [true; Choice::COUNT],
             costs: CostModel::default(),
+            device: DeviceSettings::default(),
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),
@@ -337,7 +344,7 @@ impl Settings {
 
     /// The values of all.
     pub(crate) fn all(&self, current: Modes) -> BTreeMap<String, String> {
-        let costs = cost_settings::names().filter_map(|name| find(name).ok());
+        let costs = cost_settings::names().chain(device_settings::names()).filter_map(|name| find(name).ok());
         let known = KNOWN.iter().copied().chain(costs);
         let known = known.map(|known| (known.0.to_owned(), self.value(known, current)));
         let custom = self.values.in_use.custom.all().map(|(name, value)| (name.clone(), value.clone()));
@@ -390,6 +397,7 @@ impl Settings {
             },
             AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
             AllowedValues::Cost(setting) => setting.show(&values.costs),
+            AllowedValues::Device(setting) => setting.show(&values.device),
             AllowedValues::Only(_) | AllowedValues::Fixed | AllowedValues::Encoding => default.to_owned(),
         }
     }
@@ -474,6 +482,7 @@ impl Settings {
                 AssignedValue::Durability(durability) => values.durability = *durability,
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Costs(setting, value) => values.costs = setting.taken(values.costs, value),
+                AssignedValue::Device(setting, value) => values.device = setting.taken(values.device, *value),
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
                 AssignedValue::Path(path) => values.path.clone_from(path),
                 AssignedValue::Zone(zone) => {
@@ -517,6 +526,9 @@ impl Settings {
             AllowedValues::Cost(setting) => {
                 setting.read(CostModel::default(), value).map(|model| AssignedValue::Costs(setting, model))
             }
+            AllowedValues::Device(setting) => {
+                setting.read(DeviceSettings::default(), value).map(|values| AssignedValue::Device(setting, values))
+            }
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
             AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
             AllowedValues::Only(_) if is_default => Ok(AssignedValue::Nothing),
@@ -533,6 +545,7 @@ impl Settings {
 
 fn find(name: &str) -> Result<(&'static str, &'static str, AllowedValues)> {
     let cost = || CostSetting::named(name).map(|setting| (setting.name(), "", AllowedValues::Cost(setting)));
-    let known = KNOWN.iter().find(|known| known.0 == name).copied().or_else(cost);
+    let device = || DeviceSetting::named(name).map(|setting| (setting.name(), "", AllowedValues::Device(setting)));
+    let known = KNOWN.iter().find(|known| known.0 == name).copied().or_else(cost).or_else(device);
     known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
 }
