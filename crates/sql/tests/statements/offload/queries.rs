@@ -51,7 +51,7 @@ pub(crate) fn orders(count: u64) -> Database {
         &mut session,
         &format!(
             "INSERT INTO orders SELECT i, nullif(i * 31 % 320, 11), DATE '2020-01-01' + (i % 40)::integer, i % 50 - 25, \
-             nullif(i % 3, 1) * 4611686018427387904 - i, nullif(i % 1009, 5) * 1.25 - 300, (i % 77) * 123456789012345678901.25, \
+             nullif(i % 3, 1) * 4611686018427387903 - i, nullif(i % 1009, 5) * 1.25 - 300, (i % 77) * 123456789012345678901.25, \
              i * 0.5 FROM generate_series(1, {count}) s (i)"
         ),
     );
