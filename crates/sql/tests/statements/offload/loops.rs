@@ -55,7 +55,7 @@ impl Loops {
     fn call(&self) -> Result<Spent, DeviceError> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         match &*self.fault.lock().unwrap() {
-            Fault::Every(each, error) if number % each == 0 => Err(error.clone()),
+            Fault::Every(each, error) if number.is_multiple_of(*each) => Err(error.clone()),
             _ => {
                 let part_ns = self.part_ns.load(Ordering::Relaxed) as f64;
                 Ok(Spent { transfer_ns: part_ns, kernels_ns: part_ns, results_ns: part_ns, launches: 1 })

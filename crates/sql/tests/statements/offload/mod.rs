@@ -141,10 +141,9 @@ fn a_table_under_update_is_read_as_of_the_snapshot() {
             run(&mut session, "SET LOCAL gpu.enabled = off");
             assert_eq!(sorted(&mut session, query).unwrap(), here);
             run(&mut session, "COMMIT");
-            let all = format!(
-                "SELECT sum(s), sum(c) FROM (SELECT branch, sum(amount) s, count(*) c FROM account GROUP BY branch) q"
-            );
-            assert_eq!(rows(&mut session, &all).unwrap()[0], [Some("500000.00".to_owned()), Some("5000".to_owned())]);
+            let all =
+                "SELECT sum(s), sum(c) FROM (SELECT branch, sum(amount) s, count(*) c FROM account GROUP BY branch) q";
+            assert_eq!(rows(&mut session, all).unwrap()[0], [Some("500000.00".to_owned()), Some("5000".to_owned())]);
         }
         drop(over);
     });
