@@ -98,6 +98,7 @@ const LAYERS: [(&str, &[&[&str]]); 4] = [
         &[
             &["error"],
             &["interrupt"],
+            &["coprocessor"],
             &["syntax"],
             &["values"],
             &["names"],

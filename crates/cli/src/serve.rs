@@ -40,7 +40,10 @@ pub fn serve(args: &ServeArgs) -> Result<(), String> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| format!("can't wait for signals: {error}"))?;
     let db = open_with(Some(&args.dir), args.memory, ArchiveSetting::AsBefore)?;
     let of_sessions = db.clone();
-    let session = move || Session::new(&of_sessions, SessionOptions::default());
+    // Without a device that can be used the CPU does everything.
+    let offload = devices::open().ok();
+    let session =
+        move || Session::new(&of_sessions, SessionOptions { offload: offload.clone(), ..SessionOptions::default() });
     let options = Options { connections_max: args.connections.into(), ..Options::new(args.listen, session) };
     let server = Server::start(options).map_err(|error| error.to_string())?;
     say(&format!(

@@ -66,7 +66,10 @@ pub struct Shell {
 impl Shell {
     /// A shell on a database.
     pub fn new(db: &Database, settings: Settings) -> Shell {
-        let mut session = Session::new(db, SessionOptions { files: FileAccess::Allowed, ..SessionOptions::default() });
+        // Without a device that can be used the CPU does everything.
+        let offload = devices::open().ok();
+        let options = SessionOptions { files: FileAccess::Allowed, offload, ..SessionOptions::default() };
+        let mut session = Session::new(db, options);
         if settings.bars {
             session.set_progress(Arc::new(CopyBars::default()));
         }

@@ -92,7 +92,8 @@ Stream* stream_of(void* handle) { return handle ? static_cast<Stream*>(handle) :
 bool may_run(const Stream& stream) {
     if (stream.queue.empty()) return false;
     const Operation& first = stream.queue.front();
-    return !first.awaited || first.awaited->reached >= first.awaited_number;
+    // After a fault nothing is done any more, and what waits would wait for ever.
+    return !first.awaited || sticky != success || first.awaited->reached >= first.awaited_number;
 }
 
 // Runs what waits, streams in an order by chance, until `is_enough` or nothing can go on.

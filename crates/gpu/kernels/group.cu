@@ -134,6 +134,15 @@ extern "C" __global__ void group_partitioned(Codes input, Aggregates out, u32 pa
     }
 }
 
+// The largest value of each group, in device memory: `places` hold words whose order without a sign is that of the values, 0
+// before the first. `flip` makes such words of values, the sign's bit for the largest, all other bits for the smallest.
+extern "C" __global__ void group_extreme(Codes input, u64* places, u64 flip) {
+    for_each_code(input, [&](u64 at, u32 code) {
+        u64 word = (u64)__ldcs(input.values + at) ^ flip;
+        atomicMax(places + code, word);
+    });
+}
+
 // Foreign-key join with a total: SELECT SUM(D.B) FROM F, D WHERE F.A = D.A, D's column in shared memory.
 // `group_of_slot` and `slot_count` are those of the clones that the codes of F name.
 extern "C" __global__ void dimension_sum(Codes input, const u32* dimension, const u32* group_of_slot, u32 slot_count,
@@ -153,4 +162,5 @@ EMULATED_KERNEL(group_private)
 EMULATED_KERNEL(group_global)
 EMULATED_KERNEL(group_merge)
 EMULATED_KERNEL(group_partitioned)
+EMULATED_KERNEL(group_extreme)
 EMULATED_KERNEL(dimension_sum)

@@ -80,7 +80,7 @@ impl NativeDatabase {
         if process::is_child() {
             return Err(FORKED.raised(py));
         }
-        let options = SessionOptions { files: FileAccess::Allowed, target_partitions: None };
+        let options = SessionOptions { files: FileAccess::Allowed, ..SessionOptions::default() };
         Ok(NativeSession::new(self.0.clone(), Session::new(&self.0, options)))
     }
 

@@ -9,12 +9,13 @@
 //! | folder | subject |
 //! |---|---|
 //! | `error`, `interrupt` | errors with PostgreSQL's codes; ending a statement |
+//! | `coprocessor` | a device beside the CPU: what it is asked, what it costs |
 //! | `syntax` | the text of statements, walks through their trees |
 //! | `values`, `names` | types and values in PostgreSQL's spelling; tables and columns by name |
 //! | `parsing` | statements as they are read, those of our own syntax too |
 //! | `state` | what a statement sees, what it gives, settings |
 //! | `access` | tables in plans: scans, paths through indexes, totals, statistics |
-//! | `optimizer` | plans by cost: the order of joins |
+//! | `optimizer` | plans by cost: the order of joins, sections on a device |
 //! | `functions` | functions of our own, by subject |
 //! | `semantics` | PostgreSQL's semantics where DataFusion's differ |
 //! | `pg_catalog` | PostgreSQL's catalog, and views on the database itself |
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod coprocessor;
 mod dispatch;
 mod error;
 mod functions;
@@ -45,6 +47,10 @@ mod statements;
 mod syntax;
 mod values;
 
+pub use coprocessor::{
+    ColumnTotals, Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows, JoinKeys, JoinSides,
+    Offload, Pairs, Spent,
+};
 pub use error::{About, SqlError};
 pub use interrupt::session_zone::ZoneScope;
 pub use names::origin::Origin;

@@ -9,7 +9,7 @@ use crate::bitwise::{self, Distributed, Query, Resident, Split};
 use crate::contention::{Optimizer, Settings as Budget, Use};
 use crate::device::{Device, DeviceBuffer, Grid, Parameters, Pinned, Stream};
 use crate::error::GpuError;
-use crate::group::{self, Arrangement, Column};
+use crate::group::{self, Arrangement, Column, Measured};
 use crate::join::{self, Append, Bits, Groups, Hash, Keys, Settings, Transfer};
 use crate::tree;
 
@@ -17,11 +17,12 @@ use crate::tree;
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 8] = [
+pub const CHECKS: [(&str, Check); 9] = [
     ("join", check_join),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
     ("groups", check_groups),
+    ("groups of a query", check_measured),
     ("lookup", check_look_up),
     ("bitwise", check_bitwise),
     ("tree", check_tree),
@@ -58,6 +59,7 @@ fn random_settings(random: &mut Random) -> Settings {
         blocks: one_of(random, &[None, Some(1), Some(3)]),
         threads: one_of(random, &[32, 64, 128]),
         result_rows: one_of(random, &[None, Some(0), Some(100)]),
+        result_rows_max: None,
     }
 }
 
@@ -172,6 +174,12 @@ fn check_edges(device: &Arc<Device>, random: &mut Random) -> Result<(), String> 
         let found = join::join(device, &build, &probe, &settings).map_err(told)?;
         compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&build, &probe))?;
     }
+    settings.result_rows_max = Some(3);
+    let few = join::join(device, &Keys::Column64(&ends, None), &Keys::Column64(&ends, None), &settings);
+    if !matches!(&few, Err(GpuError::Unsuitable(_))) {
+        return Err(format!("four results where three may be: {few:?}"));
+    }
+    settings.result_rows_max = None;
     // Every row has many matches, and there is little room to collect them.
     let keys = Keys::Column64(&some, None);
     for append in [Append::Direct, Append::Cached, Append::Warped] {
@@ -246,6 +254,35 @@ fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
             if found != expected {
                 let clones = column.place_count() - column.group_count;
                 return Err(format!("{arrangement:?}, {rows} rows, {groups} groups, {clones} clones: differs"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_measured(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for groups in [1, 2 + random.below(60), 9000] {
+        let rows = random.below(5000) as usize;
+        let codes: Vec<u32> = (0..rows).map(|_| random.below(groups) as u32).collect();
+        let others: Vec<u32> =
+            codes.iter().map(|code| if random.below(4) == 0 { groups as u32 } else { *code }).collect();
+        // Values of which the sums fit 64 bits, or the halves' sums alone.
+        let shift = one_of(random, &[0, 1, 30, 52]);
+        let values: Vec<i64> = (0..rows).map(|_| random.word().cast_signed() >> shift).collect();
+        let group_count = groups as u32 + 1;
+        let column = |codes, [sum, min, max]: [bool; 3]| Measured { codes, values: &values, sum, min, max };
+        let mut flags = || [0; 3].map(|_| random.below(2) == 1);
+        let columns = [column(None, [true; 3]), column(Some(others.as_slice()), flags()), column(None, flags())];
+        let found = group::measure(device, &codes, group_count, &columns).map_err(told)?;
+        for (found, column) in found.columns.iter().zip(&columns) {
+            let mut expected = group::twin::totals(&codes, group_count, column);
+            // Of a group without rows there is no extreme.
+            for (at, _) in expected.counts.iter().enumerate().filter(|(_, count)| **count == 0) {
+                expected.mins.get_mut(at).into_iter().for_each(|min| *min = found.mins[at]);
+                expected.maxs.get_mut(at).into_iter().for_each(|max| *max = found.maxs[at]);
+            }
+            if *found != expected {
+                return Err(format!("{rows} rows, {groups} groups, values of {} bits: differs", 64 - shift));
             }
         }
     }

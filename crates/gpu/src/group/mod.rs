@@ -5,9 +5,12 @@
 //!
 //! [`Optimizer`]: crate::contention::Optimizer
 
+mod measured;
 mod on_device;
 pub mod twin;
 
+pub use measured::{Measured, Measurement, Times, Totals, measure};
+use on_device::extremes_from;
 pub(crate) use on_device::{Launched, aggregate_from, look_up_from};
 pub use on_device::{aggregate, look_up};
 

@@ -105,6 +105,55 @@ pub unsafe fn aggregate_from(
     Ok(Launched { answer: Aggregates { counts, sums }, span_ms })
 }
 
+/// Which value of a group is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extreme {
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+impl Extreme {
+    /// Makes words of values, of which the largest is the one that is looked for, and values of words again.
+    fn flip(self) -> u64 {
+        match self {
+            Self::Min => u64::MAX >> 1,
+            Self::Max => 1 << 63,
+        }
+    }
+}
+
+/// The extreme value of each group, over codes and values that are on the device already; of a group without rows, any number.
+///
+/// # Safety
+///
+/// There is a value for each code, and every code is below `group_count`.
+pub unsafe fn extremes_from(
+    device: &Arc<Device>,
+    codes: &DeviceBuffer<u32>,
+    values: &DeviceBuffer<i64>,
+    group_count: u32,
+    extreme: Extreme,
+) -> Result<Launched<Vec<i64>>, GpuError> {
+    let stream = &Stream::new(device)?;
+    let places = DeviceBuffer::<u64>::filled(device, group_count as usize, 0, "aggregates")?;
+    if codes.is_empty() {
+        return Ok(Launched { answer: vec![0; group_count as usize], span_ms: 0.0 });
+    }
+    let kernel = device.kernel("group_extreme")?;
+    let grid = grid_for(device, &kernel, codes.len(), 0)?;
+    let input = [codes.address(), values.address(), codes.len() as u64];
+    let mut parameters = Parameters::new().words(&input).word(places.address()).word(extreme.flip());
+    let start = Event::of(stream)?;
+    // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.
+    unsafe { kernel.launch(stream, grid, &mut parameters) }?;
+    let span_ms = Event::of(stream)?.since_ms(&start)?;
+    stream.wait()?;
+    let answer = places.read()?.into_iter().map(|word| (word ^ extreme.flip()).cast_signed()).collect();
+    Ok(Launched { answer, span_ms })
+}
+
 /// `SELECT SUM(D.B) FROM F, D WHERE F.A = D.A`: adds up the dimension's value for each code.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //! Neighbouring rows of one group would wait for each other's addition, so four arrays take rows in turn and
 //! are added up at the end, as long as they stay in the first cache.
 
-use crate::group::{Aggregates, Column};
+use crate::group::{Aggregates, Column, Measured, Totals};
 
 /// Arrays that take rows in turn.
 const COPIES: usize = 4;
@@ -42,6 +42,33 @@ pub fn aggregate(column: &Column<'_>) -> Aggregates {
         }
     }
     out
+}
+
+/// What is asked of one column of values, by group; `codes` are those of the other columns. Extremes of a group without rows are the
+/// ends of the range.
+pub fn totals(codes: &[u32], group_count: u32, column: &Measured<'_>) -> Totals {
+    let groups = group_count as usize;
+    let wanted = |is_wanted: bool| if is_wanted { groups } else { 0 };
+    let mut totals = Totals {
+        counts: vec![0; groups],
+        sums: vec![0; wanted(column.sum)],
+        mins: vec![i64::MAX; wanted(column.min)],
+        maxs: vec![i64::MIN; wanted(column.max)],
+    };
+    for (code, value) in column.codes.unwrap_or(codes).iter().zip(column.values) {
+        let group = *code as usize;
+        totals.counts[group] += 1;
+        if column.sum {
+            totals.sums[group] += i128::from(*value);
+        }
+        if column.min {
+            totals.mins[group] = totals.mins[group].min(*value);
+        }
+        if column.max {
+            totals.maxs[group] = totals.maxs[group].max(*value);
+        }
+    }
+    totals
 }
 
 /// The sum of the dimension's values.

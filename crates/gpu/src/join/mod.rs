@@ -141,6 +141,8 @@ pub struct Settings {
     pub threads: u32,
     /// Room in the results before their number is known; `None`: one for each row of the probe table.
     pub result_rows: Option<usize>,
+    /// Results beyond which the join is refused; `None`: whatever memory there is.
+    pub result_rows_max: Option<usize>,
 }
 
 impl Default for Settings {
@@ -154,6 +156,7 @@ impl Default for Settings {
             blocks: None,
             threads: 256,
             result_rows: None,
+            result_rows_max: None,
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct Groups<'a> {
 /// Joins on a device.
 ///
 /// # Errors
-/// - [`GpuError::Unsuitable`] if there are too many rows, fewer bits of validity than rows, keys of two widths, too
+/// - [`GpuError::Unsuitable`] if there are too many rows or results, fewer bits of validity than rows, keys of two widths, too
 ///   many equal keys in the build table, or the settings ask for threads or shared memory that a block cannot have.
 /// - [`GpuError::OutOfMemory`] if there is no room for inputs, table or results; [`GpuError::Driver`] if a call of
 ///   the driver or a kernel fails.
@@ -87,6 +87,9 @@ pub fn join(
         times.probe_ms += finish(&streams, &start)?;
         let found = counter.read()?[0];
         let count = usize::try_from(found).map_err(|_| GpuError::Unsuitable(format!("{found} results")))?;
+        if settings.result_rows_max.is_some_and(|most| count > most) {
+            return Err(GpuError::Unsuitable(format!("{count} results")));
+        }
         if count <= pairs.len() {
             return Ok(Outcome { pairs, count, times });
         }

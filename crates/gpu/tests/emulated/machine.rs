@@ -1,5 +1,6 @@
-//! Building the emulated device with g++, and running `gpu-bench` on it.
+//! Building the emulated device with g++. Tests of other crates, too, run programs on it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,13 +27,13 @@ pub enum Build {
 /// An emulated device: a folder with its library.
 #[derive(Debug)]
 pub struct Machine {
-    build: Build,
-    folder: PathBuf,
+    pub(crate) build: Build,
+    pub(crate) folder: PathBuf,
 }
 
-/// The folder of this crate.
+/// The folder of crate `gpu`.
 pub fn crate_folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu"))
 }
 
 impl Machine {
@@ -63,7 +64,7 @@ impl Machine {
         machine
     }
 
-    fn compile_kernel(&self, source: &Path, name: &str) {
+    pub(crate) fn compile_kernel(&self, source: &Path, name: &str) {
         match self.build {
             // The sanitizer's hooks lead into the device.
             Build::Races => self.compile_one(source, name, &["-fsanitize=thread", "-x", "c++"]),
@@ -86,7 +87,7 @@ impl Machine {
     }
 
     /// Links the library into `folder`, one kernel's object from there if it is named.
-    fn link(&self, folder: &Path, other: Option<&str>) {
+    pub(crate) fn link(&self, folder: &Path, other: Option<&str>) {
         let mut command = Command::new("g++");
         command.arg("-shared").arg("-o").arg(folder.join("libcuda.so.1"));
         if self.build == Build::Addresses {
@@ -99,36 +100,15 @@ impl Machine {
         succeed(&mut command);
     }
 
-    /// The device with another text of one file, in a folder of its own. A header's text counts for `kernel`.
-    pub fn with_kernel(&self, kernel: &str, file: &str, text: &str, number: usize) -> Self {
-        let folder = self.folder.join(format!("mutation-{number}"));
-        fs::create_dir_all(&folder).expect("a folder for the device");
-        let source = folder.join(format!("{kernel}.cu"));
-        // A source finds headers beside it first.
-        fs::copy(crate_folder().join(format!("kernels/{kernel}.cu")), &source).expect("a copy of a source");
-        fs::write(folder.join(file), text).expect("a source to compile");
-        let machine = Self { build: self.build, folder };
-        machine.compile_kernel(&source, kernel);
-        self.link(&machine.folder, Some(kernel));
-        machine
-    }
-
-    /// Runs the checks of all kernels for some seeds; the error is what the program said.
-    pub fn check(&self, settings: &[(&str, &str)], first_seed: u64, last_seed: u64) -> Result<String, String> {
-        self.run(&["check", "", &first_seed.to_string(), &last_seed.to_string()], settings)
-    }
-
-    /// Runs the program on this device; what it said.
-    pub fn run(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Result<String, String> {
+    /// A program that is about to start with this device as its driver's, under some settings of the device.
+    pub fn command(&self, program: impl AsRef<OsStr>, settings: &[(&str, &str)]) -> Command {
         let mut command = Command::new("timeout");
-        command.arg(RUN_S_MAX).arg(env!("CARGO_BIN_EXE_gpu-bench")).args(arguments);
-        command.env("LD_LIBRARY_PATH", &self.folder);
+        command.arg(RUN_S_MAX).arg(program).env("LD_LIBRARY_PATH", &self.folder);
         command.envs(settings.iter().copied());
         if self.build == Build::Addresses {
             command.env("LD_PRELOAD", sanitizer()).env("ASAN_OPTIONS", "detect_leaks=0");
         }
-        let output = command.output().expect("the program starts");
-        if output.status.success() { Ok(said(&output)) } else { Err(said(&output)) }
+        command
     }
 }
 
@@ -144,6 +124,6 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{}", said(&output));
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

@@ -6,6 +6,7 @@
 
 mod machine;
 mod mutations;
+mod program;
 
 use machine::{Build, Machine};
 

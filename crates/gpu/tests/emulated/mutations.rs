@@ -9,7 +9,7 @@ use crate::machine::{Build, Machine, crate_folder};
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 34] = [
+const MUTATIONS: [Mutation; 36] = [
     ("join", "insertion without compare-and-swap",
         "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
         "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
@@ -73,6 +73,10 @@ const MUTATIONS: [Mutation; 34] = [
         "u32 group = out.group_of_slot ? out.group_of_slot[slot] : slot;", "u32 group = slot;"),
     ("group", "a copy that is not merged",
         "for (u32 copy = 1; copy < copy_count; ++copy)", "for (u32 copy = 2; copy < copy_count; ++copy)"),
+    ("group", "an extreme without an atomic operation",
+        "atomicMax(places + code, word);", "if (places[code] < word) places[code] = word;"),
+    ("group", "an extreme of values as they are",
+        "u64 word = (u64)__ldcs(input.values + at) ^ flip;", "u64 word = (u64)__ldcs(input.values + at) ^ (flip & 1);"),
     ("bitwise", "cells taken for points",
         "((1ull << (32 - bits)) - 1)", "0"),
     ("bitwise", "every hit is sure",

@@ -10,7 +10,8 @@
 //! `EXPLAIN (COSTS)` shows (`plan_costs`).
 //!
 //! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
-//! are the limit (`direct_groups`, `short_decimals`), or keep in memory what does not fit there (`spilling`).
+//! are the limit (`direct_groups`, `short_decimals`), a device beside the CPU is faster (`offload`), or memory does not suffice
+//! (`spilling`).
 //!
 //! Estimates come from what merges have left of tables ([`crate::access::statistics`]). They decide how long a query takes and
 //! never what it answers. Imports `access`; the rules of `semantics` put this into their list.
@@ -20,6 +21,7 @@ mod estimate;
 mod join_method;
 pub(crate) mod join_order;
 mod key_collector;
+mod offload;
 pub(crate) mod options;
 pub(crate) mod plan_costs;
 mod region;
@@ -32,6 +34,7 @@ mod steady;
 pub(crate) use direct_groups::OwnOperators;
 pub(crate) use join_method::JoinMethod;
 pub(crate) use join_order::JoinOrder;
+pub(crate) use offload::{DeviceOptions, Offloading, learn};
 pub(crate) use options::{PlanOptions, spilling_state};
 pub(crate) use run_time_filters::RunTimeFilters;
 pub(crate) use spilling::{SpillingOperators, may_spill};

@@ -19,7 +19,7 @@
 //! | `relations`, `types`, `information`, `defaults`, `constraints`, `statistics` | the rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing`, `sequence_json` | queries in other words |
-//! | `system` | views on the database itself: `lstore_tables` and its kin |
+//! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
 mod cells;
@@ -27,6 +27,7 @@ mod columns;
 mod comments;
 mod constraints;
 mod defaults;
+mod devices;
 mod functions;
 mod information;
 mod nothing;

@@ -1,14 +1,16 @@
-//! Views on the database itself: `lstore_tables`, `lstore_sequences`, `lstore_memory` and `lstore_transactions`. A table of the user's with
-//! such a name hides the view.
+//! Views on the database itself: `lstore_tables`, `lstore_sequences`, `lstore_memory` and `lstore_transactions`, and those of `devices`. A
+//! table of the user's with such a name hides the view.
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::types::IntervalMonthDayNano;
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, RecordBatch};
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use engine::{Database, RowWait, RunningState, RunningTransaction, shown_name};
 
+use super::cells::{numbers, optional_texts, texts};
+use super::devices;
 use crate::access::computed;
 use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
@@ -23,7 +25,7 @@ const SEQUENCES: &str = "lstore_sequences";
 
 /// Whether a view has this name.
 pub(crate) fn is_view(name: &str) -> bool {
-    [TABLES, MEMORY, TRANSACTIONS, SEQUENCES].contains(&name)
+    [TABLES, MEMORY, TRANSACTIONS, SEQUENCES].contains(&name) || devices::is_view(name)
 }
 
 /// The view of this name.
@@ -34,7 +36,7 @@ pub(crate) fn view(name: &str, view: &View) -> datafusion::error::Result<Option<
         MEMORY => computed::table(MEMORY, memory_schema(), move || memory(&db)).map(Some),
         TRANSACTIONS => computed::table(TRANSACTIONS, transactions_schema(), move || transactions(&db)).map(Some),
         SEQUENCES => computed::table(SEQUENCES, sequences_schema(), move || sequences(&db)).map(Some),
-        _ => Ok(None),
+        _ => devices::view(name, view),
     }
 }
 
@@ -174,17 +176,4 @@ fn transactions(db: &Database) -> Result<RecordBatch> {
 fn intervals(times: impl Iterator<Item = Option<Duration>>) -> ArrayRef {
     let interval = |time: Duration| IntervalMonthDayNano::new(0, 0, i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
     Arc::new(times.map(|time| time.map(interval)).collect::<IntervalMonthDayNanoArray>())
-}
-
-fn texts(texts: impl Iterator<Item = String>) -> ArrayRef {
-    Arc::new(texts.map(Some).collect::<StringViewArray>())
-}
-
-fn optional_texts(texts: impl Iterator<Item = Option<String>>) -> ArrayRef {
-    Arc::new(texts.collect::<StringViewArray>())
-}
-
-fn numbers(numbers: impl Iterator<Item = Option<u64>>) -> ArrayRef {
-    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    Arc::new(numbers.map(|value| value.map(number)).collect::<Int64Array>())
 }

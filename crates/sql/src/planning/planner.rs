@@ -31,7 +31,7 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::optimizer::{PlanOptions, plan_costs, spilling_state};
+use crate::optimizer::{DeviceOptions, PlanOptions, learn, plan_costs, spilling_state};
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
 use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
@@ -45,11 +45,11 @@ use crate::semantics::{
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
-use crate::state::cost_settings;
 use crate::state::outcome::{Rows, Stop};
 use crate::state::query_memory::{self, QUERY_MEMORY, QueryRuntime, is_out_of_memory};
 use crate::state::stop::{self, StopFlag};
 use crate::state::view::View;
+use crate::state::{cost_settings, device_settings};
 use crate::syntax::source::Source;
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::types::CastTypes;
@@ -340,6 +340,11 @@ fn set_options(state: &mut SessionState, view: &View) {
         runtime.size_batches(state.config_mut().options_mut());
     }
     state.config_mut().set_extension(runtime);
+    if view.offload.is_some() {
+        let settings = device_settings::of(|name| view.settings.get(name));
+        let device = DeviceOptions { offload: view.offload.clone(), settings };
+        device.put_into(state.config_mut().options_mut());
+    }
 }
 
 /// Plans with hidden names where the planner takes some of the statement's for the same.
@@ -456,12 +461,17 @@ async fn send(
     sender: &mpsc::Sender<Result<RecordBatch>>,
     sent: &mut usize,
 ) -> std::result::Result<(), DataFusionError> {
-    let mut stream = execute_stream(stop::stoppable(physical, flag)?, context)?;
+    let offload = DeviceOptions::of(context.session_config().options()).offload;
+    let physical = stop::stoppable(physical, flag)?;
+    let mut stream = execute_stream(physical.clone(), context)?;
     while let Some(batch) = stream.next().await {
         if sender.send(Ok(batch?)).await.is_err() {
             return Ok(());
         }
         *sent += 1;
+    }
+    if let Some(offload) = offload {
+        learn(&physical, &offload);
     }
     Ok(())
 }

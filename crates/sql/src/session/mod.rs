@@ -27,6 +27,7 @@ use engine::{Database, SeenTables};
 use parking_lot::Mutex;
 
 use crate::Progress;
+use crate::coprocessor::Offload;
 use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
 use crate::names::made_types;
@@ -65,6 +66,8 @@ pub struct SessionOptions {
     pub files: FileAccess,
     /// How many partitions a query runs in; the number of cores where it is not given.
     pub target_partitions: Option<usize>,
+    /// A device for sections of queries, shared by the sessions of a database; without one the CPU does everything.
+    pub offload: Option<Offload>,
 }
 
 /// Where a session stands, as the PostgreSQL protocol tells it.
@@ -87,6 +90,7 @@ pub struct Session {
     pub(crate) files: FileAccess,
     pub(crate) progress: Option<Arc<dyn Progress>>,
     pub(crate) planner: Planner,
+    offload: Option<Offload>,
     pub(crate) settings: Settings,
     /// `None` outside of `BEGIN ... COMMIT`, where each statement is its own transaction.
     pub(crate) block: Option<Block>,
@@ -120,6 +124,7 @@ impl Session {
             files: options.files,
             progress: None,
             planner: Planner::new(options.target_partitions),
+            offload: options.offload,
             settings: Settings::new(db),
             block: None,
             now: 0,
@@ -265,7 +270,7 @@ impl Session {
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
         let cursors = self.cursors.facts().into();
-        let given = Arc::default();
+        let (given, offload) = (Arc::default(), self.offload.clone());
         let (registered, user_functions) = (self.registered.clone(), self.user_functions.clone());
         View {
             db,
@@ -280,6 +285,7 @@ impl Session {
             cursors,
             registered,
             user_functions,
+            offload,
             locks,
             process,
             now,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// The beginnings of our own names, and of those of the library that runs queries: its settings are not to be
 /// changed.
-const OWN: [&str; 2] = ["lstore.", "datafusion."];
+const OWN: [&str; 3] = ["lstore.", "gpu.", "datafusion."];
 
 /// The values by name.
 #[derive(Clone, Default)]

@@ -11,6 +11,7 @@ pub(crate) mod context;
 pub(crate) mod cost_settings;
 pub(crate) mod custom_settings;
 pub(crate) mod database_settings;
+pub(crate) mod device_settings;
 pub(crate) mod memory_limit;
 pub(crate) mod outcome;
 pub(crate) mod past;

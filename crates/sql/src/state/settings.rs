@@ -27,6 +27,7 @@ use crate::state::choices::{Choice, JOIN_ORDER, KEPT_PLANS, OWN_OPERATORS, RUN_T
 use crate::state::cost_settings::{self, CostSetting};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
+use crate::state::device_settings::{self, DeviceSetting, DeviceSettings};
 use crate::state::memory_limit;
 use crate::state::past;
 use crate::state::query_memory::{self, QUERY_MEMORY};
@@ -66,6 +67,8 @@ enum AllowedValues {
     Planner(Choice),
     /// A part of the cost model.
     Cost(CostSetting),
+    /// The use of a device beside the CPU.
+    Device(DeviceSetting),
 }
 
 impl AllowedValues {
@@ -80,7 +83,8 @@ impl AllowedValues {
             | AllowedValues::Zone
             | AllowedValues::QueryMemory
             | AllowedValues::Planner(_)
-            | AllowedValues::Cost(_) => true,
+            | AllowedValues::Cost(_)
+            | AllowedValues::Device(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
@@ -171,6 +175,7 @@ struct Values {
     costs: CostModel,
     /// How much a query may take, where that was said: some bytes, or no limit.
     query_memory: Option<Option<u64>>,
+    device: DeviceSettings,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
     custom: CustomSettings,
@@ -214,6 +219,7 @@ enum AssignedValue {
     Planner(Choice, bool),
     Costs(CostSetting, CostModel),
     QueryMemory(Option<u64>),
+    Device(DeviceSetting, DeviceSettings),
     Custom(String, String),
     Path(PathValue),
     Zone(ZoneValue),
@@ -238,6 +244,7 @@ impl Settings {
             choices: [true; Choice::COUNT],
             costs: CostModel::default(),
             query_memory: None,
+            device: DeviceSettings::default(),
             limits: [0; 4],
             custom: CustomSettings::default(),
             path: PathValue::default(),
@@ -346,7 +353,7 @@ impl Settings {
 
     /// The values of all.
     pub(crate) fn all(&self, current: Modes) -> BTreeMap<String, String> {
-        let costs = cost_settings::names().filter_map(|name| find(name).ok());
+        let costs = cost_settings::names().chain(device_settings::names()).filter_map(|name| find(name).ok());
         let known = KNOWN.iter().copied().chain(costs);
         let known = known.map(|known| (known.0.to_owned(), self.value(known, current)));
         let custom = self.values.in_use.custom.all().map(|(name, value)| (name.clone(), value.clone()));
@@ -403,6 +410,7 @@ impl Settings {
             },
             AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
             AllowedValues::Cost(setting) => setting.show(&values.costs),
+            AllowedValues::Device(setting) => setting.show(&values.device),
             AllowedValues::Only(_) | AllowedValues::Fixed | AllowedValues::Encoding => default.to_owned(),
         }
     }
@@ -488,6 +496,7 @@ impl Settings {
                 AssignedValue::QueryMemory(limit) => values.query_memory = Some(*limit),
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Costs(setting, value) => values.costs = setting.taken(values.costs, value),
+                AssignedValue::Device(setting, value) => values.device = setting.taken(values.device, *value),
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
                 AssignedValue::Path(path) => values.path.clone_from(path),
                 AssignedValue::Zone(zone) => {
@@ -535,6 +544,9 @@ impl Settings {
             AllowedValues::Cost(setting) => {
                 setting.read(CostModel::default(), value).map(|model| AssignedValue::Costs(setting, model))
             }
+            AllowedValues::Device(setting) => {
+                setting.read(DeviceSettings::default(), value).map(|values| AssignedValue::Device(setting, values))
+            }
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
             AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
             AllowedValues::Only(_) if is_default => Ok(AssignedValue::Nothing),
@@ -551,6 +563,7 @@ impl Settings {
 
 fn find(name: &str) -> Result<(&'static str, &'static str, AllowedValues)> {
     let cost = || CostSetting::named(name).map(|setting| (setting.name(), "", AllowedValues::Cost(setting)));
-    let known = KNOWN.iter().find(|known| known.0 == name).copied().or_else(cost);
+    let device = || DeviceSetting::named(name).map(|setting| (setting.name(), "", AllowedValues::Device(setting)));
+    let known = KNOWN.iter().find(|known| known.0 == name).copied().or_else(cost).or_else(device);
     known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
 }

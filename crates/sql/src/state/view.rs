@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use engine::{Database, Table};
 
+use crate::coprocessor::Offload;
 use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
@@ -55,6 +56,8 @@ pub(crate) struct View {
     pub(crate) registered: Registered,
     /// The functions that the session was given by its program.
     pub(crate) user_functions: UserFunctions,
+    /// The device beside the CPU, if there is one.
+    pub(crate) offload: Option<Offload>,
     /// The session's advisory locks.
     pub(crate) locks: Locks,
     /// The value of `pg_backend_pid()`.

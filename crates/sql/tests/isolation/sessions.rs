@@ -6,7 +6,10 @@ use sql::{FileAccess, Outcome, Rows, Session, SessionOptions, SqlError, text_val
 
 /// A session that computes on one thread.
 pub(crate) fn session(db: &Database) -> Session {
-    Session::new(db, SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1) })
+    Session::new(
+        db,
+        SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1), ..SessionOptions::default() },
+    )
 }
 
 /// The tag of a statement, or its rows.

@@ -13,6 +13,7 @@ mod join_order;
 mod kept_plans;
 mod made_types;
 mod names;
+mod offload;
 mod opening;
 mod own_operators;
 mod pg_catalog;

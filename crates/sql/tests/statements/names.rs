@@ -11,7 +11,10 @@ use engine::{Database, Value};
 use sql::{FileAccess, NoInput, Outcome, PreparedStatement, Session, SessionOptions, SqlError, text_value};
 
 fn session(db: &Database) -> Session {
-    Session::new(db, SessionOptions { files: FileAccess::Denied, target_partitions: Some(1) })
+    Session::new(
+        db,
+        SessionOptions { files: FileAccess::Denied, target_partitions: Some(1), ..SessionOptions::default() },
+    )
 }
 
 /// Rows as text, with blanks between columns and commas between rows.

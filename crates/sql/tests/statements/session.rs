@@ -194,7 +194,10 @@ impl Progress for Told {
 #[test]
 fn copy_tells_of_every_byte_and_leaves_no_temporary_file() {
     let db = Database::in_memory();
-    let mut session = Session::new(&db, SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1) });
+    let mut session = Session::new(
+        &db,
+        SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1), ..SessionOptions::default() },
+    );
     let (told, directory) = (Arc::new(Told::default()), tempfile::tempdir().unwrap());
     session.set_progress(told.clone());
     let path = directory.path().join("t.csv");

@@ -3,7 +3,10 @@ use engine::{Database, OpenOptions};
 use sql::{FileAccess, Outcome, Session, SessionOptions, SqlError, text_value};
 
 fn session(db: &Database) -> Session {
-    Session::new(db, SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1) })
+    Session::new(
+        db,
+        SessionOptions { files: FileAccess::Allowed, target_partitions: Some(1), ..SessionOptions::default() },
+    )
 }
 
 fn run(session: &mut Session, statement: &str) -> Result<String, SqlError> {

@@ -93,7 +93,7 @@ fn folder(args: &TpchArgs) -> Result<PathBuf, LabError> {
 
 fn session(db: &Database, threads: usize) -> Session {
     let target_partitions = Some(threads);
-    Session::new(db, SessionOptions { target_partitions, files: FileAccess::Allowed })
+    Session::new(db, SessionOptions { target_partitions, files: FileAccess::Allowed, ..SessionOptions::default() })
 }
 
 /// Gives DuckDB what the tables hold.

@@ -32,7 +32,7 @@ use super::whole_orders::WholeOrders;
 use crate::access::nearest::NearestFirst;
 use crate::access::spatial_join::SpatialJoins;
 use crate::access::totals::AggregateScans;
-use crate::optimizer::{JoinMethod, JoinOrder, OwnOperators, RunTimeFilters, SpillingOperators};
+use crate::optimizer::{JoinMethod, JoinOrder, Offloading, OwnOperators, RunTimeFilters, SpillingOperators};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -68,6 +68,8 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     rules.retain(|rule| rule.name() != "FilterPushdown");
     // Before sorts are moved, and after.
     let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
+    // What is in its place has one partition, in no order.
+    rules.insert(sorting, Arc::new(Offloading));
     rules.insert(sorting, Arc::new(OffsetsInOrder));
     rules.insert(sorting, Arc::new(PlainInputs));
     // What it makes of a join asks for sorts.

@@ -1,0 +1,165 @@
+//! A processor beside the CPU that takes sections of plans: what it is asked, and what is known of it.
+//!
+//! ```text
+//! program ── Offload ──▶ session ──▶ planner: `cost` of the section there and here ──▶ operator ──▶ Coprocessor
+//!               ▲                        └──▶ `decisions` ◀── how it went ─────────────────┘
+//!               └── shared by all sessions: the device, its memory, what it was measured to cost
+//! ```
+//!
+//! A [`Coprocessor`] sees slices of numbers alone, and nothing of plans. Its answer is exact or an error: the operator then goes on
+//! with its subtree on the CPU. Imports `error` at most, so that all above may ask it.
+pub(crate) mod cost;
+pub(crate) mod decisions;
+mod offload;
+
+use std::fmt;
+
+pub use offload::Offload;
+pub(crate) use offload::Room;
+
+/// What a device says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Its maker's name for it.
+    pub name: String,
+    /// Its memory.
+    pub memory_bytes: u64,
+    /// Whether it is a stand-in for tests. Its times mean nothing.
+    pub is_emulated: bool,
+}
+
+impl fmt::Display for DeviceFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_unsaid = self.is_emulated && !self.name.contains("emulated");
+        write!(f, "{}{}", self.name, if is_unsaid { " (emulated)" } else { "" })
+    }
+}
+
+/// Why a device gives no answer. The CPU answers instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceError {
+    /// This input is none for it; another may be.
+    Declined(String),
+    /// It has no room now.
+    Full(String),
+    /// It is of no more use to this process.
+    Lost(String),
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceError::Declined(why) | DeviceError::Full(why) | DeviceError::Lost(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A column of values to be grouped, and what is asked of it.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupedColumn<'a> {
+    /// The group of each row where it is not that of the other columns.
+    pub codes: Option<&'a [u32]>,
+    /// The value of each row.
+    pub values: &'a [i64],
+    /// Whether sums are wanted.
+    pub sum: bool,
+    /// Whether the smallest values are wanted.
+    pub min: bool,
+    /// Whether the largest values are wanted.
+    pub max: bool,
+}
+
+/// Rows to be grouped.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupedRows<'a> {
+    /// The group of each row, below `group_count`.
+    pub codes: &'a [u32],
+    /// How many groups there may be.
+    pub group_count: u32,
+    /// The columns of values.
+    pub columns: &'a [GroupedColumn<'a>],
+}
+
+/// Of one column, by group; what was not asked for is empty. Extremes of a group without rows are any numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnTotals {
+    /// Rows.
+    pub counts: Vec<u64>,
+    /// Exact sums.
+    pub sums: Vec<i128>,
+    /// Smallest values.
+    pub mins: Vec<i64>,
+    /// Largest values.
+    pub maxs: Vec<i64>,
+}
+
+/// Where the time of a device went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Bringing the input there.
+    pub transfer_ns: f64,
+    /// Its kernels.
+    pub kernels_ns: f64,
+    /// All else: making room, and bringing results back.
+    pub results_ns: f64,
+    /// How many kernels ran.
+    pub launches: u32,
+}
+
+/// The answer of a grouping.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupTotals {
+    /// Rows, by group.
+    pub counts: Vec<u64>,
+    /// One for each column.
+    pub columns: Vec<ColumnTotals>,
+    /// Where the time went.
+    pub spent: Spent,
+}
+
+/// A column of keys with its NULLs: bits of validity as Arrow keeps them, lowest first from the first row on.
+#[derive(Clone, Copy, Debug)]
+pub enum JoinKeys<'a> {
+    /// Keys of 32 bits.
+    Narrow(&'a [u32], Option<&'a [u8]>),
+    /// Keys of 64 bits.
+    Wide(&'a [u64], Option<&'a [u8]>),
+}
+
+/// Two tables to be joined by an equal key; a row without a key has no partner. Both have keys of one width.
+#[derive(Clone, Copy, Debug)]
+pub struct JoinSides<'a> {
+    /// The side of which a hash table is made.
+    pub build: JoinKeys<'a>,
+    /// The other side.
+    pub probe: JoinKeys<'a>,
+    /// Results beyond which the device is to decline.
+    pub pairs_max: usize,
+}
+
+/// The answer of a join.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pairs {
+    /// The row of the build side in the lower half, that of the probe side in the upper; in no order.
+    pub pairs: Vec<u64>,
+    /// Where the time went.
+    pub spent: Spent,
+}
+
+/// A device. Its calls block; several threads may make them at a time.
+pub trait Coprocessor: fmt::Debug + Send + Sync {
+    /// What it says of itself.
+    fn facts(&self) -> &DeviceFacts;
+
+    /// Groups rows.
+    ///
+    /// # Errors
+    /// It gives no answer, which is no error of the statement.
+    fn group(&self, rows: &GroupedRows<'_>) -> Result<GroupTotals, DeviceError>;
+
+    /// Joins two tables.
+    ///
+    /// # Errors
+    /// It gives no answer, which is no error of the statement.
+    fn join(&self, sides: &JoinSides<'_>) -> Result<Pairs, DeviceError>;
+}

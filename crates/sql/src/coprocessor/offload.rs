@@ -1,0 +1,141 @@
+//! A device with what its sessions share: whether it still answers, how much of its memory is in use, what it costs, what was decided.
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::cost::CostModel;
+use super::decisions::{Decision, Decisions, Noted};
+use super::{Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinSides, Pairs};
+
+/// A device for the sessions of a database, as [`SessionOptions`](crate::SessionOptions) take it. Clones share all that is learned of it.
+#[derive(Clone)]
+pub struct Offload(Arc<Shared>);
+
+struct Shared {
+    device: Arc<dyn Coprocessor>,
+    /// Why it is of no more use.
+    lost: Mutex<Option<String>>,
+    used_bytes: AtomicU64,
+    answered: AtomicU64,
+    refused: AtomicU64,
+    model: Mutex<CostModel>,
+    decisions: Decisions,
+}
+
+/// Memory of the device that a call may use, until it is dropped.
+struct Reserved<'a> {
+    used_bytes: &'a AtomicU64,
+    bytes: u64,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.used_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// What a call may take of the device's memory, and the limit of all calls together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) bytes: u64,
+    pub(crate) limit_bytes: u64,
+}
+
+impl Offload {
+    /// Has sessions use a device where it is cheaper than the CPU.
+    pub fn new(device: Arc<dyn Coprocessor>) -> Offload {
+        Offload(Arc::new(Shared {
+            device,
+            lost: Mutex::default(),
+            used_bytes: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            model: Mutex::default(),
+            decisions: Decisions::default(),
+        }))
+    }
+
+    /// What the device says of itself.
+    pub fn facts(&self) -> &DeviceFacts {
+        self.0.device.facts()
+    }
+
+    /// Why the device is of no more use, if so.
+    pub(crate) fn lost(&self) -> Option<String> {
+        lock(&self.0.lost).clone()
+    }
+
+    /// How many calls it has answered, and how many not.
+    pub(crate) fn calls(&self) -> (u64, u64) {
+        (self.0.answered.load(Ordering::Relaxed), self.0.refused.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of its memory that calls are using.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.0.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The coefficients, to ask or to teach them.
+    pub(crate) fn model(&self) -> MutexGuard<'_, CostModel> {
+        lock(&self.0.model)
+    }
+
+    pub(crate) fn note(&self, decision: Decision) -> Arc<Noted> {
+        self.0.decisions.note(decision)
+    }
+
+    pub(crate) fn decisions(&self) -> Vec<Arc<Noted>> {
+        self.0.decisions.all()
+    }
+
+    /// [`Coprocessor::group`] within the limit of memory.
+    pub(crate) fn group(&self, rows: &GroupedRows<'_>, room: Room) -> Result<GroupTotals, DeviceError> {
+        self.ask(room, |device| device.group(rows))
+    }
+
+    /// [`Coprocessor::join`] within the limit of memory.
+    pub(crate) fn join(&self, sides: &JoinSides<'_>, room: Room) -> Result<Pairs, DeviceError> {
+        self.ask(room, |device| device.join(sides))
+    }
+
+    fn ask<T>(
+        &self,
+        room: Room,
+        call: impl FnOnce(&dyn Coprocessor) -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        let answer = match self.lost() {
+            Some(why) => Err(DeviceError::Lost(why)),
+            None => self.reserve(room).and_then(|_reserved| call(self.0.device.as_ref())),
+        };
+        if let Err(DeviceError::Lost(why)) = &answer {
+            lock(&self.0.lost).get_or_insert_with(|| why.clone());
+        }
+        let counter = if answer.is_ok() { &self.0.answered } else { &self.0.refused };
+        counter.fetch_add(1, Ordering::Relaxed);
+        answer
+    }
+
+    fn reserve(&self, Room { bytes, limit_bytes }: Room) -> Result<Reserved<'_>, DeviceError> {
+        let used_bytes = &self.0.used_bytes;
+        let limit_bytes = limit_bytes.min(self.facts().memory_bytes);
+        let grown = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit_bytes);
+        match used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
+            Ok(_) => Ok(Reserved { used_bytes, bytes }),
+            Err(used) => {
+                let message =
+                    format!("{bytes} bytes of the device's memory are needed, {used} of {limit_bytes} are in use");
+                Err(DeviceError::Full(message))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Offload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Offload").field(&self.0.device).finish()
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,125 @@
+//! A device made of plain loops, which fails when it is told to.
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use sql::{
+    ColumnTotals, Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinKeys, JoinSides, Offload, Pairs,
+    Spent,
+};
+
+/// When calls fail.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    Never,
+    /// Each call with such a number.
+    Every(u64, DeviceError),
+}
+
+#[derive(Debug)]
+pub(super) struct Loops {
+    facts: DeviceFacts,
+    calls: AtomicU64,
+    fault: Mutex<Fault>,
+    /// How long a call says that each part of it took, in nanoseconds.
+    part_ns: AtomicU64,
+}
+
+impl Loops {
+    pub(super) fn new(is_emulated: bool) -> Arc<Loops> {
+        let facts = DeviceFacts { name: "loops".to_owned(), memory_bytes: 1 << 30, is_emulated };
+        Arc::new(Loops {
+            facts,
+            calls: AtomicU64::new(0),
+            fault: Mutex::new(Fault::Never),
+            part_ns: AtomicU64::new(1_000),
+        })
+    }
+
+    pub(super) fn offload(self: &Arc<Loops>) -> Offload {
+        Offload::new(self.clone())
+    }
+
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn fail(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+    }
+
+    pub(super) fn take_longer(&self, part_ns: u64) {
+        self.part_ns.store(part_ns, Ordering::Relaxed);
+    }
+
+    fn call(&self) -> Result<Spent, DeviceError> {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        match &*self.fault.lock().unwrap() {
+            Fault::Every(each, error) if number.is_multiple_of(*each) => Err(error.clone()),
+            _ => {
+                let part_ns = self.part_ns.load(Ordering::Relaxed) as f64;
+                Ok(Spent { transfer_ns: part_ns, kernels_ns: part_ns, results_ns: part_ns, launches: 1 })
+            }
+        }
+    }
+}
+
+/// The keys that are not NULL, by row.
+fn rows_of(keys: &JoinKeys<'_>) -> Vec<Option<u64>> {
+    let is_valid = |bits: Option<&[u8]>, at: usize| bits.is_none_or(|bits| bits[at / 8] >> (at % 8) & 1 == 1);
+    match *keys {
+        JoinKeys::Narrow(keys, valid) => {
+            keys.iter().enumerate().map(|(at, key)| is_valid(valid, at).then_some(u64::from(*key))).collect()
+        }
+        JoinKeys::Wide(keys, valid) => {
+            keys.iter().enumerate().map(|(at, key)| is_valid(valid, at).then_some(*key)).collect()
+        }
+    }
+}
+
+impl Coprocessor for Loops {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn group(&self, rows: &GroupedRows<'_>) -> Result<GroupTotals, DeviceError> {
+        let (spent, groups) = (self.call()?, rows.group_count as usize);
+        let mut totals = GroupTotals { counts: vec![0; groups], columns: Vec::new(), spent };
+        rows.codes.iter().for_each(|code| totals.counts[*code as usize] += 1);
+        for column in rows.columns {
+            let of = |wanted: bool| if wanted { groups } else { 0 };
+            let mut found = ColumnTotals {
+                counts: vec![0; groups],
+                sums: vec![0; of(column.sum)],
+                mins: vec![i64::MAX; of(column.min)],
+                maxs: vec![i64::MIN; of(column.max)],
+            };
+            for (code, value) in column.codes.unwrap_or(rows.codes).iter().zip(column.values) {
+                let group = *code as usize;
+                found.counts[group] += 1;
+                found.sums.get_mut(group).into_iter().for_each(|sum| *sum += i128::from(*value));
+                found.mins.get_mut(group).into_iter().for_each(|min| *min = (*value).min(*min));
+                found.maxs.get_mut(group).into_iter().for_each(|max| *max = (*value).max(*max));
+            }
+            totals.columns.push(found);
+        }
+        Ok(totals)
+    }
+
+    fn join(&self, sides: &JoinSides<'_>) -> Result<Pairs, DeviceError> {
+        let spent = self.call()?;
+        let mut table: HashMap<u64, Vec<u64>> = HashMap::new();
+        for (row, key) in (0..).zip(rows_of(&sides.build)) {
+            key.into_iter().for_each(|key| table.entry(key).or_default().push(row));
+        }
+        let mut pairs = Vec::new();
+        for (row, key) in (0u64..).zip(rows_of(&sides.probe)) {
+            let partners = key.and_then(|key| table.get(&key)).into_iter().flatten();
+            pairs.extend(partners.map(|build| build | row << 32));
+        }
+        if pairs.len() > sides.pairs_max {
+            return Err(DeviceError::Declined(format!("{} results", pairs.len())));
+        }
+        Ok(Pairs { pairs, spent })
+    }
+}
