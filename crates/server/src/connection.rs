@@ -8,6 +8,7 @@ use sql::{PreparedStatement, Session, SqlError};
 use crate::listener::ServerState;
 use crate::portals::Portals;
 use crate::registry::{Entry, Source};
+use crate::rows::Described;
 use crate::startup::REPORTED;
 use crate::wire::WireError;
 use crate::wire::frontend::{self, Request};
@@ -56,6 +57,7 @@ pub(crate) struct Connection<'a> {
     pub(crate) output: Output<TcpStream>,
     pub(crate) session: Session,
     pub(crate) portals: Portals,
+    pub(crate) described: Described,
     /// The types that the client has said of the parameters of named statements, which no other statement of that name has.
     pub(crate) declared: HashMap<String, (Arc<PreparedStatement>, Vec<u32>)>,
     /// After an error everything up to the next `Sync` is thrown away.
@@ -64,6 +66,8 @@ pub(crate) struct Connection<'a> {
     entry: Arc<Entry>,
     /// The values that the client was told of settings that may change.
     pub(crate) told: Vec<(&'static str, String)>,
+    /// When they were told; see [`Session::settings_turn`].
+    pub(crate) told_turn: u64,
 }
 
 impl<'a> Connection<'a> {
@@ -77,8 +81,21 @@ impl<'a> Connection<'a> {
         let told = ["application_name", "default_transaction_read_only", "TimeZone"];
         let told = REPORTED.into_iter().filter(|name| told.contains(name));
         let told = told.map(|name| (name, session.setting(name).unwrap_or_default())).collect();
-        let (portals, declared) = (Portals::default(), HashMap::new());
-        Connection { input, output, session, portals, declared, skips: false, shared, entry, told }
+        let (portals, declared, told_turn) = (Portals::default(), HashMap::new(), session.settings_turn());
+        let described = Described::default();
+        Connection {
+            input,
+            output,
+            session,
+            portals,
+            described,
+            declared,
+            skips: false,
+            shared,
+            entry,
+            told,
+            told_turn,
+        }
     }
 
     /// Serves until either side ends it.

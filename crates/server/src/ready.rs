@@ -25,6 +25,16 @@ impl Connection<'_> {
         if readiness != Readiness::InBlock {
             self.portals.close_all();
         }
+        if self.told_turn != self.session.settings_turn() {
+            self.tell_settings();
+        }
+        self.output.ready(readiness);
+        Ok(self.output.flush()?)
+    }
+
+    /// Tells the settings that have changed.
+    fn tell_settings(&mut self) {
+        self.told_turn = self.session.settings_turn();
         for (name, told) in &mut self.told {
             let value = self.session.setting(name).unwrap_or_default();
             if value != *told {
@@ -32,7 +42,5 @@ impl Connection<'_> {
                 *told = value;
             }
         }
-        self.output.ready(readiness);
-        Ok(self.output.flush()?)
     }
 }

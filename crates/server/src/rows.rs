@@ -1,5 +1,6 @@
 //! Sending the rows of a query.
 use std::io::Write;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -28,6 +29,31 @@ pub(crate) fn describe(schema: &SchemaRef, formats: &[i16]) -> Result<Vec<Column
     Ok(fields.map(|(at, field)| oids::describe(field, format_of(formats, at))).collect())
 }
 
+/// Descriptions that were made for the last schemas, to be found again by a statement that is run again.
+#[derive(Default)]
+pub(crate) struct Described {
+    known: Vec<(SchemaRef, Vec<i16>, Arc<[ColumnDescription]>)>,
+}
+
+/// So many descriptions are kept.
+const DESCRIBED_MAX: usize = 8;
+
+impl Described {
+    /// As [`describe`].
+    fn describe(&mut self, schema: SchemaRef, formats: &[i16]) -> Result<Arc<[ColumnDescription]>, SqlError> {
+        let is_it = |(known, asked, _): &&(SchemaRef, Vec<i16>, _)| Arc::ptr_eq(known, &schema) && asked == formats;
+        if let Some((_, _, columns)) = self.known.iter().find(is_it) {
+            return Ok(columns.clone());
+        }
+        let columns: Arc<[ColumnDescription]> = describe(&schema, formats)?.into();
+        if self.known.len() == DESCRIBED_MAX {
+            self.known.remove(0);
+        }
+        self.known.push((schema, formats.to_vec(), columns.clone()));
+        Ok(columns)
+    }
+}
+
 /// The command tag of a statement that gave rows and changed none.
 pub(crate) fn tag_of_rows(text: &str, count: usize) -> String {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
@@ -41,14 +67,14 @@ pub(crate) fn tag_of_rows(text: &str, count: usize) -> String {
 /// The rows of a query that are not sent yet.
 pub(crate) struct PendingRows {
     rows: Rows,
-    columns: Vec<ColumnDescription>,
+    columns: Arc<[ColumnDescription]>,
     /// The batch that is being sent, and how many of its rows have been.
     batch: Option<(RecordBatch, usize)>,
 }
 
 impl PendingRows {
-    pub(crate) fn new(rows: Rows, formats: &[i16]) -> Result<PendingRows, SqlError> {
-        let columns = describe(&rows.schema(), formats)?;
+    pub(crate) fn new(rows: Rows, formats: &[i16], described: &mut Described) -> Result<PendingRows, SqlError> {
+        let columns = described.describe(rows.schema(), formats)?;
         Ok(PendingRows { rows, columns, batch: None })
     }
 
@@ -95,7 +121,7 @@ impl PendingRows {
         rows: std::ops::Range<usize>,
     ) -> Result<(), SqlError> {
         let _zone = self.rows.in_zone();
-        let described = batch.columns().iter().zip(&self.columns);
+        let described = batch.columns().iter().zip(&*self.columns);
         let columns: Vec<Column<'_>> =
             described.map(|(array, column)| Column::new(array.as_ref(), column.oid, column.format)).collect();
         let width = u16::try_from(columns.len()).unwrap_or(u16::MAX);

@@ -41,7 +41,7 @@ impl Connection<'_> {
         drop(input);
         let tag = match outcome? {
             Outcome::Rows(rows) => {
-                let mut sending = PendingRows::new(rows, &[])?;
+                let mut sending = PendingRows::new(rows, &[], &mut self.described)?;
                 self.output.row_description(sending.columns());
                 let count = sending.send(&mut self.output, usize::MAX)?;
                 sending.tag(text, count)

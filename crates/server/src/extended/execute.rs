@@ -52,7 +52,7 @@ impl Connection<'_> {
         drop(input);
         match outcome.map_err(|error| counted(error, portal.prepared.text()))? {
             Outcome::Rows(rows) => {
-                portal.state = PortalState::Open(PendingRows::new(rows, &portal.result_formats)?);
+                portal.state = PortalState::Open(PendingRows::new(rows, &portal.result_formats, &mut self.described)?);
                 Ok(None)
             }
             Outcome::Done(command) => {

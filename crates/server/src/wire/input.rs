@@ -1,7 +1,7 @@
 //! Cuts the bytes of a client into messages.
 //!
 //! The buffer grows with the bytes that have come, in steps of [`STEP_BYTES`], never by a declared length, and gives room
-//! back after a long message.
+//! back after a long message. What it has grown by is zeroed once; later bytes are read over what was handed out.
 use std::io::Read;
 
 use super::WireError;
@@ -65,37 +65,39 @@ pub(crate) struct Input<R> {
     buffer: Vec<u8>,
     /// Up to where the buffer has been handed out.
     at: usize,
+    /// Up to where bytes have come.
+    end: usize,
     /// The longest message that carries text or data.
     bytes_max: usize,
 }
 
 impl<R: Read> Input<R> {
     pub(crate) fn new(source: R, bytes_max: usize) -> Input<R> {
-        Input { source, buffer: Vec::new(), at: 0, bytes_max }
+        Input { source, buffer: Vec::new(), at: 0, end: 0, bytes_max }
     }
 
     /// The bytes that have come and were not handed out.
     fn rest(&self) -> &[u8] {
-        &self.buffer[self.at..]
+        &self.buffer[self.at..self.end]
     }
 
     /// Waits until so many bytes are there.
     fn fill(&mut self, count: usize) -> Result<(), WireError> {
         if self.at > 0 && self.rest().len() < count {
-            self.buffer.drain(..self.at);
-            self.at = 0;
-            if self.buffer.capacity() > KEPT_BYTES {
-                self.buffer.shrink_to(KEPT_BYTES.max(self.buffer.len()));
+            self.buffer.copy_within(self.at..self.end, 0);
+            (self.at, self.end) = (0, self.end - self.at);
+            if self.buffer.len() > KEPT_BYTES {
+                self.buffer.truncate(KEPT_BYTES.max(self.end));
+                self.buffer.shrink_to_fit();
             }
         }
         while self.rest().len() < count {
-            let filled = self.buffer.len();
-            self.buffer.resize(filled + STEP_BYTES, 0);
-            let read = self.source.read(&mut self.buffer[filled..]);
-            self.buffer.truncate(filled + read.as_ref().map_or(0, |read| *read));
-            match read {
+            if self.buffer.len() < self.end + STEP_BYTES {
+                self.buffer.resize(self.end + STEP_BYTES, 0);
+            }
+            match self.source.read(&mut self.buffer[self.end..]) {
                 Ok(0) => return Err(WireError::Closed),
-                Ok(_) => {}
+                Ok(read) => self.end += read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
@@ -199,6 +201,39 @@ mod tests {
         assert_eq!(input.message().unwrap(), Message { kind: b'Q', body: vec![0] });
         assert_eq!(input.message().unwrap(), Message { kind: b'S', body: vec![] });
         assert!(matches!(input.message(), Err(WireError::Closed)));
+    }
+
+    /// Gives parts of all lengths.
+    struct Parts<'a>(&'a [u8], usize);
+
+    impl Read for Parts<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            self.1 = self.1 * 7 % 40_009;
+            let len = (self.1 + 1).min(out.len()).min(self.0.len());
+            let (now, rest) = self.0.split_at(len);
+            out[..len].copy_from_slice(now);
+            self.0 = rest;
+            Ok(len)
+        }
+    }
+
+    #[test]
+    fn messages_are_whole_whatever_the_buffer_has_held() {
+        let lengths = [0, 3, 5, 90_000, 1, 16_379, 700_000, 2, 2, 40, 300_000, 8];
+        let bodies: Vec<Vec<u8>> =
+            lengths.iter().cycle().take(60).enumerate().map(|(at, len)| vec![at as u8 + 1; *len]).collect();
+        let mut bytes = Vec::new();
+        for body in &bodies {
+            bytes.extend([b'd']);
+            bytes.extend((body.len() as u32 + 4).to_be_bytes());
+            bytes.extend(body);
+        }
+        let mut input = Input::new(Parts(&bytes, 3), 1 << 20);
+        for body in bodies {
+            assert_eq!(input.message().unwrap(), Message { kind: b'd', body });
+        }
+        assert!(!input.has_bytes() && matches!(input.message(), Err(WireError::Closed)));
+        assert!(input.buffer.capacity() <= KEPT_BYTES + STEP_BYTES, "{} bytes are kept", input.buffer.capacity());
     }
 
     #[test]

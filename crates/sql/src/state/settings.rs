@@ -195,6 +195,10 @@ pub(crate) struct Settings {
     values: SavedSettings,
     /// The values that the session began with.
     defaults: Values,
+    /// How often values were put into their places.
+    turn: u64,
+    /// Whether values are in use that are not the session's.
+    has_local: bool,
     /// Why it could not begin with what the database remembers.
     unread: Option<SqlError>,
     db: Database,
@@ -252,7 +256,7 @@ impl Settings {
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
-        let mut settings = Settings { values, defaults, unread: None, db: db.clone() };
+        let mut settings = Settings { values, defaults, turn: 0, has_local: false, unread: None, db: db.clone() };
         match database_settings::remembered(db) {
             Ok(remembered) => settings.begin_with(remembered),
             Err(error) => settings.unread = Some(error),
@@ -303,6 +307,11 @@ impl Settings {
         self.defaults = self.values.session.clone();
     }
 
+    /// A number that is another one once a value may have changed, other than the modes of a transaction.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn
+    }
+
     /// All values, to come back to.
     pub(crate) fn save(&self) -> SavedSettings {
         self.values.clone()
@@ -310,12 +319,19 @@ impl Settings {
 
     /// Brings back values of before.
     pub(crate) fn restore(&mut self, saved: SavedSettings) {
+        self.turn += 1;
+        // What comes back may have been set for its transaction.
+        self.has_local = true;
         let before = std::mem::replace(&mut self.values, saved);
         self.values.know(&before);
     }
 
     /// Puts the session's values in use again: the end of `SET LOCAL`.
     pub(crate) fn end_local(&mut self) {
+        if !std::mem::take(&mut self.has_local) {
+            return;
+        }
+        self.turn += 1;
         let before = self.values.clone();
         self.values.in_use = self.values.session.clone();
         self.values.know(&before);
@@ -481,6 +497,8 @@ impl Settings {
     }
 
     fn put(&mut self, assigned: AssignedValue, is_local: bool) {
+        self.turn += 1;
+        self.has_local |= is_local;
         let places = match is_local {
             true => vec![&mut self.values.in_use],
             false => vec![&mut self.values.in_use, &mut self.values.session],

@@ -69,6 +69,11 @@ impl Session {
         shown.into_iter().next().map(|(_, value)| value)
     }
 
+    /// A number that is another one once a setting may have changed, other than the modes of the running transaction.
+    pub fn settings_turn(&self) -> u64 {
+        self.settings.turn()
+    }
+
     /// Sets a setting of the session, as `SET` does.
     ///
     /// # Errors
