@@ -53,7 +53,8 @@ fn as_known(definition: &str, method: &str, needs_order: bool) -> String {
 /// Comments on relations, their columns and constraints, on types and schemas.
 pub(super) fn write_comments(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
     let rows = catalog.rows(
-        "SELECT d.objoid, d.objsubid, d.description, a.attname FROM pg_description d JOIN pg_class c ON c.oid = d.objoid AND d.classoid = 1259 \
+        "SELECT d.objoid, d.objsubid, d.description, a.attname FROM pg_description d \
+         JOIN pg_class c ON c.oid = d.objoid AND d.classoid = 1259 \
          LEFT JOIN pg_attribute a ON a.attrelid = d.objoid AND a.attnum = d.objsubid AND d.objsubid > 0 \
          ORDER BY d.objoid, d.objsubid",
     )?;

@@ -16,9 +16,9 @@
 //! | `objects` | the tables, indexes and sequences with their numbers |
 //! | `cells` | the values of rows |
 //! | `columns` | the columns of all relations |
-//! | `relations`, `types`, `information`, `defaults`, `constraints`, `statistics` | the rows of those that have any |
+//! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints`, `comments`, `statistics` | the rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
-//! | `rewrite`, `nothing`, `sequence_json` | queries in other words |
+//! | `rewrite`, `nothing`, `sequence_json`, `tableoid` | queries in other words |
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
@@ -38,6 +38,7 @@ mod rewrite;
 mod sequence_json;
 mod statistics;
 pub(crate) mod system;
+mod tableoid;
 mod types;
 mod updatable;
 

@@ -40,6 +40,11 @@ const CATALOG_OIDS: [(&str, i64); 15] = [
     ("pg_type", 1247),
 ];
 
+/// The number of a relation of the catalog.
+pub(super) fn catalog_oid(name: &str) -> Option<i64> {
+    CATALOG_OIDS.iter().find(|known| known.0 == name).map(|(_, oid)| *oid)
+}
+
 /// Numbers of schemas that were made start here, above those of tables.
 const FIRST_SCHEMA_OID: i64 = 1 << 29;
 
@@ -54,8 +59,8 @@ pub(super) fn schema_oid(schema: &str) -> i64 {
 /// The number of the relation that a text names.
 pub(super) fn relation_oid(tables: &Tables, text: &str) -> Result<i64> {
     let name = tables.resolved(name_in_text(text.strip_prefix("pg_catalog.").unwrap_or(text))?);
-    if let Some((_, oid)) = CATALOG_OIDS.iter().find(|known| known.0 == name) {
-        return Ok(*oid);
+    if let Some(oid) = catalog_oid(&name) {
+        return Ok(oid);
     }
     let objects = Objects::of(tables);
     let found = objects.names().find(|known| known.0 == name).map(|known| known.1);

@@ -12,6 +12,7 @@ use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
 use super::sequence_json;
+use super::tableoid;
 use crate::error::{Result, SqlError};
 use crate::functions::arrays::lists;
 use crate::functions::is_set_returning;
@@ -531,6 +532,11 @@ impl VisitorMut for Rewrite<'_> {
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
         self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        tableoid::spell_out(select, catalog_name);
         ControlFlow::Continue(())
     }
 
