@@ -30,6 +30,7 @@
 //! | a database in memory, or in a directory | [`Database::in_memory`], [`open`] |
 //! | rows by key, and scans as Arrow batches | [`Transaction`] |
 //! | the shortest way to a row, many times | [`PointAccess`], with [`Transaction::run_points`] |
+//! | the rows that meet each of many boxes or ranges, as Arrow | [`Table::search_batch`] |
 //! | a transaction that is run again after a conflict | [`Database::run`] |
 //! | SQL, in PostgreSQL's dialect | [`Session`] |
 //! | rows in bulk | [`Transaction::insert_batch`], or `COPY` in SQL |
@@ -61,12 +62,13 @@ pub mod arrays;
 pub use arrow_array;
 pub use arrow_schema;
 pub use engine::{
-    Aggregates, ArchiveSetting, BackupReport, ChangeKind, Changed, Check, CheckpointReport, Column, ColumnDefault,
-    DataType, Database, Decimal, Direction, Durability, Error, ForeignKey, Identity, Index, IndexDefinition,
-    IndexMethod, IndexPart, IndexRange, Isolation, LayoutSetting, LockStrength, LockWait, OpenOptions, PointAccess,
-    PointAction, PointStatement, ReadView, RecordVersion, RecoveryTarget, Referential, Referrer, Result, Retention,
-    Rid, RowChange, ScanOptions, Schema, Sequence, SequenceOptions, Snapshot, Table, TableScan, TableSettings,
-    Timestamp, Transaction, TransactionOptions, Value, ViewDefinition,
+    Aggregates, ArchiveSetting, BackupReport, BatchSearch, ChangeKind, Changed, Check, CheckpointReport, Column,
+    ColumnDefault, DataType, Database, Decimal, Direction, Durability, Error, Extent, ForeignKey, Identity, Index,
+    IndexDefinition, IndexMethod, IndexPairs, IndexPart, IndexRange, IndexWindow, Isolation, LayoutSetting,
+    LockStrength, LockWait, OpenOptions, PointAccess, PointAction, PointStatement, ReadView, RecordVersion,
+    RecoveryTarget, Referential, Referrer, Result, Retention, Rid, RowChange, ScanOptions, Schema, Sequence,
+    SequenceOptions, Snapshot, SpaceRelation, Table, TableScan, TableSettings, Timestamp, Transaction,
+    TransactionOptions, Value, ViewDefinition, extent_of, geometry, range, space_array,
 };
 pub use server;
 pub use sql::{

@@ -262,19 +262,30 @@ impl SpaceEntries {
         within.take(limit).map(|((bytes, rid), ())| (key_of_bytes(bytes), rid)).for_each(take);
     }
 
-    /// Adds many entries, which cost searches less once [`bring_forward`](Self::bring_forward) has run.
+    /// Adds many entries of versions that are kept until [`settle`](Self::settle) has run: some are not found before. What is
+    /// distributed by bits is found at once, and costs searches less once [`bring_forward`](Self::bring_forward) has run.
     pub(crate) fn load(&self, entries: &[Entry]) {
-        let mut points: Vec<(Coordinates, Rid)> = Vec::with_capacity(entries.len());
+        let (mut points, mut boxes) = (Vec::<(Coordinates, Rid)>::new(), Vec::new());
         for (key, rid) in entries {
             match self.place(key) {
                 Place::Point(at) => points.push((at, *rid)),
-                Place::Box(..) | Place::Beside => self.insert(key, *rid),
+                Place::Box(low, high) => boxes.push((low, high, *rid)),
+                Place::Beside => self.insert(key, *rid),
             }
         }
+        debug_assert!(points.is_empty() || boxes.is_empty(), "invariant 7: entries of two kinds are in one index");
         match &self.placed {
             Placed::Line(line) => line.load(points.into_iter().map(|(at, rid)| ([at[0]], rid)).collect()),
             Placed::Plane(plane) => plane.load(points.into_iter().map(|(at, rid)| ([at[0], at[1]], rid)).collect()),
-            Placed::Boxes(_) => debug_assert!(points.is_empty(), "invariant 7: entries would be lost"),
+            Placed::Boxes(tree) => tree.collect(&boxes),
+        }
+    }
+
+    /// Has all that was loaded found, while others read and write.
+    pub(crate) fn settle(&self) {
+        match &self.placed {
+            Placed::Boxes(boxes) => boxes.settle(),
+            Placed::Line(_) | Placed::Plane(_) => {}
         }
     }
 

@@ -52,6 +52,8 @@ pub(crate) fn enter_committed(
         space.iter().for_each(|space| space.load(&loaded));
         entered
     })?;
+    // What was loaded is kept up to here.
+    index.entries_so_far().space().iter().for_each(|space| space.settle());
     Ok(failing.into_inner())
 }
 
@@ -136,8 +138,11 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
         space.iter().for_each(|space| space.load(&loaded));
         entered.and_then(|()| run.finish())
     })?;
-    // Without an image all is found one by one.
-    let _stays = index.entries_so_far().space().map(|space| space.bring_forward(true));
+    if let Some(space) = index.entries_so_far().space() {
+        space.settle();
+        // Without an image all is found one by one.
+        let _stays = space.bring_forward(true);
+    }
     order(table, index, to_order.into_inner(), &OnlyStamped)
 }
 

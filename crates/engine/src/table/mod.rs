@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `read_view`, `read_set` | a snapshot that is held; what a serializable transaction has read |
 //! | `index_walk`, `index_scan`, `key_runs` | the entries of an index in use; reading rows through it; rows that lie side by side |
-//! | `nearest`, `index_pairs` | rows by their distance from a point; rows of many windows at once |
+//! | `nearest`, `index_pairs`, `batch_search` | rows by their distance from a point; rows of many windows, of many values at once |
 //! | `point_access` | reads and writes by key, prepared |
 //! | `totals` | counts, sums and extremes of columns |
 //! | `past`, `change_order` | the versions of a row, and changes between commits |
@@ -14,6 +14,7 @@
 //! | `bare` | the storage without transactions, to measure them |
 pub(crate) mod array_rows;
 pub(crate) mod bare;
+pub(crate) mod batch_search;
 pub(crate) mod change_order;
 pub(crate) mod index_pairs;
 pub(crate) mod index_scan;

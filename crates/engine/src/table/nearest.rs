@@ -9,6 +9,9 @@
 //! An index keeps the extents of values, so that a row may be farther away than its entry is, and never nearer. A reader works the
 //! distances of the rows out, and keeps back those that are farther than what is still to come may be. Between portions nothing is held
 //! but the view: entries that come meanwhile are of versions that it does not see.
+//!
+//! Other parts of the keys have no say in the distance. A row that has NULL or an empty range in one of them lies nowhere, however near
+//! its shape is, so that all such rows come first.
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -22,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::IndexMethod;
 use crate::keys::entries::Entry;
+use crate::keys::extents::dimensions;
 use crate::state::table_data::ScanOptions;
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
@@ -36,27 +40,29 @@ const ROUNDING: f64 = 1e-12;
 const DISTANCE_MAX: f64 = 1e150;
 
 impl Table {
-    /// The rows that the view sees and that pass the tests, by their distance from a point: those that are nearest by the index first.
-    /// Rows whose value is NULL come last.
+    /// The rows that the view sees and that pass the tests, by the distance of a part of their keys from a point: those that are nearest
+    /// by the index first. Rows whose value is NULL come last; of an index of several parts they come first, with all that have no
+    /// extent in some part.
     ///
     /// # Errors
     /// [`Error::NoSuchIndex`] if the index was dropped before the view was taken, or made so late that what the view holds was given up
-    /// but for the view; [`Error::BadIndexRange`] if it is no `gist` index of one point, box or circle of all rows, or a coordinate is no
-    /// finite number; [`Error::SnapshotTooOld`] if the table does not keep what the view sees; [`Error::TooManyTransactions`] if as many
-    /// run as there may be.
+    /// but for the view; [`Error::BadIndexRange`] if it is no `gist` index of all rows, if that part is no point, box or circle, or a
+    /// coordinate is no finite number; [`Error::SnapshotTooOld`] if the table does not keep what the view sees;
+    /// [`Error::TooManyTransactions`] if as many run as there may be.
     pub fn index_nearest<'v>(
         &self,
         view: impl Into<Sight<'v>>,
         index: &Index,
+        part: usize,
         point: [f64; 2],
         options: ScanOptions,
     ) -> Result<NearestScan> {
         self.data.check_no_array("reading by an index", "Read it by scans.")?;
         let definition = &index.data.definition;
-        let is_of_shape =
-            matches!(index.data.key_columns[..], [ref part] if matches!(part.data_type, DataType::Geometry(_)));
+        let types: Vec<DataType> = index.data.key_columns.iter().map(|part| part.data_type).collect();
+        let is_of_shape = matches!(types.get(part), Some(DataType::Geometry(_)));
         if definition.method != IndexMethod::Gist || !is_of_shape || definition.predicate.is_some() {
-            return Err(index.data.refuse_range("is asked for distances, which a gist index of one shape knows"));
+            return Err(index.data.refuse_range("is asked for distances, which a gist index of a shape knows"));
         }
         if !point.iter().all(|at| at.is_finite()) {
             return Err(index.data.refuse_range("is asked for distances from where no point is"));
@@ -72,7 +78,13 @@ impl Table {
             reads.note_rows(&self.data, &options.tests, &[index.data.columns(), &options.columns[..]].concat());
         }
         let schema = self.data.projection(&options).schema;
-        let next = Next::Beyond { from: 0.0, known: HashSet::default(), count: ENTRIES_FIRST };
+        // A dimension in which a point has NaN does not count.
+        let in_part = |(at, of): (usize, &DataType)| match at == part {
+            true => point.to_vec(),
+            false => vec![f64::NAN; dimensions(*of)],
+        };
+        let point = types.iter().enumerate().flat_map(in_part).collect();
+        let next = if types.len() == 1 { Next::beginning() } else { Next::NowhereFirst };
         Ok(NearestScan { table: self.clone(), index: index.data.clone(), view: held, point, options, schema, next })
     }
 }
@@ -85,9 +97,17 @@ enum Next {
         known: HashSet<Entry, FixedState>,
         count: usize,
     },
-    /// Entries of rows that have no distance.
+    /// Entries of rows that have no extent: in the end where they have no distance either, at the beginning where some may be near.
     Nowhere,
+    NowhereFirst,
     Nothing,
+}
+
+impl Next {
+    /// All entries with extents.
+    fn beginning() -> Next {
+        Next::Beyond { from: 0.0, known: HashSet::default(), count: ENTRIES_FIRST }
+    }
 }
 
 /// A search for the nearest rows in progress: an iterator over portions.
@@ -95,7 +115,7 @@ pub struct NearestScan {
     table: Table,
     index: Arc<IndexData>,
     view: ReadView,
-    point: [f64; 2],
+    point: Vec<f64>,
     options: ScanOptions,
     schema: SchemaRef,
     next: Next,
@@ -136,13 +156,18 @@ impl NearestScan {
                     }
                 }
                 self.next = match is_all {
-                    true => Next::Nowhere,
+                    true if self.index.key_columns.len() == 1 => Next::Nowhere,
+                    true => Next::Nothing,
                     false => Next::Beyond { from: last, known, count: (count * 2).min(ENTRIES_MAX) },
                 };
                 let beyond = if is_all { f64::INFINITY } else { last.min(DISTANCE_MAX) * (1.0 - ROUNDING) };
                 Some((new, beyond))
             }
             Next::Nowhere => Some((space.without_place(), f64::INFINITY)),
+            Next::NowhereFirst => {
+                self.next = Next::beginning();
+                Some((space.without_place(), 0.0))
+            }
             Next::Nothing => None,
         }
     }

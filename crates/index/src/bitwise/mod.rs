@@ -31,6 +31,8 @@ mod refine;
 
 #[cfg(all(test, not(shuttle)))]
 mod live_tests;
+#[cfg(all(shuttle, test))]
+mod models;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 

@@ -12,32 +12,23 @@ use std::borrow::Cow;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
-use engine::{Comparison, DataType, Extent, Index, IndexWindow, Test, Value, extent_of};
+use engine::{Comparison, DataType, Extent, Index, IndexWindow, SpaceRelation as Relation, Test, Value, extent_of};
 
 use crate::values::single::value_of_scalar;
 
-/// How a part of a key is compared with a value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Relation {
-    Overlaps,
-    Contains,
-    Within,
-}
-
-impl Relation {
-    fn of(operator: &str, is_reversed: bool) -> Option<Relation> {
-        match (operator, is_reversed) {
-            ("&&" | "~=", _) => Some(Relation::Overlaps),
-            ("@>", false) | ("<@", true) => Some(Relation::Contains),
-            ("<@", false) | ("@>", true) => Some(Relation::Within),
-            _ => None,
-        }
+/// How the part of a key stands to a value, by an operator with the part to its left or to its right.
+fn relation_of(operator: &str, is_reversed: bool) -> Option<Relation> {
+    match (operator, is_reversed) {
+        ("&&" | "~=", _) => Some(Relation::Overlaps),
+        ("@>", false) | ("<@", true) => Some(Relation::Contains),
+        ("<@", false) | ("@>", true) => Some(Relation::Within),
+        _ => None,
     }
 }
 
 /// How the part of a key is compared by an operator, with the part to its left or to its right; `None` if an index can't go by it.
 pub(crate) fn is_known(operator: &str, is_reversed: bool, data_type: DataType) -> bool {
-    Relation::of(operator, is_reversed).is_some() && matches!(data_type, DataType::Range(_) | DataType::Geometry(_))
+    relation_of(operator, is_reversed).is_some() && matches!(data_type, DataType::Range(_) | DataType::Geometry(_))
 }
 
 /// The part of space in which all rows are whose part of the key is so compared with a value by an operator; `None` if there is none.
@@ -47,18 +38,7 @@ pub(crate) fn window_of(
     (operator, is_reversed): (&str, bool),
     value: &Value,
 ) -> Option<IndexWindow> {
-    let parts = index.key_columns();
-    let relation = Relation::of(operator, is_reversed).filter(|_| !value.is_null())?;
-    let extent = extent_of(value, parts[part].data_type);
-    // What lies nowhere overlaps nothing, and is within all.
-    if extent.is_none() && relation == Relation::Overlaps && operator != "~=" {
-        return None;
-    }
-    let extents = (0..parts.len()).map(|at| extent.filter(|_| at == part)).collect();
-    Some(IndexWindow::Overlapping {
-        extents,
-        takes_others: extent.is_none() || parts.len() > 1 || relation == Relation::Within,
-    })
+    IndexWindow::meeting(index, part, relation_of(operator, is_reversed)?, value)
 }
 
 /// A condition on a part of the key of an index, by its number.
@@ -77,7 +57,7 @@ pub(crate) fn overlap_of(condition: &Expr, find: &dyn Fn(&Expr) -> Option<(usize
         (Expr::Literal(literal, _), part) => (part, literal, true),
         _ => return None,
     };
-    let (relation, (part, data_type)) = (Relation::of(operator, is_reversed)?, find(part)?);
+    let (relation, (part, data_type)) = (relation_of(operator, is_reversed)?, find(part)?);
     // Documents and arrays have operators of these names, too.
     if !matches!(data_type, DataType::Range(_) | DataType::Geometry(_)) {
         return None;

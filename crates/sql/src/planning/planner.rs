@@ -39,9 +39,9 @@ use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, DerivedTables, DescribeColumns, FailingConstants, Frames, GroupedExpressions,
-    LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates, Subplans,
-    UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, ZonedTimes, is_steady, optimizer_rules,
-    physical_rules,
+    LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates,
+    SpaceComparisons, Subplans, UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, ZonedTimes,
+    is_steady, optimizer_rules, physical_rules,
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::context;
@@ -160,6 +160,7 @@ fn build_template(partitions: usize) -> SessionState {
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(OuterAggregates),
+        Arc::new(SpaceComparisons),
         Arc::new(OperandTypes),
         Arc::new(GroupedExpressions),
         Arc::new(UsingTypes),

@@ -1,5 +1,8 @@
 //! Queries by indexes of space against scans: two tables go through the same random changes, one of them with `bwd` and `gist` indexes,
-//! and answer the same random queries with the same rows, in snapshots, under merges and after a restart as well.
+//! and answer the same random queries with the same rows, in snapshots, under merges and after a restart as well. What the table without
+//! indexes has to say to many queries it says in one pass over its rows.
+use std::collections::BTreeMap;
+
 use engine::OpenOptions;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -77,20 +80,59 @@ fn change(random: &mut StdRng, next_id: &mut u32) -> String {
     }
 }
 
-/// Asks both tables.
-fn compare(session: &mut Session, condition: &str, is_by_index: &mut [u32; 2]) {
-    let ids = |table: &str| format!("SELECT id FROM {table} WHERE {condition} ORDER BY id");
-    let [plain, indexed] = TABLES.map(|table| rows(session, &ids(table)).unwrap());
-    assert_eq!(indexed, plain, "{condition}");
-    let plan = rows(session, &format!("EXPLAIN {}", ids("indexed"))).unwrap();
-    let plan: String = plan.into_iter().flatten().flatten().collect();
-    for (count, index) in is_by_index.iter_mut().zip(["indexed_bwd", "indexed_gist"]) {
-        *count += u32::from(plan.contains(index));
+/// What is asked of the table with indexes, and how often its plan was looked at and had what leads to rows by an index.
+#[derive(Default)]
+struct Plans {
+    asked: u32,
+    looked_at: u32,
+    with: BTreeMap<&'static str, u32>,
+}
+
+impl Plans {
+    /// The rows of a query of the indexed table. One plan of three is looked at.
+    fn ask(&mut self, session: &mut Session, query: &str, signs: &[&'static str]) -> Vec<Vec<Option<String>>> {
+        self.asked += 1;
+        if self.asked.is_multiple_of(3) {
+            let plan = rows(session, &format!("EXPLAIN {query}")).unwrap();
+            let plan: String = plan.into_iter().flatten().flatten().collect();
+            self.looked_at += 1;
+            for sign in signs.iter().filter(|sign| plan.contains(**sign)) {
+                *self.with.entry(sign).or_default() += 1;
+            }
+        }
+        rows(session, query).unwrap()
     }
 }
 
-/// The rows that are nearest to a point, in order.
-fn nearest(random: &mut StdRng) -> String {
+/// What some expressions are of each row of the table without indexes, in one pass over it: no condition leads it anywhere.
+fn columns(session: &mut Session, expressions: &[String]) -> Vec<(i32, Vec<Option<String>>)> {
+    let query = format!("SELECT id, {} FROM plain", expressions.join(", "));
+    let id = |row: &[Option<String>]| row[0].as_deref().unwrap().parse().unwrap();
+    rows(session, &query).unwrap().into_iter().map(|row| (id(&row), row[1..].to_vec())).collect()
+}
+
+/// Asks both tables for the rows of some conditions.
+fn compare(session: &mut Session, conditions: &[String], plans: &mut Plans) {
+    let truths: Vec<String> = conditions.iter().map(|condition| format!("({condition}) IS TRUE")).collect();
+    let mut plain = columns(session, &truths);
+    plain.sort_unstable();
+    for (at, condition) in conditions.iter().enumerate() {
+        let of_plain = plain.iter().filter(|(_, truths)| truths[at].as_deref() == Some("t")).map(|(id, _)| *id);
+        let query = format!("SELECT id FROM indexed WHERE {condition} ORDER BY id");
+        let found = plans.ask(session, &query, &["indexed_bwd", "indexed_gist"]);
+        let found = found.iter().map(|row| row[0].as_deref().unwrap().parse::<i32>().unwrap());
+        assert!(found.eq(of_plain), "{condition}");
+    }
+}
+
+/// A question for the rows that are nearest to a point.
+struct Nearest {
+    distance: String,
+    condition: String,
+    count: usize,
+}
+
+fn nearest(random: &mut StdRng) -> Nearest {
     let [x, y] = [0, 1].map(|_| random.random_range(-5..SIDE));
     let distance = match random.random_range(0..4) {
         0 => format!("area <-> point({x}, {y})"),
@@ -99,21 +141,33 @@ fn nearest(random: &mut StdRng) -> String {
         _ => format!("at <-> point({x}, {y}.25)"),
     };
     let condition = match random.random_range(0..3) {
-        0 => format!("WHERE x >= {} OR during && {}", SIDE / 2, range(random)),
-        1 => "WHERE id % 3 = 1 AND room > 5".to_owned(),
-        _ => String::new(),
+        0 => format!("x >= {} OR during && {}", SIDE / 2, range(random)),
+        1 => "id % 3 = 1 AND room > 5".to_owned(),
+        _ => "true".to_owned(),
     };
-    let count = random.random_range(1..12);
-    format!("SELECT id, {distance} FROM t {condition} ORDER BY {distance}, id LIMIT {count} OFFSET {}", count % 3)
+    Nearest { distance, condition, count: random.random_range(1..12) }
 }
 
-/// Asks both tables for the nearest rows. Tells whether an index led to them.
-fn compare_nearest(session: &mut Session, query: &str) -> bool {
-    let of = |table: &str| query.replacen(" t ", &format!(" {table} "), 1);
-    let [plain, indexed] = TABLES.map(|table| rows(session, &of(table)).unwrap());
-    assert_eq!(indexed, plain, "{query}");
-    let plan = rows(session, &format!("EXPLAIN {}", of("indexed"))).unwrap();
-    plan.into_iter().flatten().flatten().any(|line| line.contains("NearestExec"))
+/// Asks the indexed table for the nearest rows, and puts all of the other in order.
+fn compare_nearest(session: &mut Session, questions: &[Nearest], plans: &mut Plans) {
+    let both = |asked: &Nearest| [asked.distance.clone(), format!("({}) IS TRUE", asked.condition)];
+    let plain = columns(session, &questions.iter().flat_map(both).collect::<Vec<_>>());
+    for (at, Nearest { distance, condition, count }) in questions.iter().enumerate() {
+        let passing = plain.iter().filter(|(_, values)| values[2 * at + 1].as_deref() == Some("t"));
+        let mut by_distance: Vec<(Option<&str>, i32)> =
+            passing.map(|(id, values)| (values[2 * at].as_deref(), *id)).collect();
+        // NULL is behind all numbers.
+        let far = |text: Option<&str>| text.map_or(f64::INFINITY, |text| text.parse::<f64>().unwrap());
+        by_distance.sort_by(|one, other| far(one.0).total_cmp(&far(other.0)).then(one.1.cmp(&other.1)));
+        let (offset, condition) =
+            (count % 3, if condition == "true" { String::new() } else { format!("WHERE {condition}") });
+        let query = format!(
+            "SELECT {distance}, id FROM indexed {condition} ORDER BY {distance}, id LIMIT {count} OFFSET {offset}"
+        );
+        let found = plans.ask(session, &query, &["NearestExec"]);
+        let found = found.iter().map(|row| (row[0].as_deref(), row[1].as_deref().unwrap().parse::<i32>().unwrap()));
+        assert!(found.eq(by_distance.into_iter().skip(offset).take(*count)), "{query}");
+    }
 }
 
 /// A join of the table with some shapes and ranges of its own rows, in every kind of join that an index can do.
@@ -145,60 +199,74 @@ fn join(random: &mut StdRng) -> String {
     }
 }
 
-/// Asks both tables for a join. Tells whether an index led to pairs.
-fn compare_join(session: &mut Session, query: &str) -> bool {
+/// Asks both tables for a join.
+fn compare_join(session: &mut Session, query: &str, plans: &mut Plans) {
     let of = |table: &str| query.replace("$t", table);
-    let [plain, indexed] = TABLES.map(|table| rows(session, &of(table)).unwrap());
-    assert_eq!(indexed, plain, "{query}");
-    let plan = rows(session, &format!("EXPLAIN {}", of("indexed"))).unwrap();
-    plan.into_iter().flatten().flatten().any(|line| line.contains("SpatialJoinExec"))
+    let indexed = plans.ask(session, &of("indexed"), &["SpatialJoinExec"]);
+    assert_eq!(indexed, rows(session, &of("plain")).unwrap(), "{query}");
 }
 
 fn both(session: &mut Session, statement: &str) {
     TABLES.iter().for_each(|table| run(session, &statement.replacen(" t ", &format!(" {table} "), 1)));
 }
 
+/// Asks for rows in every way.
+fn compare_all(session: &mut Session, random: &mut StdRng, plans: &mut [Plans; 3]) {
+    let [by_condition, by_distance, _] = plans;
+    let conditions: Vec<String> = (0..9).map(|_| condition(random)).collect();
+    compare(session, &conditions, by_condition);
+    let questions: Vec<Nearest> = (0..9).map(|_| nearest(random)).collect();
+    compare_nearest(session, &questions, by_distance);
+}
+
+/// Rows to begin with, and changes of them, so that there are older versions.
+fn fill(session: &mut Session, random: &mut StdRng, next_id: &mut u32) {
+    for _ in 0..12 {
+        let rows: Vec<String> = (*next_id..*next_id + 30).map(|id| format!("({id}, {})", row(random))).collect();
+        both(session, &format!("INSERT INTO t VALUES {}", rows.join(", ")));
+        *next_id += 30;
+    }
+    (0..40).for_each(|_| both(session, &change(random, next_id)));
+}
+
 #[test]
 fn rows_found_in_space_are_those_that_a_scan_finds() {
     let directory = tempfile::tempdir().unwrap();
-    let mut session =
-        Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
+    let open =
+        || Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
+    let mut session = open();
     let columns = "x INT, y BIGINT, room SMALLINT, during INT4RANGE, at POINT, area BOX";
     both(&mut session, &format!("CREATE TABLE t (id INT PRIMARY KEY, {columns})"));
-    let (mut random, mut next_id, mut is_by_index) = (StdRng::seed_from_u64(11), 0, [0, 0]);
-    let changes = |session: &mut Session, random: &mut StdRng, next_id: &mut u32, count: usize| {
-        (0..count).for_each(|_| both(session, &change(random, next_id)));
-    };
-    changes(&mut session, &mut random, &mut next_id, 240);
+    let (mut random, mut next_id, mut plans) = (StdRng::seed_from_u64(11), 0, <[Plans; 3]>::default());
+    fill(&mut session, &mut random, &mut next_id);
     run(&mut session, "CREATE INDEX indexed_bwd ON indexed USING bwd (x, y) WITH (budget = '4kB')");
     run(&mut session, "CREATE INDEX indexed_gist_x_y ON indexed USING gist (point(x, y))");
-    for columns in ["during", "at", "area", "room, during"] {
+    for columns in ["during", "room, at", "area", "room, during"] {
         let name = columns.replace(", ", "_");
         run(&mut session, &format!("CREATE INDEX indexed_gist_{name} ON indexed USING gist ({columns})"));
     }
     run(&mut session, &format!("CREATE TABLE probe (id INT PRIMARY KEY, {columns})"));
     run(&mut session, "INSERT INTO probe SELECT * FROM plain WHERE id % 3 = 0");
-    let (mut nearest_by_index, mut joined_by_index) = (0, 0);
     for round in 0..8 {
         let is_rolled_back = round % 3 == 1;
         both(&mut session, "INSERT INTO t SELECT -1, 5, 5, 5, '[5,6)', point(5, 5), box '(5,5),(6,6)'");
         run(&mut session, if is_rolled_back { "BEGIN ISOLATION LEVEL SERIALIZABLE" } else { "BEGIN" });
-        changes(&mut session, &mut random, &mut next_id, 20);
-        (0..9).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
-        joined_by_index += (0..6).filter(|_| compare_join(&mut session, &join(&mut random))).count();
-        nearest_by_index += (0..9).filter(|_| compare_nearest(&mut session, &nearest(&mut random))).count();
+        (0..12).for_each(|_| both(&mut session, &change(&mut random, &mut next_id)));
+        compare_all(&mut session, &mut random, &mut plans);
+        (0..6).for_each(|_| compare_join(&mut session, &join(&mut random), &mut plans[2]));
         run(&mut session, if is_rolled_back { "ROLLBACK" } else { "COMMIT" });
         both(&mut session, "DELETE FROM t WHERE id = -1");
         session.database().merge_now();
-        (0..9).for_each(|_| compare(&mut session, &condition(&mut random), &mut is_by_index));
-        nearest_by_index += (0..9).filter(|_| compare_nearest(&mut session, &nearest(&mut random))).count();
+        compare_all(&mut session, &mut random, &mut plans);
         if round % 4 == 3 {
             drop(session);
-            session =
-                Session::new(&sql::open(directory.path(), OpenOptions::default()).unwrap(), SessionOptions::default());
+            session = open();
         }
     }
-    assert!(nearest_by_index > 100, "{nearest_by_index} plans by distance");
-    assert!(joined_by_index > 20, "{joined_by_index} joins by an index");
-    assert!(is_by_index.iter().all(|count| *count > 15), "{is_by_index:?} plans by indexes");
+    let share =
+        |plans: &Plans, sign: &str| f64::from(plans.with.get(sign).copied().unwrap_or(0)) / f64::from(plans.looked_at);
+    let shares = [(0, "indexed_bwd"), (0, "indexed_gist"), (1, "NearestExec"), (2, "SpatialJoinExec")]
+        .map(|(at, sign)| share(&plans[at], sign));
+    assert!(plans.iter().map(|plans| plans.looked_at).eq([48, 48, 16]), "so many plans are looked at");
+    assert!(shares.iter().zip([0.1, 0.1, 0.6, 0.4]).all(|(share, least)| *share > least), "{shares:?} by an index");
 }

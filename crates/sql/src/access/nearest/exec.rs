@@ -27,10 +27,11 @@ use engine::{Index, NearestScan};
 use crate::access::conditions;
 use crate::access::scan::{ScanExec, Turn, external};
 
-/// A distance and the point that it is from.
+/// A distance, the part of an index that it is of, and the point that it is from.
 #[derive(Clone, Debug)]
 pub(super) struct Distance {
     pub(super) expr: Arc<dyn PhysicalExpr>,
+    pub(super) part: usize,
     pub(super) point: [f64; 2],
 }
 
@@ -66,7 +67,8 @@ impl NearestExec {
     fn batches(&self) -> Result<Nearest> {
         let (scan, filter) = (self.scan.again(), self.filter.clone());
         let options = scan.options().clone();
-        let found = scan.table().index_nearest(scan.moment().view(), &self.index, self.distance.point, options);
+        let Distance { part, point, .. } = self.distance;
+        let found = scan.table().index_nearest(scan.moment().view(), &self.index, part, point, options);
         let found = match found {
             Ok(found) => Some(found),
             // It was dropped after the statement was planned.

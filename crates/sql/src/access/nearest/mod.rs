@@ -173,7 +173,10 @@ fn nearest(
         return Ok(None);
     };
     let indexes = scan.table().indexes();
-    let Some(index) = indexes.into_iter().find(|index| is_of(index, scan, &place)) else { return Ok(None) };
+    // The fewer parts, the nearer to each other are rows that are near.
+    let known = |index: Index| Some((part_of(&index, scan, &place)?, index));
+    let known = indexes.into_iter().filter_map(known).min_by_key(|(_, index)| index.key_columns().len());
+    let Some((part, index)) = known else { return Ok(None) };
     let records = usize::try_from(scan.table().stats().records).unwrap_or(usize::MAX);
     let known = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new())?;
     let passing = known.num_rows.get_value().copied().unwrap_or(records).max(1);
@@ -181,7 +184,7 @@ fn nearest(
     if read > (records / SHARE).max(ROWS_MIN) {
         return Ok(None);
     }
-    NearestExec::try_new(scan, index, Distance { expr: distance.clone(), point }, filter).map(Some)
+    NearestExec::try_new(scan, index, Distance { expr: distance.clone(), part, point }, filter).map(Some)
 }
 
 /// What the distance is of, and the point that it is from.
@@ -200,29 +203,28 @@ fn place_and_point(distance: &Arc<dyn PhysicalExpr>) -> Option<(Arc<dyn Physical
     point(right).map(|point| (left.clone(), point)).or_else(|| point(left).map(|point| (right.clone(), point)))
 }
 
-/// Whether an index is of all rows and of this expression over the rows of a scan alone, which gives shapes.
-fn is_of(index: &Index, scan: &ScanExec, place: &Arc<dyn PhysicalExpr>) -> bool {
+/// The part of an index of all rows that is this expression over the rows of a scan, which gives shapes.
+fn part_of(index: &Index, scan: &ScanExec, place: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     let definition = index.definition();
-    let (IndexMethod::Gist, [part], None) = (definition.method, &definition.parts[..], &definition.predicate) else {
-        return false;
-    };
-    if !matches!(index.key_columns(), [key] if matches!(key.data_type, DataType::Geometry(_))) {
-        return false;
+    if definition.method != IndexMethod::Gist || definition.predicate.is_some() {
+        return None;
     }
-    match part {
+    let is_part = |(at, part): (usize, &IndexPart)| match part {
+        _ if !matches!(index.key_columns()[at].data_type, DataType::Geometry(_)) => false,
         IndexPart::Column(of) => {
             let column = place.downcast_ref::<Column>().and_then(|column| scan.column(column.index()));
             column.is_some_and(|(column, _)| column == *of)
         }
         IndexPart::Expression(_) => {
-            let known = index.expression(0);
+            let known = index.expression(at);
             let Some(known) = known.as_deref().and_then(CompiledExpression::of) else { return false };
             let Ok(schema) = DFSchema::try_from(scan.schema()) else { return false };
             let context = PhysicalPlanningContext::default();
             let known = create_physical_expr(known.logical(), &schema, &ExecutionProps::new(), &context);
             known.is_ok_and(|known| are_same(&known, place))
         }
-    }
+    };
+    definition.parts.iter().enumerate().position(is_part)
 }
 
 /// Whether two expressions are of the same calls, whatever the settings were when they were planned.

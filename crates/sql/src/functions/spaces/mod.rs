@@ -24,6 +24,8 @@ use crate::values::builder::ColumnBuilder;
 use crate::values::single::value_at;
 use crate::values::types::{is_enum, is_space, type_name};
 
+pub(crate) use shapes::{areas_of, compare_areas};
+
 /// What a form computes of a row; NULL is [`Value::Null`].
 type Compute = Box<dyn Fn(&[Value]) -> std::result::Result<Value, SqlError> + Send + Sync>;
 

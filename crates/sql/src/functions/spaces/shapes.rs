@@ -1,11 +1,14 @@
 //! The functions and operators of points, boxes and circles.
 use std::cmp::Ordering;
 
+use arrow_array::Array;
+use datafusion::logical_expr::Operator;
 use engine::geometry::{Circle, Geometry, GeometryFault, GeometryKind, Point, Rectangle, Relation, order_of_areas};
 use engine::{DataType, Value};
 
 use super::{Form, strict};
 use crate::error::SqlError;
+use crate::values::single::value_at;
 use crate::values::space_input::fault_of_geometry;
 
 type Computed<T> = Result<T, GeometryFault>;
@@ -217,6 +220,38 @@ fn distances() -> Vec<Form> {
 
 fn areas_are(left: f64, right: f64, ask: fn(Ordering) -> bool) -> Computed<bool> {
     Ok(order_of_areas(left, right).is_some_and(ask))
+}
+
+/// How two boxes or two circles are compared that have these areas, by an operator; `None` where there is none.
+pub(crate) fn compare_areas(left: f64, op: Operator, right: f64) -> Option<bool> {
+    let ask = match op {
+        Operator::Eq => Ordering::is_eq,
+        Operator::NotEq => Ordering::is_ne,
+        Operator::Lt => Ordering::is_lt,
+        Operator::LtEq => Ordering::is_le,
+        Operator::Gt => Ordering::is_gt,
+        Operator::GtEq => Ordering::is_ge,
+        _ => return None,
+    };
+    areas_are(left, right, ask).ok()
+}
+
+/// The areas of an array of boxes or circles, NULL for NULL; `None` of other values.
+///
+/// # Errors
+/// Where one is out of range.
+pub(crate) fn areas_of(shapes: &dyn Array) -> Result<Option<Vec<Option<f64>>>, SqlError> {
+    let kind = match DataType::from_arrow(shapes.data_type()) {
+        Some(DataType::Geometry(kind @ (GeometryKind::Box | GeometryKind::Circle))) => kind,
+        _ => return Ok(None),
+    };
+    let area = |row: usize| match value_at(shapes, row, DataType::Geometry(kind)) {
+        Some(Value::Geometry(Geometry::Box(area))) => area.area().map(Some),
+        Some(Value::Geometry(Geometry::Circle(area))) => area.area().map(Some),
+        _ => Ok(None),
+    };
+    let areas = (0..shapes.len()).map(area).collect::<Computed<Vec<_>>>();
+    areas.map(Some).map_err(|fault| fault_of_geometry(&fault))
 }
 
 /// A comparison, which is one of areas.

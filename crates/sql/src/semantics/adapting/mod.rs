@@ -9,5 +9,6 @@ pub(crate) mod described;
 mod json_casts;
 pub(crate) mod lengths;
 pub(crate) mod outer_columns;
+pub(crate) mod space_comparisons;
 mod spaces;
 pub(crate) mod untyped;

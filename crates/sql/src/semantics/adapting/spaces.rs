@@ -5,16 +5,17 @@
 //! the bytes that it has of them are in their order.
 use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::{DataType, GeometryKind};
 
 use super::arithmetic::type_of;
-use super::untyped::{read, untyped};
+use super::untyped::{adapt, read, untyped};
 use crate::error::SqlError;
 use crate::functions::spaces::{PART, becomes, operands_of, operator};
 use crate::semantics::operations::operand_types;
 use crate::semantics::operations::spaces::{is_shape, space_of};
+use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::values::types::type_name;
 
 /// The call that an operator is, if it is one of these.
@@ -57,6 +58,24 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
         return Err(refused());
     }
     Ok(Some(function.call(vec![left, right])))
+}
+
+/// `IS DISTINCT FROM` of shapes and its inverse, which become what they mean by a rule that knows all of the plan.
+///
+/// # Errors
+/// Where a literal is none of the other operand's type.
+pub(crate) fn distinct(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let op = match op {
+        BinaryOperator::Custom(name) if name == DISTINCT => Operator::IsDistinctFrom,
+        BinaryOperator::Custom(name) if name == NOT_DISTINCT => Operator::IsNotDistinctFrom,
+        _ => return Ok(None),
+    };
+    let has_shape = [left, right].iter().any(|operand| type_of(operand, schema).is_some_and(|found| is_shape(&found)));
+    if !has_shape {
+        return Ok(None);
+    }
+    let (left, right) = (adapt(left.clone(), right, schema)?, adapt(right.clone(), left, schema)?);
+    Ok(Some(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) })))
 }
 
 /// The type of a literal beside an operand: the operand's, or else the only one that there is.

@@ -10,6 +10,7 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use super::spaces::{equal_shapes, is_shape};
 use crate::error::SqlError;
 use crate::values::types::{is_space, type_name};
 
@@ -101,7 +102,12 @@ pub(crate) fn meant(function: &ScalarUDF, args: &[Expr], types: &[DataType]) -> 
     };
     if merged.side == Side::Equal {
         check(of_left, of_right)?;
-        return Ok(Some(left.clone().eq(right.clone())));
+        // Shapes are equal by their areas, for which there is a function.
+        let is_equal = match is_shape(of_left) {
+            true => equal_shapes(of_left)?.call(vec![left.clone(), right.clone()]),
+            false => left.clone().eq(right.clone()),
+        };
+        return Ok(Some(is_equal));
     }
     let to = common(merged.side, of_left, of_right)?;
     let cast = |expr: &Expr, of: &DataType| match *of == to {

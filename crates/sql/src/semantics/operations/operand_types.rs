@@ -19,7 +19,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, Like, ScalarFunction};
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, Like, ScalarFunction, SetComparison};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Union};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -271,7 +271,6 @@ impl AnalyzerRule for OperandTypes {
 }
 
 fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
-    spaces::check_compared(expr, schema)?;
     match expr {
         Expr::BinaryExpr(binary) if matches!(binary.op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom) => {
             check_comparison("=", &binary.left, &binary.right, schema)
@@ -287,10 +286,17 @@ fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
         }
         Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
             let Some(field) = subquery.subquery.schema().fields().first() else { return Ok(()) };
+            if let Some(checked) = spaces::check_members(expr, Operator::Eq, field, schema) {
+                return checked;
+            }
             match family(expr, schema).is_comparable(Family::of(field.data_type())) {
                 true => Ok(()),
                 false => Err(no_operator(&name(expr, schema), "=", &type_name_of_field(field))),
             }
+        }
+        Expr::SetComparison(SetComparison { expr, subquery, op, .. }) => {
+            let column = subquery.subquery.schema().fields().first();
+            column.and_then(|field| spaces::check_members(expr, *op, field, schema)).unwrap_or(Ok(()))
         }
         Expr::Like(like) => check_like(like, schema),
         Expr::Not(inner) => check_truth("NOT", inner, schema),

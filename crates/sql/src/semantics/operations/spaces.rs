@@ -1,14 +1,14 @@
 //! Where ranges, points, boxes and circles are not as other values are: their casts, and that shapes have no order.
-use arrow_schema::DataType as ArrowType;
-use datafusion::common::{DFSchema, ScalarValue};
+use arrow_schema::{DataType as ArrowType, Field};
+use datafusion::common::{DFSchema, FunctionalDependence, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{AggregateFunction, Case, Sort, WindowFunction};
-use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::expr::{AggregateFunction, Sort, WindowFunction};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use engine::{DataType, GeometryKind};
 
 use super::json::no_cast;
 use crate::error::SqlError;
-use crate::functions::spaces::named;
+use crate::functions::spaces::{becomes, named, operands_of, operator};
 use crate::values::types::{is_space, type_name};
 
 /// The range type or geometric type that an Arrow type is.
@@ -55,47 +55,78 @@ fn no_operator(what: &str, found: &ArrowType) -> DataFusionError {
     DataFusionError::External(Box::new(if what == "ordering" { error.hint(hint) } else { error }))
 }
 
-/// Refuses a node that sorts or groups by shapes.
+/// Refuses a node that sorts or groups by shapes, which one does not by what a key determines.
 ///
 /// # Errors
 /// Where it does.
 pub(crate) fn check_node(node: &LogicalPlan, schema: &DFSchema) -> Result<()> {
     match node {
         LogicalPlan::Sort(sort) => check_order(&sort.expr, schema),
-        LogicalPlan::Aggregate(aggregate) => check_equality(&aggregate.group_expr, schema),
+        LogicalPlan::Aggregate(aggregate) => check_groups(&aggregate.group_expr, schema),
         LogicalPlan::Distinct(Distinct::All(input)) => {
             input.schema().fields().iter().try_for_each(|field| equality_of(field.data_type()))
         }
         LogicalPlan::Distinct(Distinct::On(on)) => check_equality(&on.on_expr, schema),
-        // Written with `=` it is a condition of the join, as the operator is a function.
-        LogicalPlan::Join(join) => join.on.iter().try_for_each(|(key, _)| match key.get_type(join.left.schema()) {
-            Ok(found) if is_shape(&found) => Err(by_itself("USING", &found)),
-            _ => Ok(()),
+        // A join on a condition compares by operators; this one stands for EXCEPT or INTERSECT.
+        LogicalPlan::Join(join) => join.on.iter().try_for_each(|(left, right)| {
+            [left, right].into_iter().filter_map(|key| key.get_type(schema).ok()).try_for_each(|key| equality_of(&key))
         }),
         _ => Ok(()),
     }
 }
 
-/// Refuses an expression that compares shapes without an operator: by their bytes, where `=` goes by their areas.
-///
-/// # Errors
-/// Where it does.
-pub(crate) fn check_compared(expr: &Expr, schema: &DFSchema) -> Result<()> {
-    let (what, compared) = match expr {
-        Expr::InList(list) => ("IN", &list.expr),
-        Expr::Between(between) => ("BETWEEN", &between.expr),
-        Expr::Case(Case { expr: Some(compared), .. }) => ("CASE", compared),
-        _ => return Ok(()),
+/// Refuses groups by shapes. Columns that a key among the groups determines are groups as well, without being named: the planner's
+/// library adds them.
+fn check_groups(groups: &[Expr], schema: &DFSchema) -> Result<()> {
+    let place = |group: &Expr| group.try_as_col().and_then(|column| schema.maybe_index_of_column(column));
+    let places: Vec<usize> = groups.iter().filter_map(place).collect();
+    let is_key = |dependency: &&FunctionalDependence| {
+        dependency.source_indices.iter().all(|source| places.contains(source)) && !dependency.source_indices.is_empty()
     };
-    match compared.get_type(schema) {
-        Ok(found) if is_shape(&found) => Err(by_itself(what, &found)),
-        _ => Ok(()),
-    }
+    let keys: Vec<&FunctionalDependence> = schema.functional_dependencies().iter().filter(is_key).collect();
+    let is_determined =
+        |group: &Expr| place(group).is_some_and(|place| keys.iter().any(|key| key.target_indices.contains(&place)));
+    groups.iter().filter(|group| !is_determined(group)).try_for_each(|group| match group.get_type(schema) {
+        Ok(found) => equality_of(&found),
+        Err(_) => Ok(()),
+    })
 }
 
-fn by_itself(what: &str, found: &ArrowType) -> DataFusionError {
-    let error = SqlError::unsupported(format_args!("{what} over values of type {}", type_name(found)));
-    DataFusionError::External(Box::new(error.hint("Compare them one by one, with operators.")))
+/// The function of `=` of shapes of a type.
+///
+/// # Errors
+/// Where there is none.
+pub(crate) fn equal_shapes(shape: &ArrowType) -> Result<ScalarUDF> {
+    let takes = |function: &ScalarUDF| operands_of(function).iter().any(|(left, _)| left.to_arrow() == *shape);
+    operator("=").filter(takes).ok_or_else(|| {
+        let message = format!("operator does not exist: {0} = {0}", type_name(shape));
+        DataFusionError::External(Box::new(SqlError::new("42883", message)))
+    })
+}
+
+/// Whether an expression may be compared with the members of a subquery's column by an operator; `None` if neither is a shape.
+///
+/// # Errors
+/// Where there is no such operator, or not yet.
+pub(crate) fn check_members(expr: &Expr, op: Operator, column: &Field, schema: &DFSchema) -> Option<Result<()>> {
+    let (found, members) = (expr.get_type(schema).ok()?, column.data_type());
+    if !is_shape(&found) && !is_shape(members) {
+        return None;
+    }
+    let op = if op == Operator::NotEq { "<>".to_owned() } else { op.to_string() };
+    let pairs = operator(&op).map(|function| operands_of(&function)).unwrap_or_default();
+    let has = pairs.iter().any(|(left, right)| becomes(&found, *left) && *members == right.to_arrow());
+    let is_point = space_of(members) == Some(DataType::Geometry(GeometryKind::Point));
+    Some(match (has, is_point) {
+        (true, false) => Ok(()),
+        (true, true) => Err(DataFusionError::External(Box::new(SqlError::unsupported(format_args!(
+            "{op} ANY or ALL over values of type point"
+        ))))),
+        (false, _) => {
+            let message = format!("operator does not exist: {} {op} {}", type_name(&found), type_name(members));
+            Err(DataFusionError::External(Box::new(SqlError::new("42883", message))))
+        }
+    })
 }
 
 /// Refuses an aggregate of which shapes are sorted or told apart.

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{ColumnarValue, Operator};
 
 use super::call::Kind;
 use crate::error::SqlError;
+use crate::functions::spaces::{areas_of, compare_areas};
 
 /// The answer of a subquery, as far as its rows are known.
 #[derive(Debug)]
@@ -104,6 +105,10 @@ fn no_list() -> DataFusionError {
     DataFusionError::Internal("the rows of a subquery are no list".to_owned())
 }
 
+fn areas(values: &ArrayRef) -> Result<Option<Vec<Option<f64>>>> {
+    areas_of(values).map_err(|error| DataFusionError::External(Box::new(error)))
+}
+
 /// Values of which the two zeros of floats are one.
 fn plain(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
@@ -124,6 +129,8 @@ pub(super) struct Members {
     /// `None` if there are no rows
     found: Option<(ArrowType, RowConverter)>,
     values: HashSet<Box<[u8]>, RandomState>,
+    /// the areas of boxes or circles, by which these are compared
+    areas: Option<Vec<f64>>,
     has_null: bool,
     least: Option<ScalarValue>,
     greatest: Option<ScalarValue>,
@@ -134,6 +141,11 @@ impl Members {
         let mut members = Members::default();
         for batch in batches.iter().filter(|batch| batch.num_rows() > 0) {
             let column = plain(batch.column(0));
+            if let Some(areas) = areas(&column)? {
+                members.has_null |= areas.contains(&None);
+                members.areas.get_or_insert_default().extend(areas.into_iter().flatten());
+                continue;
+            }
             let rows = members.converter(column.data_type())?.convert_columns(std::slice::from_ref(&column))?;
             for (at, row) in rows.iter().enumerate() {
                 if column.is_null(at) {
@@ -169,11 +181,14 @@ impl Members {
     }
 
     fn is_empty(&self) -> bool {
-        self.values.is_empty() && !self.has_null
+        self.values.is_empty() && self.areas.as_ref().is_none_or(Vec::is_empty) && !self.has_null
     }
 
     /// Of each operand whether it compares so with any of the values, or with all; NULL is unknown.
     fn compare(&self, operands: &ArrayRef, op: Operator, is_all: bool) -> Result<BooleanArray> {
+        if let Some(known) = &self.areas {
+            return self.compare_areas(known, operands, op, is_all);
+        }
         let (operands, Some((data_type, converter))) = (plain(operands), &self.found) else {
             return Ok(BooleanArray::from(vec![is_all; operands.len()]));
         };
@@ -199,6 +214,17 @@ impl Members {
             }
             None => Ok(BooleanArray::new_null(operands.len())),
         }
+    }
+
+    fn compare_areas(&self, known: &[f64], operands: &ArrayRef, op: Operator, is_all: bool) -> Result<BooleanArray> {
+        let Some(operands) = areas(operands)? else { return Ok(BooleanArray::new_null(operands.len())) };
+        // As soon as one says so, the answer of all is known.
+        let decides = |operand: f64| known.iter().any(|known| compare_areas(operand, op, *known) == Some(!is_all));
+        let answer = |operand: f64| match decides(operand) {
+            true => Some(!is_all),
+            false => (!self.has_null).then_some(is_all),
+        };
+        Ok(operands.into_iter().map(|operand| operand.and_then(answer)).collect())
     }
 
     /// Whether a value that is not NULL is one of those that are not NULL, or is another than one of them.

@@ -40,6 +40,7 @@ use datafusion::optimizer::AnalyzerRule;
 use crate::error::SqlError;
 use crate::semantics::aggregates::{ordered, sorted_aggregates};
 use crate::semantics::operations::constants;
+use crate::semantics::operations::spaces::is_shape;
 use crate::semantics::operations::visible::visible;
 use crate::syntax::walk::{WalkPlan, WalkTree};
 pub(crate) use call::is_steady;
@@ -194,8 +195,10 @@ impl Subplans {
             Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if place != ConditionPlace::Negated => {
                 let expr = expr.change_up(|expr| self.value(expr, visible, true))?.data;
                 let plan = self.convert(subquery.subquery.as_ref().clone())?;
-                let is_same_type = expr.get_type(visible)? == *plan.schema().field(0).data_type();
-                let plain = if is_same_type { joinable::members(&plan, visible)? } else { None };
+                let found = expr.get_type(visible)?;
+                // Shapes are equal by their areas, which no join compares.
+                let may_join = found == *plan.schema().field(0).data_type() && !is_shape(&found);
+                let plain = if may_join { joinable::members(&plan, visible)? } else { None };
                 match plain {
                     // A set of values that is the same for all rows is as quickly searched as joined.
                     Some(plain) if place == ConditionPlace::Condition || !plain.outer_ref_columns.is_empty() => {
