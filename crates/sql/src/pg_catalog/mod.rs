@@ -16,7 +16,7 @@
 //! | `objects` | the tables, indexes and sequences with their numbers |
 //! | `cells` | the values of rows |
 //! | `columns` | the columns of all relations |
-//! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints`, `comments`, `statistics` | the rows of those that have any |
+//! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints`, `comments`, `statistics` | rows of those that have any |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing`, `sequence_json`, `tableoid` | queries in other words |
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
