@@ -289,6 +289,7 @@ impl BatchSearch {
 
     /// The windows of some values, with their places; values that no row can meet have none.
     fn windows(&self, places: Range<usize>) -> Result<Vec<(usize, IndexWindow)>> {
+        debug_assert!(places.end <= self.asked.len(), "{places:?} are places of values");
         let mut windows = Vec::with_capacity(places.len());
         for at in places {
             let window = IndexWindow::meeting(&self.index, self.part, self.relation, &self.value(at)?);
@@ -341,6 +342,10 @@ impl BatchSearch {
 
     /// The batch of some pairs.
     fn batch(&self, rows: &RecordBatch, pairs: &[(u32, u32)]) -> RecordBatch {
+        debug_assert!(
+            pairs.iter().all(|(_, row)| (*row as usize) < rows.num_rows()),
+            "a pair is of a row that was read"
+        );
         let places: UInt32Array = pairs.iter().map(|(_, row)| Some(*row)).collect();
         let queries: UInt64Array = pairs.iter().map(|(query, _)| Some(u64::from(*query))).collect();
         // Behind what the caller wants stands what keys are made of, and then the Rid.

@@ -43,9 +43,6 @@ impl ExprPlanner for LiteralPlanner {
         if let Some(call) = spaces::plan(&op, &left, &right, schema)? {
             return Ok(PlannerResult::Planned(call));
         }
-        if let Some(distinct) = spaces::distinct(&op, &left, &right, schema)? {
-            return Ok(PlannerResult::Planned(distinct));
-        }
         operand_types::check(&op, &left, &right, schema)?;
         if let Some(call) = json::plan(&op, &left, &right, schema)? {
             return Ok(PlannerResult::Planned(call));

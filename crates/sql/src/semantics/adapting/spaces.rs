@@ -27,7 +27,7 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
         BinaryOperator::Custom(name) => name.clone(),
         other => other.to_string(),
     };
-    let Some(function) = operator(&name) else { return Ok(None) };
+    let Some(function) = operator(&name) else { return distinct(op, left, right, schema) };
     let (Some(first), Some(second)) = (type_of(left, schema), type_of(right, schema)) else { return Ok(None) };
     let (of_left, of_right) = (space_of(&first), space_of(&second));
     if of_left.is_none() && of_right.is_none() {
@@ -64,7 +64,7 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
 ///
 /// # Errors
 /// Where a literal is none of the other operand's type.
-pub(crate) fn distinct(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+fn distinct(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let op = match op {
         BinaryOperator::Custom(name) if name == DISTINCT => Operator::IsDistinctFrom,
         BinaryOperator::Custom(name) if name == NOT_DISTINCT => Operator::IsNotDistinctFrom,

@@ -25,7 +25,7 @@ pub(super) enum Answer {
     /// The answer.
     Value(ScalarValue),
     /// Values that others are compared with.
-    Members(Members),
+    Members(Box<Members>),
 }
 
 impl Answer {
@@ -37,7 +37,7 @@ impl Answer {
                 Answer::Value(ScalarValue::Boolean(Some(exists)))
             }
             Kind::Scalar => Answer::Value(only_value(returns, batches)?),
-            Kind::Members { .. } | Kind::HasMembers => Answer::Members(Members::of(batches)?),
+            Kind::Members { .. } | Kind::HasMembers => Answer::Members(Box::new(Members::of(batches)?)),
             Kind::Rows => Answer::Value(list(returns, batches)?),
         })
     }
