@@ -100,7 +100,7 @@ pub enum Task {
     /// Serve a database to PostgreSQL's drivers and tools
     Serve(ServeArgs),
     /// Measure the disk and memory for the optimizer, and tune its coefficients on a workload
-    Calibrate(CalibrateArgs),
+    Calibrate(Calibrate),
     /// Measure the database
     #[command(subcommand)]
     Bench(Bench),
@@ -114,6 +114,23 @@ pub enum Task {
     Dump(DumpArgs),
     /// Bring a backup back in a new directory, as it was or at a later moment, and verify it there
     Restore(RestoreArgs),
+}
+
+/// What is calibrated: the optimizer's cost model, where nothing else is said.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Calibrate {
+    #[command(subcommand)]
+    pub subject: Option<Calibrated>,
+    #[command(flatten)]
+    pub model: CalibrateArgs,
+}
+
+/// What else is calibrated.
+#[derive(Subcommand, Debug)]
+pub enum Calibrated {
+    /// Measure what snapshots of arrays in memory cost by mechanism, and what is chosen from that, with its regret
+    Snapshots(SnapshotArgs),
 }
 
 /// The benchmarks.

@@ -1,15 +1,30 @@
-//! The calibration of the cost model, which is `lab`'s: here it gets the database, a progress bar and standard output.
+//! Calibrations, which are `lab`'s: here they get the database, a progress bar and standard output.
 use std::io;
 
 use engine::Database;
 use lab::LabError;
 use lab::calibrate::CalibrateArgs;
+use lab::snapshots::SnapshotCase;
 
+use crate::args::{Calibrate, Calibrated};
 use crate::progress::BenchProgress;
 use crate::run::open;
 
 /// Calibrates, and writes what was found to standard output.
-pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), LabError> {
+pub(crate) fn run(args: Calibrate) -> Result<(), LabError> {
+    match args.subject {
+        None => cost_model(&args.model),
+        Some(Calibrated::Snapshots(mut args)) => {
+            if args.cases.is_empty() {
+                args.cases = vec![SnapshotCase::Choice];
+            }
+            lab::snapshots::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock())
+        }
+    }
+}
+
+/// Calibrates the cost model.
+fn cost_model(args: &CalibrateArgs) -> Result<(), LabError> {
     let db = match &args.dir {
         // Opening a directory would make a database of it.
         Some(dir) if !Database::is_in(dir) => {

@@ -34,7 +34,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         }
     };
     match cli.task {
-        Some(Task::Calibrate(args)) => end_of_bench(calibrate::calibrate(&args)),
+        Some(Task::Calibrate(args)) => end_of_bench(calibrate::run(args)),
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
         Some(Task::Bench(Bench::Micro(args))) => {
             end_of_bench(lab::micro::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
