@@ -42,9 +42,8 @@ pub fn serve(args: &ServeArgs) -> Result<(), String> {
     let of_sessions = db.clone();
     // Without a device that can be used the CPU does everything.
     let offload = devices::open().ok();
-    let session = move || {
-        Session::new(&of_sessions, SessionOptions { offload: offload.clone(), ..SessionOptions::default() })
-    };
+    let session =
+        move || Session::new(&of_sessions, SessionOptions { offload: offload.clone(), ..SessionOptions::default() });
     let options = Options { connections_max: args.connections.into(), ..Options::new(args.listen, session) };
     let server = Server::start(options).map_err(|error| error.to_string())?;
     say(&format!(
