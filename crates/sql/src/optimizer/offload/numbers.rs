@@ -192,8 +192,8 @@ mod tests {
             let (rows, count) = (random.random_range(1..600), random.random_range(1..=3));
             let keys: Vec<Vec<Option<i64>>> = (0..count)
                 .map(|_| {
-                    let (from, has_nulls) =
-                        (random.random::<i64>() >> random.random_range(1..60), random.random::<bool>());
+                    let from = random.random::<i64>() >> random.random_range(1..60);
+                    let has_nulls = random.random_range(0..2) == 0;
                     let mut key = || from + random.random_range(0..7);
                     let keys: Vec<i64> = (0..rows).map(|_| key()).collect();
                     keys.into_iter().map(|key| (!has_nulls || key % 3 != 0).then_some(key)).collect()
