@@ -7,11 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Instructions of each statement, with the compiler's optimisation and without.
-const BOUNDS: [(&str, u64, u64); 3] = [
-    ("SELECT by key", 1_000_000, 760_000),
-    ("a range of 10", 1_000_000, 870_000),
-    ("UPDATE by key", 1_000_000, 740_000),
-];
+const BOUNDS: [(&str, u64, u64); 3] =
+    [("SELECT by key", 19_000, 92_000), ("a range of 10", 35_500, 205_000), ("UPDATE by key", 15_500, 90_000)];
 
 /// Runs of each statement that are counted.
 const RUNS: u64 = 100;

@@ -99,11 +99,12 @@ fn a_device_that_turns_out_slow_is_used_no_more() {
 fn the_limit_of_memory_makes_portions_or_leaves_all_to_the_cpu() {
     let (db, device) = (orders(20_000), Loops::new(true));
     let mut session = forced(&db, device.offload(), 1);
-    let expected = sorted(&mut session, GROUPING).unwrap();
-    for (limit, calls) in [("200kB", 5..9), ("1kB", 0..1)] {
+    for (query, limit, calls) in [(JOIN, "60kB", 2..6), (GROUPING, "200kB", 5..9), (GROUPING, "1kB", 0..1)] {
+        run(&mut session, "RESET gpu.memory_limit");
+        let expected = sorted(&mut session, query).unwrap();
         run(&mut session, &format!("SET gpu.memory_limit = '{limit}'"));
         let before = device.calls();
-        assert_eq!(sorted(&mut session, GROUPING).unwrap(), expected);
+        assert_eq!(sorted(&mut session, query).unwrap(), expected);
         assert!(calls.contains(&(device.calls() - before)), "{limit}: {} calls", device.calls() - before);
     }
     let why = "SELECT continued_on_cpu FROM lstore_device_decisions ORDER BY number DESC LIMIT 1";
