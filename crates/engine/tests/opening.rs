@@ -494,7 +494,9 @@ fn a_long_log_is_in_a_checkpoint_once_the_database_is_closed() {
 fn files_of_queries_go_when_the_database_is_opened_to_be_written() {
     let folder = tempfile::tempdir().unwrap();
     assert!(!Database::is_in(folder.path()) && !Database::is_in(folder.path().join("none")));
-    drop(Database::open_with(folder.path(), options()).unwrap());
+    let db = Database::open_with(folder.path(), options()).unwrap();
+    db.create_table("t", Schema::new(vec![Column::new("id", DataType::BigInt)], &[]).unwrap()).unwrap();
+    drop(db);
     assert!(Database::is_in(folder.path()));
     let left = folder.path().join("temporary/of a process that died");
     std::fs::create_dir_all(&left).unwrap();
@@ -503,4 +505,9 @@ fn files_of_queries_go_when_the_database_is_opened_to_be_written() {
     drop(reading);
     let db = Database::open_with(folder.path(), options()).unwrap();
     assert!(!left.exists() && db.temporary_directory().unwrap().ends_with("temporary"));
+    let other = tempfile::tempdir().unwrap();
+    let kept = other.path().join("temporary/of somebody else");
+    std::fs::create_dir_all(&kept).unwrap();
+    drop(Database::open_with(other.path(), options()).unwrap());
+    assert!(kept.exists(), "there was no database that could have made it");
 }

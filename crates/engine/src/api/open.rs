@@ -65,11 +65,12 @@ impl Database {
     /// `options` say; [`Error::Archive`] or [`Error::Directory`] if the archive cannot be used; [`Error::BadIndex`]
     /// if the compiler refuses the expression of an index.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
+        let was_there = Self::is_in(&directory);
         let recovered = recovery::open(directory.as_ref(), &mut options)?;
         // The log is locked by now: no other process has files there, unless the directory is only read.
         let temporary = match recovered.log.is_read_only() {
             true => None,
-            false => Some(directory::temporary(directory.as_ref())?),
+            false => Some(directory::temporary(directory.as_ref(), was_there)?),
         };
         Self::on_disk(recovered, temporary, &options)
     }

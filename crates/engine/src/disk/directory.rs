@@ -23,18 +23,19 @@ pub(crate) fn made(path: &Path) -> Result<FsDevice> {
     FsDevice::new(path).map_err(unusable(path))
 }
 
-/// The path of the folder for temporary files in a database's directory. What a process left there that did not end in order goes.
-pub(crate) fn temporary(database: &Path) -> Result<PathBuf> {
+/// The path of the folder for temporary files in a database's directory. What a process left there that did not end in order goes, if
+/// the directory had a database before: otherwise it is somebody else's. What can't be removed stays.
+pub(crate) fn temporary(database: &Path, was_there: bool) -> Result<PathBuf> {
     let folder = std::path::absolute(database).map_err(unusable(database))?.join(TEMPORARY);
     debug_assert!(
         folder.is_absolute(),
         "{} would be another folder for a process that goes elsewhere",
         folder.display()
     );
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(&folder)(error)),
-        _ => Ok(folder),
+    if was_there {
+        let _ = fs::remove_dir_all(&folder);
     }
+    Ok(folder)
 }
 
 /// Whether a directory has files of a log or a checkpoint.

@@ -56,7 +56,8 @@ impl Table {
     /// transaction.
     ///
     /// # Errors
-    /// [`Error::SnapshotTooOld`](crate::error::Error::SnapshotTooOld) if the table does not keep what the view sees;
+    /// [`Error::NoSuchColumn`](crate::error::Error::NoSuchColumn) if the table has fewer columns;
+    /// [`Error::SnapshotTooOld`](crate::error::Error::SnapshotTooOld) if it does not keep what the view sees;
     /// [`Error::Page`](crate::error::Error::Page) if an evicted page cannot be read back.
     pub fn rows_between<'v>(
         &self,
@@ -64,6 +65,7 @@ impl Table {
         (column, low, high): (usize, i64, i64),
         columns: &[usize],
     ) -> Result<Option<RowArrays>> {
+        self.data.check_positions(columns.iter().copied().chain([column]))?;
         let sight @ Sight { snapshot, reads, .. } = view.into();
         let data_type = self.schema().columns()[column].data_type;
         if self.is_array() || reads.is_some() || low > high || !is_whole(data_type) {

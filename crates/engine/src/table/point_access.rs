@@ -34,9 +34,22 @@ pub struct WordsUpdate {
     pub(crate) sets: PointColumns,
     /// the types of those that are read, then of those that are set
     types: Box<[DataType]>,
+    table: u32,
+    /// as those of [`PointAccess`], of the columns that are set
+    bounds: Box<[(i64, i64)]>,
 }
 
 impl WordsUpdate {
+    /// Whether it is of this table.
+    pub(crate) fn is_of(&self, table: &Table) -> bool {
+        self.table == table.id()
+    }
+
+    /// Whether all words that are set are values of their columns.
+    pub(crate) fn are_values(&self, words: &[u64]) -> bool {
+        self.bounds.iter().zip(words).all(|((least, greatest), word)| (*least..=*greatest).contains(&(*word as i64)))
+    }
+
     /// The value that a word stands for in the column numbered `at` among those that are read.
     pub fn value(&self, at: usize, word: u64) -> Value {
         lineage::value_of_cell(Cell::Word(word), self.types[at])
@@ -65,7 +78,14 @@ impl Table {
         let has_key = reads.key_place.is_some() || sets.key_place.is_some();
         let columns = reads.columns().iter().chain(sets.columns());
         let types = columns.map(|column| self.schema().columns()[*column].data_type).collect();
-        Ok((!has_key).then_some(WordsUpdate { reads: reads.columns, sets: sets.columns, types }))
+        let bounds = sets.bounds;
+        Ok((!has_key).then_some(WordsUpdate {
+            reads: reads.columns,
+            sets: sets.columns,
+            types,
+            table: self.id(),
+            bounds,
+        }))
     }
 
     /// Prepares reads and writes of some columns, by their positions, of rows that are found by key. `None` where rows or

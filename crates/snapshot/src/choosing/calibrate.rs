@@ -67,7 +67,8 @@ impl Calibration {
     /// Where the system refuses what it allowed during the calibration.
     pub fn regret(&self, case: &Case, cycles: usize) -> Result<Option<Regret>, SnapshotError> {
         let Some(estimated) = self.choose_for(case, case.updates.clamp(1, SAMPLE_MOST)) else { return Ok(None) };
-        let recorded: Vec<usize> = case.updates(2).take(case.updates.saturating_mul(TRIED_CYCLES)).collect();
+        let tried = (TRIED_UPDATES / case.updates.max(1)).max(TRIED_CYCLES);
+        let recorded: Vec<usize> = case.updates(2).take(case.updates.saturating_mul(tried)).collect();
         let choice = self.try_out(case.size_bytes, case.updates, &recorded, &estimated)?;
         let of_use = self.costs.iter().map(|costs| costs.candidate).filter(|of| of.is_of_use(case.size_bytes));
         let mut updates = case.updates(1);
@@ -81,8 +82,10 @@ impl Calibration {
 /// The updates that a choice looks at, at most.
 const SAMPLE_MOST: usize = 1 << 16;
 
-/// The different cycles of a trial.
+/// The different cycles of a trial, at least; of short ones so many that they have this number of updates, as cycles that come again find
+/// their pages in the caches, and as a snapshot before has left them.
 const TRIED_CYCLES: usize = 3;
+const TRIED_UPDATES: usize = 1 << 16;
 
 /// The time for which the candidates run at least.
 const REGRET_TIME: Duration = Duration::from_millis(1_500);

@@ -127,12 +127,13 @@ impl EngineTable {
         mut tests: Vec<(usize, Test)>,
         conditions: &[Expr],
         model: &CostModel,
+        partitions: usize,
     ) -> (ScanSource, Vec<(usize, Test)>) {
         if let Some(rids) = &self.rids {
             return (ScanSource::Rids(rids.clone()), tests);
         }
         let Some(key) = self.key(&tests) else {
-            let all = ScanSource::All { partitions: self.partitions };
+            let all = ScanSource::All { partitions };
             return (index_path::best(&self.table, &tests, conditions, model).map_or(all, ScanSource::Index), tests);
         };
         let columns = self.table.schema().primary_key();
@@ -161,7 +162,10 @@ impl EngineTable {
             return Ok(MemorySourceConfig::try_new_exec(&[given.to_vec()], self.schema.clone(), Some(columns))?);
         }
         let tests = filters.iter().filter_map(|filter| test(filter, self.table.schema())).collect();
-        let (source, tests) = self.source(tests, filters, &PlanCosts::of(session.config_options()));
+        let options = session.config_options();
+        // A query that has run out of memory is planned again for fewer threads.
+        let partitions = self.partitions.min(options.execution.target_partitions);
+        let (source, tests) = self.source(tests, filters, &PlanCosts::of(options), partitions);
         let schema = Arc::new(self.schema.project(&columns)?);
         Ok(Arc::new(ScanExec::new(self.table.clone(), self.moment.clone(), source, tests, columns, schema)))
     }

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableSample,
-    TableSampleKind, TableSampleMethod, Value, VisitorMut,
+    TableSampleKind, TableSampleMethod, Value, VisitorMut, visit_expressions,
 };
 use engine::Table;
 
@@ -93,7 +93,9 @@ impl Samples<'_> {
             _ if self.scope.has(name) => return Err(not_a_table()),
             Some([table]) => (SCHEMA, table),
             Some([.., schema, table]) if !schema.starts_with('\0') => (schema.as_str(), table),
-            _ => return Err(not_a_table()),
+            // Rows that are locked are read from a target.
+            Some(_) => return Err(SqlError::unsupported("TABLESAMPLE in a query that locks rows or changes them")),
+            None => return Err(not_a_table()),
         };
         let table = self.names.find_in(schema, local)?.filter(|table| table.sequence().is_none());
         let table = table.ok_or_else(not_a_table)?;
@@ -132,6 +134,7 @@ fn condition(sample: &TableSample, label: &str, target: usize) -> Result<Expr> {
             _ => {}
         }
     }
+    check_no_columns(&quantity.value)?;
     let seed = match &sample.seed {
         Some(seed) => Expr::Value(seed.value.clone()),
         // Any number that differs from one statement to the next.
@@ -154,6 +157,24 @@ fn condition(sample: &TableSample, label: &str, target: usize) -> Result<Expr> {
         over: None,
         within_group: Vec::new(),
     }))
+}
+
+/// Refuses a percentage that is made of columns: it is one number for the whole sample.
+fn check_no_columns(percentage: &Expr) -> Result<()> {
+    let mut named = None;
+    let _: ControlFlow<()> = visit_expressions(percentage, |expr| match expr {
+        Expr::Identifier(name) => {
+            named = Some(format!("\"{}\"", fold(name)));
+            ControlFlow::Break(())
+        }
+        Expr::CompoundIdentifier(_) => {
+            named = Some(expr.to_string());
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    let missing = |name| SqlError::new("42703", format!("column {name} does not exist"));
+    named.map_or(Ok(()), |name| Err(missing(name)))
 }
 
 fn as_float(expr: Expr) -> Expr {

@@ -335,14 +335,4 @@ mod tests {
         drop((file, query));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     }
-
-    #[test]
-    fn what_a_process_leaves_goes_when_the_database_is_opened() {
-        let directory = tempfile::tempdir().unwrap();
-        let folder = Database::open(directory.path()).unwrap().temporary_directory().unwrap().to_owned();
-        fs::create_dir_all(folder.join("left")).unwrap();
-        fs::write(folder.join("left/rows"), "rows").unwrap();
-        let db = Database::open(directory.path()).unwrap();
-        assert!(!folder.exists() && db.temporary_directory() == Some(folder.as_path()));
-    }
 }

@@ -104,13 +104,17 @@ fn change_by_key(
     Ok(write.transaction.update_computed(table, &key, &own, compute)?)
 }
 
-/// Puts a row in, unless something is in its way: what that is, and what comes of it, is for the long way to find out.
+/// Puts a row in, unless its key or another has been taken: which that is, and what comes of it, is for the long way to find out.
 fn is_put_in(write: &mut Write<'_>, table: &Table, row: &[Value]) -> Result<bool> {
     let before = write.transaction.savepoint();
-    let is_in = write.transaction.insert(table, row).is_ok();
-    if !is_in {
-        write.transaction.rollback_to(before)?;
-    }
+    let is_in = match write.transaction.insert(table, row) {
+        Ok(_) => true,
+        Err(engine::Error::DuplicateKey { .. }) => {
+            write.transaction.rollback_to(before)?;
+            false
+        }
+        Err(error) => return Err(error.into()),
+    };
     write.transaction.release(before)?;
     Ok(is_in)
 }

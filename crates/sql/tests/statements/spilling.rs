@@ -34,7 +34,9 @@ fn run(session: &mut Session, text: &str) {
 /// A database in a directory with two tables that share keys; some keys are NULL, or of one table only.
 fn open(partitions: usize) -> (TempDir, Session) {
     let directory = tempfile::tempdir().unwrap();
-    let db = Database::open_with(directory.path(), OpenOptions::default()).unwrap();
+    // Tables of several ranges, which several threads scan.
+    let ranges = OpenOptions { range_records: Some(4_096), ..OpenOptions::default() };
+    let db = Database::open_with(directory.path(), ranges).unwrap();
     let options = SessionOptions { target_partitions: Some(partitions), ..SessionOptions::default() };
     let mut session = Session::new(&db, options);
     // Operators that wait for each other are an error, not a test without end.

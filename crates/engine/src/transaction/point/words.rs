@@ -91,7 +91,8 @@ impl<'g> Found<'g> for FoundNow<'g> {
 
 impl Transaction {
     /// Sets columns of the row with this key to the words that `compute` makes of those of others in it, and puts into their places, if
-    /// that takes no more than a look; whether it has done so. Where it has not, or `compute` has found no words, nothing was changed, and
+    /// that takes no more than a look; whether it has done so. Where it has not, or `compute` has found no words, or others than values
+    /// of the columns, or `update` is another table's, nothing was changed, and
     /// [`update_computed`](Transaction::update_computed) is to be asked.
     ///
     /// # Errors
@@ -109,7 +110,7 @@ impl Transaction {
         self.anchor.check_memory_of(data)?;
         data.fill_primary_key()?;
         // What a serializable transaction reads is noted where rows are found.
-        if self.reads.is_some() || data.array.is_some() {
+        if self.reads.is_some() || data.array.is_some() || !update.is_of(table) {
             return Ok(false);
         }
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(false) };
@@ -130,7 +131,7 @@ impl Transaction {
             return Ok(false);
         }
         let mut new: SmallVec<[u64; 8]> = SmallVec::from_elem(0, update.sets.positions().len());
-        if compute(&words, &mut new).is_none() {
+        if compute(&words, &mut new).is_none() || !update.are_values(&new) {
             return Ok(false);
         }
         // What has been read is the newest version, or nothing is done.
