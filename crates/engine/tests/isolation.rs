@@ -525,3 +525,33 @@ fn a_row_that_everybody_wants_is_passed_on() {
         assert_eq!(get(&db.begin().unwrap(), &table, 1), Some(200), "{level}");
     }
 }
+
+#[test]
+fn a_key_that_a_serializable_transaction_has_deleted_itself_is_no_change_of_others() {
+    let db = Database::in_memory();
+    let (table, columns) = (filled(&db, &[(1, 10), (2, 20)]), vec![Column::new("a", DataType::BigInt)]);
+    let other = db.create_table("other", Schema::new(columns, &[]).unwrap()).unwrap();
+    let somebody_commits = |keys: &[i64]| {
+        let mut transaction = db.begin().unwrap();
+        transaction.insert(&other, &[Value::from(1)]).unwrap();
+        keys.iter().for_each(|id| insert(&mut transaction, &table, *id, 1).unwrap());
+        transaction.commit().unwrap();
+    };
+    for moves in [false, true] {
+        let mut transaction = begin(&db, Isolation::Serializable);
+        let id = if moves { 2 } else { 1 };
+        match moves {
+            true => drop(transaction.update(&table, &key(2), &[("id", Value::from(7))]).unwrap()),
+            false => drop(transaction.delete(&table, &key(1)).unwrap()),
+        }
+        assert_eq!(get(&transaction, &table, id), None);
+        somebody_commits(&[]);
+        transaction.commit().unwrap();
+    }
+    // A key that was not there, and that somebody else enters, is one.
+    let mut transaction = begin(&db, Isolation::Serializable);
+    assert_eq!((get(&transaction, &table, 1), get(&transaction, &table, 5)), (None, None));
+    set(&mut transaction, &table, 7, 1).unwrap();
+    somebody_commits(&[5]);
+    assert!(matches!(transaction.commit(), Err(Error::ReadChanged)));
+}

@@ -203,8 +203,12 @@ impl What {
                 let changed = |rid: &Rid| storage.changed_between(*rid, asked);
                 rids.iter().map(changed).find(|changed| !matches!(changed, Ok(false))).transpose()?.is_some()
             }
+            // What the transaction itself has taken away is there for others, and has not changed.
             What::Key(key) => {
-                table.find(View { snapshot: Snapshot::at(asked.to), outcomes: asked.outcomes }, key)?.is_some()
+                match table.find(View { snapshot: Snapshot::at(asked.to), outcomes: asked.outcomes }, key)? {
+                    Some(rid) => storage.changed_between(rid, asked)?,
+                    None => false,
+                }
             }
             What::Entries(index, bounds) => index.has_changed(table, bounds, asked)?,
             What::Rows { tests, columns } => {
