@@ -33,9 +33,11 @@ fn run(session: &mut Session, text: &str) {
 
 /// A database in a directory with two tables that share keys; some keys are NULL, or of one table only.
 fn open(partitions: usize) -> (TempDir, Session) {
+    open_with(partitions, OpenOptions::default())
+}
+
+fn open_with(partitions: usize, ranges: OpenOptions) -> (TempDir, Session) {
     let directory = tempfile::tempdir().unwrap();
-    // Tables of several ranges, which several threads scan.
-    let ranges = OpenOptions { range_records: Some(4_096), ..OpenOptions::default() };
     let db = Database::open_with(directory.path(), ranges).unwrap();
     let options = SessionOptions { target_partitions: Some(partitions), ..SessionOptions::default() };
     let mut session = Session::new(&db, options);
@@ -196,6 +198,15 @@ fn a_plan_shows_what_its_operators_have_spilled() {
         let line = line_of(&mut session, query, operator);
         assert!(line.contains("spilled_bytes=") && !line.contains("spilled_bytes=0.0 B"), "{line}");
     }
+}
+
+#[test]
+fn tables_that_several_threads_scan_are_joined_by_way_of_files_too() {
+    let ranges = OpenOptions { range_records: Some(4_096), ..OpenOptions::default() };
+    let (_directory, mut session) = open_with(2, ranges);
+    let query = "SELECT count(l.name || r.note), sum(price) FROM l JOIN r ON l.k = r.k";
+    let expected = answer(&mut session, query, "none").unwrap();
+    assert!(answer(&mut session, query, "1MB").unwrap() == expected);
 }
 
 #[test]
