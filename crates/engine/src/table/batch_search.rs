@@ -190,10 +190,12 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoSuchIndex`] if the index was dropped before the view was taken, or made so late that what the view holds was given up
-    /// but for the view; [`Error::BadIndexRange`] if it is no `gist` index of all rows with such a part, or has no such relation to
-    /// values of this type; [`Error::SnapshotTooOld`] if the table does not keep what the view sees; [`Error::TooManyTransactions`] if
-    /// as many run as there may be.
+    /// - [`Error::NoSuchIndex`](crate::Error::NoSuchIndex) if the index was dropped before the view was taken, or made so late that what
+    ///   the view holds was given up but for the view.
+    /// - [`Error::BadIndexRange`](crate::Error::BadIndexRange) if it is no `gist` index of all rows with such a part, or has no such
+    ///   relation to values of this type.
+    /// - [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld) if the table does not keep what the view sees.
+    /// - [`Error::TooManyTransactions`](crate::Error::TooManyTransactions) if as many run as there may be.
     pub fn search_batch<'v>(
         &self,
         view: impl Into<Sight<'v>>,
