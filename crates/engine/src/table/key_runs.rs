@@ -80,7 +80,6 @@ impl Table {
             let arrays = self.arrays_of(view, &stretches, columns)?;
             return Ok(arrays.map(|arrays| (arrays, count_of(&stretches))));
         }
-        debug_assert!(columns.iter().all(|column| *column < self.schema().columns().len()), "columns of the table");
         let guard = &sync::pin();
         match self.data.indexes.of_column(guard, column).filter(|index| low == high && index.serves(snapshot.at)) {
             Some(index) => {
@@ -230,17 +229,6 @@ impl Found {
         }
     }
 
-    /// As [`add`](Self::add), where the records come backward; they are turned around at the end.
-    fn add_before(&mut self, rid: Rid) {
-        self.count += 1;
-        match self.stretches.last_mut() {
-            Some((first, count)) if first.range() == rid.range() && rid.slot() + 1 == first.slot() => {
-                (*first, *count) = (rid, *count + 1);
-            }
-            _ => self.stretches.push((rid, 1)),
-        }
-    }
-
     /// Where they are, if there are any and few stretches have them all.
     fn side_by_side(self) -> Option<Stretches> {
         let is_few = self.stretches.len() <= self.count.div_ceil(SIDE_BY_SIDE);
@@ -254,12 +242,13 @@ fn count_of(stretches: &Stretches) -> usize {
 
 /// The records that an index has under a key, if they are side by side and not too many. It tells the newest first.
 fn listed(index: &IndexData, key: u64) -> Option<Stretches> {
-    let mut found = Found::default();
+    let mut rids = SmallVec::<[Rid; 32]>::new();
     let is_over = index.entries().find_pinned(&sync::pin(), &IndexKey::Word(key), |rid| {
-        found.add_before(rid);
-        (found.count > ENTRIES_MAX).then_some(())
+        rids.push(rid);
+        (rids.len() > ENTRIES_MAX).then_some(())
     });
-    found.stretches.reverse();
+    let mut found = Found::default();
+    rids.into_iter().rev().for_each(|rid| found.add(rid));
     debug_assert_eq!(count_of(&found.stretches), found.count, "each record is in a stretch");
     if is_over.is_none() { found.side_by_side() } else { None }
 }

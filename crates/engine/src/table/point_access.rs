@@ -47,7 +47,7 @@ impl WordsUpdate {
 
     /// Whether all words that are set are values of their columns.
     pub(crate) fn are_values(&self, words: &[u64]) -> bool {
-        self.bounds.iter().zip(words).all(|((least, greatest), word)| (*least..=*greatest).contains(&(*word as i64)))
+        first_beyond(&self.bounds, words).is_none()
     }
 
     /// The value that a word stands for in the column numbered `at` among those that are read.
@@ -65,6 +65,13 @@ impl WordsUpdate {
     pub fn word(&self, at: usize, value: &Value) -> Option<u64> {
         lineage::word_of_value(value, self.types[self.reads.positions().len() + at])
     }
+}
+
+/// The place of the first word that is not between its bounds.
+#[inline]
+fn first_beyond(bounds: &[(i64, i64)], words: &[u64]) -> Option<usize> {
+    let mut words = bounds.iter().zip(words);
+    words.position(|((least, greatest), word)| !(*least..=*greatest).contains(&(*word as i64)))
 }
 
 impl Table {
@@ -205,12 +212,7 @@ impl PointAccess {
     #[inline]
     pub(crate) fn check_words(&self, words: &[u64]) -> Result<()> {
         self.check_width(words.len())?;
-        for (at, ((least, greatest), word)) in self.bounds.iter().zip(words).enumerate() {
-            if !(*least..=*greatest).contains(&(*word as i64)) {
-                return Err(self.bad_word(at, *word));
-            }
-        }
-        Ok(())
+        first_beyond(&self.bounds, words).map_or(Ok(()), |at| Err(self.bad_word(at, words[at])))
     }
 
     /// Refuses a row whose key is not among its words, or another one.

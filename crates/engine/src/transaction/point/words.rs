@@ -73,15 +73,21 @@ struct FoundNow<'g> {
     places: Points<'g>,
 }
 
+impl<'g> FoundNow<'g> {
+    /// Where the row of a key is, as far as the index tells.
+    #[inline(always)]
+    fn of_key(&self, key: i64) -> Option<PointHint<'g>> {
+        let key = ordered_integer(key);
+        let rid = self.index.likely(key).or_else(|| self.index.newest(key, self.guard))?;
+        debug_assert!(self.data.storage.contains(rid), "invariant 7: the index has {rid:?}, which is no record");
+        Some(self.places.at(rid).glance(self.guard))
+    }
+}
+
 impl<'g> Found<'g> for FoundNow<'g> {
     #[inline(always)]
     fn hint(&self, _: usize, statement: &PointStatement<'_>) -> Option<PointHint<'g>> {
-        if !Arc::ptr_eq(&statement.access.table.data, self.data) {
-            return None;
-        }
-        let key = ordered_integer(statement.key);
-        let rid = self.index.likely(key).or_else(|| self.index.newest(key, self.guard))?;
-        Some(self.places.at(rid).glance(self.guard))
+        if Arc::ptr_eq(&statement.access.table.data, self.data) { self.of_key(statement.key) } else { None }
     }
 
     fn from(&self, _: usize) -> Self {
@@ -115,11 +121,8 @@ impl Transaction {
         }
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(false) };
         let guard = &sync::pin();
-        let Some(rid) = index.likely(ordered_integer(key)).or_else(|| index.newest(ordered_integer(key), guard)) else {
-            return Ok(false);
-        };
-        debug_assert!(data.storage.contains(rid), "invariant 7: the index has {rid:?}, which is no record");
-        let hint = data.storage.points(guard).at(rid).glance(guard);
+        let found = FoundNow { guard, data, index, places: data.storage.points(guard) };
+        let Some(hint) = found.of_key(key) else { return Ok(false) };
         let seen = self.glance().snapshot;
         // A snapshot that was taken just now may see another key in the row.
         if data.has_changed_keys() {
