@@ -9,7 +9,7 @@
 //   EMULATED_CAPABILITY   compute capability times ten, 90 unless set
 //   EMULATED_VERSION      version of the driver, 13000 unless set
 //   EMULATED_MEMORY       bytes of device memory
-//   EMULATED_FAIL_ALLOC   the n-th allocation finds no memory
+//   EMULATED_FAIL_ALLOC   the n-th allocation and the next find no memory
 //   EMULATED_FAIL_LAUNCH  the n-th kernel ends in a fault
 #include <chrono>
 #include <cstdio>
@@ -169,7 +169,9 @@ void run_kernel(const Function& function, const std::vector<std::vector<unsigned
 
 int allocate(void** place, size_t bytes, std::map<uintptr_t, size_t>& memory, const char* kind) {
     if (bytes == 0) return invalid_value;
-    if (++allocations == setting("EMULATED_FAIL_ALLOC", -1)) return out_of_memory;
+    // Once more after it, too, as the program may give memory back and ask again.
+    long since = ++allocations - setting("EMULATED_FAIL_ALLOC", 1L << 60);
+    if (since == 0 || since == 1) return out_of_memory;
     *place = aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (!*place) return out_of_memory;
     memset(*place, 0xcd, bytes);

@@ -34,6 +34,11 @@ extern "C" __global__ void roof_write(u64* to, u64 count, u64 value) {
     for (u64 at = thread_of_grid(); at < count; at += threads_of_grid()) __stcs(to + at, value + at);
 }
 
+// Reads words and writes as many elsewhere: both ways of the bus at a time, as a join does of which every row matches.
+extern "C" __global__ void roof_exchange(const u64* from, u64* to, u64 count) {
+    for (u64 at = thread_of_grid(); at < count; at += threads_of_grid()) __stcs(to + at, __ldcs(from + at));
+}
+
 // Additions in shared memory: lane l of turn t adds to place (l * spread + t) mod `places`. A spread of 1
 // meets no bank twice, one of 32 meets a single bank, one of 0 a single place.
 extern "C" __global__ void roof_shared_atomics(u32 turns, u32 spread, u32 places, u64* checksum) {
@@ -116,6 +121,7 @@ extern "C" __global__ void roof_visit64(u64* words, u64 count, u32 pattern, u32 
 EMULATED_KERNEL(roof_read)
 EMULATED_KERNEL(roof_read_words)
 EMULATED_KERNEL(roof_write)
+EMULATED_KERNEL(roof_exchange)
 EMULATED_KERNEL(roof_shared_atomics)
 EMULATED_KERNEL(roof_link32)
 EMULATED_KERNEL(roof_link64)

@@ -1,6 +1,7 @@
 //! Lists that kernels append to (`kernels/collect.cuh`): room for words, and a counter that goes on when the
 //! room is full, so that the caller learns how much there must be.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::device::{Device, DeviceBuffer, Grid, Kernel, Pinned, Stream};
@@ -53,6 +54,27 @@ impl Lists<Pinned<u64>> {
     /// The values that kernels have written, after [`Lists::note`] and the wait for its stream.
     pub(crate) fn found(&self) -> &[u64] {
         &self.words[..self.count().min(self.capacity)]
+    }
+}
+
+/// What kernels have found, where they have written it.
+#[derive(Debug)]
+pub struct Hits {
+    words: Lists<Pinned<u64>>,
+}
+
+impl Hits {
+    /// Of a list whose stream has been waited for.
+    pub(crate) fn of(words: Lists<Pinned<u64>>) -> Self {
+        Self { words }
+    }
+}
+
+impl Deref for Hits {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        self.words.found()
     }
 }
 

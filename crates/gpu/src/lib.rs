@@ -26,5 +26,6 @@ pub mod group;
 pub mod join;
 pub mod tree;
 
+pub use collected::Hits;
 pub use device::{Device, Properties};
 pub use error::GpuError;

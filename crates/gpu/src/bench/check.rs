@@ -384,7 +384,7 @@ fn check_tree_of<K: tree::Key>(
     let levels = packed.levels();
     let resident = tree::Resident::new(device, &levels).map_err(told)?;
     let (found, _) = resident.scan(queries).map_err(told)?;
-    compare(what, found, tree::twin::scan(&levels, queries))
+    compare(what, found.to_vec(), tree::twin::scan(&levels, queries))
 }
 
 fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {

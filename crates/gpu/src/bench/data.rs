@@ -50,6 +50,14 @@ pub fn zipf(count: usize, values: usize, theta: f64, seed: u64) -> Vec<u32> {
         .collect()
 }
 
+/// Rows of a benchmark's column that differ: the optimizer takes some microseconds for each 32 of them.
+pub const DIFFERENT_ROWS_MAX: usize = 4 << 20;
+
+/// The rows of a column which begins again and again until it has `count` rows.
+pub fn repeated(rows: &[u32], count: usize) -> Vec<u32> {
+    rows.iter().copied().cycle().take(count).collect()
+}
+
 /// The tables of gpu-join (section 3): a build table of different keys in random order, and a probe table of
 /// which `match_percent` of the rows have a key of the build table. Keys that match nothing have the top bit.
 pub fn join_tables(build_rows: usize, probe_rows: usize, match_percent: f64, seed: u64) -> (Vec<u64>, Vec<u64>) {

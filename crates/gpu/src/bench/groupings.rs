@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Size;
-use super::data::zipf;
+use super::data::{DIFFERENT_ROWS_MAX, repeated, zipf};
 use super::optimizer::VALUES;
 use super::report::Line;
 use super::roofs::Roofs;
@@ -84,6 +84,11 @@ impl Bench<'_> {
     }
 }
 
+/// A column of so many rows, whose codes begin again after some million.
+fn column_of(rows: usize, groups: usize, theta: f64) -> Vec<u32> {
+    repeated(&zipf(rows.min(DIFFERENT_ROWS_MAX), groups, theta, 1), rows)
+}
+
 struct Clones {
     places: Vec<u32>,
     group_of_place: Vec<u32>,
@@ -92,8 +97,9 @@ struct Clones {
 
 fn clones_of(codes: &[u32], settings: Settings) -> Clones {
     let mut optimizer = Optimizer::new(VALUES, settings);
-    let mut places = codes.to_vec();
+    let mut places = codes[..codes.len().min(DIFFERENT_ROWS_MAX)].to_vec();
     optimizer.rewrite(&mut places);
+    let places = repeated(&places, codes.len());
     Clones { places, group_of_place: optimizer.value_of_place(), copies: optimizer.copies_per_value() }
 }
 
@@ -102,7 +108,7 @@ pub fn measure(device: &Arc<Device>, size: Size, roofs: Roofs) -> Result<Vec<Lin
     let mut bench = Bench { device, runs: size.of(1, 5), roofs, lines: Vec::new() };
     let rows = size.of(4_000, 64_000_000);
     for theta in [0.0, 0.5, 1.0, 2.0] {
-        let codes = zipf(rows, VALUES, theta, 1);
+        let codes = column_of(rows, VALUES, theta);
         by_arrangement(&mut bench, &codes, theta)?;
         by_clones(&mut bench, &codes, theta)?;
     }
@@ -181,7 +187,7 @@ fn by_conflicts(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
 /// Measures what suits columns of few and of many groups.
 fn by_cardinality(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
     for groups in [4, 64, 512, 4096, 50_000, 200_000, 1_000_000] {
-        let codes = zipf(rows, groups, 0.0, 1);
+        let codes = column_of(rows, groups, 0.0);
         let column = plain(&codes, groups);
         let expected = group::twin::aggregate(&column);
         let near = DeviceBuffer::of(bench.device, &codes, "codes")?;

@@ -120,10 +120,19 @@ impl Bench<'_> {
                     .for_each(|(span_ms, column)| column.push(*span_ms));
             }
         }
-        for (metric, spans_ms) in ["pin or copy inputs", "build", "probe"].into_iter().zip(&columns) {
-            let line = Line::of_runs(BENCH, format!("{case}, whole"), metric, "ms", spans_ms);
-            self.lines.push(if self.device.properties().is_emulated { line.without_times() } else { line });
-        }
+        let [inputs_ms, build_ms, probe_ms] = &columns;
+        let line = Line::of_runs(BENCH, format!("{case}, whole"), "pin or copy inputs", "ms", inputs_ms);
+        self.lines.push(if self.device.properties().is_emulated { line.without_times() } else { line });
+        let bound = match settings.transfer {
+            Transfer::Resident => ("device memory's reads", self.roofs.device_read),
+            Transfer::InPlace | Transfer::Copied { .. } => ("kernels' reads of host memory", self.roofs.host_read),
+        };
+        let bytes = [build.len() as f64 * TUPLE, probe.len() as f64 * TUPLE];
+        let both_ms: Vec<f64> = build_ms.iter().zip(probe_ms).map(|(build, probe)| build + probe).collect();
+        let whole = format!("{case}, whole");
+        self.push(&whole, "build", &billions_a_second(bytes[0], build_ms), bound);
+        self.push(&whole, "probe", &billions_a_second(bytes[1], probe_ms), bound);
+        self.push(&whole, "both, inputs ready", &billions_a_second(bytes[0] + bytes[1], &both_ms), bound);
         Ok(())
     }
 
@@ -145,8 +154,10 @@ impl Bench<'_> {
     }
 
     fn time_twin(&mut self, case: &str, tables: &Tables) {
+        // The twin takes seconds for large tables.
+        let runs = if tables.build.len() > 8 << 20 { 1 } else { self.runs.min(3) };
         let mut spans_ms = Vec::new();
-        for _ in 0..self.runs.min(3) {
+        for _ in 0..runs {
             let begun = Instant::now();
             let pairs = join::twin::join(&Keys::Tuples(&tables.build), &Keys::Tuples(&tables.probe));
             spans_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
@@ -197,6 +208,7 @@ fn by_size(bench: &mut Bench<'_>, million: usize, size: Size) -> Result<(), GpuE
 fn by_match_rate(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> {
     let rows = 16 * million;
     for match_percent in [0.0, 1.0, 3.0, 10.0, 50.0, 100.0] {
+        let pieces = Transfer::Copied { rows: (million / 2).max(64) };
         for transfer in [Transfer::InPlace, Transfer::Resident] {
             let tables = Tables::new(bench.device, [rows, rows], match_percent, transfer)?;
             for append in [Append::Direct, Append::Cached, Append::Warped] {
@@ -204,8 +216,12 @@ fn by_match_rate(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> 
                 bench.time(&case, &tables, &Settings { append, transfer, ..Settings::default() })?;
             }
             if transfer == Transfer::InPlace {
-                let case = format!("figure 5, {match_percent} %, {transfer:?}");
-                bench.time_grouped(&case, &tables, &Settings::default())?;
+                for transfer in [Transfer::InPlace, pieces] {
+                    let case = format!("figure 5, {match_percent} %, {transfer:?}");
+                    let settings = Settings { transfer, ..Settings::default() };
+                    bench.time_grouped(&case, &tables, &settings)?;
+                    bench.time_whole(&case, &tables, &settings)?;
+                }
             }
         }
     }
@@ -241,6 +257,12 @@ fn beyond_the_paper(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuErro
             bench.time(&format!("resident, {threads} threads, {collected_max} collected"), &tables, &settings)?;
         }
     }
+    let tables = Tables::new(bench.device, rows, 3.0, Transfer::InPlace)?;
+    for blocks in [66, 132, 264, 528, 1056] {
+        let settings = Settings { blocks: Some(blocks), ..Settings::default() };
+        bench.time(&format!("in place, {blocks} blocks"), &tables, &settings)?;
+    }
+    let tables = Tables::new(bench.device, rows, 3.0, Transfer::Resident)?;
     let slot_bytes = (2 * rows[0]).next_power_of_two() * 8;
     for near_percent in [100, 75, 50, 0] {
         let settings = Settings { table_bytes_max: Some(slot_bytes / 100 * near_percent), ..Settings::default() };

@@ -18,6 +18,8 @@ pub struct Roofs {
     pub host_read: Option<f64>,
     /// Kernels write pinned host memory.
     pub host_write: Option<f64>,
+    /// Kernels read pinned host memory and write as much of it, one way's bytes.
+    pub host_exchange: Option<f64>,
     /// The copy engine reads pinned host memory.
     pub copied: Option<f64>,
     /// Additions in shared memory, each lane in a bank of its own.
@@ -84,6 +86,15 @@ impl Bench<'_> {
         self.time(format!("{what}, 8 bytes a lane"), "GB/s", bytes as f64, |stream| {
             let mut parameters = Parameters::new().word(place).word(bytes as u64 / 8).word(1);
             // SAFETY: as in `read`.
+            unsafe { kernel.launch(stream, grid, &mut parameters) }
+        })
+    }
+
+    fn exchange(&mut self, from: u64, to: u64, bytes: usize) -> Result<Option<f64>, GpuError> {
+        let (kernel, grid) = self.kernel("roof_exchange")?;
+        self.time("host memory read and written by kernels, each".to_owned(), "GB/s", bytes as f64, |stream| {
+            let mut parameters = Parameters::new().word(from).word(to).word(bytes as u64 / 8);
+            // SAFETY: both places are of `bytes` bytes, which the caller keeps until the stream is waited for.
             unsafe { kernel.launch(stream, grid, &mut parameters) }
         })
     }
@@ -178,6 +189,8 @@ pub fn measure(device: &Arc<Device>, size: Size) -> Result<(Roofs, Vec<Line>), G
     bench.write("device memory written", memory.address(), bytes)?;
     roofs.host_read = bench.read("host memory read by kernels", pinned.address()?, bytes)?;
     roofs.host_write = bench.write("host memory written by kernels", pinned.address()?, bytes)?;
+    let half = bytes / 16 * 8;
+    roofs.host_exchange = bench.exchange(pinned.address()?, pinned.address()? + half as u64, half)?;
     roofs.copied = bench.time("host memory copied to the device".to_owned(), "GB/s", bytes as f64, |stream| {
         memory.fill_from(stream, &pinned)
     })?;

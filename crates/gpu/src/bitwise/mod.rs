@@ -69,9 +69,11 @@ impl Distributed {
         assert!(x.len() < 1 << 31, "a point's number has 31 bits");
         assert!(split.prefix_bits + split.suffix_bits <= 32, "a coordinate has 32 bits");
         let prefix = |value: u32| split.prefix(value);
-        let mut rows: Vec<u32> = (0..x.len() as u32).collect();
-        // Stable, so that rows stay in order within a cluster.
-        rows.sort_by_key(|row| (prefix(y[*row as usize]), prefix(x[*row as usize])));
+        // Rows stay in order within a cluster.
+        let cell = |row: usize| u64::from(prefix(y[row])) << 32 | u64::from(prefix(x[row]));
+        let mut by_cell: Vec<(u64, u32)> = (0..x.len()).map(|row| (cell(row), row as u32)).collect();
+        by_cell.sort_unstable();
+        let rows: Vec<u32> = by_cell.into_iter().map(|(_, row)| row).collect();
         let mut chunks: Vec<Chunk> = Vec::new();
         let mut suffixes = Packed::new(split.suffix_bits);
         let mut residuals = Packed::new(split.residual_bits());

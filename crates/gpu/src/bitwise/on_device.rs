@@ -6,7 +6,9 @@
 //! host                       look again 0    | look again 1 ...
 //! ```
 
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use super::{Distributed, Query, hit};
@@ -16,6 +18,9 @@ use crate::error::GpuError;
 
 /// Room for pairs and hits of the first batch; later ones have what earlier ones took.
 const ROOM_FIRST: usize = 1024;
+
+/// The fewest words that are worth a thread, which takes some twenty microseconds to begin.
+const WORDS_OF_THREAD: usize = 1 << 13;
 
 /// The mark of a hit that needs no second look.
 const SURE: u64 = 1 << 63;
@@ -159,20 +164,43 @@ impl<'a> Resident<'a> {
         }
         debug_assert_eq!(batch.queries.len(), batch.query_count, "a batch has its queries");
         let begun = Instant::now();
-        for word in batch.hits.found() {
-            let number = batch.first_query + ((word & !SURE) >> 32) as usize;
-            let at = *word as u32;
-            let is_sure = word & SURE != 0;
-            if is_sure {
-                stages.sure += 1;
-            } else {
-                stages.unsure += 1;
-            }
-            if is_sure || self.points.is_hit(&queries[number], at) {
-                hits.push(hit(number as u32, self.points.rows[at as usize]));
-            }
-        }
+        let found = batch.hits.found();
+        let sure = found.iter().filter(|word| *word & SURE != 0).count() as u64;
+        stages.sure += sure;
+        stages.unsure += found.len() as u64 - sure;
+        self.look_again(found, &queries[batch.first_query..], batch.first_query, hits);
         stages.host_ms += begun.elapsed().as_secs_f64() * 1000.0;
         Ok(batch.hits.capacity())
+    }
+
+    /// Appends the hits among what the device has found for `queries`, the first of which is number `first_query`. A long list is cut
+    /// among threads: what it names lies all over memory.
+    fn look_again(&self, found: &[u64], queries: &[Query], first_query: usize, hits: &mut Vec<u64>) {
+        let look = &|found: &[u64], hits: &mut Vec<u64>| {
+            hits.extend(found.iter().filter_map(|word| {
+                let (query, at) = (((word & !SURE) >> 32) as usize, *word as u32);
+                let is_hit = word & SURE != 0 || self.points.is_hit(&queries[query], at);
+                is_hit.then(|| hit((first_query + query) as u32, self.points.rows[at as usize]))
+            }));
+        };
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(found.len() / WORDS_OF_THREAD);
+        if threads <= 1 {
+            return look(found, hits);
+        }
+        let parts: Vec<Vec<u64>> = thread::scope(|scope| {
+            let workers: Vec<_> = found
+                .chunks(found.len().div_ceil(threads))
+                .map(|part| {
+                    scope.spawn(move || {
+                        let mut hits = Vec::with_capacity(part.len());
+                        look(part, &mut hits);
+                        hits
+                    })
+                })
+                .collect();
+            workers.into_iter().map(|worker| worker.join().expect("a look at plain numbers")).collect()
+        });
+        hits.reserve(parts.iter().map(Vec::len).sum());
+        parts.iter().for_each(|part| hits.extend_from_slice(part));
     }
 }

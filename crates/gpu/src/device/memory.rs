@@ -1,4 +1,5 @@
-//! Memory that a device reaches: its own, pinned host memory, and host memory pinned for a while.
+//! Memory that a device reaches: its own, pinned host memory, and host memory pinned for a while. What is given up is kept for its next
+//! use ([`super::pool`]).
 //!
 //! All three are of numbers only ([`Plain`]), so any bytes that a kernel leaves are a value.
 
@@ -8,9 +9,10 @@ use std::ops::{Deref, DerefMut};
 use std::slice;
 use std::sync::Arc;
 
-use cudarc::driver::result;
+use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
+use super::pool::{Pool, rounded};
 use super::{Device, Stream};
 use crate::error::GpuError;
 
@@ -42,8 +44,57 @@ unsafe impl Plain for [i64; 2] {}
 const PINNED: u32 = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
 const REGISTERED: u32 = sys::CU_MEMHOSTREGISTER_PORTABLE | sys::CU_MEMHOSTREGISTER_DEVICEMAP;
 
+/// Bytes of an allocation for `count` values. The driver gives no empty ones.
+fn reserved<T>(device: &Device, count: usize) -> usize {
+    rounded(bytes_of::<T>(count.max(1)), device.properties.is_emulated)
+}
+
 fn bytes_of<T>(count: usize) -> usize {
     count.checked_mul(size_of::<T>()).expect("a size that fits into memory")
+}
+
+/// Memory of this size, a kept one before one that `allocate` asks the driver for; and whether it is a kept one.
+fn find(
+    device: &Device,
+    pool: &Pool,
+    bytes: usize,
+    purpose: &'static str,
+    allocate: impl Fn() -> Result<u64, DriverError>,
+) -> Result<(u64, bool), GpuError> {
+    device.bind()?;
+    if let Some(place) = pool.take(bytes) {
+        return Ok((place, true));
+    }
+    let found = match allocate() {
+        // What is kept may be in the way.
+        Err(error) if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY && device.give_back_kept() => allocate(),
+        found => found,
+    };
+    found.map(|place| (place, false)).map_err(GpuError::of_memory(bytes, purpose))
+}
+
+/// Keeps memory for its next use or gives it to the driver, once the device does nothing that could still use it.
+fn give_up(device: &Device, pool: &Pool, bytes: usize, place: u64, free: impl Fn(u64)) {
+    // A lost device has no memory to give back; what it has pinned stays until the process ends.
+    if device.bind().is_ok() && !(device.wait().is_ok() && pool.keep(bytes, place)) {
+        free(place);
+    }
+}
+
+/// Frees memory of the device whose context is current.
+pub(super) fn free_near(place: u64) {
+    // SAFETY: the place comes from `malloc_sync`, and its owner has given it up; the driver waits for what still uses it.
+    let freed = unsafe { result::free_sync(place) };
+    // A lost device has no memory to give back.
+    freed.ok();
+}
+
+/// Frees pinned memory of the device whose context is current.
+pub(super) fn free_pinned(place: u64) {
+    // SAFETY: the place comes from `malloc_host`, and its owner has given it up; the driver waits for what still uses it.
+    let freed = unsafe { result::free_host(std::ptr::with_exposed_provenance_mut(place as usize)) };
+    // A lost device cannot unpin; the memory stays until the process ends.
+    freed.ok();
 }
 
 /// Device memory.
@@ -58,11 +109,9 @@ pub struct DeviceBuffer<T: Plain> {
 impl<T: Plain> DeviceBuffer<T> {
     /// Memory for `count` values, whatever it held before.
     pub fn new(device: &Arc<Device>, count: usize, purpose: &'static str) -> Result<Self, GpuError> {
-        device.bind()?;
-        // The driver gives no empty allocations.
-        let bytes = bytes_of::<T>(count.max(1));
-        // SAFETY: the context is current; the memory is freed by `drop` alone.
-        let place = unsafe { result::malloc_sync(bytes) }.map_err(GpuError::of_memory(bytes, purpose))?;
+        let bytes = reserved::<T>(device, count);
+        // SAFETY: the context is current; the memory is given up by `drop` alone.
+        let (place, _) = find(device, &device.kept, bytes, purpose, || unsafe { result::malloc_sync(bytes) })?;
         Ok(Self { device: Arc::clone(device), place, count, kind: PhantomData })
     }
 
@@ -161,12 +210,7 @@ impl<T: Plain> DeviceBuffer<T> {
 
 impl<T: Plain> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
-        if self.device.bind().is_ok() {
-            // SAFETY: allocated in `new`, freed here only; the driver waits for what still uses it.
-            let freed = unsafe { result::free_sync(self.place) };
-            // A lost device has no memory to give back.
-            freed.ok();
-        }
+        give_up(&self.device, &self.device.kept, reserved::<T>(&self.device, self.count), self.place, free_near);
     }
 }
 
@@ -184,14 +228,17 @@ unsafe impl<T: Plain> Send for Pinned<T> {}
 unsafe impl<T: Plain> Sync for Pinned<T> {}
 
 impl<T: Plain> Pinned<T> {
-    /// Zeros.
+    /// Memory for `count` values, whatever it held before.
     pub fn new(device: &Arc<Device>, count: usize, purpose: &'static str) -> Result<Self, GpuError> {
-        device.bind()?;
-        let bytes = bytes_of::<T>(count.max(1));
-        // SAFETY: the context is current; the memory is freed by `drop` alone.
-        let place = unsafe { result::malloc_host(bytes, PINNED) }.map_err(GpuError::of_memory(bytes, purpose))?;
-        // SAFETY: the driver has just given out this many bytes.
-        unsafe { place.cast::<u8>().write_bytes(0, bytes) };
+        let bytes = reserved::<T>(device, count);
+        // SAFETY: the context is current; the memory is given up by `drop` alone.
+        let allocate = || unsafe { result::malloc_host(bytes, PINNED) }.map(|place| place.expose_provenance() as u64);
+        let (place, is_used) = find(device, &device.kept_pinned, bytes, purpose, allocate)?;
+        let place = std::ptr::with_exposed_provenance_mut::<u8>(place as usize);
+        if !is_used {
+            // SAFETY: the driver has just given out this many bytes, and Rust has to see them written once.
+            unsafe { place.write_bytes(0, bytes) };
+        }
         Ok(Self { device: Arc::clone(device), place: place.cast(), count })
     }
 
@@ -237,12 +284,8 @@ impl<T: Plain> DerefMut for Pinned<T> {
 
 impl<T: Plain> Drop for Pinned<T> {
     fn drop(&mut self) {
-        if self.device.bind().is_ok() {
-            // SAFETY: allocated in `new`, freed here only; the driver waits for what still uses it.
-            let freed = unsafe { result::free_host(self.place.cast()) };
-            // A lost device cannot unpin; the memory stays until the process ends.
-            freed.ok();
-        }
+        let (pool, bytes) = (&self.device.kept_pinned, reserved::<T>(&self.device, self.count));
+        give_up(&self.device, pool, bytes, self.place.expose_provenance() as u64, free_pinned);
     }
 }
 

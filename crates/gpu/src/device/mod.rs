@@ -5,6 +5,7 @@
 
 mod kernel;
 mod memory;
+mod pool;
 mod stream;
 
 use std::ffi::c_int;
@@ -14,6 +15,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 
 use crate::error::GpuError;
+use pool::Pool;
 
 pub(crate) use kernel::halves;
 pub use kernel::{Grid, Kernel, Module, Parameters};
@@ -22,6 +24,12 @@ pub use stream::{Event, Stream};
 
 /// The version of CUDA that the kernels are compiled for, as the driver counts.
 const VERSION_NEEDED: i32 = 13000;
+
+/// Of the device's memory, the part that may wait for its next use.
+const KEPT_PART: usize = 16;
+
+/// Pinned memory that may wait for its next use.
+const PINNED_KEPT_MAX: usize = 512 << 20;
 
 /// The properties that a device reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +62,10 @@ pub struct Device {
     handle: sys::CUdevice,
     context: sys::CUcontext,
     properties: Properties,
+    /// Memory of the device that nothing uses.
+    kept: Pool,
+    /// Pinned memory that nothing uses.
+    kept_pinned: Pool,
     modules: [OnceLock<Result<Module, GpuError>>; kernel::BINARIES.len()],
 }
 
@@ -98,7 +110,9 @@ impl Device {
         let context =
             unsafe { result::primary_ctx::retain(handle) }.map_err(GpuError::of("the context of a device"))?;
         let modules = std::array::from_fn(|_| OnceLock::new());
-        let device = Arc::new(Self { handle, context, properties, modules });
+        let kept = Pool::new(properties.memory_bytes / KEPT_PART);
+        let kept_pinned = Pool::new(PINNED_KEPT_MAX);
+        let device = Arc::new(Self { handle, context, properties, kept, kept_pinned, modules });
         device.bind()?;
         Ok(device)
     }
@@ -128,6 +142,18 @@ impl Device {
         Ok(each.max(1) * self.properties.multiprocessors)
     }
 
+    /// Gives memory that nothing uses back to the driver; whether there was any.
+    fn give_back_kept(&self) -> bool {
+        let (near, pinned) = (self.kept.drain(), self.kept_pinned.drain());
+        for place in &near {
+            memory::free_near(*place);
+        }
+        for place in &pinned {
+            memory::free_pinned(*place);
+        }
+        !near.is_empty() || !pinned.is_empty()
+    }
+
     /// Makes the device the one that this thread's calls of the driver mean.
     pub(crate) fn bind(&self) -> Result<(), GpuError> {
         // SAFETY: the context is retained as long as `self` lives.
@@ -140,6 +166,7 @@ impl Drop for Device {
         if self.bind().is_err() {
             return;
         }
+        self.give_back_kept();
         for module in &mut self.modules {
             drop(module.take());
         }

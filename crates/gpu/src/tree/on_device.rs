@@ -1,11 +1,18 @@
 //! The scan on a device: the tree resident, a kernel a level, the queue of each level left by the one before.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Key, Levels};
-use crate::collected::{Lists, ROOM, THREADS, grid};
+use crate::collected::{Hits, Lists, ROOM, THREADS, grid};
 use crate::device::{Device, DeviceBuffer, Event, Parameters, Pinned, Stream};
 use crate::error::GpuError;
+
+/// Results of a level for each query of which nothing is known yet.
+const ROOM_OF_QUERY: usize = 4;
+
+/// Room for a batch at least.
+const ROOM_MIN: usize = 1024;
 
 /// A tree on a device.
 #[derive(Debug)]
@@ -15,6 +22,8 @@ pub struct Resident<K: Key> {
     keys: DeviceBuffer<K>,
     children: DeviceBuffer<u32>,
     height: usize,
+    /// Results of a level that the last scan had, for each query: the room that the next one begins with.
+    room_of_query: AtomicUsize,
 }
 
 impl<K: Key> Resident<K> {
@@ -33,6 +42,7 @@ impl<K: Key> Resident<K> {
             keys: DeviceBuffer::of(device, tree.keys, "keys")?,
             children: DeviceBuffer::of(device, tree.children, "children")?,
             height: tree.height,
+            room_of_query: AtomicUsize::new(ROOM_OF_QUERY),
         })
     }
 
@@ -41,14 +51,15 @@ impl<K: Key> Resident<K> {
     /// # Errors
     /// [`GpuError::Unsuitable`] if there are 2^32 queries or more; [`GpuError::OutOfMemory`] if the device has no
     /// room for the queues of a level; [`GpuError::Driver`] if a call of the driver or a kernel fails.
-    pub fn scan(&self, queries: &[K]) -> Result<(Vec<u64>, f64), GpuError> {
+    pub fn scan(&self, queries: &[K]) -> Result<(Hits, f64), GpuError> {
         if u32::try_from(queries.len()).is_err() {
             return Err(GpuError::Unsuitable(format!("{} queries at a time", queries.len())));
         }
         let places = DeviceBuffer::of(&self.device, queries, "queries")?;
         // The root for every query.
         let roots: Vec<u64> = (0..queries.len() as u64).map(|query| query << 32).collect();
-        let mut room = (4 * queries.len()).max(1024);
+        // A hint only: no other memory depends on it.
+        let mut room = (self.room_of_query.load(Ordering::Relaxed) * queries.len()).max(ROOM_MIN);
         let mut span_ms = 0.0;
         loop {
             let stream = Stream::new(&self.device)?;
@@ -71,7 +82,9 @@ impl<K: Key> Resident<K> {
             stream.wait()?;
             let needed = queues.iter().map(Lists::count).max().unwrap_or(0).max(hits.count());
             if needed <= room {
-                return Ok((hits.found().to_vec(), span_ms));
+                let of_query = (needed + needed / 4).div_ceil(queries.len().max(1));
+                self.room_of_query.store(of_query.max(ROOM_OF_QUERY), Ordering::Relaxed);
+                return Ok((Hits::of(hits), span_ms));
             }
             // Results that found no room in one level are missing in the next ones, too, so this may come again.
             room = needed + needed / 2;
