@@ -8,6 +8,9 @@
 // A warp reads 32 consecutive codes, the chunk that the optimizer arranges.
 #include "device.cuh"
 
+// The code of a row that does not count.
+constexpr u32 uncounted = ~0u;
+
 struct Codes {
     const u32* codes;
     const i64* values; // null pointer: rows are counted only
@@ -52,9 +55,41 @@ template <class Take> __device__ __forceinline__ void for_each_code(const Codes&
 #pragma unroll
         for (u32 each = 0; each < codes_in_flight; ++each) codes[each] = __ldcs(input.codes + at + each * stride);
 #pragma unroll
-        for (u32 each = 0; each < codes_in_flight; ++each) take(at + each * stride, codes[each]);
+        for (u32 each = 0; each < codes_in_flight; ++each)
+            if (codes[each] != uncounted) take(at + each * stride, codes[each]);
     }
-    for (; at < input.count; at += stride) take(at, __ldcs(input.codes + at));
+    for (; at < input.count; at += stride) {
+        u32 code = __ldcs(input.codes + at);
+        if (code != uncounted) take(at, code);
+    }
+}
+
+// A key of a grouping by columns that stay on the device: its range begins at `min` and has `width` places.
+struct Key {
+    const i64* values;
+    i64 min;
+    u32 width;
+    u32 unused;
+};
+
+struct Keys {
+    Key keys[4];
+    u64 count;
+};
+
+// The group of each row whose bit is set in `rows`: the places of its keys in their ranges, one behind the other.
+extern "C" __global__ void group_codes(Keys keys, const u64* rows, u64 count, u32* codes) {
+    for (u64 at = thread_of_grid(); at < count; at += threads_of_grid()) {
+        u32 code = uncounted;
+        if (rows[at / 64] >> at % 64 & 1) {
+            code = 0;
+            for (u64 key = 0; key < keys.count; ++key) {
+                const Key& of = keys.keys[key];
+                code = code * of.width + (u32)(__ldcs(of.values + at) - of.min);
+            }
+        }
+        codes[at] = code;
+    }
 }
 
 extern "C" __global__ void group_shared(Codes input, Aggregates out) {
@@ -157,6 +192,7 @@ extern "C" __global__ void dimension_sum(Codes input, const u32* dimension, cons
     if (lane_of_thread() == 0) atomicAdd(total, own);
 }
 
+EMULATED_KERNEL(group_codes)
 EMULATED_KERNEL(group_shared)
 EMULATED_KERNEL(group_private)
 EMULATED_KERNEL(group_global)

@@ -9,7 +9,7 @@ use crate::bitwise::{self, Distributed, Query, Resident, Split};
 use crate::contention::{Optimizer, Settings as Budget, Use};
 use crate::device::{Device, DeviceBuffer, Grid, Parameters, Pinned, Stream};
 use crate::error::GpuError;
-use crate::group::{self, Arrangement, Column, Measured};
+use crate::group::{self, Arrangement, Column, Measured, resident};
 use crate::join::{self, Append, Bits, Groups, Hash, Keys, Settings, Transfer};
 use crate::tree;
 
@@ -17,12 +17,13 @@ use crate::tree;
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 9] = [
+pub const CHECKS: [(&str, Check); 10] = [
     ("join", check_join),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
     ("groups", check_groups),
     ("groups of a query", check_measured),
+    ("groups of residents", check_residents),
     ("lookup", check_look_up),
     ("bitwise", check_bitwise),
     ("tree", check_tree),
@@ -284,6 +285,62 @@ fn check_measured(device: &Arc<Device>, random: &mut Random) -> Result<(), Strin
             if *found != expected {
                 return Err(format!("{rows} rows, {groups} groups, values of {} bits: differs", 64 - shift));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Columns that stay on the device, of which a bitmap chooses rows, against the twin over these rows alone.
+fn check_residents(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for round in 0..3 {
+        let count = 1 + random.below(5000) as usize;
+        let bits: Vec<u64> =
+            (0..count.div_ceil(64)).map(|_| if round == 0 { u64::MAX } else { random.word() }).collect();
+        let chosen: Vec<usize> = (0..count).filter(|row| bits[row / 64] >> (row % 64) & 1 == 1).collect();
+        let widths: Vec<u64> = (0..1 + random.below(4)).map(|_| 1 + random.below(9)).collect();
+        let mins: Vec<i64> = widths.iter().map(|_| random.word().cast_signed() >> 1).collect();
+        // Rows that are not chosen have any keys and values.
+        let mut column = |min: i64, width: u64| -> Vec<i64> {
+            let mut values: Vec<i64> = (0..count).map(|_| random.word().cast_signed()).collect();
+            chosen.iter().for_each(|row| values[*row] = min + random.below(width).cast_signed());
+            values
+        };
+        let keys: Vec<Vec<i64>> = mins.iter().zip(&widths).map(|(min, width)| column(*min, *width)).collect();
+        let values = column(-1000, 3000);
+        let code = |row: &usize| {
+            let place = |code: u64, key: usize| code * widths[key] + keys[key][*row].abs_diff(mins[key]);
+            (0..keys.len()).fold(0, place) as u32
+        };
+        let codes: Vec<u32> = chosen.iter().map(code).collect();
+        let group_count = widths.iter().product::<u64>() as u32;
+        let flags = [0; 3].map(|_| random.below(2) == 1);
+        let held = |values: &Vec<i64>| {
+            let (column, (low, high)) = (resident::Numbers::new(device, count)?, values.split_at(count / 2));
+            column.write(count / 2, high)?;
+            column.write(0, low).map(|()| column)
+        };
+        let near: Vec<resident::Numbers> =
+            keys.iter().chain([&values]).map(held).collect::<Result<_, _>>().map_err(told)?;
+        let asked: Vec<resident::Key<'_>> = (0..keys.len())
+            .map(|key| resident::Key { values: &near[key], min: mins[key], width: widths[key] as u32 })
+            .collect();
+        let [sum, min, max] = flags;
+        let of = resident::Values { values: &near[keys.len()], largest: 2000, sum, min, max };
+        // SAFETY: the chosen rows have their keys in these ranges, and values from -1,000 up to 2,000.
+        let found = unsafe { resident::measure(device, &bits, count, &asked, &[of]) }.map_err(told)?;
+        let chosen_values: Vec<i64> = chosen.iter().map(|row| values[*row]).collect();
+        let expected =
+            group::twin::totals(&codes, group_count, &Measured { codes: None, values: &chosen_values, sum, min, max });
+        let agrees = |of: &[i64], expected: &[i64]| {
+            of.len() == expected.len() && (0..of.len()).all(|at| found.counts[at] == 0 || of[at] == expected[at])
+        };
+        let column = &found.columns[0];
+        let is_right = (&found.counts, &column.counts, &column.sums)
+            == (&expected.counts, &expected.counts, &expected.sums)
+            && agrees(&column.mins, &expected.mins)
+            && agrees(&column.maxs, &expected.maxs);
+        if !is_right {
+            return Err(format!("{} of {count} rows, {group_count} groups: differs", chosen.len()));
         }
     }
     Ok(())

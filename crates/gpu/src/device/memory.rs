@@ -144,17 +144,30 @@ impl<T: Plain> DeviceBuffer<T> {
             .map_err(GpuError::of("a fill"))
     }
 
+    /// Copies `values` to the places from `first` on, of which there are enough.
+    pub(crate) fn write(&self, first: usize, values: &[T]) -> Result<(), GpuError> {
+        let stream = Stream::new(&self.device)?;
+        self.fill_at(&stream, first, values)?;
+        stream.wait()
+    }
+
     /// Copies `values` to the front, once the stream comes to it.
     ///
     /// The caller waits for the stream before it changes `values` or gives them up: this module's users do.
     pub(crate) fn fill_from(&self, stream: &Stream, values: &[T]) -> Result<(), GpuError> {
-        assert!(values.len() <= self.count, "{} values do not fit into {}", values.len(), self.count);
+        self.fill_at(stream, 0, values)
+    }
+
+    fn fill_at(&self, stream: &Stream, first: usize, values: &[T]) -> Result<(), GpuError> {
+        let has_room = first <= self.count && values.len() <= self.count - first;
+        assert!(has_room, "{} values from {first} on do not fit into {}", values.len(), self.count);
         self.device.bind()?;
         if values.is_empty() {
             return Ok(());
         }
+        let place = self.place + bytes_of::<T>(first) as u64;
         // SAFETY: the memory has room, as asserted.
-        unsafe { result::memcpy_htod_async(self.place, values, stream.handle()) }
+        unsafe { result::memcpy_htod_async(place, values, stream.handle()) }
             .map_err(GpuError::of("a copy to the device"))
     }
 

@@ -88,7 +88,7 @@ pub fn measure(
     let begun = Instant::now();
     let mut run = Run { device, group_count, times: Times::default() };
     let on_device = run.copied(|device| DeviceBuffer::of(device, codes, "codes"))?;
-    let counts = run.aggregates(&on_device, codes, None)?.0;
+    let counts = run.aggregates(&on_device, None)?.0;
     let mut measurement = Measurement { counts, ..Measurement::default() };
     for column in columns {
         let own =
@@ -122,22 +122,22 @@ fn check(codes: &[u32], group_count: u32, columns: &[Measured<'_>]) -> Result<()
 }
 
 /// A grouping at work.
-struct Run<'d> {
-    device: &'d Arc<Device>,
-    group_count: u32,
-    times: Times,
+pub(super) struct Run<'d> {
+    pub(super) device: &'d Arc<Device>,
+    pub(super) group_count: u32,
+    pub(super) times: Times,
 }
 
 impl Run<'_> {
     /// Copies something to the device.
-    fn copied<T>(&mut self, copy: impl FnOnce(&Arc<Device>) -> Result<T, GpuError>) -> Result<T, GpuError> {
+    pub(super) fn copied<T>(&mut self, copy: impl FnOnce(&Arc<Device>) -> Result<T, GpuError>) -> Result<T, GpuError> {
         let begun = Instant::now();
         let copied = copy(self.device)?;
         self.times.inputs_ms += milliseconds_since(begun);
         Ok(copied)
     }
 
-    fn launched<T>(&mut self, launched: Launched<T>) -> T {
+    pub(super) fn launched<T>(&mut self, launched: Launched<T>) -> T {
         self.times.kernels_ms += launched.span_ms;
         self.times.launches += 1;
         launched.answer
@@ -147,66 +147,76 @@ impl Run<'_> {
     fn aggregates(
         &mut self,
         codes: &DeviceBuffer<u32>,
-        rows: &[u32],
         values: Option<&[i64]>,
     ) -> Result<(Vec<u64>, Vec<i64>), GpuError> {
-        let column = Column { codes: rows, values, group_count: self.group_count, group_of_place: None };
-        let arrangement = Arrangement::suitable(&column, self.device.properties());
         let values =
             values.map(|values| self.copied(|device| DeviceBuffer::of(device, values, "values"))).transpose()?;
-        // SAFETY: there is a value for each code and all codes are below the number of groups, as `check` has seen.
-        let launched = unsafe { aggregate_from(self.device, codes, values.as_ref(), &column, arrangement) }?;
+        self.aggregates_of(codes, values.as_ref())
+    }
+
+    /// Likewise of what is on the device: there is a value for each code, and all codes are below the number of groups.
+    pub(super) fn aggregates_of(
+        &mut self,
+        codes: &DeviceBuffer<u32>,
+        values: Option<&DeviceBuffer<i64>>,
+    ) -> Result<(Vec<u64>, Vec<i64>), GpuError> {
+        let has_values = values.map(|_| &[][..]);
+        let column = Column { codes: &[], values: has_values, group_count: self.group_count, group_of_place: None };
+        let arrangement = Arrangement::suitable(&column, self.device.properties());
+        // SAFETY: as the caller says; `aggregate_from` reads no slice of the column.
+        let launched = unsafe { aggregate_from(self.device, codes, values, &column, arrangement) }?;
         let answer = self.launched(launched);
         Ok((answer.counts, answer.sums))
     }
 
+    /// The smallest or largest values of what is on the device, as for `aggregates_of`.
+    pub(super) fn extremes_of(
+        &mut self,
+        codes: &DeviceBuffer<u32>,
+        values: &DeviceBuffer<i64>,
+        extreme: Extreme,
+    ) -> Result<Vec<i64>, GpuError> {
+        // SAFETY: as for `aggregates_of`.
+        let launched = unsafe { extremes_from(self.device, codes, values, self.group_count, extreme) }?;
+        Ok(self.launched(launched))
+    }
+
     fn totals(&mut self, codes: &DeviceBuffer<u32>, column: &Measured<'_>) -> Result<Totals, GpuError> {
         let mut totals = Totals::default();
-        let rows = column.codes.unwrap_or(&[]);
         if column.sum {
-            (totals.counts, totals.sums) = self.sums(codes, rows, column.values)?;
+            (totals.counts, totals.sums) = self.sums(codes, column.values)?;
         } else if column.codes.is_some() {
-            totals.counts = self.aggregates(codes, rows, None)?.0;
+            totals.counts = self.aggregates(codes, None)?.0;
         }
         if !column.min && !column.max {
             return Ok(totals);
         }
         let values = self.copied(|device| DeviceBuffer::of(device, column.values, "values"))?;
-        let mut extremes = |extreme| {
-            // SAFETY: as for `aggregate_from`.
-            let launched = unsafe { extremes_from(self.device, codes, &values, self.group_count, extreme) }?;
-            Ok(self.launched(launched))
-        };
         if column.min {
-            totals.mins = extremes(Extreme::Min)?;
+            totals.mins = self.extremes_of(codes, &values, Extreme::Min)?;
         }
         if column.max {
-            totals.maxs = extremes(Extreme::Max)?;
+            totals.maxs = self.extremes_of(codes, &values, Extreme::Max)?;
         }
         Ok(totals)
     }
 
     /// Counts and exact sums.
-    fn sums(
-        &mut self,
-        codes: &DeviceBuffer<u32>,
-        rows: &[u32],
-        values: &[i64],
-    ) -> Result<(Vec<u64>, Vec<i128>), GpuError> {
+    fn sums(&mut self, codes: &DeviceBuffer<u32>, values: &[i64]) -> Result<(Vec<u64>, Vec<i128>), GpuError> {
         let largest = values.iter().map(|value| value.unsigned_abs()).max().unwrap_or(0);
         if u128::from(largest) * (values.len() as u128) < 1 << 63 {
-            let (counts, sums) = self.aggregates(codes, rows, Some(values))?;
+            let (counts, sums) = self.aggregates(codes, Some(values))?;
             return Ok((counts, sums.into_iter().map(i128::from).collect()));
         }
         let upper: Vec<i64> = values.iter().map(|value| value >> 32).collect();
         let lower: Vec<i64> = values.iter().map(|value| value & i64::from(u32::MAX)).collect();
-        let (counts, upper) = self.aggregates(codes, rows, Some(&upper))?;
-        let (_, lower) = self.aggregates(codes, rows, Some(&lower))?;
+        let (counts, upper) = self.aggregates(codes, Some(&upper))?;
+        let (_, lower) = self.aggregates(codes, Some(&lower))?;
         let sums = upper.into_iter().zip(lower).map(|(upper, lower)| (i128::from(upper) << 32) + i128::from(lower));
         Ok((counts, sums.collect()))
     }
 }
 
-fn milliseconds_since(begun: Instant) -> f64 {
+pub(super) fn milliseconds_since(begun: Instant) -> f64 {
     begun.elapsed().as_secs_f64() * 1000.0
 }

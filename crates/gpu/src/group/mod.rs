@@ -7,6 +7,7 @@
 
 mod measured;
 mod on_device;
+pub mod resident;
 pub mod twin;
 
 pub use measured::{Measured, Measurement, Times, Totals, measure};

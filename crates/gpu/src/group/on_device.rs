@@ -210,7 +210,12 @@ pub unsafe fn look_up_from(
     Ok(Launched { answer: total.read()?[0], span_ms })
 }
 
-fn grid_for(device: &Arc<Device>, kernel: &Kernel, rows: usize, shared_bytes: usize) -> Result<Grid, GpuError> {
+pub(super) fn grid_for(
+    device: &Arc<Device>,
+    kernel: &Kernel,
+    rows: usize,
+    shared_bytes: usize,
+) -> Result<Grid, GpuError> {
     // A small input has small blocks, so that there is more than one.
     let threads = if rows < 4 * THREADS as usize { THREADS / 8 } else { THREADS };
     let fitting = device.blocks_that_fit(kernel, threads, shared_bytes)?;

@@ -9,7 +9,7 @@ use crate::machine::{Build, Machine, crate_folder};
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 36] = [
+const MUTATIONS: [Mutation; 39] = [
     ("join", "insertion without compare-and-swap",
         "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
         "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
@@ -73,6 +73,12 @@ const MUTATIONS: [Mutation; 36] = [
         "u32 group = out.group_of_slot ? out.group_of_slot[slot] : slot;", "u32 group = slot;"),
     ("group", "a copy that is not merged",
         "for (u32 copy = 1; copy < copy_count; ++copy)", "for (u32 copy = 2; copy < copy_count; ++copy)"),
+    ("group", "a row chosen by its neighbour's bit",
+        "if (rows[at / 64] >> at % 64 & 1) {", "if (rows[at / 64] >> (at ^ 1) % 64 & 1) {"),
+    ("group", "keys that are not kept apart",
+        "code = code * of.width + ", "code = code + "),
+    ("group", "rows that do not count taken for a group",
+        "        if (code != uncounted) take(at, code);", "        take(at, code);"),
     ("group", "an extreme without an atomic operation",
         "atomicMax(places + code, word);", "if (places[code] < word) places[code] = word;"),
     ("group", "an extreme of values as they are",
