@@ -7,14 +7,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::sync::Arc;
 
-use gpu::group::{self, Measured, Totals};
+use gpu::group::{self, Measured, Measurement, Totals, resident};
 use gpu::join::{self, Bits, Keys, Settings, Transfer};
 use gpu::{Device, GpuError};
 use sql::{
-    ColumnTotals, Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinKeys, JoinSides, Offload, Pairs,
-    Spent,
+    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinKeys, JoinSides,
+    Offload, Pairs, ResidentRows, Spent,
 };
 
 /// The first device of the driver, for the sessions of this process.
@@ -56,16 +57,23 @@ impl Coprocessor for Cuda {
                 max: column.max,
             })
             .collect();
-        let found = group::measure(&self.device, rows.codes, rows.group_count, &columns).map_err(told)?;
-        let spent = Spent {
-            transfer_ns: nanoseconds(found.times.inputs_ms),
-            kernels_ns: nanoseconds(found.times.kernels_ms),
-            results_ns: nanoseconds(found.times.others_ms),
-            launches: found.times.launches,
-        };
-        let totals = |Totals { counts, sums, mins, maxs }| ColumnTotals { counts, sums, mins, maxs };
-        let columns = found.columns.into_iter().map(totals).collect();
-        Ok(GroupTotals { counts: found.counts, columns, spent })
+        group::measure(&self.device, rows.codes, rows.group_count, &columns).map(totals_of).map_err(told)
+    }
+
+    fn column(&self, rows: usize) -> Result<Box<dyn DeviceColumn>, DeviceError> {
+        resident::Numbers::new(&self.device, rows).map(|numbers| Box::new(Resident(numbers)) as _).map_err(told)
+    }
+
+    fn group_residents(&self, rows: &ResidentRows<'_>) -> Result<GroupTotals, DeviceError> {
+        let keys =
+            rows.keys.iter().map(|key| Ok(resident::Key { values: own(key.column)?, min: key.min, width: key.width }));
+        let columns = rows.columns.iter().map(|of| {
+            let (sum, min, max) = (of.sum, of.min, of.max);
+            Ok(resident::Values { values: own(of.column)?, largest: of.largest, sum, min, max })
+        });
+        let keys = keys.collect::<Result<Vec<_>, DeviceError>>()?;
+        let columns = columns.collect::<Result<Vec<_>, DeviceError>>()?;
+        resident::measure(&self.device, rows.rows, rows.count, &keys, &columns).map(totals_of).map_err(told)
     }
 
     fn join(&self, sides: &JoinSides<'_>) -> Result<Pairs, DeviceError> {
@@ -81,6 +89,37 @@ impl Coprocessor for Cuda {
         };
         Ok(Pairs { pairs: found.pairs().to_vec(), spent })
     }
+}
+
+/// A column on the device.
+#[derive(Debug)]
+struct Resident(resident::Numbers);
+
+impl DeviceColumn for Resident {
+    fn write(&self, first: usize, values: &[i64]) -> Result<(), DeviceError> {
+        self.0.write(first, values).map_err(told)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A column of this device.
+fn own(column: &dyn DeviceColumn) -> Result<&resident::Numbers, DeviceError> {
+    let column = column.as_any().downcast_ref::<Resident>();
+    column.map(|column| &column.0).ok_or_else(|| DeviceError::Declined("a column of another device".to_owned()))
+}
+
+fn totals_of(found: Measurement) -> GroupTotals {
+    let spent = Spent {
+        transfer_ns: nanoseconds(found.times.inputs_ms),
+        kernels_ns: nanoseconds(found.times.kernels_ms),
+        results_ns: nanoseconds(found.times.others_ms),
+        launches: found.times.launches,
+    };
+    let totals = |Totals { counts, sums, mins, maxs }| ColumnTotals { counts, sums, mins, maxs };
+    GroupTotals { counts: found.counts, columns: found.columns.into_iter().map(totals).collect(), spent }
 }
 
 fn keys<'a>(keys: &JoinKeys<'a>) -> Keys<'a> {

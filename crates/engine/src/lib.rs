@@ -72,8 +72,8 @@ pub use keys::extents::extent_of;
 pub use keys::range::IndexRange;
 pub use keys::space::IndexWindow;
 pub use lineage::{
-    Aggregates, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats, KeyFilter, KeySet, Sum, TableStatistics,
-    TableStats, Test, Totals,
+    Aggregates, BasePage, BasePageId, BaseRowSet, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats,
+    KeyFilter, KeySet, SplitRange, Sum, TableStatistics, TableStats, Test, Totals,
 };
 pub use state::options::{ArchiveSetting, OpenOptions};
 pub use state::table_data::ScanOptions;

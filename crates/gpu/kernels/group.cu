@@ -77,15 +77,22 @@ struct Keys {
     u64 count;
 };
 
-// The group of each row whose bit is set in `rows`: the places of its keys in their ranges, one behind the other.
-extern "C" __global__ void group_codes(Keys keys, const u64* rows, u64 count, u32* codes) {
+// The group of each row whose bit is set in `rows`: the places of its keys in their ranges, one behind the other. Keys that are in
+// no place are counted.
+extern "C" __global__ void group_codes(Keys keys, const u64* rows, u64 count, u32* codes, u32* outside) {
     for (u64 at = thread_of_grid(); at < count; at += threads_of_grid()) {
         u32 code = uncounted;
         if (rows[at / 64] >> at % 64 & 1) {
             code = 0;
             for (u64 key = 0; key < keys.count; ++key) {
                 const Key& of = keys.keys[key];
-                code = code * of.width + (u32)(__ldcs(of.values + at) - of.min);
+                u64 place = (u64)__ldcs(of.values + at) - (u64)of.min;
+                if (place >= of.width) {
+                    atomicAdd(outside, 1u);
+                    code = uncounted;
+                    break;
+                }
+                code = code * of.width + (u32)place;
             }
         }
         codes[at] = code;

@@ -64,6 +64,7 @@ pub use record::write::{Change, WriteError, Writer};
 pub use scan::aggregate::Totals;
 pub use scan::past::ChangedRecord;
 pub use scan::request::{BLOCK_ROWS, Projection, Request};
+pub use scan::split::{BasePage, BasePageId, BaseRowSet, SplitRange};
 pub use scan::statistics::{ColumnStatistics, TableStatistics};
 pub use scan::validation::Validation;
 pub use table::{Points, Table, TableStats};

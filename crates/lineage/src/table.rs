@@ -29,6 +29,7 @@ use crate::record::write::{Change, WriteError, Writer};
 use crate::scan::aggregate::Totals;
 use crate::scan::request::Projection;
 use crate::scan::request::Request;
+use crate::scan::split::SplitRange;
 use crate::scan::statistics::{FoundColumns, MergedColumns, TableStatistics};
 use crate::value::cell::{Cell, value_of_cell};
 use crate::value::kept::{Horizon, Kept, KeptFrom};
@@ -383,6 +384,19 @@ impl Table {
         ahead: Ahead,
     ) -> Result<Vec<RecordBatch>, PageError> {
         self.range(index).scan(index, view, projection, Some(ahead))
+    }
+
+    /// The rows of range `index` that `view` sees, those with the values of the base pages apart; see the `split` module.
+    ///
+    /// # Errors
+    /// As [`scan_range`](Self::scan_range).
+    pub fn split_range<O: Outcomes>(
+        &self,
+        index: usize,
+        view: View<'_, O>,
+        projection: &Projection,
+    ) -> Result<SplitRange, PageError> {
+        self.range(index).split(index, view, projection)
     }
 
     /// Whether it would pay to read ahead for a scan of range `index`: pages that it is likely to need are evicted.

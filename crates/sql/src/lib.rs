@@ -48,8 +48,8 @@ mod syntax;
 mod values;
 
 pub use coprocessor::{
-    ColumnTotals, Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows, JoinKeys, JoinSides,
-    Offload, Pairs, Spent,
+    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows,
+    JoinKeys, JoinSides, Offload, Pairs, ResidentKey, ResidentRows, ResidentValues, Spent,
 };
 pub use error::{About, SqlError};
 pub use interrupt::session_zone::ZoneScope;

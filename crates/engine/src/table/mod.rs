@@ -33,7 +33,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use lineage::{Cell, ColumnBuilder, Encoding, Projection, Request, TableStatistics, TableStats, value_of_cell};
+use lineage::{
+    Cell, ColumnBuilder, Encoding, Projection, Request, SplitRange, TableStatistics, TableStats, value_of_cell,
+};
 use types::{Rid, Schema, Snapshot, Timestamp, Value};
 
 use crate::background::read_ahead::ReadAhead;
@@ -458,6 +460,24 @@ impl TableScan {
             "a batch is larger than readers expect, or of other columns"
         );
         Some(batches.map_err(Error::from))
+    }
+
+    /// The next range that was not taken, with its number, and its rows with the values of base pages apart from all others; see
+    /// [`SplitRange`]. Of an array table, and where Rids are asked for, all are others.
+    ///
+    /// # Errors
+    /// As [`next_range`](Self::next_range).
+    pub fn next_split(&self) -> Option<Result<(usize, SplitRange)>> {
+        if self.array.is_some() || self.projection.with_rid {
+            return Some(self.next_range()?.map(|others| (0, SplitRange { base: None, others })));
+        }
+        let range = self.next.fetch_add(1, Ordering::Relaxed);
+        if range >= self.ranges {
+            return None;
+        }
+        let view = self.table.database.shared.core.transactions.view(self.view.snapshot());
+        let split = self.table.data.storage.split_range(range, view, &self.projection);
+        Some(split.map(|split| (range, split)).map_err(Error::from))
     }
 
     /// All batches that are left, one by one.

@@ -326,8 +326,12 @@ fn check_residents(device: &Arc<Device>, random: &mut Random) -> Result<(), Stri
             .collect();
         let [sum, min, max] = flags;
         let of = resident::Values { values: &near[keys.len()], largest: 2000, sum, min, max };
-        // SAFETY: the chosen rows have their keys in these ranges, and values from -1,000 up to 2,000.
-        let found = unsafe { resident::measure(device, &bits, count, &asked, &[of]) }.map_err(told)?;
+        let found = resident::measure(device, &bits, count, &asked, &[of]).map_err(told)?;
+        let narrow = resident::Key { width: (widths[0] as u32).max(2) - 1, ..asked[0] };
+        let are_all_inside = chosen.iter().all(|row| keys[0][*row] < mins[0] + i64::from(narrow.width));
+        if resident::measure(device, &bits, count, &[narrow], &[of]).is_ok() != are_all_inside {
+            return Err(format!("{} of {count} rows, some of them outside: not refused", chosen.len()));
+        }
         let chosen_values: Vec<i64> = chosen.iter().map(|row| values[*row]).collect();
         let expected =
             group::twin::totals(&codes, group_count, &Measured { codes: None, values: &chosen_values, sum, min, max });

@@ -88,17 +88,28 @@ impl Bench<'_> {
             unsafe { table.insert(stream, &build) }
         })?;
         table.check()?;
-        let pairs = Pinned::<u64>::new(self.device, tables.matches.max(1), "results")?;
+        let room = tables.matches.max(1);
+        let pairs = Pinned::<u64>::new(self.device, room, "results")?;
         let counter = DeviceBuffer::<u64>::filled(self.device, 1, 0, "a counter")?;
-        let results = Results { pairs: pairs.address()?, count: counter.address(), capacity: pairs.len() };
-        let probe_ms = milliseconds(self.device, self.runs, |stream| {
-            counter.fill(stream, 0)?;
-            // SAFETY: as above, for the results, too.
-            unsafe { table.probe(stream, &probe, results, settings.append) }
-        })?;
-        check_count(counter.read()?[0], tables.matches)?;
+        let probe_to = |pairs: u64| -> Result<Vec<f64>, GpuError> {
+            let results = Results { pairs, count: counter.address(), capacity: room };
+            let spans_ms = milliseconds(self.device, self.runs, |stream| {
+                counter.fill(stream, 0)?;
+                // SAFETY: as above, for the results, too.
+                unsafe { table.probe(stream, &probe, results, settings.append) }
+            })?;
+            check_count(counter.read()?[0], tables.matches)?;
+            Ok(spans_ms)
+        };
+        let probe_ms = probe_to(pairs.address()?)?;
         self.push(case, "build", &billions_a_second(build.count as f64 * TUPLE, &build_ms), bound);
         self.push(case, "probe", &billions_a_second(probe.count as f64 * TUPLE, &probe_ms), bound);
+        if tables.near.is_some() {
+            let near = DeviceBuffer::<u64>::new(self.device, room, "results")?;
+            let spans_ms = probe_to(near.address())?;
+            let case = format!("{case}, results stay");
+            self.push(&case, "probe", &billions_a_second(probe.count as f64 * TUPLE, &spans_ms), bound);
+        }
         let whole_ms: Vec<f64> = build_ms.iter().zip(&probe_ms).map(|(build, probe)| build + probe).collect();
         let bytes = (build.count + probe.count) as f64 * TUPLE;
         self.push(case, "end to end", &billions_a_second(bytes, &whole_ms), bound);

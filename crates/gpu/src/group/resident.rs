@@ -71,14 +71,10 @@ pub struct Values<'a> {
 /// widths, that of the last key below.
 ///
 /// # Errors
-/// - [`GpuError::Unsuitable`] if there is no key or too many, there are no rows, or fewer bits or values than `count` rows, or sums may
-///   need more than 64 bits.
+/// - [`GpuError::Unsuitable`] if there is no key or too many, there are no rows, or fewer bits or values than `count` rows, a key of a row
+///   that counts is not in its range, or sums may need more than 64 bits.
 /// - [`GpuError::OutOfMemory`] if the device has no room for codes; [`GpuError::Driver`] if a call of the driver or a kernel fails.
-///
-/// # Safety
-///
-/// The keys of the rows that count are in their ranges, and no value is further from 0 than is said.
-pub unsafe fn measure(
+pub fn measure(
     device: &Arc<Device>,
     rows: &[u64],
     count: usize,
@@ -139,6 +135,7 @@ fn codes_of(
     keys: &[Key<'_>],
 ) -> Result<DeviceBuffer<u32>, GpuError> {
     let codes = DeviceBuffer::<u32>::new(run.device, count, "codes")?;
+    let outside = DeviceBuffer::<u32>::filled(run.device, 1, 0, "a counter")?;
     let mut fields = vec![0u64; 3 * KEYS_MAX];
     for (key, fields) in keys.iter().zip(fields.chunks_mut(3)) {
         fields.copy_from_slice(&[key.values.0.address(), key.min.cast_unsigned(), u64::from(key.width)]);
@@ -146,12 +143,20 @@ fn codes_of(
     fields.push(keys.len() as u64);
     let kernel = run.device.kernel("group_codes")?;
     let grid = grid_for(run.device, &kernel, count, 0)?;
-    let mut parameters = Parameters::new().words(&fields).word(bits.address()).word(count as u64).word(codes.address());
+    let mut parameters = Parameters::new()
+        .words(&fields)
+        .word(bits.address())
+        .word(count as u64)
+        .word(codes.address())
+        .word(outside.address());
     let stream = Stream::new(run.device)?;
     let start = Event::of(&stream)?;
     // SAFETY: these are the kernel's parameters; bits and keys are as long as `check` has seen, and outlive the wait.
     unsafe { kernel.launch(&stream, grid, &mut parameters) }?;
     let span_ms = Event::of(&stream)?.since_ms(&start)?;
     stream.wait()?;
+    if outside.read()?[0] > 0 {
+        return Err(GpuError::Unsuitable("a key that is not in its range".to_owned()));
+    }
     Ok(run.launched(Launched { answer: codes, span_ms }))
 }

@@ -9,7 +9,7 @@ use crate::machine::{Build, Machine, crate_folder};
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 39] = [
+const MUTATIONS: [Mutation; 40] = [
     ("join", "insertion without compare-and-swap",
         "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
         "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
@@ -77,6 +77,8 @@ const MUTATIONS: [Mutation; 39] = [
         "if (rows[at / 64] >> at % 64 & 1) {", "if (rows[at / 64] >> (at ^ 1) % 64 & 1) {"),
     ("group", "keys that are not kept apart",
         "code = code * of.width + ", "code = code + "),
+    ("group", "a place behind the last",
+        "if (place >= of.width) {", "if (place > of.width) {"),
     ("group", "rows that do not count taken for a group",
         "        if (code != uncounted) take(at, code);", "        take(at, code);"),
     ("group", "an extreme without an atomic operation",

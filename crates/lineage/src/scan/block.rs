@@ -9,6 +9,7 @@
 //! If all slots of a block are visible and no pending version touches it, the block starts with all rows, and its
 //! tests are decided on the encoded pages; no Indirection word is read.
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use sync::Guard;
@@ -133,6 +134,11 @@ impl Range {
 impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The page of an output column.
     pub(crate) fn page(&self, i: usize) -> &'g Page {
+        self.page_of(i)
+    }
+
+    /// The page of an output column, to be kept.
+    pub(crate) fn page_of(&self, i: usize) -> &'g Arc<Page> {
         &self.pages.columns[self.columns[i]]
     }
 

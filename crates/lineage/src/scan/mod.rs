@@ -7,6 +7,7 @@ pub(crate) mod overlay;
 pub(crate) mod past;
 pub(crate) mod request;
 pub(crate) mod running;
+pub(crate) mod split;
 pub(crate) mod statistics;
 pub(crate) mod stretch;
 pub(crate) mod validation;

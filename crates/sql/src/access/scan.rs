@@ -143,6 +143,16 @@ impl ScanExec {
         arrange(batch, &self.order, &self.schema)
     }
 
+    /// Where the engine gives an output column.
+    pub(crate) fn place(&self, output: usize) -> Option<usize> {
+        self.order.get(output).copied()
+    }
+
+    /// Reads the table outside of a plan.
+    pub(crate) fn begin(&self) -> engine::Result<TableScan> {
+        self.table.scan(self.moment.view(), self.options.clone())
+    }
+
     /// The whole table in one partition, whatever there is of it.
     pub(crate) fn whole(&self) -> Batches {
         let rows = self.all_batches(0);
@@ -195,8 +205,7 @@ impl ScanExec {
         let run = runs.started[partition];
         runs.started[partition] += 1;
         if run == runs.scans.len() {
-            let scan = self.table.scan(self.moment.view(), self.options.clone());
-            runs.scans.push(Arc::new(scan.map_err(external)?));
+            runs.scans.push(Arc::new(self.begin().map_err(external)?));
         }
         Ok(runs.scans[run].clone())
     }

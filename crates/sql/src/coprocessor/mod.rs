@@ -11,7 +11,9 @@
 pub(crate) mod cost;
 pub(crate) mod decisions;
 mod offload;
+pub(crate) mod residents;
 
+use std::any::Any;
 use std::fmt;
 
 pub use offload::Offload;
@@ -146,6 +148,57 @@ pub struct Pairs {
     pub spent: Spent,
 }
 
+/// A column of integers that stays on a device, in memory of its own.
+pub trait DeviceColumn: fmt::Debug + Send + Sync {
+    /// Sets the values of the rows from `first` on, of which there are enough.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn write(&self, first: usize, values: &[i64]) -> Result<(), DeviceError>;
+
+    /// Itself, for the device that has made it.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A key of a grouping that is on the device. Those of rows that count are from `min` on, below `min + width`.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentKey<'a> {
+    /// The value of each row.
+    pub column: &'a dyn DeviceColumn,
+    /// The first place of the range.
+    pub min: i64,
+    /// How many places it has.
+    pub width: u32,
+}
+
+/// A column of values that is on the device, and what is asked of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentValues<'a> {
+    /// The value of each row.
+    pub column: &'a dyn DeviceColumn,
+    /// No value of a row that counts is further from 0.
+    pub largest: u64,
+    /// Whether sums are wanted.
+    pub sum: bool,
+    /// Whether the smallest values are wanted.
+    pub min: bool,
+    /// Whether the largest values are wanted.
+    pub max: bool,
+}
+
+/// Rows to be grouped whose columns are on the device. A row's group is the place of its keys in their ranges, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentRows<'a> {
+    /// The rows that count, a bit each, lowest first.
+    pub rows: &'a [u64],
+    /// How many rows there are, whether they count or not.
+    pub count: usize,
+    /// The keys, at least one.
+    pub keys: &'a [ResidentKey<'a>],
+    /// The columns of values.
+    pub columns: &'a [ResidentValues<'a>],
+}
+
 /// A device. Its calls block; several threads may make them at a time.
 pub trait Coprocessor: fmt::Debug + Send + Sync {
     /// What it says of itself.
@@ -156,6 +209,22 @@ pub trait Coprocessor: fmt::Debug + Send + Sync {
     /// # Errors
     /// It gives no answer, which is no error of the statement.
     fn group(&self, rows: &GroupedRows<'_>) -> Result<GroupTotals, DeviceError>;
+
+    /// Memory for a column of so many rows that stays there until it is dropped.
+    ///
+    /// # Errors
+    /// It has no room, or keeps no columns.
+    fn column(&self, _rows: usize) -> Result<Box<dyn DeviceColumn>, DeviceError> {
+        Err(DeviceError::Declined("it keeps no columns".to_owned()))
+    }
+
+    /// Groups rows whose columns are there.
+    ///
+    /// # Errors
+    /// It gives no answer, which is no error of the statement.
+    fn group_residents(&self, _rows: &ResidentRows<'_>) -> Result<GroupTotals, DeviceError> {
+        Err(DeviceError::Declined("it keeps no columns".to_owned()))
+    }
 
     /// Joins two tables.
     ///

@@ -3,9 +3,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use engine::BasePage;
+
 use super::cost::CostModel;
 use super::decisions::{Decision, Decisions, Noted};
-use super::{Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinSides, Pairs};
+use super::residents::{Asked, Found, PageNumbers, RangeRows, Residents, TableColumns};
+use super::{Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinSides, Pairs, ResidentRows};
 
 /// A device for the sessions of a database, as [`SessionOptions`](crate::SessionOptions) take it. Clones share all that is learned of it.
 #[derive(Clone)]
@@ -15,7 +18,9 @@ struct Shared {
     device: Arc<dyn Coprocessor>,
     /// Why it is of no more use.
     lost: Mutex<Option<String>>,
+    /// Memory of the calls that run.
     used_bytes: AtomicU64,
+    residents: Residents,
     answered: AtomicU64,
     refused: AtomicU64,
     model: Mutex<CostModel>,
@@ -48,6 +53,7 @@ impl Offload {
             device,
             lost: Mutex::default(),
             used_bytes: AtomicU64::new(0),
+            residents: Residents::default(),
             answered: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             model: Mutex::default(),
@@ -75,6 +81,11 @@ impl Offload {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 
+    /// The columns that stay there.
+    pub(crate) fn residents(&self) -> &Residents {
+        &self.0.residents
+    }
+
     /// The coefficients, to ask or to teach them.
     pub(crate) fn model(&self) -> MutexGuard<'_, CostModel> {
         lock(&self.0.model)
@@ -93,6 +104,27 @@ impl Offload {
         self.ask(room, |device| device.group(rows))
     }
 
+    /// [`Coprocessor::group_residents`] within the limit of memory.
+    pub(crate) fn group_residents(&self, rows: &ResidentRows<'_>, room: Room) -> Result<GroupTotals, DeviceError> {
+        self.ask(room, |device| device.group_residents(rows))
+    }
+
+    /// [`Residents::bring`] within the limit of memory.
+    pub(crate) fn bring(
+        &self,
+        table: &mut TableColumns,
+        asked: (&[RangeRows], &[Asked]),
+        numbers: &dyn Fn(usize, &BasePage) -> Result<PageNumbers, String>,
+        limit_bytes: u64,
+    ) -> Result<Found, DeviceError> {
+        let room = |bytes| self.reserve(Room { bytes, limit_bytes }).map(drop);
+        let device = self.0.device.as_ref();
+        self.heard(match self.lost() {
+            Some(why) => Err(DeviceError::Lost(why)),
+            None => self.0.residents.bring(table, device, asked, numbers, &room),
+        })
+    }
+
     /// [`Coprocessor::join`] within the limit of memory.
     pub(crate) fn join(&self, sides: &JoinSides<'_>, room: Room) -> Result<Pairs, DeviceError> {
         self.ask(room, |device| device.join(sides))
@@ -107,21 +139,37 @@ impl Offload {
             Some(why) => Err(DeviceError::Lost(why)),
             None => self.reserve(room).and_then(|_reserved| call(self.0.device.as_ref())),
         };
+        let counter = if answer.is_ok() { &self.0.answered } else { &self.0.refused };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.heard(answer)
+    }
+
+    /// Remembers that the device is lost, where it says so.
+    fn heard<T>(&self, answer: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if let Err(DeviceError::Lost(why)) = &answer {
             lock(&self.0.lost).get_or_insert_with(|| why.clone());
         }
-        let counter = if answer.is_ok() { &self.0.answered } else { &self.0.refused };
-        counter.fetch_add(1, Ordering::Relaxed);
         answer
     }
 
-    fn reserve(&self, Room { bytes, limit_bytes }: Room) -> Result<Reserved<'_>, DeviceError> {
+    /// Memory for a call. Columns that nobody uses now make room for it.
+    fn reserve(&self, room: Room) -> Result<Reserved<'_>, DeviceError> {
+        self.try_reserve(room).or_else(|_| {
+            self.0.residents.give_up(room.bytes);
+            self.try_reserve(room)
+        })
+    }
+
+    fn try_reserve(&self, Room { bytes, limit_bytes }: Room) -> Result<Reserved<'_>, DeviceError> {
         let used_bytes = &self.0.used_bytes;
         let limit_bytes = limit_bytes.min(self.facts().memory_bytes);
-        let grown = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit_bytes);
+        let resident_bytes = self.0.residents.bytes();
+        let fits = |sum: &u64| sum.checked_add(resident_bytes).is_some_and(|all| all <= limit_bytes);
+        let grown = |used: u64| used.checked_add(bytes).filter(fits);
         match used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
             Ok(_) => Ok(Reserved { used_bytes, bytes }),
             Err(used) => {
+                let used = used + resident_bytes;
                 let message =
                     format!("{bytes} bytes of the device's memory are needed, {used} of {limit_bytes} are in use");
                 Err(DeviceError::Full(message))

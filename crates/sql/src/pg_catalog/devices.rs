@@ -1,5 +1,5 @@
-//! Views on the device beside the CPU: `lstore_devices`, a row if there is one, and `lstore_device_decisions`, which sections of plans went
-//! there or not, why, and how it went.
+//! Views on the device beside the CPU: `lstore_devices`, a row if there is one, `lstore_device_residents`, the columns of tables that stay
+//! there, and `lstore_device_decisions`, which sections of plans went there or not, why, and how it went.
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
@@ -14,17 +14,19 @@ use crate::error::{Result, SqlError};
 use crate::state::view::View;
 
 const DEVICES: &str = "lstore_devices";
+const RESIDENTS: &str = "lstore_device_residents";
 const DECISIONS: &str = "lstore_device_decisions";
 
 /// Whether a view has this name.
 pub(super) fn is_view(name: &str) -> bool {
-    [DEVICES, DECISIONS].contains(&name)
+    [DEVICES, RESIDENTS, DECISIONS].contains(&name)
 }
 
 /// The view of this name.
 pub(super) fn view(name: &str, view: &View) -> datafusion::error::Result<Option<Arc<dyn TableProvider>>> {
     let offload = view.offload.clone();
     match name {
+        RESIDENTS => computed::table(RESIDENTS, residents_schema(), move || residents(offload.as_ref())).map(Some),
         DEVICES => computed::table(DEVICES, devices_schema(), move || devices(offload.as_ref())).map(Some),
         DECISIONS => computed::table(DECISIONS, decisions_schema(), move || decisions(offload.as_ref())).map(Some),
         _ => Ok(None),
@@ -41,7 +43,7 @@ fn number(name: &str) -> Field {
 
 fn devices_schema() -> SchemaRef {
     let emulated = Field::new("emulated", DataType::Boolean, false);
-    let used = ["memory_bytes", "used_bytes", "calls", "calls_refused"].map(number);
+    let used = ["memory_bytes", "used_bytes", "resident_bytes", "calls", "calls_refused"].map(number);
     let fields = [text("name", false), emulated].into_iter().chain(used).chain([text("lost", true)]);
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
@@ -53,11 +55,30 @@ fn devices(offload: Option<&Offload>) -> Result<RecordBatch> {
         Arc::new(all().map(|device| Some(device.facts().is_emulated)).collect::<BooleanArray>()),
         numbers(all().map(|device| Some(device.facts().memory_bytes))),
         numbers(all().map(|device| Some(device.used_bytes()))),
+        numbers(all().map(|device| Some(device.residents().bytes()))),
         numbers(all().map(|device| Some(device.calls().0))),
         numbers(all().map(|device| Some(device.calls().1))),
         optional_texts(all().map(Offload::lost)),
     ];
     RecordBatch::try_new(devices_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
+fn residents_schema() -> SchemaRef {
+    let texts = [text("table_name", false), text("column_name", false)];
+    Arc::new(Schema::new(texts.into_iter().chain(["ranges", "bytes", "uses"].map(number)).collect::<Vec<_>>()))
+}
+
+fn residents(offload: Option<&Offload>) -> Result<RecordBatch> {
+    let residents = offload.map(|offload| offload.residents().all()).unwrap_or_default();
+    let all = || residents.iter();
+    let columns: Vec<ArrayRef> = vec![
+        texts(all().map(|resident| resident.table.clone())),
+        texts(all().map(|resident| resident.column.clone())),
+        numbers(all().map(|resident| Some(resident.ranges))),
+        numbers(all().map(|resident| Some(resident.bytes))),
+        numbers(all().map(|resident| Some(resident.uses))),
+    ];
+    RecordBatch::try_new(residents_schema(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
 fn decisions_schema() -> SchemaRef {

@@ -62,6 +62,9 @@ impl World {
             rows.iter().filter(|(_, row)| (1..bound).contains(&row[1])).map(|(rid, row)| (*rid, *row)).collect();
         for (tests, rows) in [(vec![], &rows), (vec![test], &passing)] {
             self.check_scan(view, tests.clone(), rows);
+            if snapshot.at.0 % 3 == 0 {
+                self.check_split(view, tests.clone(), rows);
+            }
             self.check_totals(view, tests, rows);
         }
     }
@@ -100,6 +103,34 @@ impl World {
         }
         let expected: BTreeMap<u64, Vec<Value>> = rows.iter().map(|(rid, row)| (*rid, values(*row))).collect();
         assert_eq!(found, expected, "scan at {:?} where {:?}", view.snapshot, projection.request.tests);
+    }
+
+    /// The rows of base pages and all others are what a scan gives, without their Rids.
+    fn check_split(&self, view: View<'_, Known>, tests: Vec<(usize, Test)>, rows: &BTreeMap<u64, Row>) {
+        let field = |column: usize| Field::new(format!("{column}"), TYPES[column].to_stored_arrow(), true);
+        let schema = Arc::new(ArrowSchema::new(ALL.map(field).to_vec()));
+        let projection = Projection { request: Request { columns: ALL.to_vec(), tests }, with_rid: false, schema };
+        let mut found: Vec<String> = Vec::new();
+        let mut push = |arrays: &[ArrayRef], places: &mut dyn Iterator<Item = usize>| {
+            let cells: Vec<_> = ALL.iter().map(|i| ArrayCells::new(&arrays[*i], TYPES[*i])).collect();
+            let row = |at: usize| ALL.map(|i| value_of_cell(cells[i].get(at), TYPES[i]));
+            found.extend(places.map(|at| format!("{:?}", row(at))));
+        };
+        for range in 0..self.table.range_count() {
+            let split = self.table.split_range(range, view, &projection).unwrap();
+            split.others.iter().for_each(|batch| push(batch.columns(), &mut (0..batch.num_rows())));
+            if let Some(base) = split.base {
+                let arrays: Vec<ArrayRef> = base.pages.iter().map(|page| page.values().unwrap()).collect();
+                push(&arrays, &mut (0..base.slots).filter(|slot| base.rows[slot / 64] >> (slot % 64) & 1 == 1));
+                let again = self.table.split_range(range, view, &projection).unwrap().base.unwrap();
+                let is_known = |(page, same): (&crate::BasePage, &crate::BasePage)| page.id().is(same);
+                assert!(base.pages.iter().zip(&again.pages).all(is_known), "the pages are those of before");
+            }
+        }
+        let mut expected: Vec<String> = rows.values().map(|row| format!("{:?}", values(*row))).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "split at {:?} where {:?}", view.snapshot, projection.request.tests);
     }
 
     /// Sums that are kept running are those that were worked out.

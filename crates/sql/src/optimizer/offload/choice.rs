@@ -10,6 +10,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::groups::{GroupSection, groups_of};
 use super::groups_exec::DeviceGroupsExec;
+use super::held::HeldSection;
 use super::joins::JoinSection;
 use super::joins_exec::DeviceJoinExec;
 use crate::access::scan::ScanExec;
@@ -46,16 +47,36 @@ pub(super) fn grouping(
     let Some(section) = GroupSection::of(aggregate)? else { return Ok(None) };
     let rows = rows_of(aggregate.input())?;
     let groups = groups_of(aggregate, rows.unwrap_or(0.0))?;
+    let held = HeldSection::of(&section, aggregate.input().as_ref());
+    let known = rows.unwrap_or(0.0);
     let asked = Section {
         operator: "grouping",
         inputs: &[aggregate.input()],
         rows,
-        device: section.device_work(rows.unwrap_or(0.0), groups),
-        cpu: grouping_on_cpu(rows.unwrap_or(0.0), aggregate.schema().fields().len()),
+        device: match &held {
+            Some(held) => section.resident_work(known, groups, missing_values(held, offload, known)),
+            None => section.device_work(known, groups),
+        },
+        cpu: grouping_on_cpu(known, aggregate.schema().fields().len()),
     };
     let chosen = choose(&asked, offload, settings)?;
-    Ok(chosen
-        .map(|noted| Arc::new(DeviceGroupsExec::new(section, node.clone(), offload.clone(), settings, noted)) as _))
+    let of_sections = |noted| {
+        let sections = (section, held);
+        Arc::new(DeviceGroupsExec::new(sections, node.clone(), offload.clone(), settings, noted)) as _
+    };
+    Ok(chosen.map(of_sections))
+}
+
+/// About how many values are to be brought to the device for a grouping of so many rows. Where the columns are asked for again, they will be
+/// once more, and what it takes to bring them is not held against the first who does.
+fn missing_values(held: &HeldSection, offload: &Offload, rows: f64) -> f64 {
+    let (key, columns) = (held.table(), held.columns());
+    if offload.residents().is_asked_again(&key, &columns) {
+        return 0.0;
+    }
+    let table = offload.residents().table(&key);
+    let missing = table.try_lock().map_or(0.0, |table| table.missing(&columns, held.ranges()));
+    missing * rows * columns.len() as f64
 }
 
 /// The join on the device, if it can be there and is to be.

@@ -138,9 +138,7 @@ impl GroupSection {
 
     /// The work on the device for so many rows and groups.
     pub(super) fn device_work(&self, rows: f64, groups: f64) -> DeviceWork {
-        let launches = |column: &Measured| [column.sum, column.min, column.max].into_iter().filter(|is| *is).count();
-        let launches = 1.0 + self.columns.iter().map(launches).sum::<usize>() as f64;
-        let columns = self.columns.len() as f64;
+        let (launches, columns) = (self.launches(), self.columns.len() as f64);
         [
             rows * (self.keys.len() as f64 + columns),
             rows * (4.0 + 8.0 * columns),
@@ -149,6 +147,19 @@ impl GroupSection {
             rows * launches,
             groups * 16.0 * launches,
         ]
+    }
+
+    /// Kernels that go over all rows.
+    fn launches(&self) -> f64 {
+        let launches = |column: &Measured| [column.sum, column.min, column.max].into_iter().filter(|is| *is).count();
+        1.0 + self.columns.iter().map(launches).sum::<usize>() as f64
+    }
+
+    /// The work on the device where columns stay there, and so many values of them are missing: a bit is brought for each row.
+    pub(super) fn resident_work(&self, rows: f64, groups: f64, missing: f64) -> DeviceWork {
+        let [_, _, launches, memory, random, result] = self.device_work(rows, groups);
+        let keys = self.keys.len() as f64;
+        [missing, rows / 8.0 + missing * 8.0, launches + 1.0, memory + rows * (4.0 + 8.0 * keys), random, result]
     }
 
     /// The bytes that a device needs for a row: its codes, its value, and the halves of it.

@@ -20,6 +20,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use futures::StreamExt;
 
 use super::groups::{GroupSection, Part};
+use super::held::HeldSection;
 use super::learn::Course;
 use super::numbers::{Codes, Numbers, array_of};
 use super::rest::{RestExec, over, whole};
@@ -30,6 +31,8 @@ use crate::state::device_settings::DeviceSettings;
 /// Groups rows on a device, and on the CPU where that does not answer.
 pub(super) struct DeviceGroupsExec {
     section: Arc<GroupSection>,
+    /// Where the input is a table of which columns stay on the device.
+    held: Option<Arc<HeldSection>>,
     /// The CPU's operator: the partial step of the aggregate.
     cpu: Arc<dyn ExecutionPlan>,
     offload: Offload,
@@ -41,7 +44,7 @@ pub(super) struct DeviceGroupsExec {
 
 impl DeviceGroupsExec {
     pub(super) fn new(
-        section: GroupSection,
+        (section, held): (GroupSection, Option<HeldSection>),
         cpu: Arc<dyn ExecutionPlan>,
         offload: Offload,
         settings: DeviceSettings,
@@ -54,7 +57,8 @@ impl DeviceGroupsExec {
             Boundedness::Bounded,
         ));
         let metrics = ExecutionPlanMetricsSet::new();
-        DeviceGroupsExec { section: Arc::new(section), cpu, offload, settings, noted, properties, metrics }
+        let (section, held) = (Arc::new(section), held.map(Arc::new));
+        DeviceGroupsExec { section, held, cpu, offload, settings, noted, properties, metrics }
     }
 }
 
@@ -101,6 +105,8 @@ impl Portion {
 
 /// Where the rows come from now.
 enum Source {
+    /// The table below, to be looked at.
+    Table(Arc<HeldSection>),
     /// The input, to be grouped by the device.
     Input(SendableRecordBatchStream),
     /// The CPU's operator.
@@ -131,6 +137,10 @@ impl Work {
             }
             match &mut self.source {
                 Source::Ended => return Ok(None),
+                Source::Table(held) => {
+                    let held = held.clone();
+                    self.take_table(&held)?;
+                }
                 Source::Cpu(rows) => match rows.next().await.transpose()? {
                     Some(batch) => self.ready.push_back(batch),
                     None => self.source = Source::Ended,
@@ -141,6 +151,19 @@ impl Work {
                 }
             }
         }
+    }
+
+    /// Has the device group what it keeps of the table; all other rows are the input.
+    fn take_table(&mut self, held: &HeldSection) -> Result<()> {
+        let rows = held.read()?;
+        // What goes wrong here is seen again, and told, when the device is asked for the other rows.
+        let answer = held.group(&self.section, &rows, &self.course).ok().flatten();
+        if let Some(answer) = &answer {
+            self.push(states(&self.section, &answer.codes, &answer.totals)?);
+        }
+        let rest = futures::stream::iter(held.rest(rows, answer.as_ref()));
+        self.source = Source::Input(Box::pin(RecordBatchStreamAdapter::new(held.schema(), rest)));
+        Ok(())
     }
 
     /// Takes a batch of the input, or its end.
@@ -301,6 +324,7 @@ impl ExecutionPlan for DeviceGroupsExec {
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(DeviceGroupsExec {
             section: self.section.clone(),
+            held: self.held.clone(),
             cpu: inputs.pop().unwrap_or_else(|| self.cpu.clone()),
             offload: self.offload.clone(),
             settings: self.settings,
@@ -320,9 +344,10 @@ impl ExecutionPlan for DeviceGroupsExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let course = Course::new(&self.offload, self.settings, &self.noted, &self.metrics, partition);
         let input = self.cpu.children().first().map(|input| (*input).clone());
-        let source = match (input, self.offload.lost()) {
-            (Some(input), None) => Source::Input(whole(&input, context.clone())?),
-            (_, lost) => {
+        let source = match (&self.held, input, self.offload.lost()) {
+            (Some(held), _, None) => Source::Table(held.clone()),
+            (None, Some(input), None) => Source::Input(whole(&input, context.clone())?),
+            (.., lost) => {
                 course.continued(&lost.unwrap_or_default());
                 Source::Cpu(whole(&self.cpu, context.clone())?)
             }
@@ -357,7 +382,8 @@ impl ExecutionPlan for DeviceGroupsExec {
 impl DisplayAs for DeviceGroupsExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let keys: Vec<&str> = self.section.keys.iter().map(|(_, name)| name.as_str()).collect();
-        write!(f, "DeviceGroupsExec: device={}, keys=[{}]", self.offload.facts(), keys.join(", "))
+        write!(f, "DeviceGroupsExec: device={}, keys=[{}]", self.offload.facts(), keys.join(", "))?;
+        self.held.iter().try_for_each(|held| write!(f, ", resident=[{}]", held.names().join(", ")))
     }
 }
 

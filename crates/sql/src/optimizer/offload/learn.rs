@@ -1,6 +1,6 @@
 //! What runs teach: those on the device as they go, those on the CPU once a query has ended.
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_schema::DataType;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -8,10 +8,12 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
+use engine::BasePage;
 
 use super::numbers::is_integer;
 use crate::coprocessor::cost::{CpuWork, DeviceWork, Phase, grouping_on_cpu, join_on_cpu};
 use crate::coprocessor::decisions::Noted;
+use crate::coprocessor::residents::{Asked, Found, PageNumbers, RangeRows, TableColumns};
 use crate::coprocessor::{DeviceError, Offload, Room, Spent};
 use crate::state::device_settings::DeviceSettings;
 use crate::syntax::walk::WalkTree;
@@ -65,6 +67,23 @@ impl Course {
         call: impl FnOnce(&Offload, Room) -> Result<T, DeviceError>,
     ) -> Result<T, String> {
         call(&self.offload, Room { bytes, limit_bytes: self.limit_bytes }).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn offload(&self) -> &Offload {
+        &self.offload
+    }
+
+    /// Has columns on the device; the error is why they are not there.
+    pub(super) fn bring(
+        &self,
+        table: &mut TableColumns,
+        asked: (&[RangeRows], &[Asked]),
+        numbers: &dyn Fn(usize, &BasePage) -> Result<PageNumbers, String>,
+    ) -> Result<Found, String> {
+        let began = Instant::now();
+        let found = self.offload.bring(table, asked, numbers, self.limit_bytes);
+        self.transfer.add_duration(began.elapsed());
+        found.map_err(|error| error.to_string())
     }
 
     /// A portion was answered. An emulated device has no times to learn from.

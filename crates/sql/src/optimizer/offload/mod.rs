@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What lies below the operator runs once, on the CPU, at the statement's snapshot: rows that others update meanwhile are as exact as in
-//! any plan, and nothing is read twice where the CPU goes on. So far each statement brings its columns to the device.
+//! any plan, and nothing is read twice where the CPU goes on. A join brings its columns to the device; so does a grouping, unless it is one
+//! of a table alone: base pages of tables stay there (`held`).
 //!
 //! The choice is by cost ([`crate::coprocessor::cost`]): 1.2 times the estimate for the device has to be below the CPU's. Few rows and
 //! tables of which much is on disk stay with the CPU. The rule comes before the library sees to partitions and orders, as these operators
@@ -15,6 +16,7 @@
 mod choice;
 mod groups;
 mod groups_exec;
+mod held;
 mod joins;
 mod joins_exec;
 mod learn;

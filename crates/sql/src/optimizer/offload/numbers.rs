@@ -118,14 +118,10 @@ impl Codes {
     /// The keys are too far from each other.
     pub(super) fn of(keys: &[Numbers]) -> Result<Codes, String> {
         let rows = keys.first().map_or(0, |key| key.values.len());
-        let far = || "keys that are too far from each other".to_owned();
-        let spans: Option<Vec<Span>> = keys.iter().map(Span::of).collect();
-        let spans = spans.ok_or_else(far)?;
-        let most = (rows as u64).saturating_mul(GROUPS_PER_ROW).clamp(GROUPS_ANYHOW, GROUPS_MAX);
-        let all = spans.iter().try_fold(1u64, |all, span| all.checked_mul(span.width)).filter(|all| *all <= most);
-        let group_count = all.and_then(|all| u32::try_from(all).ok()).ok_or_else(far)?;
-        let mut codes = vec![0u32; rows];
-        for (key, span) in keys.iter().zip(&spans) {
+        let mut of = Codes::in_spans(keys.iter().map(Span::of).collect(), rows)?;
+        of.codes = vec![0u32; rows];
+        let codes = &mut of.codes;
+        for (key, span) in keys.iter().zip(&of.spans) {
             let width = span.width as u32;
             for (code, value) in codes.iter_mut().zip(&key.values) {
                 // Of a NULL it is any number, and put right below.
@@ -137,8 +133,34 @@ impl Codes {
                 codes[row] = codes[row].wrapping_sub(other).wrapping_add(width - 1);
             }
         }
-        debug_assert!(codes.iter().all(|code| *code < group_count), "a place beyond the ranges");
-        Ok(Codes { codes, group_count, spans })
+        debug_assert!(of.codes.iter().all(|code| *code < of.group_count), "a place beyond the ranges");
+        Ok(of)
+    }
+
+    /// The groups of so many rows whose keys lie between these values, and have no NULL. Somebody else knows the rows' codes.
+    ///
+    /// # Errors
+    /// The keys are too far from each other.
+    pub(super) fn between(ends: &[(i64, i64)], rows: usize) -> Result<Codes, String> {
+        let span = |(min, max): &(i64, i64)| {
+            let width = if min <= max { max.abs_diff(*min).checked_add(1)? } else { 1 };
+            Some(Span { min: *min, width, has_null: false })
+        };
+        Codes::in_spans(ends.iter().map(span).collect(), rows)
+    }
+
+    fn in_spans(spans: Option<Vec<Span>>, rows: usize) -> Result<Codes, String> {
+        let far = || "keys that are too far from each other".to_owned();
+        let spans = spans.ok_or_else(far)?;
+        let most = (rows as u64).saturating_mul(GROUPS_PER_ROW).clamp(GROUPS_ANYHOW, GROUPS_MAX);
+        let all = spans.iter().try_fold(1u64, |all, span| all.checked_mul(span.width)).filter(|all| *all <= most);
+        let group_count = all.and_then(|all| u32::try_from(all).ok()).ok_or_else(far)?;
+        Ok(Codes { codes: Vec::new(), group_count, spans })
+    }
+
+    /// The first place of each key's range, and how many it has.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (i64, u32)> {
+        self.spans.iter().map(|span| (span.min, span.width as u32))
     }
 
     /// The codes with all rows that have NULL in a column in one more group, behind the others.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sql::{
-    ColumnTotals, Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinKeys, JoinSides, Offload, Pairs,
-    Spent,
+    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows,
+    JoinKeys, JoinSides, Offload, Pairs, ResidentRows, Spent,
 };
 
 /// When calls fail.
@@ -20,6 +20,10 @@ pub(super) enum Fault {
 pub(super) struct Loops {
     facts: DeviceFacts,
     calls: AtomicU64,
+    /// Calls over columns that stay.
+    resident_calls: AtomicU64,
+    /// Values of columns that stay.
+    written: Arc<AtomicU64>,
     fault: Mutex<Fault>,
     /// How long a call says that each part of it took, in nanoseconds.
     part_ns: AtomicU64,
@@ -31,6 +35,8 @@ impl Loops {
         Arc::new(Loops {
             facts,
             calls: AtomicU64::new(0),
+            resident_calls: AtomicU64::new(0),
+            written: Arc::default(),
             fault: Mutex::new(Fault::Never),
             part_ns: AtomicU64::new(1_000),
         })
@@ -42,6 +48,14 @@ impl Loops {
 
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn resident_calls(&self) -> u64 {
+        self.resident_calls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     pub(super) fn fail(&self, fault: Fault) {
@@ -62,6 +76,32 @@ impl Loops {
             }
         }
     }
+}
+
+/// A column that stays.
+#[derive(Debug)]
+struct Column {
+    values: Mutex<Vec<i64>>,
+    /// Of the device.
+    written: Arc<AtomicU64>,
+}
+
+impl DeviceColumn for Column {
+    fn write(&self, first: usize, values: &[i64]) -> Result<(), DeviceError> {
+        self.written.fetch_add(values.len() as u64, Ordering::Relaxed);
+        self.values.lock().unwrap()[first..first + values.len()].copy_from_slice(values);
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+/// The values of a column at some rows.
+fn values_at(column: &dyn DeviceColumn, rows: &[usize]) -> Vec<i64> {
+    let values = column.as_any().downcast_ref::<Column>().unwrap().values.lock().unwrap();
+    rows.iter().map(|row| values[*row]).collect()
 }
 
 /// The keys that are not NULL, by row.
@@ -104,6 +144,34 @@ impl Coprocessor for Loops {
             totals.columns.push(found);
         }
         Ok(totals)
+    }
+
+    fn column(&self, rows: usize) -> Result<Box<dyn DeviceColumn>, DeviceError> {
+        self.call()?;
+        Ok(Box::new(Column { values: Mutex::new(vec![-1; rows]), written: self.written.clone() }))
+    }
+
+    fn group_residents(&self, rows: &ResidentRows<'_>) -> Result<GroupTotals, DeviceError> {
+        self.resident_calls.fetch_add(1, Ordering::Relaxed);
+        let chosen: Vec<usize> = (0..rows.count).filter(|row| rows.rows[row / 64] >> (row % 64) & 1 == 1).collect();
+        let mut codes = vec![0u32; chosen.len()];
+        for key in rows.keys {
+            for (code, value) in codes.iter_mut().zip(values_at(key.column, &chosen)) {
+                let place = u32::try_from(value - key.min).expect("a value in its range");
+                assert!(place < key.width, "a value in its range");
+                *code = *code * key.width + place;
+            }
+        }
+        let values: Vec<Vec<i64>> = rows.columns.iter().map(|of| values_at(of.column, &chosen)).collect();
+        let columns = rows.columns.iter().zip(&values).map(|(of, values)| {
+            assert!(
+                values.iter().all(|value| value.unsigned_abs() <= of.largest),
+                "a value further from 0 than is said"
+            );
+            GroupedColumn { codes: None, values, sum: of.sum, min: of.min, max: of.max }
+        });
+        let group_count = rows.keys.iter().map(|key| key.width).product();
+        self.group(&GroupedRows { codes: &codes, group_count, columns: &columns.collect::<Vec<_>>() })
     }
 
     fn join(&self, sides: &JoinSides<'_>) -> Result<Pairs, DeviceError> {

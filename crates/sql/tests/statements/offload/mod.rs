@@ -3,6 +3,7 @@
 mod choice;
 mod loops;
 mod queries;
+mod residents;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -148,4 +149,5 @@ fn a_table_under_update_is_read_as_of_the_snapshot() {
         drop(over);
     });
     assert!(device.calls() >= 30, "{} calls", device.calls());
+    assert!(device.resident_calls() >= 20, "{} calls", device.resident_calls());
 }
