@@ -91,9 +91,10 @@ impl Bench<'_> {
         let room = tables.matches.max(1);
         let pairs = Pinned::<u64>::new(self.device, room, "results")?;
         let counter = DeviceBuffer::<u64>::filled(self.device, 1, 0, "a counter")?;
+        let (device, runs) = (self.device, self.runs);
         let probe_to = |pairs: u64| -> Result<Vec<f64>, GpuError> {
             let results = Results { pairs, count: counter.address(), capacity: room };
-            let spans_ms = milliseconds(self.device, self.runs, |stream| {
+            let spans_ms = milliseconds(device, runs, |stream| {
                 counter.fill(stream, 0)?;
                 // SAFETY: as above, for the results, too.
                 unsafe { table.probe(stream, &probe, results, settings.append) }
