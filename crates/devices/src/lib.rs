@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! program ── open() ──▶ Offload ──▶ SessionOptions
-//!                          └ Cuda: Coprocessor ──▶ gpu::group::measure, gpu::join::join
+//!                          └ Cuda: Coprocessor ──▶ gpu::group, gpu::join
 //! ```
 #![forbid(unsafe_code)]
 
@@ -11,10 +11,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 use gpu::group::{self, Measured, Measurement, Totals, resident};
-use gpu::join::{self, Bits, Keys, Settings, Transfer};
+use gpu::join::{self, Bits, Keys, Settings, Times, Transfer};
 use gpu::{Device, GpuError};
 use sql::{
-    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinKeys, JoinSides,
+    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedRows, HashTable, JoinKeys,
     Offload, Pairs, ResidentRows, Spent,
 };
 
@@ -76,19 +76,29 @@ impl Coprocessor for Cuda {
         resident::measure(&self.device, rows.rows, rows.count, &keys, &columns).map(totals_of).map_err(told)
     }
 
-    fn join(&self, sides: &JoinSides<'_>) -> Result<Pairs, DeviceError> {
+    fn hash_table(&self, build: &JoinKeys<'_>) -> Result<(Box<dyn HashTable>, Spent), DeviceError> {
         // Each statement brings its keys, which are read once or twice: a copy costs less than pinning them.
-        let settings =
-            Settings { transfer: Transfer::Resident, result_rows_max: Some(sides.pairs_max), ..Settings::default() };
-        let found = join::join(&self.device, &keys(&sides.build), &keys(&sides.probe), &settings).map_err(told)?;
-        let spent = Spent {
-            transfer_ns: nanoseconds(found.times.inputs_ms),
-            kernels_ns: nanoseconds(found.times.build_ms + found.times.probe_ms),
-            results_ns: 0.0,
-            launches: 2,
-        };
-        Ok(Pairs { pairs: found.pairs().to_vec(), spent })
+        let settings = Settings { transfer: Transfer::Resident, ..Settings::default() };
+        let built = join::Built::new(&self.device, &keys(build), &settings).map_err(told)?;
+        let spent = spent_by(&built.times);
+        Ok((Box::new(Built(built)), spent))
     }
+}
+
+/// A hash table on the device.
+#[derive(Debug)]
+struct Built(join::Built);
+
+impl HashTable for Built {
+    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Pairs, DeviceError> {
+        let found = self.0.probe(&keys(probe), Some(pairs_max)).map_err(told)?;
+        Ok(Pairs { pairs: found.pairs().to_vec(), spent: spent_by(&found.times) })
+    }
+}
+
+fn spent_by(times: &Times) -> Spent {
+    let kernels_ns = nanoseconds(times.build_ms + times.probe_ms);
+    Spent { transfer_ns: nanoseconds(times.inputs_ms), kernels_ns, results_ns: 0.0, launches: 1 }
 }
 
 /// A column on the device.

@@ -11,7 +11,7 @@ mod on_device;
 mod table;
 pub mod twin;
 
-pub use on_device::{Groups, Outcome, Times, join, join_grouped};
+pub use on_device::{Built, Groups, Outcome, Times, join, join_grouped};
 pub(crate) use table::{Form, Input, Results, Table};
 
 /// Bits of validity as Arrow keeps them: a bit a row, lowest first; `first_bit` is that of the first row.
@@ -141,7 +141,7 @@ pub struct Settings {
     pub threads: u32,
     /// Room in the results before their number is known; `None`: one for each row of the probe table.
     pub result_rows: Option<usize>,
-    /// Results beyond which the join is refused; `None`: whatever memory there is.
+    /// Results of a probe beyond which it is refused; `None`: whatever memory there is.
     pub result_rows_max: Option<usize>,
 }
 

@@ -55,48 +55,92 @@ pub struct Groups<'a> {
     pub count: u32,
 }
 
+/// The hash table of a build table on a device, for any number of probe tables.
+#[derive(Debug)]
+pub struct Built {
+    device: Arc<Device>,
+    table: Table,
+    settings: Settings,
+    /// Where the time went.
+    pub times: Times,
+}
+
+impl Built {
+    /// Makes the table.
+    ///
+    /// # Errors
+    /// - [`GpuError::Unsuitable`] if there are too many rows, fewer bits of validity than rows, too many equal keys, or the settings ask
+    ///   for threads that a block cannot have.
+    /// - [`GpuError::OutOfMemory`] if there is no room for the input or the table; [`GpuError::Driver`] if a call of the driver or a
+    ///   kernel fails.
+    pub fn new(device: &Arc<Device>, build: &Keys<'_>, settings: &Settings) -> Result<Self, GpuError> {
+        let mut times = Times::default();
+        let streams = [Stream::new(device)?, Stream::new(device)?];
+        let begun = Instant::now();
+        let source = Source::new(device, build, settings)?;
+        times.inputs_ms = milliseconds_since(begun);
+        let table = build_table(device, &streams, &source, settings, &mut times)?;
+        Ok(Self { device: Arc::clone(device), table, settings: *settings, times })
+    }
+
+    /// Finds the partners of a probe table's rows, `most` at the most.
+    ///
+    /// # Errors
+    /// - [`GpuError::Unsuitable`] if there are too many rows or results, fewer bits of validity than rows, keys of another width, or the
+    ///   settings ask for shared memory that a block cannot have.
+    /// - [`GpuError::OutOfMemory`] if there is no room for the input or the results; [`GpuError::Driver`] if a call of the driver or a
+    ///   kernel fails.
+    pub fn probe(&self, probe: &Keys<'_>, most: Option<usize>) -> Result<Outcome, GpuError> {
+        let (device, settings) = (&self.device, &self.settings);
+        if probe.form().slot_words() != self.table.form().slot_words() {
+            return Err(GpuError::Unsuitable("keys of two widths".to_owned()));
+        }
+        let mut times = Times::default();
+        let streams = [Stream::new(device)?, Stream::new(device)?];
+        let begun = Instant::now();
+        let source = Source::new(device, probe, settings)?;
+        let counter = DeviceBuffer::<u64>::filled(device, 1, 0, "a counter")?;
+        let mut pairs = Pinned::new(device, settings.result_rows.unwrap_or(probe.len()), "results")?;
+        times.inputs_ms = milliseconds_since(begun);
+        loop {
+            let results = Results { pairs: pairs.address()?, count: counter.address(), capacity: pairs.len() };
+            let start = Event::of(&streams[0])?;
+            source.for_each(&streams, |stream, input| {
+                // SAFETY: the input is pinned or on the device, and `source`, `pairs` and `counter` outlive the waits below and their own
+                // `drop`, which waits for the device.
+                unsafe { self.table.probe(stream, input, results, settings.append) }
+            })?;
+            times.probe_ms += finish(&streams, &start)?;
+            let found = counter.read()?[0];
+            let count = usize::try_from(found).map_err(|_| GpuError::Unsuitable(format!("{found} results")))?;
+            if most.is_some_and(|most| count > most) {
+                return Err(GpuError::Unsuitable(format!("{count} results")));
+            }
+            if count <= pairs.len() {
+                return Ok(Outcome { pairs, count, times });
+            }
+            pairs = Pinned::new(device, count, "results")?;
+            counter.fill(&streams[0], 0)?;
+            streams[0].wait()?;
+        }
+    }
+}
+
 /// Joins on a device.
 ///
 /// # Errors
-/// - [`GpuError::Unsuitable`] if there are too many rows or results, fewer bits of validity than rows, keys of two widths, too
-///   many equal keys in the build table, or the settings ask for threads or shared memory that a block cannot have.
-/// - [`GpuError::OutOfMemory`] if there is no room for inputs, table or results; [`GpuError::Driver`] if a call of
-///   the driver or a kernel fails.
+/// As [`Built::new`] and [`Built::probe`].
 pub fn join(
     device: &Arc<Device>,
     build: &Keys<'_>,
     probe: &Keys<'_>,
     settings: &Settings,
 ) -> Result<Outcome, GpuError> {
-    let mut times = Times::default();
-    let streams = [Stream::new(device)?, Stream::new(device)?];
-    let begun = Instant::now();
-    let sources = [Source::new(device, build, settings)?, Source::new(device, probe, settings)?];
-    let counter = DeviceBuffer::<u64>::filled(device, 1, 0, "a counter")?;
-    let mut pairs = Pinned::new(device, settings.result_rows.unwrap_or(probe.len()), "results")?;
-    times.inputs_ms = milliseconds_since(begun);
-    let table = build_table(device, &streams, &sources[0], settings, &mut times)?;
-    loop {
-        let results = Results { pairs: pairs.address()?, count: counter.address(), capacity: pairs.len() };
-        let start = Event::of(&streams[0])?;
-        sources[1].for_each(&streams, |stream, input| {
-            // SAFETY: the input is pinned or on the device, and `sources`, `pairs` and `counter` outlive the
-            // waits below and their own `drop`, which waits for the device.
-            unsafe { table.probe(stream, input, results, settings.append) }
-        })?;
-        times.probe_ms += finish(&streams, &start)?;
-        let found = counter.read()?[0];
-        let count = usize::try_from(found).map_err(|_| GpuError::Unsuitable(format!("{found} results")))?;
-        if settings.result_rows_max.is_some_and(|most| count > most) {
-            return Err(GpuError::Unsuitable(format!("{count} results")));
-        }
-        if count <= pairs.len() {
-            return Ok(Outcome { pairs, count, times });
-        }
-        pairs = Pinned::new(device, count, "results")?;
-        counter.fill(&streams[0], 0)?;
-        streams[0].wait()?;
-    }
+    let built = Built::new(device, build, settings)?;
+    let mut outcome = built.probe(probe, settings.result_rows_max)?;
+    outcome.times.inputs_ms += built.times.inputs_ms;
+    outcome.times.build_ms = built.times.build_ms;
+    Ok(outcome)
 }
 
 /// Joins on a device and adds up what matches: counts and sums a group. Sums wrap around.

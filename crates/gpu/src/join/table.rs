@@ -41,7 +41,7 @@ pub enum Form {
 }
 
 impl Form {
-    fn slot_words(self) -> usize {
+    pub(super) fn slot_words(self) -> usize {
         match self {
             Self::Tuples | Self::Column32 => 1,
             Self::Column64 => 2,
@@ -171,6 +171,11 @@ impl Table {
         };
         table.clear(stream)?;
         Ok(table)
+    }
+
+    /// How its keys are read.
+    pub(super) fn form(&self) -> Form {
+        self.form
     }
 
     /// Empties the table, once `stream` comes to it.

@@ -43,10 +43,10 @@ impl Noted {
         lock(&self.course).clone()
     }
 
-    /// The device has answered a portion.
-    pub(crate) fn answered(&self, device_ns: f64) {
+    /// The device has answered so many portions.
+    pub(crate) fn answered(&self, portions: u64, device_ns: f64) {
         let mut course = lock(&self.course);
-        course.portions += 1;
+        course.portions += portions;
         course.device_ns += device_ns;
     }
 
@@ -107,7 +107,7 @@ mod tests {
                 is_on_device: true,
                 reason: "cheaper",
             };
-            decisions.note(decision).answered(5.0);
+            decisions.note(decision).answered(1, 5.0);
         }
         let all = decisions.all();
         assert_eq!((all.len(), all[0].decision.number, all[0].decision.rows), (KEPT_MAX, 4, 4));

@@ -17,7 +17,7 @@ use std::any::Any;
 use std::fmt;
 
 pub use offload::Offload;
-pub(crate) use offload::Room;
+pub(crate) use offload::{Built, Room};
 
 /// What a device says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub struct GroupTotals {
     pub spent: Spent,
 }
 
-/// A column of keys with its NULLs: bits of validity as Arrow keeps them, lowest first from the first row on.
+/// A column of keys with its NULLs, which have no partner: bits of validity as Arrow keeps them, lowest first from the first row on.
 #[derive(Clone, Copy, Debug)]
 pub enum JoinKeys<'a> {
     /// Keys of 32 bits.
@@ -128,21 +128,10 @@ pub enum JoinKeys<'a> {
     Wide(&'a [u64], Option<&'a [u8]>),
 }
 
-/// Two tables to be joined by an equal key; a row without a key has no partner. Both have keys of one width.
-#[derive(Clone, Copy, Debug)]
-pub struct JoinSides<'a> {
-    /// The side of which a hash table is made.
-    pub build: JoinKeys<'a>,
-    /// The other side.
-    pub probe: JoinKeys<'a>,
-    /// Results beyond which the device is to decline.
-    pub pairs_max: usize,
-}
-
-/// The answer of a join.
+/// The rows of a probe side with their partners.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pairs {
-    /// The row of the build side in the lower half, that of the probe side in the upper; in no order.
+    /// The row of the table in the lower half, that of the probe side in the upper; in no order.
     pub pairs: Vec<u64>,
     /// Where the time went.
     pub spent: Spent,
@@ -199,6 +188,15 @@ pub struct ResidentRows<'a> {
     pub columns: &'a [ResidentValues<'a>],
 }
 
+/// A hash table on a device.
+pub trait HashTable: fmt::Debug + Send + Sync {
+    /// Finds the partners of rows with keys of the table's width.
+    ///
+    /// # Errors
+    /// There are more than `pairs_max`, or it gives no answer, which is no error of the statement.
+    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Pairs, DeviceError>;
+}
+
 /// A device. Its calls block; several threads may make them at a time.
 pub trait Coprocessor: fmt::Debug + Send + Sync {
     /// What it says of itself.
@@ -226,9 +224,9 @@ pub trait Coprocessor: fmt::Debug + Send + Sync {
         Err(DeviceError::Declined("it keeps no columns".to_owned()))
     }
 
-    /// Joins two tables.
+    /// Makes a hash table of keys, to be probed any number of times until it is dropped; and says what it took.
     ///
     /// # Errors
-    /// It gives no answer, which is no error of the statement.
-    fn join(&self, sides: &JoinSides<'_>) -> Result<Pairs, DeviceError>;
+    /// There is none, which is no error of the statement.
+    fn hash_table(&self, build: &JoinKeys<'_>) -> Result<(Box<dyn HashTable>, Spent), DeviceError>;
 }

@@ -8,7 +8,9 @@ use engine::BasePage;
 use super::cost::CostModel;
 use super::decisions::{Decision, Decisions, Noted};
 use super::residents::{Asked, Found, PageNumbers, RangeRows, Residents, TableColumns};
-use super::{Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, JoinSides, Pairs, ResidentRows};
+use super::{
+    Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, HashTable, JoinKeys, Pairs, ResidentRows, Spent,
+};
 
 /// A device for the sessions of a database, as [`SessionOptions`](crate::SessionOptions) take it. Clones share all that is learned of it.
 #[derive(Clone)]
@@ -27,16 +29,22 @@ struct Shared {
     decisions: Decisions,
 }
 
-/// Memory of the device that a call may use, until it is dropped.
-struct Reserved<'a> {
-    used_bytes: &'a AtomicU64,
+/// Memory of the device that a call or a hash table may use, until it is dropped.
+struct Reserved {
+    offload: Offload,
     bytes: u64,
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for Reserved {
     fn drop(&mut self) {
-        self.used_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.offload.0.used_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
+}
+
+/// A hash table on the device, with its memory.
+pub(crate) struct Built {
+    table: Box<dyn HashTable>,
+    reserved: Reserved,
 }
 
 /// What a call may take of the device's memory, and the limit of all calls together.
@@ -125,9 +133,11 @@ impl Offload {
         })
     }
 
-    /// [`Coprocessor::join`] within the limit of memory.
-    pub(crate) fn join(&self, sides: &JoinSides<'_>, room: Room) -> Result<Pairs, DeviceError> {
-        self.ask(room, |device| device.join(sides))
+    /// [`Coprocessor::hash_table`] within the limit of memory, which it takes as long as it is there.
+    pub(crate) fn hash_table(&self, build: &JoinKeys<'_>, room: Room) -> Result<(Built, Spent), DeviceError> {
+        let reserved = self.reserve(room)?;
+        let (table, spent) = self.ask(Room { bytes: 0, ..room }, |device| device.hash_table(build))?;
+        Ok((Built { table, reserved }, spent))
     }
 
     fn ask<T>(
@@ -153,21 +163,21 @@ impl Offload {
     }
 
     /// Memory for a call. Columns that nobody uses now make room for it.
-    fn reserve(&self, room: Room) -> Result<Reserved<'_>, DeviceError> {
+    fn reserve(&self, room: Room) -> Result<Reserved, DeviceError> {
         self.try_reserve(room).or_else(|_| {
             self.0.residents.give_up(room.bytes);
             self.try_reserve(room)
         })
     }
 
-    fn try_reserve(&self, Room { bytes, limit_bytes }: Room) -> Result<Reserved<'_>, DeviceError> {
+    fn try_reserve(&self, Room { bytes, limit_bytes }: Room) -> Result<Reserved, DeviceError> {
         let used_bytes = &self.0.used_bytes;
         let limit_bytes = limit_bytes.min(self.facts().memory_bytes);
         let resident_bytes = self.0.residents.bytes();
         let fits = |sum: &u64| sum.checked_add(resident_bytes).is_some_and(|all| all <= limit_bytes);
         let grown = |used: u64| used.checked_add(bytes).filter(fits);
         match used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
-            Ok(_) => Ok(Reserved { used_bytes, bytes }),
+            Ok(_) => Ok(Reserved { offload: self.clone(), bytes }),
             Err(used) => {
                 let used = used + resident_bytes;
                 let message =
@@ -175,6 +185,13 @@ impl Offload {
                 Err(DeviceError::Full(message))
             }
         }
+    }
+}
+
+impl Built {
+    /// [`HashTable::probe`] within the limit of memory.
+    pub(crate) fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize, room: Room) -> Result<Pairs, DeviceError> {
+        self.reserved.offload.ask(room, |_| self.table.probe(probe, pairs_max))
     }
 }
 

@@ -26,7 +26,7 @@ use super::learn::Course;
 use super::numbers::Numbers;
 use super::rest::{RestExec, over, whole};
 use crate::coprocessor::decisions::Noted;
-use crate::coprocessor::{JoinKeys, JoinSides, Offload};
+use crate::coprocessor::{Built, JoinKeys, Offload};
 use crate::state::device_settings::DeviceSettings;
 
 /// So many pairs for each row of a portion, and some in any case: what has more is no join by a foreign key.
@@ -147,6 +147,8 @@ struct Work {
     context: Arc<TaskContext>,
     stage: Stage,
     build: Side,
+    /// The hash table of it, once a portion of the probe side is there.
+    table: Option<Built>,
     /// The build side in one batch, once it is read.
     whole_build: Option<RecordBatch>,
     portion: Side,
@@ -261,17 +263,27 @@ impl Work {
         let (began, is_wide) = (Instant::now(), self.section.is_wide);
         self.portion.make_ready(is_wide);
         let host_ns = began.elapsed().as_nanos() as f64;
-        let (build, probe) = (self.build.rows(), self.portion.rows());
-        let sides = JoinSides {
-            build: self.build.keys(is_wide),
-            probe: self.portion.keys(is_wide),
-            pairs_max: probe.saturating_mul(PAIRS_PER_ROW).max(PAIRS_ANYHOW),
+        let probe = self.portion.rows();
+        let table = match self.table.take() {
+            Some(table) => table,
+            None => self.hash_table()?,
         };
-        let bytes = self.section.device_bytes(build as u64, probe as u64);
-        let found = self.course.ask(bytes, |offload, room| offload.join(&sides, room))?;
-        let work = self.section.device_work(build as f64, probe as f64, found.pairs.len() as f64);
+        let (keys, pairs_max) = (self.portion.keys(is_wide), probe.saturating_mul(PAIRS_PER_ROW).max(PAIRS_ANYHOW));
+        let bytes = self.section.device_bytes(0, probe as u64);
+        let found = self.course.ask(bytes, |_, room| table.probe(&keys, pairs_max, room))?;
+        self.table = Some(table);
+        let work = self.section.device_work(0.0, probe as f64, found.pairs.len() as f64);
         self.course.answered(&work, host_ns, &found.spent);
         Ok(found.pairs)
+    }
+
+    /// Has the device make a hash table of the build side; the error is why it does not.
+    fn hash_table(&self) -> std::result::Result<Built, String> {
+        let rows = self.build.rows();
+        let (keys, bytes) = (self.build.keys(self.section.is_wide), self.section.device_bytes(rows as u64, 0));
+        let (table, spent) = self.course.ask(bytes, |offload, room| offload.hash_table(&keys, room))?;
+        self.course.prepared(&self.section.device_work(rows as f64, 0.0, 0.0), &spent);
+        Ok(table)
     }
 
     /// The rows that pairs stand for.
@@ -299,7 +311,7 @@ impl Work {
         self.course.continued(why);
         let build = RestExec::new(std::mem::take(&mut self.build).batches, build);
         let probe = RestExec::new(std::mem::take(&mut self.portion).batches, probe);
-        self.whole_build = None;
+        (self.whole_build, self.table) = (None, None);
         self.reservation.free();
         let join = over(&self.join, vec![build, probe])?;
         self.stage = Stage::Cpu(join.execute(0, self.context.clone())?);
@@ -353,6 +365,7 @@ impl ExecutionPlan for DeviceJoinExec {
             course,
             stage: Stage::Ended,
             build: Side::default(),
+            table: None,
             whole_build: None,
             portion: Side::default(),
             reservation: MemoryConsumer::new("DeviceJoin").register(context.memory_pool()),

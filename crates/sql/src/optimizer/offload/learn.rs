@@ -88,12 +88,22 @@ impl Course {
 
     /// A portion was answered. An emulated device has no times to learn from.
     pub(super) fn answered(&self, work: &DeviceWork, host_ns: f64, spent: &Spent) {
+        self.noted.answered(1, spent.transfer_ns + spent.kernels_ns + spent.results_ns);
+        self.learn(work, host_ns, spent);
+    }
+
+    /// Something was done for the portions to come.
+    pub(super) fn prepared(&self, work: &DeviceWork, spent: &Spent) {
+        self.noted.answered(0, spent.transfer_ns + spent.kernels_ns + spent.results_ns);
+        self.learn(work, 0.0, spent);
+    }
+
+    fn learn(&self, work: &DeviceWork, host_ns: f64, spent: &Spent) {
         let Spent { transfer_ns, kernels_ns, results_ns, .. } = *spent;
         let phases = [(&self.transfer, transfer_ns), (&self.kernels, kernels_ns), (&self.results, results_ns)];
         for (time, ns) in phases {
             time.add_duration(Duration::from_nanos(ns.max(0.0) as u64));
         }
-        self.noted.answered(transfer_ns + kernels_ns + results_ns);
         if self.offload.facts().is_emulated {
             return;
         }

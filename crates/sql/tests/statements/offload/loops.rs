@@ -1,11 +1,11 @@
 //! A device made of plain loops, which fails when it is told to.
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use sql::{
     ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows,
-    JoinKeys, JoinSides, Offload, Pairs, ResidentRows, Spent,
+    HashTable, JoinKeys, Offload, Pairs, ResidentRows, Spent,
 };
 
 /// When calls fail.
@@ -19,6 +19,7 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Loops {
     facts: DeviceFacts,
+    itself: Weak<Loops>,
     calls: AtomicU64,
     /// Calls over columns that stay.
     resident_calls: AtomicU64,
@@ -32,8 +33,9 @@ pub(super) struct Loops {
 impl Loops {
     pub(super) fn new(is_emulated: bool) -> Arc<Loops> {
         let facts = DeviceFacts { name: "loops".to_owned(), memory_bytes: 1 << 30, is_emulated };
-        Arc::new(Loops {
+        Arc::new_cyclic(|itself| Loops {
             facts,
+            itself: itself.clone(),
             calls: AtomicU64::new(0),
             resident_calls: AtomicU64::new(0),
             written: Arc::default(),
@@ -174,18 +176,32 @@ impl Coprocessor for Loops {
         self.group(&GroupedRows { codes: &codes, group_count, columns: &columns.collect::<Vec<_>>() })
     }
 
-    fn join(&self, sides: &JoinSides<'_>) -> Result<Pairs, DeviceError> {
+    fn hash_table(&self, build: &JoinKeys<'_>) -> Result<(Box<dyn HashTable>, Spent), DeviceError> {
         let spent = self.call()?;
-        let mut table: HashMap<u64, Vec<u64>> = HashMap::new();
-        for (row, key) in (0..).zip(rows_of(&sides.build)) {
-            key.into_iter().for_each(|key| table.entry(key).or_default().push(row));
+        let mut rows: HashMap<u64, Vec<u64>> = HashMap::new();
+        for (row, key) in (0..).zip(rows_of(build)) {
+            key.into_iter().for_each(|key| rows.entry(key).or_default().push(row));
         }
-        let mut pairs = Vec::new();
-        for (row, key) in (0u64..).zip(rows_of(&sides.probe)) {
-            let partners = key.and_then(|key| table.get(&key)).into_iter().flatten();
+        let device = self.itself.upgrade().expect("the device of a call");
+        Ok((Box::new(Table { rows, device }), spent))
+    }
+}
+
+/// A hash table.
+#[derive(Debug)]
+struct Table {
+    rows: HashMap<u64, Vec<u64>>,
+    device: Arc<Loops>,
+}
+
+impl HashTable for Table {
+    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Pairs, DeviceError> {
+        let (spent, mut pairs) = (self.device.call()?, Vec::new());
+        for (row, key) in (0u64..).zip(rows_of(probe)) {
+            let partners = key.and_then(|key| self.rows.get(&key)).into_iter().flatten();
             pairs.extend(partners.map(|build| build | row << 32));
         }
-        if pairs.len() > sides.pairs_max {
+        if pairs.len() > pairs_max {
             return Err(DeviceError::Declined(format!("{} results", pairs.len())));
         }
         Ok(Pairs { pairs, spent })
