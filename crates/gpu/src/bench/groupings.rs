@@ -61,6 +61,28 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// Sums of 64 bits beside the counts.
+    fn add_up(&mut self, case: String, column: &Column<'_>, arrangement: Arrangement) -> Result<(), GpuError> {
+        let codes = DeviceBuffer::of(self.device, column.codes, "codes")?;
+        let values = column.values.map(|values| DeviceBuffer::of(self.device, values, "values")).transpose()?;
+        let expected = group::twin::aggregate(column);
+        let mut spans_ms = Vec::new();
+        for _ in 0..=self.runs {
+            // SAFETY: the buffers are those of the column, whose codes are below the number of its groups.
+            let Launched { answer, span_ms } =
+                unsafe { group::aggregate_from(self.device, &codes, values.as_ref(), column, arrangement) }?;
+            if answer != expected {
+                return Err(GpuError::Unsuitable(format!("{case}: aggregates differ from the CPU's")));
+            }
+            spans_ms.push(span_ms);
+        }
+        let bound = self.roofs.device_read.map(|rate| rate / 12.0);
+        let values = super::timing::billions_a_second(codes.len() as f64, &spans_ms[1..]);
+        let line = Line::of_runs(BENCH, case, "throughput", "G rows/s", &values).beside("device memory's reads", bound);
+        self.lines.push(if self.device.properties().is_emulated { line.without_times() } else { line });
+        Ok(())
+    }
+
     fn look_up(
         &mut self,
         case: String,
@@ -113,6 +135,7 @@ pub fn measure(device: &Arc<Device>, size: Size, roofs: Roofs) -> Result<Vec<Lin
         by_clones(&mut bench, &codes, theta)?;
     }
     by_conflicts(&mut bench, rows)?;
+    with_sums(&mut bench, rows)?;
     by_cardinality(&mut bench, rows)?;
     Ok(bench.lines)
 }
@@ -180,6 +203,25 @@ fn by_conflicts(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
         bench.group(case, &near, &column, Arrangement::Shared, &expected)?;
         let sum = group::twin::look_up(&column, &dimension);
         bench.look_up(format!("figure 10, reads, {degree} in a bank"), &near, &column, &dimension, sum)?;
+    }
+    Ok(())
+}
+
+/// Counts and sums, of few and of many groups, of which all or one are met often.
+fn with_sums(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
+    for (groups, theta) in [(4, 0.0), (64, 0.0), (150, 0.0), (1024, 0.0), (1024, 2.0), (10_000, 0.0), (200_000, 0.0)] {
+        let codes = column_of(rows, groups, theta);
+        let values: Vec<i64> = codes.iter().map(|code| i64::from(*code) - 7).collect();
+        let column = Column { values: Some(&values), ..plain(&codes, groups) };
+        let fits = |places: usize| places * 12 <= bench.device.properties().shared_bytes_max;
+        let mut ways = vec![Arrangement::Global { copies: 1 }, Arrangement::Global { copies: 8 }];
+        ways.extend(fits(groups * 32).then_some(Arrangement::Private));
+        ways.extend(fits(groups).then_some(Arrangement::Shared));
+        ways.extend((groups > 4096).then_some(Arrangement::Partitioned));
+        for arrangement in ways {
+            let case = format!("with sums, {groups} groups, theta {theta}, {arrangement:?}");
+            bench.add_up(case, &column, arrangement)?;
+        }
     }
     Ok(())
 }

@@ -68,12 +68,14 @@ fn place_bytes(column: &Column<'_>) -> usize {
 }
 
 impl Arrangement {
-    /// Chooses the arrangement that suits a column: copies for each lane while two blocks of them share a multiprocessor, then
-    /// clones or plain groups in shared memory, then parts of them while they are few, then device memory.
+    /// Chooses the arrangement that suits a column. Counts: in shared memory while they fit, as an H100 adds to one place as fast as to
+    /// many; with sums: copies for each lane while two blocks of them share a multiprocessor, then plain groups or clones. Then parts of
+    /// them while they are few, then device memory.
     pub fn suitable(column: &Column<'_>, device: &Properties) -> Self {
         let bytes = place_bytes(column);
         let shared = |places: usize| places * bytes;
         if column.group_of_place.is_none()
+            && column.values.is_some()
             && shared(column.group_count as usize * 32) <= device.shared_bytes_total / 2 - 1024
         {
             Self::Private
@@ -83,7 +85,7 @@ impl Arrangement {
         {
             Self::Partitioned
         } else {
-            Self::Global { copies: 4 }
+            Self::Global { copies: 1 }
         }
     }
 

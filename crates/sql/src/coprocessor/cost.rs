@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! device   host * values made ready + transfer * bytes + launch * kernels + memory * bytes read + random * places met + result * bytes
+//!          + call * calls
 //! CPU      by operator: rows, values, rows of the hash table, rows that look there, rows of the result
 //! ```
 //!
@@ -16,8 +17,8 @@ const MARGIN: f64 = 1.2;
 const RATE: f64 = 0.3;
 
 /// Amounts of work, or their coefficients, on a device: values made ready, bytes brought there, kernels, bytes that they read, places of
-/// memory that they meet, bytes brought back.
-pub(crate) type DeviceWork = [f64; 6];
+/// memory that they meet, bytes brought back, calls.
+pub(crate) type DeviceWork = [f64; 7];
 
 /// Those on the CPU: rows grouped, values grouped, rows of a hash table, rows that look for partners there, rows joined.
 pub(crate) type CpuWork = [f64; 5];
@@ -33,7 +34,7 @@ pub(crate) fn join_on_cpu(build: f64, probe: f64, joined: f64) -> CpuWork {
 }
 
 /// Before anything was measured: a device behind a bus of 12 GB/s.
-const DEVICE_FIRST: DeviceWork = [2.0, 0.08, 20_000.0, 0.001, 0.05, 0.2];
+const DEVICE_FIRST: DeviceWork = [2.0, 0.08, 20_000.0, 0.001, 0.05, 0.2, 300_000.0];
 /// Likewise: one core.
 const CPU_FIRST: CpuWork = [8.0, 3.0, 40.0, 20.0, 10.0];
 
@@ -49,12 +50,12 @@ pub(crate) enum Phase {
 impl Phase {
     /// Which amounts of work are its.
     fn of(self, work: &DeviceWork) -> DeviceWork {
-        let [host, transfer, launches, memory, random, result] = *work;
+        let [host, transfer, launches, memory, random, result, calls] = *work;
         match self {
-            Phase::Host => [host, 0.0, 0.0, 0.0, 0.0, 0.0],
-            Phase::Transfer => [0.0, transfer, 0.0, 0.0, 0.0, 0.0],
-            Phase::Kernels => [0.0, 0.0, launches, memory, random, 0.0],
-            Phase::Results => [0.0, 0.0, 0.0, 0.0, 0.0, result],
+            Phase::Host => [host, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            Phase::Transfer => [0.0, transfer, 0.0, 0.0, 0.0, 0.0, 0.0],
+            Phase::Kernels => [0.0, 0.0, launches, memory, random, 0.0, 0.0],
+            Phase::Results => [0.0, 0.0, 0.0, 0.0, 0.0, result, calls],
         }
     }
 }
@@ -123,11 +124,12 @@ mod tests {
 
     #[test]
     fn coefficients_come_to_those_of_the_machine_that_is_measured() {
-        let truth = CostModel { device: [1.1, 0.3, 7_000.0, 0.004, 0.01, 0.05], cpu: [3.0, 9.0, 11.0, 60.0, 2.0] };
+        let truth =
+            CostModel { device: [1.1, 0.3, 7_000.0, 0.004, 0.01, 0.05, 90_000.0], cpu: [3.0, 9.0, 11.0, 60.0, 2.0] };
         let (mut model, mut random) = (CostModel::default(), StdRng::seed_from_u64(1));
         let mut work = || {
             let mut amount = |most: f64| random.random_range(0.0..1.0f64).powi(2) * most;
-            let device = [amount(1e7), amount(1e8), amount(20.0), amount(1e9), amount(1e7), amount(1e6)];
+            let device = [amount(1e7), amount(1e8), amount(20.0), amount(1e9), amount(1e7), amount(1e7), 1.0];
             (device, [amount(1e7), amount(2e7), amount(1e5), amount(1e7), amount(1e7)])
         };
         for _ in 0..3_000 {
@@ -150,7 +152,7 @@ mod tests {
     fn runs_that_say_nothing_change_nothing() {
         let mut model = CostModel::default();
         for measured in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            model.learn_device(Phase::Kernels, &[1.0; 6], measured);
+            model.learn_device(Phase::Kernels, &[1.0; 7], measured);
         }
         model.learn_cpu(&[0.0; 5], 10.0);
         assert_eq!(model, CostModel::default());

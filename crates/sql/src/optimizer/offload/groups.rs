@@ -146,6 +146,7 @@ impl GroupSection {
             rows * (4.0 * launches + 8.0 * (launches - 1.0)),
             rows * launches,
             groups * 16.0 * launches,
+            1.0,
         ]
     }
 
@@ -157,9 +158,10 @@ impl GroupSection {
 
     /// The work on the device where columns stay there, and so many values of them are missing: a bit is brought for each row.
     pub(super) fn resident_work(&self, rows: f64, groups: f64, missing: f64) -> DeviceWork {
-        let [_, _, launches, memory, random, result] = self.device_work(rows, groups);
+        let [_, _, launches, memory, random, result, calls] = self.device_work(rows, groups);
         let keys = self.keys.len() as f64;
-        [missing, rows / 8.0 + missing * 8.0, launches + 1.0, memory + rows * (4.0 + 8.0 * keys), random, result]
+        let read = memory + rows * (4.0 + 8.0 * keys);
+        [missing, rows / 8.0 + missing * 8.0, launches + 1.0, read, random, result, calls]
     }
 
     /// The bytes that a device needs for a row: its codes, its value, and the halves of it.

@@ -28,6 +28,9 @@ use crate::coprocessor::decisions::Noted;
 use crate::coprocessor::{ColumnTotals, GroupTotals, GroupedColumn, GroupedRows, Offload};
 use crate::state::device_settings::DeviceSettings;
 
+/// So many rows beside those that the device has grouped are no work for it.
+const REST_FEW: usize = 1 << 16;
+
 /// Groups rows on a device, and on the CPU where that does not answer.
 pub(super) struct DeviceGroupsExec {
     section: Arc<GroupSection>,
@@ -161,8 +164,16 @@ impl Work {
         if let Some(answer) = &answer {
             self.push(states(&self.section, &answer.codes, &answer.totals)?);
         }
+        let are_few = answer.as_ref().is_some_and(|answer| held.rest_rows(&rows, answer) <= REST_FEW);
         let rest = futures::stream::iter(held.rest(rows, answer.as_ref()));
-        self.source = Source::Input(Box::pin(RecordBatchStreamAdapter::new(held.schema(), rest)));
+        let rest = Box::pin(RecordBatchStreamAdapter::new(held.schema(), rest));
+        self.source = match are_few {
+            true => {
+                let cpu = over(&self.cpu, vec![RestExec::new(Vec::new(), rest)])?;
+                Source::Cpu(cpu.execute(0, self.context.clone())?)
+            }
+            false => Source::Input(rest),
+        };
         Ok(())
     }
 

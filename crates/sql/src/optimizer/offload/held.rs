@@ -175,6 +175,13 @@ impl HeldSection {
         Ok((numbers.values, numbers.nulls))
     }
 
+    /// How many rows the device has not answered for.
+    pub(super) fn rest_rows(&self, rows: &SplitRows, answer: &Answer) -> usize {
+        let others = rows.others.iter().map(RecordBatch::num_rows).sum::<usize>();
+        let left = rows.ranges.iter().zip(&answer.are_there).filter(|(_, is_there)| !**is_there);
+        others + left.map(|(range, _)| range.base.slots).sum::<usize>()
+    }
+
     /// The rows that the device has not answered for, as any input.
     pub(super) fn rest(
         &self,

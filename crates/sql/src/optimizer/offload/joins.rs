@@ -45,7 +45,7 @@ impl JoinSection {
     /// The work on the device. What is put together of the pairs is put together on the CPU in any case.
     pub(super) fn device_work(&self, build: f64, probe: f64, joined: f64) -> DeviceWork {
         let keys = (build + probe) * self.key_bytes();
-        [build + probe + joined, keys, 2.0, keys, 2.0 * build + probe, 8.0 * joined]
+        [build + probe + joined, keys, 2.0, keys, 2.0 * build + probe, 8.0 * joined, 1.0]
     }
 
     /// The bytes that a device needs for so many rows: keys, a table of twice the rows or more, pairs of rows.
