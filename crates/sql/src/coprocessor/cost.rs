@@ -34,7 +34,7 @@ pub(crate) fn join_on_cpu(build: f64, probe: f64, joined: f64) -> CpuWork {
 }
 
 /// Before anything was measured: a device behind a bus of 12 GB/s.
-const DEVICE_FIRST: DeviceWork = [2.0, 0.08, 20_000.0, 0.001, 0.05, 0.2, 300_000.0];
+const DEVICE_FIRST: DeviceWork = [2.0, 0.08, 20_000.0, 0.001, 0.05, 0.2, 100_000.0];
 /// Likewise: one core.
 const CPU_FIRST: CpuWork = [8.0, 3.0, 40.0, 20.0, 10.0];
 
