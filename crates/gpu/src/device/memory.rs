@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
-use super::pool::{Pool, rounded};
+use super::pool::{Pool, free_near, free_pinned, rounded};
 use super::{Device, Stream};
 use crate::error::GpuError;
 
@@ -79,22 +79,6 @@ fn give_up(device: &Device, pool: &Pool, bytes: usize, place: u64, free: impl Fn
     if device.bind().is_ok() && !(device.wait().is_ok() && pool.keep(bytes, place)) {
         free(place);
     }
-}
-
-/// Frees memory of the device whose context is current.
-pub(super) fn free_near(place: u64) {
-    // SAFETY: the place comes from `malloc_sync`, and its owner has given it up; the driver waits for what still uses it.
-    let freed = unsafe { result::free_sync(place) };
-    // A lost device has no memory to give back.
-    freed.ok();
-}
-
-/// Frees pinned memory of the device whose context is current.
-pub(super) fn free_pinned(place: u64) {
-    // SAFETY: the place comes from `malloc_host`, and its owner has given it up; the driver waits for what still uses it.
-    let freed = unsafe { result::free_host(std::ptr::with_exposed_provenance_mut(place as usize)) };
-    // A lost device cannot unpin; the memory stays until the process ends.
-    freed.ok();
 }
 
 /// Device memory.

@@ -146,10 +146,10 @@ impl Device {
     fn give_back_kept(&self) -> bool {
         let (near, pinned) = (self.kept.drain(), self.kept_pinned.drain());
         for place in &near {
-            memory::free_near(*place);
+            pool::free_near(*place);
         }
         for place in &pinned {
-            memory::free_pinned(*place);
+            pool::free_pinned(*place);
         }
         !near.is_empty() || !pinned.is_empty()
     }

@@ -11,6 +11,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cudarc::driver::result;
+
 /// Sizes differ by an eighth from here on, by the double below.
 const FINE_BYTES_MIN: usize = 1 << 20;
 
@@ -79,6 +81,22 @@ impl Pool {
         kept.bytes = 0;
         kept.by_size.drain().flat_map(|(_, places)| places).collect()
     }
+}
+
+/// Frees memory of the device whose context is current.
+pub(super) fn free_near(place: u64) {
+    // SAFETY: the place comes from `malloc_sync`, and its owner has given it up; the driver waits for what still uses it.
+    let freed = unsafe { result::free_sync(place) };
+    // A lost device has no memory to give back.
+    freed.ok();
+}
+
+/// Frees pinned memory of the device whose context is current.
+pub(super) fn free_pinned(place: u64) {
+    // SAFETY: the place comes from `malloc_host`, and its owner has given it up; the driver waits for what still uses it.
+    let freed = unsafe { result::free_host(std::ptr::with_exposed_provenance_mut(place as usize)) };
+    // A lost device cannot unpin; the memory stays until the process ends.
+    freed.ok();
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! pages, as bits, and all others as batches.
 //!
 //! ```text
-//! base pages   | a | b | c | d | e | ...     the same as long as `BasePage::is` says so, whoever reads
+//! base pages   | a | b | c | d | e | ...     the same for all readers, as long as `BasePageId::is` says so
 //! rows         | 1 | 1 | 0 | 1 | 0 | ...     what this snapshot takes of them: not pending, visible, passed by every test
 //! others       c', f'                        pending rows that pass, with the values that the snapshot sees
 //! ```

@@ -29,7 +29,7 @@ const VALUE_BYTES: u64 = 8;
 /// The values of a base page, and the slots with NULL, in order.
 pub(crate) type PageNumbers = (Vec<i64>, Vec<u32>);
 
-/// A table, by its number, and its name for those who look.
+/// A table, by its number, and its name, which views tell.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TableKey {
     pub(crate) id: u32,
@@ -53,7 +53,7 @@ pub(crate) struct RangeRows {
     pub(crate) base: BaseRowSet,
 }
 
-/// One column of a table, for those who look.
+/// One column of a table, as views tell it.
 #[derive(Clone, Debug)]
 pub(crate) struct Resident {
     pub(crate) table: String,
@@ -150,7 +150,7 @@ impl Residents {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// What there is, for those who look; tables that are in use are left out.
+    /// What there is, as views tell it; tables that are in use are left out.
     pub(crate) fn all(&self) -> Vec<Resident> {
         let tables: Vec<_> = lock(&self.tables).iter().map(|(key, table)| (key.clone(), table.clone())).collect();
         let mut all = Vec::new();
@@ -172,7 +172,7 @@ impl Residents {
     /// Notes that these columns are asked for; whether they were before, so that it is likely to pay to bring them.
     pub(crate) fn is_asked_again(&self, key: &TableKey, columns: &[usize]) -> bool {
         let table = self.table(key);
-        // Who holds it has asked, too.
+        // The statement that holds it has asked, too.
         let Ok(mut table) = table.try_lock() else { return true };
         let mut columns = columns.to_vec();
         columns.sort_unstable();
@@ -198,8 +198,8 @@ impl Residents {
         }
     }
 
-    /// Has the columns of a reader's ranges on the device, and tells what is there. `numbers` makes numbers of a page, or says why it can't;
-    /// `room` is asked for memory before it is taken.
+    /// Has the columns of a reader's ranges on the device, and tells what is there. `numbers` makes numbers of a page, or says why it
+    /// can't; `room` is asked for memory before it is taken.
     ///
     /// # Errors
     /// The device has no room, or does not answer.

@@ -67,8 +67,8 @@ pub(super) fn grouping(
     Ok(chosen.map(of_sections))
 }
 
-/// About how many values are to be brought to the device for a grouping of so many rows. Where the columns are asked for again, they will be
-/// once more, and what it takes to bring them is not held against the first who does.
+/// About how many values are to be brought to the device for a grouping of so many rows. Where the columns are asked for again, they are
+/// likely to be once more, and what it takes to bring them is not held against one statement.
 fn missing_values(held: &HeldSection, offload: &Offload, rows: f64) -> f64 {
     let (key, columns) = (held.table(), held.columns());
     if offload.residents().is_asked_again(&key, &columns) {

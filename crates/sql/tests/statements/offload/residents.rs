@@ -1,4 +1,5 @@
-//! Groupings of tables whose columns stay on the device: whatever was changed, rolled back or merged meanwhile, they give the rows of the CPU.
+//! Groupings of tables whose columns stay on the device: whatever was changed, rolled back or merged meanwhile, they give the rows of
+//! the CPU.
 use engine::{Database, OpenOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
