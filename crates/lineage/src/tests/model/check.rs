@@ -62,7 +62,7 @@ impl World {
             rows.iter().filter(|(_, row)| (1..bound).contains(&row[1])).map(|(rid, row)| (*rid, *row)).collect();
         for (tests, rows) in [(vec![], &rows), (vec![test], &passing)] {
             self.check_scan(view, tests.clone(), rows);
-            if snapshot.at.0 % 3 == 0 {
+            if snapshot.at.0.is_multiple_of(3) {
                 self.check_split(view, tests.clone(), rows);
             }
             self.check_totals(view, tests, rows);
