@@ -68,22 +68,17 @@ fn place_bytes(column: &Column<'_>) -> usize {
 }
 
 impl Arrangement {
-    /// Chooses the arrangement that suits a column. Counts: in shared memory while they fit, as an H100 adds to one place as fast as to
-    /// many; with sums: copies for each lane while two blocks of them share a multiprocessor, then plain groups or clones. Then parts of
-    /// them while they are few, then device memory.
+    /// Chooses the arrangement that suits a column, by what was measured on an H100. Counts: in shared memory while they fit, as adding to
+    /// one place is as fast as adding to many. With sums, which are of 64 bits, it is not: copies for each lane while two blocks of them
+    /// share a multiprocessor, then plain groups or clones. More groups than fit: in device memory.
     pub fn suitable(column: &Column<'_>, device: &Properties) -> Self {
         let bytes = place_bytes(column);
-        let shared = |places: usize| places * bytes;
-        if column.group_of_place.is_none()
-            && column.values.is_some()
-            && shared(column.group_count as usize * 32) <= device.shared_bytes_total / 2 - 1024
-        {
+        let lanes_bytes = column.group_count as usize * 32 * bytes;
+        let has_clones = column.group_of_place.is_some();
+        if column.values.is_some() && !has_clones && lanes_bytes <= device.shared_bytes_total / 2 - 1024 {
             Self::Private
-        } else if shared(column.place_count() as usize) <= device.shared_bytes_max {
+        } else if column.place_count() as usize * bytes <= device.shared_bytes_max {
             Self::Shared
-        } else if column.group_of_place.is_none() && shared(column.group_count as usize) <= 4 * device.shared_bytes_max
-        {
-            Self::Partitioned
         } else {
             Self::Global { copies: 1 }
         }
