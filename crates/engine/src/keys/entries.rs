@@ -258,6 +258,10 @@ impl Entries {
                 listed.reverse();
             }
         }
+        debug_assert!(
+            listed.iter().all(|rid| !rid.is_tail()),
+            "invariant 7: {key:?} leads to a version, not to a record"
+        );
         listed
     }
 

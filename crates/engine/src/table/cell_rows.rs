@@ -110,6 +110,10 @@ impl<'t, 'v> CellRows<'t, 'v> {
         let is_short = !matches!(value, Value::Text(text) | Value::Json(text) if text.len() > VALUE_BYTES_MAX)
             && !matches!(value, Value::Bytea(bytes) if bytes.len() > VALUE_BYTES_MAX);
         if fits && is_short {
+            debug_assert!(
+                lineage::is_wide(self.columns[self.column].data_type),
+                "{value} is a word, and was not taken as one"
+            );
             self.kept.push((self.cells.len(), value.clone()));
             self.add(Cell::Null);
         }
@@ -205,6 +209,7 @@ impl<'t, 'v> CellRows<'t, 'v> {
             kept.map(|(place, value)| (place - first, value, Scratch::default())).collect();
         let mut cells: Cells<'_> = row.iter().copied().collect();
         for (column, value, scratch) in &mut kept {
+            debug_assert_eq!(cells[*column], Cell::Null, "a value is kept twice");
             cells[*column] = cell_of_value(value, self.columns[*column].data_type, scratch);
         }
         take(&cells)
@@ -212,6 +217,7 @@ impl<'t, 'v> CellRows<'t, 'v> {
 
     #[inline]
     fn add(&mut self, cell: Cell<'v>) {
+        debug_assert_eq!(self.column, self.cells.len() % self.width(), "the next value is of another column");
         self.cells.push(cell);
         self.column += 1;
         if self.column == self.columns.len() {

@@ -351,7 +351,9 @@ proptest! {
         count in 0..80_usize,
     ) {
         let index: BPlusTree<(u64, Rid), ()> = BPlusTree::new();
-        pairs.iter().for_each(|(key, slot)| drop(index.insert((*key, rid(*slot)), ())));
+        for (key, slot) in &pairs {
+            prop_assert_eq!(index.insert((*key, rid(*slot)), ()), None);
+        }
         for key in 0..5 {
             let all: Vec<Rid> = pairs.iter().filter(|pair| pair.0 == key).map(|pair| rid(pair.1)).collect();
             let mut listed = ListedRids::from_slice(&[rid(1000)]);
