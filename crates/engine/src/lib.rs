@@ -80,6 +80,7 @@ pub use state::table_data::ScanOptions;
 #[doc(hidden)]
 pub use table::bare::{BareStatements, BareTable};
 pub use table::batch_search::{BatchSearch, SpaceRelation, space_array};
+pub use table::cell_rows::CellRows;
 pub use table::change_order::{ChangeKind, RowChange};
 pub use table::index_pairs::IndexPairs;
 pub use table::index_scan::{Few, IndexRows, IndexScan};

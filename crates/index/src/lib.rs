@@ -41,8 +41,8 @@ pub use bitwise::{
     Partial, Partials, SpaceModel,
 };
 pub use btree::{
-    BPlusTree, Bytes, Key, KeyRids, Latching, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange, UniqueTree,
-    Value,
+    BPlusTree, Bytes, Key, KeyRids, Latching, ListedRids, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange,
+    UniqueTree, Value,
 };
 #[cfg(not(loom))]
 pub use delta::{

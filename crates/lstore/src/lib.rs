@@ -62,9 +62,9 @@ pub mod arrays;
 pub use arrow_array;
 pub use arrow_schema;
 pub use engine::{
-    Aggregates, ArchiveSetting, BackupReport, BatchSearch, ChangeKind, Changed, Check, CheckpointReport, Column,
-    ColumnDefault, DataType, Database, Decimal, Direction, Durability, Error, Extent, ForeignKey, Identity, Index,
-    IndexDefinition, IndexMethod, IndexPairs, IndexPart, IndexRange, IndexWindow, Isolation, LayoutSetting,
+    Aggregates, ArchiveSetting, BackupReport, BatchSearch, CellRows, ChangeKind, Changed, Check, CheckpointReport,
+    Column, ColumnDefault, DataType, Database, Decimal, Direction, Durability, Error, Extent, ForeignKey, Identity,
+    Index, IndexDefinition, IndexMethod, IndexPairs, IndexPart, IndexRange, IndexWindow, Isolation, LayoutSetting,
     LockStrength, LockWait, OpenOptions, PointAccess, PointAction, PointStatement, ReadView, RecordVersion,
     RecoveryTarget, Referential, Referrer, Result, Retention, Rid, RowChange, ScanOptions, Schema, Sequence,
     SequenceOptions, Snapshot, SpaceRelation, Table, TableScan, TableSettings, Timestamp, Transaction,

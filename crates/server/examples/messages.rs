@@ -1,6 +1,6 @@
 //! Statements by messages of the protocol, for counting what the server does from one message to the next (`tests/instructions.rs`).
 //!
-//! A client in this process prepares three statements and has each run `COUNT` times, one after the other, after as many times that are not
+//! A client in this process prepares some statements and has each run `COUNT` times, one after the other, after as many times that are not
 //! counted. Each part ends with [`phase`].
 //!
 //! `cargo run --release -p lstore-server --example messages -- [COUNT]`
@@ -14,10 +14,11 @@ use server::{Options, Server};
 use sql::{Session, SessionOptions};
 
 /// What is counted, with the number of its parameters.
-const STATEMENTS: [(&str, usize); 3] = [
+const STATEMENTS: [(&str, usize); 4] = [
     ("SELECT owner, balance FROM accounts WHERE id = $1", 1),
     ("SELECT id, balance FROM accounts WHERE id BETWEEN $1 AND $2 ORDER BY id", 2),
     ("UPDATE accounts SET balance = balance + $2 WHERE id = $1", 2),
+    ("INSERT INTO accounts (id, owner, balance) VALUES ($1, $2, $3)", 3),
 ];
 const ROWS: usize = 1_000;
 
@@ -106,8 +107,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         for (name, (text, width)) in STATEMENTS.iter().enumerate() {
             let begun = Instant::now();
             for at in 0..count {
-                let id = 1 + at * 7 % (ROWS - 10);
-                let values = [id.to_string(), (id + 9).to_string()];
+                let id = match text.starts_with("INSERT") {
+                    true => 1 + ROWS + usize::from(is_counted) * count + at,
+                    false => 1 + at * 7 % (ROWS - 10),
+                };
+                let values = [id, id + 9, id + 90].map(|value| value.to_string());
                 client.run(name, &values[..*width])?;
             }
             phase(if is_counted { text } else { "not counted" }, begun, count);

@@ -284,7 +284,11 @@ impl IndexData {
     }
 
     /// The key of a row, whose cell of a column `cell` returns.
+    #[inline]
     pub(crate) fn keyed_row<'r>(&self, cell: impl Fn(usize) -> Cell<'r>) -> Result<Option<Keyed>> {
+        if let [column] = *self.columns() {
+            return self.keyed(&[cell(column)]);
+        }
         let cells: Cells<'_> = self.columns().iter().map(|column| cell(*column)).collect();
         self.keyed(&cells)
     }

@@ -11,8 +11,8 @@
 use std::ops::{Bound, RangeBounds};
 
 use index::{
-    AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, InsertError, Key, KeyRids, KissIndex, UniqueTree,
-    WordIndex,
+    AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, InsertError, Key, KeyRids, KissIndex, ListedRids,
+    UniqueTree, WordIndex,
 };
 use smallvec::SmallVec;
 use sync::Guard;
@@ -241,6 +241,28 @@ impl Entries {
             None
         });
         rids
+    }
+
+    /// The records of a key, in the order in which they were entered as far as is known; about `count` of them, if they are more.
+    pub(crate) fn list(&self, guard: &Guard, key: &IndexKey, count: usize) -> ListedRids {
+        let mut listed = ListedRids::new();
+        match (&self.keyed, key) {
+            (Keyed::Words(tree), IndexKey::Word(word)) => tree.list(*word, guard, count, &mut listed),
+            (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => tree.list(bytes, guard, count, &mut listed),
+            _ => {
+                // The newest comes first.
+                let _: Option<()> = self.find_pinned(guard, key, |rid| {
+                    listed.push(rid);
+                    (listed.len() >= count).then_some(())
+                });
+                listed.reverse();
+            }
+        }
+        debug_assert!(
+            listed.iter().all(|rid| !rid.is_tail()),
+            "invariant 7: {key:?} leads to a version, not to a record"
+        );
+        listed
     }
 
     /// Appends the first entries between the bounds to `out`, in order: about `count`, all those of a key together where one

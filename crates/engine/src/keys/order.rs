@@ -61,6 +61,7 @@ pub(crate) fn integer_in_order(word: u64) -> i64 {
 }
 
 /// The word of a cell, put in order.
+#[inline]
 fn ordered(word: u64, data_type: DataType) -> u64 {
     match Storage::of(data_type) {
         Storage::F32 => {
@@ -99,11 +100,19 @@ impl KeyShape {
     }
 
     /// The key made of these cells, which come in key order.
+    #[inline]
     pub(crate) fn key(&self, cells: &[Cell<'_>]) -> IndexKey {
         debug_assert_eq!(cells.len(), self.types.len());
         match *cells {
+            [Cell::Word(word)] if !self.has_extents => IndexKey::Word(ordered(word, self.types[0])),
+            _ => self.key_of_others(cells),
+        }
+    }
+
+    #[inline(never)]
+    fn key_of_others(&self, cells: &[Cell<'_>]) -> IndexKey {
+        match *cells {
             _ if self.has_extents => IndexKey::Bytes(extents::key(cells, &self.types)),
-            [Cell::Word(word)] => IndexKey::Word(ordered(word, self.types[0])),
             [Cell::Null] if self.is_word() => IndexKey::Null,
             _ => {
                 debug_assert!(!self.is_word(), "{cells:?} is no word");

@@ -65,7 +65,12 @@ impl PrimaryKey {
     }
 
     /// The key of a row, whose cell of a column `cell` returns.
+    #[inline]
     pub(crate) fn key_of_row<'r>(&self, cell: impl Fn(usize) -> Cell<'r>) -> IndexKey {
+        if let [column] = *self.columns {
+            debug_assert!(cell(column) != Cell::Null, "invariant 7: a key without a value");
+            return self.key(&[cell(column)]);
+        }
         let cells: SmallVec<[Cell<'_>; 4]> = self.columns.iter().map(|column| cell(*column)).collect();
         debug_assert!(!cells.contains(&Cell::Null), "invariant 7: a key without a value");
         self.key(&cells)

@@ -13,7 +13,7 @@
 //!
 //! **The rows of one key of another index**, such as the orders of a customer, often were put in one behind the other. Its entries tell the
 //! records, and an entry holds as long as the record has the key: so the column of the key is read as well, and the rows are taken only if
-//! all of them have it.
+//! all of them have it. Where no record has changed its key in the index, all have it.
 //!
 //! [`Table::rows_between`] is asked before any index is chosen, and costs little where the rows do not lie so.
 use std::ops::Bound;
@@ -84,8 +84,8 @@ impl Table {
         match self.data.indexes.of_column(guard, column).filter(|index| low == high && index.serves(snapshot.at)) {
             Some(index) => {
                 self.data.fill(index)?;
-                let Some(stretches) = listed(index, low) else { return Ok(None) };
-                let arrays = self.arrays_with_key(view, &stretches, (column, low), columns)?;
+                let Some(stretches) = listed(guard, index, low) else { return Ok(None) };
+                let arrays = self.arrays_with_key(view, (index, &stretches), (column, low), columns)?;
                 Ok(arrays.map(|arrays| (arrays, count_of(&stretches))))
             }
             None => Ok(None),
@@ -153,7 +153,7 @@ impl Table {
         let mut found = Found::default();
         entries.iter().for_each(|(_, rid)| found.add(*rid));
         let Some(stretches) = found.side_by_side() else { return Ok(None) };
-        let arrays = self.arrays_with_key(view, &stretches, (*column, *word), &options.columns)?;
+        let arrays = self.arrays_with_key(view, (index, &stretches), (*column, *word), &options.columns)?;
         Ok(arrays.map(|arrays| self.batch_of_stretches(&stretches, arrays, options)))
     }
 
@@ -161,10 +161,20 @@ impl Table {
     fn arrays_with_key(
         &self,
         view: View<'_, Transactions>,
-        stretches: &Stretches,
+        (index, stretches): (&IndexData, &Stretches),
         (column, key): (usize, u64),
         columns: &[usize],
     ) -> Result<Option<Vec<ArrayRef>>> {
+        // A version with another key would have been written after a note of that.
+        if !index.has_changed_keys() {
+            let arrays = self.arrays_of(view, stretches, columns)?;
+            let is_key = |arrays: &Vec<ArrayRef>| {
+                let place = columns.iter().position(|read| *read == column);
+                place.is_none_or(|place| all_have(&arrays[place], integer_in_order(key)))
+            };
+            debug_assert!(arrays.as_ref().is_none_or(is_key), "invariant 7: a record has lost the key of its entry");
+            return Ok(arrays);
+        }
         let place = columns.iter().position(|read| *read == column);
         let read: SmallVec<[usize; 16]> =
             columns.iter().copied().chain(Some(column).filter(|_| place.is_none())).collect();
@@ -240,17 +250,16 @@ fn count_of(stretches: &Stretches) -> usize {
     stretches.iter().map(|(_, count)| count).sum()
 }
 
-/// The records that an index has under a key, if they are side by side and not too many. It tells the newest first.
-fn listed(index: &IndexData, key: u64) -> Option<Stretches> {
-    let mut rids = SmallVec::<[Rid; 32]>::new();
-    let is_over = index.entries().find_pinned(&sync::pin(), &IndexKey::Word(key), |rid| {
-        rids.push(rid);
-        (rids.len() > ENTRIES_MAX).then_some(())
-    });
+/// The records that an index has under a key, if they are side by side and not too many.
+fn listed(guard: &sync::Guard, index: &IndexData, key: u64) -> Option<Stretches> {
+    let rids = index.entries().list(guard, &IndexKey::Word(key), ENTRIES_MAX + 1);
+    if rids.len() > ENTRIES_MAX {
+        return None;
+    }
     let mut found = Found::default();
-    rids.into_iter().rev().for_each(|rid| found.add(rid));
+    rids.iter().for_each(|rid| found.add(*rid));
     debug_assert_eq!(count_of(&found.stretches), found.count, "each record is in a stretch");
-    if is_over.is_none() { found.side_by_side() } else { None }
+    found.side_by_side()
 }
 
 fn is_whole(data_type: DataType) -> bool {

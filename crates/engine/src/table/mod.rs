@@ -7,7 +7,7 @@
 //! | `read_view`, `read_set` | a snapshot that is held; what a serializable transaction has read |
 //! | `index_walk`, `index_scan`, `key_runs` | the entries of an index in use; reading rows through it; rows that lie side by side |
 //! | `nearest`, `index_pairs`, `batch_search` | rows by their distance from a point; rows of many windows, of many values at once |
-//! | `point_access` | reads and writes by key, prepared |
+//! | `point_access`, `cell_rows` | reads and writes by key, prepared; rows of which each value is a cell |
 //! | `totals` | counts, sums and extremes of columns |
 //! | `past`, `change_order` | the versions of a row, and changes between commits |
 //! | `array_rows` | the rows of array tables |
@@ -15,6 +15,7 @@
 pub(crate) mod array_rows;
 pub(crate) mod bare;
 pub(crate) mod batch_search;
+pub(crate) mod cell_rows;
 pub(crate) mod change_order;
 pub(crate) mod index_pairs;
 pub(crate) mod index_scan;

@@ -14,6 +14,7 @@ use super::locks::{hold_of, strength_of};
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
 use crate::table::Table;
+use crate::table::cell_rows::CellRows;
 use crate::terms::isolation::LockWait;
 use crate::terms::row::{FittedRow, check_width};
 
@@ -37,6 +38,21 @@ impl Transaction {
             true => self.insert_in_array(data, &fitted.all()),
             false => self.insert_cells(data, &fitted.all(), None),
         }
+    }
+
+    /// Inserts rows whose values are cells already, in their order.
+    ///
+    /// # Errors
+    /// [`Error::WrongWidth`] if the last row is not complete, [`Error::NullInColumn`] if one has NULL in a column that does not take
+    /// it; those of [`insert`](Self::insert) of the first row that is refused, where the rows before it are in.
+    pub fn insert_rows(&mut self, rows: &CellRows<'_, '_>) -> Result<()> {
+        let table = rows.table();
+        self.check_writable(table)?;
+        let data = &table.data;
+        rows.for_each(|cells| match data.array.is_some() {
+            true => self.insert_in_array(data, cells).map(drop),
+            false => self.insert_cells(data, cells, None).map(drop),
+        })
     }
 
     /// Sets columns of the row with this primary key; returns whether there is one.

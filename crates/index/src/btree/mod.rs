@@ -50,6 +50,7 @@ use sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sync::latch::Restart;
 
 pub use bytes::Bytes;
+pub use duplicates::ListedRids;
 pub use key::Key;
 pub use latching::{Latching, NodeLatches, TreeLatch};
 pub use load::LoadError;

@@ -341,6 +341,29 @@ fn duplicates_are_kept_apart_by_their_rids() {
     check_shape(&index);
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 64 }))]
+
+    /// Nodes are small here: the records of a key are in many leaves.
+    #[test]
+    fn a_list_of_a_key_is_the_first_of_its_records(
+        pairs in prop::collection::btree_set((0..4_u64, 0..60_usize), 0..120),
+        count in 0..80_usize,
+    ) {
+        let index: BPlusTree<(u64, Rid), ()> = BPlusTree::new();
+        for (key, slot) in &pairs {
+            prop_assert_eq!(index.insert((*key, rid(*slot)), ()), None);
+        }
+        for key in 0..5 {
+            let all: Vec<Rid> = pairs.iter().filter(|pair| pair.0 == key).map(|pair| rid(pair.1)).collect();
+            let mut listed = ListedRids::from_slice(&[rid(1000)]);
+            index.list(key, &sync::pin(), count, &mut listed);
+            prop_assert!(listed.len() > count.min(all.len()), "{count} of {}", all.len());
+            prop_assert_eq!(&listed[1..], &all[..listed.len() - 1]);
+        }
+    }
+}
+
 #[test]
 fn a_unique_index_asks_about_former_holders_newest_first() {
     let index: UniqueTree<Bytes> = UniqueTree::new();

@@ -45,7 +45,14 @@ fn primitive<T: ArrowPrimitiveType>(
     (from, to): (usize, usize),
 ) -> ArrayRef {
     let array = PrimitiveArray::<T>::new(values.slice(from, to - from), nulls);
-    Arc::new(array.with_data_type(data_type.to_stored_arrow()))
+    match data_type {
+        // The type of `T` says all of these.
+        DataType::SmallInt | DataType::Integer | DataType::BigInt | DataType::Real | DataType::Double => {
+            debug_assert_eq!(T::DATA_TYPE, data_type.to_stored_arrow());
+            Arc::new(array)
+        }
+        _ => Arc::new(array.with_data_type(data_type.to_stored_arrow())),
+    }
 }
 
 fn collect<T: ArrowNativeType>(keys: &[i64], value: impl Fn(i64) -> T) -> ScalarBuffer<T> {

@@ -52,7 +52,7 @@ impl InsertPages {
     pub fn write(&self, slot: usize, cells: &[Cell<'_>], start: u64) {
         debug_assert_eq!(cells.len(), self.wide.len());
         self.charge_slot(slot);
-        let mut nulls = ColumnSet::EMPTY;
+        let (mut nulls, words) = (ColumnSet::EMPTY, self.words.record(slot));
         for (column, cell) in cells.iter().enumerate() {
             let (word, ordering) = match cell {
                 Cell::Null => {
@@ -64,7 +64,7 @@ impl InsertPages {
                     (self.values.store(column, bytes, |bytes| self.charge.grow(bytes)), Ordering::Release)
                 }
             };
-            self.words.slot(column, slot, |_| {}).store(word, ordering);
+            words.column(column).store(word, ordering);
         }
         for i in 0..self.set_words {
             self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);

@@ -56,6 +56,21 @@ impl Words {
         &words[index]
     }
 
+    /// Where the words of a record are stored; takes memory for a column when it is first asked for.
+    #[inline]
+    pub(crate) fn record(&self, at: usize) -> RecordWords<'_> {
+        let row = (self.layout == Layout::Row).then(|| &self.array(0)[at * self.width..][..self.width]);
+        RecordWords { words: self, row, at }
+    }
+
+    #[inline]
+    fn array(&self, array: usize) -> &[AtomicU64] {
+        match self.arrays[array].get() {
+            Some(words) => words,
+            None => self.allocate(array, |_| {}),
+        }
+    }
+
     /// Where the words of a column are stored from `at` on, each so many words behind the one before.
     pub(crate) fn run(&self, column: usize, at: usize, allocated: impl FnOnce(usize)) -> (&[AtomicU64], usize) {
         let (array, index) = self.place(column, at);
@@ -92,6 +107,25 @@ impl Words {
     }
 }
 
+/// The words of one record.
+pub(crate) struct RecordWords<'w> {
+    words: &'w Words,
+    /// those of all columns, where they lie together
+    row: Option<&'w [AtomicU64]>,
+    at: usize,
+}
+
+impl<'w> RecordWords<'w> {
+    /// Where the word of a column is stored.
+    #[inline]
+    pub(crate) fn column(&self, column: usize) -> &'w AtomicU64 {
+        match self.row {
+            Some(row) => &row[column],
+            None => &self.words.array(column)[self.at],
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +143,7 @@ mod tests {
             let load = |column, at| words.load(column, at, Ordering::Relaxed);
             assert_eq!([load(0, 0), load(2, 4), load(2, 0)], [1, 25, 21]);
             assert_eq!((load(1, 3), load(0, 4)), (0, 0));
+            assert_eq!([0, 1, 2].map(|column| words.record(4).column(column).load(Ordering::Relaxed)), [0, 0, 25]);
         }
     }
 }

@@ -33,11 +33,23 @@ impl Session {
         values: &[Value],
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
+        if let Some(rows) = self.rows_at_once(prepared, values) {
+            return Ok(Outcome::Rows(rows));
+        }
         let read = |_: &str| match &prepared.point {
             Some(_) => Ok(Request::Point(prepared.clone(), values.to_vec())),
             None => substitute::parameters(prepared.parsed.clone(), prepared.types(), values).map(Request::from),
         };
         self.run_statement(&prepared.text, read, input)
+    }
+
+    /// The rows of a query that are so few, and lie so, that they take no longer than the beginning of a statement. `None` where it has to
+    /// be run; an error comes again there.
+    fn rows_at_once(&self, prepared: &PreparedStatement, values: &[Value]) -> Option<Rows> {
+        let point = prepared.point.as_ref()?;
+        let is_to_begin =
+            || !self.is_bare() || self.activity.is_cancelled_ahead() || self.settings.check_begun().is_err();
+        if !point.is_of_stretches() || is_to_begin() { None } else { point.rows_at_once(self, values).ok()? }
     }
 
     /// The row that a prepared `SELECT` by a key finds, as values: the cheapest way to read one, as nothing of a statement is begun.

@@ -1,9 +1,10 @@
 //! The values of a statement by key when it runs: constants as they are, parameters as the types of their columns, the time.
 //!
 //! Where a value is not exactly one of its column's type there is none here, and the statement goes the long way.
-use engine::{DataType, Value, WordsUpdate};
+use engine::{CellRows, DataType, Value, WordsUpdate};
 
-use super::exact::{as_decimal, at_scale, exact, integer};
+use super::exact::{as_decimal, at_scale, bits, exact, integer, is_integer};
+use super::operands::Operands;
 use super::term::{Origin, Term};
 
 /// The values of the origins in one execution.
@@ -34,8 +35,13 @@ impl Bound<'_> {
         key.iter().map(|origin| self.value(origin).filter(|value| !value.is_null())).collect()
     }
 
-    pub(crate) fn row(&self, row: &[Origin]) -> Option<Vec<Value>> {
-        row.iter().map(|origin| self.value(origin)).collect()
+    /// Adds a row to those that are put in, if each of its values is there.
+    pub(crate) fn push_row<'v>(&'v self, row: &'v [Origin], rows: &mut CellRows<'_, 'v>) -> bool {
+        row.iter().all(|origin| match origin {
+            Origin::Parameter(at, to) => self.values.get(*at).is_some_and(|value| push_parameter(value, *to, rows)),
+            Origin::Constant(value) => rows.push(value),
+            other => self.value(other).is_some_and(|value| rows.push_passing(&value)),
+        })
     }
 
     /// The columns with their new values; `read` holds the values of the columns that are read, in their order.
@@ -44,19 +50,55 @@ impl Bound<'_> {
         sets.iter().map(|(column, term)| Some((*column, self.new_value(term, &mut read)?))).collect()
     }
 
-    /// Puts the new values into `new` as words; `read` gives the values of the columns that are read. `None` where one is not plainly a
-    /// word.
+    /// Puts the new values into `new` as words, made of those of the columns that are read. `None` where one is not plainly a word; it
+    /// may be none of its column still.
+    #[inline]
     pub(crate) fn put_words(
         &self,
         sets: &[(usize, Term)],
         update: &WordsUpdate,
-        mut read: impl Iterator<Item = Value>,
+        mut read: impl Operands,
         new: &mut [u64],
     ) -> Option<()> {
         for (at, ((_, term), new)) in sets.iter().zip(new).enumerate() {
-            *new = update.word(at, &self.new_value(term, &mut read)?)?;
+            *new = match self.new_integer(term, &mut read) {
+                Number::Is(number) => number as u64,
+                Number::None => return None,
+                Number::Unknown => update.word(at, &self.new_value(term, &mut std::iter::from_fn(|| read.value()))?)?,
+            };
         }
         Some(())
+    }
+
+    /// What a column of integers is set to; takes what it reads from `read` unless that is unknown.
+    #[inline]
+    fn new_integer(&self, term: &Term, read: &mut impl Operands) -> Number {
+        let number = match term {
+            Term::Value(origin) => match self.integer(origin) {
+                Some(number) => Some(number),
+                None => return Number::Unknown,
+            },
+            Term::Column { column_type, .. } if is_integer(*column_type) => read.integer(),
+            Term::Columns { is_minus, width, column_type, .. } if is_integer(*width) && is_integer(*column_type) => {
+                let (left, right) = (read.integer(), read.integer());
+                left.zip(right).and_then(|(left, right)| total(left, right, *is_minus, *width))
+            }
+            Term::Sum { by, is_minus, width, column_type, .. } if is_integer(*width) && is_integer(*column_type) => {
+                read.integer().zip(self.integer(by)).and_then(|(left, right)| total(left, right, *is_minus, *width))
+            }
+            _ => return Number::Unknown,
+        };
+        number.map_or(Number::None, Number::Is)
+    }
+
+    /// The integer that a literal or a parameter for a column of integers is.
+    #[inline]
+    fn integer(&self, origin: &Origin) -> Option<i64> {
+        match origin {
+            Origin::Constant(value) => integer(value),
+            Origin::Parameter(at, to) if is_integer(*to) => integer(self.values.get(*at)?),
+            _ => None,
+        }
     }
 
     /// What a column is set to; takes the values that it reads from `read`.
@@ -73,6 +115,34 @@ impl Bound<'_> {
                 exact(&exact(&sum, *width)?, *column_type)
             }
         }
+    }
+}
+
+/// An integer that a column is set to.
+enum Number {
+    Is(i64),
+    /// There is none.
+    None,
+    /// The value may be of another type, and nothing was read.
+    Unknown,
+}
+
+/// The sum or difference of two integers, `None` beyond the type that it has.
+#[inline]
+fn total(left: i64, right: i64, is_minus: bool, width: DataType) -> Option<i64> {
+    let total = if is_minus { left.checked_sub(right) } else { left.checked_add(right) }?;
+    let unused = 64 - bits(width);
+    (total << unused >> unused == total).then_some(total)
+}
+
+/// Adds a parameter for a column of this type to a row, as [`exact`] would have it.
+#[inline]
+fn push_parameter<'v>(value: &'v Value, to: DataType, rows: &mut CellRows<'_, 'v>) -> bool {
+    match (value, to) {
+        (Value::Text(text), DataType::Char { .. }) => rows.push_text(text.trim_end_matches(' ')),
+        (Value::Decimal(_), _) => exact(value, to).is_some_and(|value| rows.push_passing(&value)),
+        // An integer becomes one of another width, all else is of the column's type or is no value here.
+        _ => rows.push(value),
     }
 }
 

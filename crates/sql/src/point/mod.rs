@@ -26,6 +26,7 @@ mod conflict_tests;
 pub(crate) mod exact;
 pub(crate) mod fills;
 pub(crate) mod join;
+pub(crate) mod operands;
 pub(crate) mod scope;
 pub(crate) mod search;
 pub(crate) mod shape;

@@ -262,6 +262,38 @@ fn parameters_are_values_of_their_columns() {
 }
 
 #[test]
+fn parameters_of_new_rows_are_values_of_their_columns() {
+    let mut session = session();
+    session.execute("CREATE TABLE marked (id INT PRIMARY KEY, tag CHAR(3), span INTERVAL, list INT[])").unwrap();
+    let types = [DataType::BigInt, DataType::TEXT, DataType::Decimal { precision: 38, scale: 3 }, DataType::Uuid];
+    let insert = "INSERT INTO t (id, small, name, price, u, ok) VALUES ($1, $1, $2, $3, $4, true)";
+    let insert = point(&session, insert, &types).unwrap();
+    let run = |session: &mut Session, id: i64, name: &str, price: i128| {
+        let values = [Value::BigInt(id), Value::from(name), Value::decimal(price, 3), Value::Uuid([7; 16])];
+        insert.run(session, &values).unwrap().map(|done| shown(Ok(done)))
+    };
+    assert_eq!(run(&mut session, 1 << 40, "one", 0), None, "a key that is no integer");
+    assert_eq!(run(&mut session, 40_000, "one", 0), None, "a number that is no smallint");
+    assert_eq!(run(&mut session, 7, "too long", 0), None, "a text that does not fit");
+    assert_eq!(run(&mut session, 7, "seven", 1_001), None, "a number that would be rounded");
+    assert_eq!(run(&mut session, 7, "seven", 1_500).as_deref(), Some("INSERT 0 1"));
+    let seen = shown(session.execute("SELECT small, name, price, u FROM t WHERE id = 7"));
+    let row = "Some(\"7\") Some(\"seven\") Some(\"1.50\") Some(\"07070707-0707-0707-0707-070707070707\")";
+    assert!(seen.ends_with(row), "{seen}");
+    let types = [DataType::Integer, DataType::TEXT, DataType::Interval];
+    let put = "INSERT INTO marked (id, tag, span, list) VALUES ($1, $2, $3, '{1,2}') \
+               ON CONFLICT (id) DO UPDATE SET tag = excluded.tag, list = '{3}' RETURNING *";
+    let put = point(&session, put, &types).unwrap();
+    for (tag, list) in [("a ", "{1,2}"), ("b", "{3}")] {
+        let span = Value::Interval(engine::Interval { months: 1, days: 2, micros: 0 });
+        let given = put.run(&mut session, &[Value::Integer(1), Value::from(tag), span]).unwrap();
+        let (given, all) = (shown(Ok(given.unwrap())), shown(session.execute("SELECT * FROM marked")));
+        assert_eq!(given, all);
+        assert!(given.ends_with(&format!("Some(\"1 mon 2 days\") Some(\"{list}\")")), "{given}");
+    }
+}
+
+#[test]
 fn another_table_of_the_name_is_not_touched() {
     let mut session = session();
     let delete = point(&session, "DELETE FROM t WHERE id = 1", &[]).unwrap();

@@ -82,6 +82,11 @@ impl Activity {
         Ok(RunningStatement { activity: self.clone(), token, _alarm: alarm })
     }
 
+    /// Whether the next statement is to stop before it begins.
+    pub(crate) fn is_cancelled_ahead(&self) -> bool {
+        self.state().is_cancelled_ahead
+    }
+
     fn end(self: &Arc<Activity>, token: &Arc<Token>) {
         let mut state = self.state();
         state.running.retain(|running| !Arc::ptr_eq(running, token));

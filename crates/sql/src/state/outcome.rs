@@ -190,6 +190,13 @@ impl Rows {
         Rows::all(schema, vec![batch])
     }
 
+    /// A batch of rows that are there already, for a thread that does not work in the zone of the session.
+    pub(crate) fn ready_in(batch: RecordBatch, zone: Zone) -> Rows {
+        let mut rows = Rows::ready(batch);
+        rows.zone = zone;
+        rows
+    }
+
     /// Batches of rows that are there already.
     pub(crate) fn all(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
         Rows::of(schema, Source::Ready(batches.into_iter()))

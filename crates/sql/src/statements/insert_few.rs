@@ -3,19 +3,19 @@
 //! Keys, waits and rounds are those of any other ([`on_conflict`](super::on_conflict)); only the query is left out.
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
-use engine::{Table, Value};
+use engine::{CellRows, Table, Value};
 
 use crate::error::{Result, SqlError};
 use crate::point::bound::Bound;
 use crate::point::columns::Columns;
 use crate::point::conflict::{Conflict, Update};
-use crate::point::exact::integer;
+use crate::point::operands::{OfBoth, OfRow};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
 use crate::state::target::{batch, nullable};
 use crate::statements::on_conflict::{OnConflict, Outcome};
-use crate::statements::point::{Changed, Given};
+use crate::statements::point::{Changed, Given, whole};
 use crate::syntax::source::Source;
 use crate::values::builder::ColumnBuilder;
 
@@ -24,20 +24,20 @@ use crate::values::builder::ColumnBuilder;
 pub(super) fn put(
     session: &Session,
     write: &mut Write<'_>,
-    table: &Table,
-    (values, conflict): (&[Vec<Value>], &Conflict),
+    (rows, conflict): (&CellRows<'_, '_>, &Conflict),
     bound: &Bound<'_>,
     returning: Option<&Columns>,
 ) -> Result<Option<Changed>> {
-    if let ([row], Some(update), true) = (values, &conflict.update, conflict.is_by_key)
-        && goes_by_key(write, table, row)
+    let table = rows.table();
+    if let (1, Some(update), true) = (rows.len(), &conflict.update, conflict.is_by_key)
+        && goes_by_key(write, rows)
     {
-        let done = match change_by_key(write, table, row, update, bound)? {
+        let done = match change_by_key(write, rows, update, bound)? {
             // The row that has the key of this one.
-            Some(true) => Some(Given::of(returning, || {
-                Ok(write.transaction.get(table, &key_of(table, row))?.into_iter().collect())
-            })?),
-            Some(false) if is_put_in(write, table, row)? => Some(Given::of(returning, || Ok(vec![row.clone()]))?),
+            Some(true) => {
+                Some(Given::of(returning, || Ok(write.transaction.get(table, &key_of(rows))?.into_iter().collect()))?)
+            }
+            Some(false) if is_put_in(write, rows)? => Some(Given::of(returning, || Ok(whole(rows)))?),
             Some(false) | None => None,
         };
         if let Some(given) = done {
@@ -48,7 +48,7 @@ pub(super) fn put(
     let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
     // What is wrong with it is told with its place in the text.
     let Ok(mut clause) = clause else { return Ok(None) };
-    let rows = whole(table, values)?;
+    let rows = batch_of(table, &whole(rows))?;
     let before = write.transaction.savepoint();
     let done = clause.put(session, write, table, &rows, returning.is_some())?;
     if clause.needs_query() {
@@ -64,51 +64,46 @@ pub(super) fn put(
 
 /// Whether a new row may change the row that has its key, or be put in, without a look at the rest of the clause: it would be taken,
 /// and there are no conditions to be met.
-fn goes_by_key(write: &Write<'_>, table: &Table, new: &[Value]) -> bool {
-    let columns = table.schema().columns();
-    let is_missing = new.iter().zip(columns).any(|(value, column)| value.is_null() && !column.nullable);
-    !is_missing && !table.has_rules() && !write.transaction.has_changed_catalog()
+fn goes_by_key(write: &Write<'_>, new: &CellRows<'_, '_>) -> bool {
+    !new.misses_value(0) && !new.table().has_rules() && !write.transaction.has_changed_catalog()
 }
 
 /// Changes the row that has the key of a new one, if it is there; `None` if what it changes to is not plainly a value.
 fn change_by_key(
     write: &mut Write<'_>,
-    table: &Table,
-    new: &[Value],
+    new: &CellRows<'_, '_>,
     update: &Update,
     bound: &Bound<'_>,
 ) -> Result<Option<bool>> {
-    let width = table.schema().columns().len();
-    // Of the columns that are read those of the row that is there come from `there`, in their order.
-    let read = |column: &usize, there: &mut dyn Iterator<Item = Value>| match column.checked_sub(width) {
-        None => there.next(),
-        Some(column) => new.get(column).cloned(),
-    };
-    let key = key_of(table, new);
-    if let (Some(words), [key]) = (&update.words, &key[..])
-        && let Some(key) = integer(key)
+    let table = new.table();
+    if let (Some(words), [key]) = (&update.words, table.schema().primary_key())
+        && let Some(key) = new.integer(0, *key)
         && write.transaction.update_at_once(table, words, key, |there, set| {
-            let mut there = words.values(there);
-            let read = update.reads.iter().map_while(|column| read(column, &mut there));
+            let read = OfBoth { there: OfRow::new(words, there), new, reads: &update.reads };
             bound.put_words(&update.sets, words, read, set)
         })?
     {
         return Ok(Some(true));
     }
+    let width = table.schema().columns().len();
     let own: Vec<usize> = update.reads.iter().copied().filter(|column| *column < width).collect();
     let compute = |there: &[Value]| {
         let mut there = there.iter().cloned();
-        let read = update.reads.iter().map(|column| read(column, &mut there));
+        // Of the columns that are read those of the row that is there come from `there`, in their order.
+        let read = update.reads.iter().map(|column| match column.checked_sub(width) {
+            None => there.next(),
+            Some(column) => Some(new.value(0, column)),
+        });
         bound.changes(&update.sets, &read.collect::<Option<Vec<Value>>>()?)
     };
-    Ok(write.transaction.update_computed(table, &key, &own, compute)?)
+    Ok(write.transaction.update_computed(table, &key_of(new), &own, compute)?)
 }
 
 /// Puts a row in, unless its key or another has been taken: which that is, and what comes of it, is for the long way to find out.
-fn is_put_in(write: &mut Write<'_>, table: &Table, row: &[Value]) -> Result<bool> {
+fn is_put_in(write: &mut Write<'_>, row: &CellRows<'_, '_>) -> Result<bool> {
     let before = write.transaction.savepoint();
-    let is_in = match write.transaction.insert(table, row) {
-        Ok(_) => true,
+    let is_in = match write.transaction.insert_rows(row) {
+        Ok(()) => true,
         Err(engine::Error::DuplicateKey { .. }) => {
             write.transaction.rollback_to(before)?;
             false
@@ -119,12 +114,13 @@ fn is_put_in(write: &mut Write<'_>, table: &Table, row: &[Value]) -> Result<bool
     Ok(is_in)
 }
 
-fn key_of(table: &Table, row: &[Value]) -> Vec<Value> {
-    table.schema().primary_key().iter().map(|column| row[*column].clone()).collect()
+/// The key of the first row.
+fn key_of(rows: &CellRows<'_, '_>) -> Vec<Value> {
+    rows.table().schema().primary_key().iter().map(|column| rows.value(0, *column)).collect()
 }
 
 /// Rows of values as a batch.
-fn whole(table: &Table, values: &[Vec<Value>]) -> Result<RecordBatch> {
+fn batch_of(table: &Table, values: &[Vec<Value>]) -> Result<RecordBatch> {
     let columns = table.schema().columns();
     let mut builders: Vec<ColumnBuilder> = columns.iter().map(|column| ColumnBuilder::new(column.data_type)).collect();
     for row in values {

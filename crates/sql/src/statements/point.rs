@@ -1,11 +1,12 @@
 //! Running a statement that touches a row by its key.
 use arrow_array::ArrayRef;
-use engine::{PointAccess, ReadView, ScanOptions, SeenTables, Table, TransactionOptions, Value};
+use engine::{CellRows, PointAccess, ReadView, ScanOptions, SeenTables, Table, TransactionOptions, Value};
 
 use crate::error::Result;
 use crate::point::bound::Bound;
 use crate::point::columns::Columns;
-use crate::point::exact::{exact, integer};
+use crate::point::exact::integer;
+use crate::point::operands::OfRow;
 use crate::point::search::Search;
 use crate::point::term::{Origin, Term};
 use crate::point::{Action, NewRows, Point};
@@ -33,14 +34,15 @@ pub(super) fn is_filled_alike(write: &Write<'_>, table: &Table, settings_changes
 }
 
 /// Puts the next numbers of sequences into rows, in the order of the rows.
-fn number(session: &Session, table: &Table, rows: &[Vec<Origin>], values: &mut [Vec<Value>]) -> Result<()> {
-    for (row, values) in rows.iter().zip(values) {
-        for (at, (origin, value)) in row.iter().zip(values).enumerate() {
+fn number(session: &Session, rows: &mut CellRows<'_, '_>, origins: &[Vec<Origin>]) -> Result<()> {
+    for (row, origins) in origins.iter().enumerate() {
+        for (at, origin) in origins.iter().enumerate() {
             let Origin::Next(sequence, data_type) = origin else { continue };
             let number = session.next_number(sequence)?;
-            let fitting = exact(&Value::BigInt(number), *data_type);
-            let column = &table.schema().columns()[at].name;
-            *value = fitting.ok_or_else(|| Misfit::Range.error(column, *data_type, &number.to_string(), "bigint"))?;
+            if !rows.replace_integer(row, at, number) {
+                let column = &rows.table().schema().columns()[at].name;
+                return Err(Misfit::Range.error(column, *data_type, &number.to_string(), "bigint"));
+            }
         }
     }
     Ok(())
@@ -54,21 +56,23 @@ fn insert(
     bound: &Bound<'_>,
     new: &NewRows,
 ) -> Result<Option<Changed>> {
-    if !is_filled_alike(write, table, new.settings_changes) {
+    let mut rows = CellRows::new(table);
+    if !is_filled_alike(write, table, new.settings_changes)
+        || !new.rows.iter().all(|row| bound.push_row(row, &mut rows))
+    {
         return Ok(None);
     }
-    let Some(mut values) = new.rows.iter().map(|row| bound.row(row)).collect::<Option<Vec<_>>>() else {
-        return Ok(None);
-    };
-    number(session, table, &new.rows, &mut values)?;
+    number(session, &mut rows, &new.rows)?;
     if let Some(conflict) = &new.conflict {
-        return insert_few::put(session, write, table, (&values, conflict), bound, new.returning.as_ref());
+        return insert_few::put(session, write, (&rows, conflict), bound, new.returning.as_ref());
     }
-    for row in &values {
-        write.transaction.insert(table, row)?;
-    }
-    let count = values.len() as u64;
-    Ok(Some((count, Given::of(new.returning.as_ref(), || Ok(values))?)))
+    write.transaction.insert_rows(&rows)?;
+    Ok(Some((rows.len() as u64, Given::of(new.returning.as_ref(), || Ok(whole(&rows)))?)))
+}
+
+/// All values of rows.
+pub(super) fn whole(rows: &CellRows<'_, '_>) -> Vec<Vec<Value>> {
+    (0..rows.len()).map(|row| rows.values(row)).collect()
 }
 
 /// What a change gives back of the rows that it has put in or changed.
@@ -237,7 +241,7 @@ impl Point {
                 let updated = if let (Some(update), [key]) = (words, &key[..])
                     && let Some(key) = integer(key)
                     && write.transaction.update_at_once(table, update, key, |read, new| {
-                        bound.put_words(sets, update, update.values(read), new)
+                        bound.put_words(sets, update, OfRow::new(update, read), new)
                     })? {
                     true
                 } else if reads.is_empty() {

@@ -13,15 +13,15 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_select::concat::concat_batches;
-use engine::{LockStrength, LockWait, RowLock, ScanOptions, Table};
+use engine::{LockStrength, LockWait, ReadView, RowLock, ScanOptions, Table, Value};
 
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
-use crate::point::Point;
 use crate::point::bound::Bound;
 use crate::point::search::answer::{Answer, sorted};
 use crate::point::search::path::{Counting, ENTRIES_MAX, Path};
 use crate::point::search::{Cut, Search};
+use crate::point::{Action, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Outcome, Rows};
@@ -39,8 +39,11 @@ impl Point {
     /// Runs it; `None` if it has to go the long way.
     pub(super) fn search(&self, session: &mut Session, bound: &Bound<'_>, search: &Search) -> Result<Option<Outcome>> {
         session.token.check()?;
-        if let Some(rows) = self.side_by_side(session, bound, search)? {
-            return Ok(Some(Outcome::Rows(Rows::ready(rows))));
+        if search.between.is_some() {
+            let moment = session.moment()?;
+            if let Some(rows) = self.side_by_side(session, moment.view(), bound, search)? {
+                return Ok(Some(Outcome::Rows(Rows::ready(rows))));
+            }
         }
         let (Some(tests), Some(cut)) = (bound.tests(&search.conditions), search.limits.cut(bound)) else {
             return Ok(None);
@@ -67,13 +70,32 @@ impl Point {
         Ok(rows.map(|rows| Outcome::Rows(Rows::ready(rows))))
     }
 
+    /// Whether its rows may lie side by side.
+    pub(crate) fn is_of_stretches(&self) -> bool {
+        matches!(&self.action, Action::Search(search) if search.between.is_some())
+    }
+
+    /// The rows of a query of few that lie side by side, in a session that sees the newest commit; `None` where they do not.
+    pub(crate) fn rows_at_once(&self, session: &Session, values: &[Value]) -> Result<Option<Rows>> {
+        let Action::Search(search) = &self.action else { return Ok(None) };
+        let view = session.db.read_view()?;
+        // The bounds are whole numbers, and none of them the time.
+        let rows = self.side_by_side(session, &view, &Bound { values, now: session.now }, search)?;
+        Ok(rows.map(|rows| Rows::ready_in(rows, session.settings.zone())))
+    }
+
     /// The answer, if the rows have one number after the other in a column and lie side by side.
-    fn side_by_side(&self, session: &mut Session, bound: &Bound<'_>, search: &Search) -> Result<Option<RecordBatch>> {
+    fn side_by_side(
+        &self,
+        session: &Session,
+        view: &ReadView,
+        bound: &Bound<'_>,
+        search: &Search,
+    ) -> Result<Option<RecordBatch>> {
         let Some(between) = &search.between else { return Ok(None) };
         let Some((low, high)) = between.bounds(bound) else { return Ok(None) };
-        let moment = session.moment()?;
-        let look = |table: &Table| table.rows_between(moment.view(), (between.column, low, high), &search.reads);
-        let found = self.seen(session, moment.view(), look).transpose()?.flatten();
+        let look = |table: &Table| table.rows_between(view, (between.column, low, high), &search.reads);
+        let found = self.seen(session, view, look).transpose()?.flatten();
         between.note(found.is_some());
         found.map_or(Ok(None), |(arrays, count)| search.answer.of_arrays(&arrays, count))
     }
