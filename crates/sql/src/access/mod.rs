@@ -18,3 +18,4 @@ pub(crate) mod spatial_join;
 pub(crate) mod statistics;
 pub(crate) mod table;
 pub(crate) mod totals;
+pub(crate) mod unbound;

@@ -41,6 +41,9 @@ pub(crate) enum ScanSource {
     Index(IndexLookup),
 }
 
+/// Makes a scan of a table at a moment; `None` where it can't be as it was.
+pub(crate) type Bind = Box<dyn Fn(&Table, &Moment) -> Option<Arc<dyn ExecutionPlan>> + Send + Sync>;
+
 /// Reads columns of a table at a moment.
 pub(crate) struct ScanExec {
     table: Table,
@@ -55,6 +58,12 @@ pub(crate) struct ScanExec {
     runs: Mutex<Runs>,
     /// worked out when the optimizer asks for the first time
     statistics: OnceLock<Statistics>,
+}
+
+/// In how many partitions a table is read, at most so many.
+fn partitions_of(table: &Table, partitions: usize) -> usize {
+    let ranges = usize::try_from(table.stats().ranges).unwrap_or(usize::MAX);
+    ranges.clamp(1, partitions)
 }
 
 /// The scans started so far. The partitions of one run share a scan; a plan that runs again gets a new one.
@@ -89,10 +98,7 @@ impl ScanExec {
         let options = ScanOptions { with_rid: columns.contains(&rid), columns: stored, tests };
         let partitions = match &source {
             ScanSource::Key(_) | ScanSource::Rids(_) | ScanSource::Index(_) => 1,
-            ScanSource::All { partitions } => {
-                let ranges = usize::try_from(table.stats().ranges).unwrap_or(usize::MAX);
-                ranges.clamp(1, *partitions)
-            }
+            ScanSource::All { partitions } => partitions_of(&table, *partitions),
         };
         let properties = Arc::new(PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),
@@ -131,6 +137,32 @@ impl ScanExec {
             runs: Mutex::default(),
             statistics: OnceLock::new(),
         }
+    }
+
+    /// Makes this scan of the same table, as it is then, at another moment; `None` for a lookup, which depends on what it found. What
+    /// is made is `None` where the table has come to be read in another number of partitions.
+    pub(crate) fn bindable(&self) -> Option<Bind> {
+        let ScanSource::All { partitions } = self.source else { return None };
+        let (options, order) = (self.options.clone(), self.order.clone());
+        let (schema, properties) = (self.schema.clone(), self.properties.clone());
+        Some(Box::new(move |table, moment| {
+            if partitions_of(table, partitions) != properties.partitioning.partition_count() {
+                return None;
+            }
+            let (metrics, runs, statistics) = Default::default();
+            Some(Arc::new(ScanExec {
+                table: table.clone(),
+                moment: moment.clone(),
+                source: ScanSource::All { partitions },
+                options: options.clone(),
+                order: order.clone(),
+                schema: schema.clone(),
+                properties: properties.clone(),
+                metrics,
+                runs,
+                statistics,
+            }))
+        }))
     }
 
     /// What is asked of the engine.

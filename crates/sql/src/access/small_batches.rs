@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::DataType;
-use arrow_select::take::take_record_batch;
+use arrow_select::take::{take, take_record_batch};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -45,19 +45,36 @@ pub(crate) fn copied(batch: &RecordBatch, rows: Range<usize>) -> Result<RecordBa
     }
 }
 
+/// Values in an array of their own, unless they are most of what the array keeps alive.
+///
+/// # Errors
+/// What Arrow says of an array that is none.
+pub(crate) fn own_values(values: &ArrayRef) -> Result<ArrayRef> {
+    /// What an array takes beside its values.
+    const BESIDE: usize = 256;
+    let own = values.to_data().get_slice_memory_size()?;
+    if values.get_array_memory_size() <= 2 * own + BESIDE {
+        return Ok(values.clone());
+    }
+    let rows = UInt32Array::from_iter_values(0..values.len() as u32);
+    Ok(without_others(&take(values, &rows, None)?))
+}
+
+/// The column without the bytes of texts that belong to other rows.
+fn without_others(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Utf8View => Arc::new(column.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
+        _ => column.clone(),
+    }
+}
+
 /// The batch without the bytes of texts that belong to other rows.
 ///
 /// # Errors
 /// None but faults of our own: the columns are those of a batch.
 pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
-    let own = |column: &ArrayRef| -> ArrayRef {
-        match column.data_type() {
-            DataType::Utf8View => Arc::new(column.as_string_view().gc()),
-            DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
-            _ => column.clone(),
-        }
-    };
-    let columns: Vec<ArrayRef> = batch.columns().iter().map(own).collect();
+    let columns: Vec<ArrayRef> = batch.columns().iter().map(without_others).collect();
     let compact = target::batch(batch.schema(), columns, batch.num_rows());
     compact.map_err(|error| DataFusionError::External(Box::new(error)))
 }

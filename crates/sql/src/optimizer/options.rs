@@ -2,6 +2,7 @@
 use datafusion::common::config::{ConfigExtension, ConfigOptions};
 use datafusion::common::extensions_options;
 use datafusion::execution::SessionState;
+use datafusion::prelude::SessionConfig;
 
 use crate::state::query_memory::{QueryRuntime, Spilling};
 
@@ -54,15 +55,33 @@ impl PlanOptions {
     }
 }
 
+/// Has each side of a join that is likely to be larger dealt out to the threads. One that all threads share is kept in memory.
+pub(crate) fn share_up_to(bytes: usize, options: &mut ConfigOptions) {
+    /// Rows of an unknown width have at least so many bytes: a few numbers.
+    const ROW_BYTES: usize = 16;
+    let known = &mut options.optimizer;
+    known.hash_join_single_partition_threshold = known.hash_join_single_partition_threshold.min(bytes);
+    let rows = known.hash_join_single_partition_threshold_rows.min(bytes / ROW_BYTES);
+    known.hash_join_single_partition_threshold_rows = rows;
+}
+
 /// The state with which plans of a query are made that has run out of memory: they spill what is said. `None` before.
 pub(crate) fn spilling_state(state: &SessionState) -> Option<SessionState> {
-    let runtime = QueryRuntime::of(state)?;
+    let config = spilling_config(state.config())?;
+    let mut state = state.clone();
+    *state.config_mut() = config;
+    Some(state)
+}
+
+/// The settings of such a state.
+pub(crate) fn spilling_config(config: &SessionConfig) -> Option<SessionConfig> {
+    let runtime = QueryRuntime::of(config)?;
     let spilling = runtime.spilling();
     let bytes = runtime.bytes().filter(|_| spilling != Spilling::LibraryOnly)?;
-    let mut state = state.clone();
-    let options = state.config_mut().options_mut();
+    let mut config = config.clone();
+    let options = config.options_mut();
     runtime.size_threads(options);
     let spills_groups = spilling == Spilling::JoinsAndGroups;
     PlanOptions { spilling_bytes: bytes, spills_groups, ..PlanOptions::of(options) }.put_into(options);
-    Some(state)
+    Some(config)
 }

@@ -2,14 +2,15 @@
 //!
 //! Most of planning is spent on putting a statement into words, working out its types and choosing an order of joins. What comes out
 //! depends on the statement, the session's settings, the tables' columns, and roughly on how many rows they have; not on the rows
-//! themselves. So the optimized logical plan is kept, and made a physical one for each run, with the scans, filters and estimates of
-//! its own moment.
+//! themselves. So the optimized logical plan is kept, and the physical one where its operators are known to do the same at another
+//! moment ([`Unbound`]). Each run gets scans of its own moment, and filters between its operators. Where the physical plan is not kept,
+//! or a table is read in another number of parts by now, it is made of the logical one.
 //!
 //! ```text
-//! statement ──▶ kept? ──no──▶ rewrite, plan, analyze, optimize ──┬──▶ physical plan
-//!                 │                                              ▼
-//!                 │                         [ plan with the names of its tables in place of them ]
-//!                 └──yes──▶ tables of this moment in place of names ──▶ physical plan
+//! statement ──▶ kept? ──no──▶ rewrite, plan, analyze, optimize ──┬──▶ physical plan ──┬──▶ filters between operators
+//!                 │                                              ▼                    ▼
+//!                 │                         [ both plans with the names of their tables in place of them ]
+//!                 └──yes──▶ scans of this moment in place of names ──────────────────────▶ filters between operators
 //! ```
 //!
 //! A plan is kept only where nothing else went into it: no function that knows the session or the time, no system view, no table of
@@ -25,10 +26,13 @@ use datafusion::datasource::{DefaultTableSource, provider_as_source};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, TableSource, Volatility};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{self, Statement};
 use engine::{Table, Timestamp};
 
 use crate::access::table::EngineTable;
+use crate::access::unbound::Unbound;
+use crate::names::moment::Moment;
 use crate::semantics::DescribeColumns;
 use crate::state::choices::KEPT_PLANS;
 use crate::state::view::View;
@@ -61,6 +65,7 @@ struct KeptPlan {
     terms: Terms,
     tables: Vec<KnownTable>,
     logical: LogicalPlan,
+    physical: Option<Arc<Unbound>>,
     described: DescribeColumns,
     used: u64,
 }
@@ -89,8 +94,17 @@ pub(crate) struct Candidate {
 
 /// A plan found, with the tables of the moment.
 pub(crate) struct Found {
-    pub(crate) logical: LogicalPlan,
+    pub(crate) physical: Option<Arc<dyn ExecutionPlan>>,
+    pub(crate) logical: KeptLogical,
     pub(crate) described: DescribeColumns,
+}
+
+/// An optimized plan, and what its names mean at the moment.
+pub(crate) struct KeptLogical {
+    named: LogicalPlan,
+    tables: BTreeMap<String, Table>,
+    moment: Moment,
+    partitions: usize,
 }
 
 /// The name of a table in a plan that is kept.
@@ -172,8 +186,13 @@ impl Candidate {
         all_expressions(plan, &is_timeless)
     }
 
-    /// The plan to be kept of this one, if nothing in it is of its moment.
-    pub(crate) fn keepable(self, optimized: &LogicalPlan, described: &DescribeColumns) -> Result<Option<NewPlan>> {
+    /// The plan to be kept of this one, if nothing in it is of its moment; with its physical plan, if that was copied.
+    pub(crate) fn keepable(
+        self,
+        optimized: &LogicalPlan,
+        physical: Option<&Arc<dyn ExecutionPlan>>,
+        described: &DescribeColumns,
+    ) -> Result<Option<NewPlan>> {
         let is_pure = |expr: &Expr| match expr {
             Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
             Expr::WindowFunction(_) => false,
@@ -201,10 +220,13 @@ impl Candidate {
             }
             _ => Ok(Transformed::no(node)),
         })?;
+        if !is_plain || tables.is_empty() {
+            return Ok(None);
+        }
+        let physical = physical.map(Unbound::of).transpose()?.flatten().map(Arc::new);
         let Candidate { statement, text, terms } = self;
         let (logical, described) = (named.data, described.clone());
-        let is_worth_it = is_plain && !tables.is_empty();
-        Ok(is_worth_it.then_some(NewPlan(KeptPlan { statement, text, terms, tables, logical, described, used: 0 })))
+        Ok(Some(NewPlan(KeptPlan { statement, text, terms, tables, logical, physical, described, used: 0 })))
     }
 }
 
@@ -238,12 +260,13 @@ impl KeptPlans {
             };
             tables.insert(known.name.clone(), table);
         }
-        let logical = plan.logical.clone();
-        let described = plan.described.clone();
+        let (named, physical, described) = (plan.logical.clone(), plan.physical.clone(), plan.described.clone());
         kept.uses += 1;
         kept.plans[at].used = kept.uses;
         drop(kept);
-        Ok(Some(Found { logical: with_tables(logical, &tables, view)?, described }))
+        let bound = physical.map(|physical| physical.bound(&tables, &view.moment)).transpose()?.flatten();
+        let logical = KeptLogical { named, tables, moment: view.moment.clone(), partitions: view.partitions };
+        Ok(Some(Found { physical: bound, logical, described }))
     }
 
     /// How many plans are kept, and how often one was kept or found.
@@ -266,19 +289,22 @@ impl KeptPlans {
     }
 }
 
-/// Puts tables at the moment of `view` in the place of their names.
-fn with_tables(plan: LogicalPlan, tables: &BTreeMap<String, Table>, view: &View) -> Result<LogicalPlan> {
-    let placed = plan.change_up_with_subqueries(|node| match node {
-        LogicalPlan::TableScan(scan) => {
-            let named = scan.source.downcast_ref::<NamedTable>();
-            let table = named.and_then(|named| tables.get(&named.name)).cloned();
-            let table = table.ok_or_else(|| DataFusionError::Internal("a plan kept without a table".to_owned()))?;
-            let source = provider_as_source(Arc::new(EngineTable::new(table, view.moment.clone(), view.partitions)));
-            Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
-        }
-        _ => Ok(Transformed::no(node)),
-    })?;
-    Ok(placed.data)
+impl KeptLogical {
+    /// The plan, with tables at the moment in the place of their names.
+    pub(crate) fn plan(&self) -> Result<LogicalPlan> {
+        let placed = self.named.clone().change_up_with_subqueries(|node| match node {
+            LogicalPlan::TableScan(scan) => {
+                let named = scan.source.downcast_ref::<NamedTable>();
+                let table = named.and_then(|named| self.tables.get(&named.name)).cloned();
+                let table = table.ok_or_else(|| DataFusionError::Internal("a plan kept without a table".to_owned()))?;
+                let table = EngineTable::new(table, self.moment.clone(), self.partitions);
+                let source = provider_as_source(Arc::new(table));
+                Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
+            }
+            _ => Ok(Transformed::no(node)),
+        })?;
+        Ok(placed.data)
+    }
 }
 
 /// The table that is scanned, if it is one of the database as the statement sees it.
@@ -356,4 +382,78 @@ fn literal_bytes(statement: &Statement) -> usize {
         ControlFlow::Continue(())
     });
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::RecordBatch;
+    use engine::Database;
+
+    use super::*;
+    use crate::{Outcome, Session, SessionOptions};
+
+    fn rows(session: &mut Session, query: &str) -> Vec<String> {
+        let Outcome::Rows(rows) = session.execute(query).unwrap() else { panic!("{query} gives no rows") };
+        let batches: Vec<_> = rows.map(Result::unwrap).collect();
+        let line = |batch: &RecordBatch, row| {
+            let values = batch.columns().iter().map(|column| format!("{:?}", crate::text_value(column, row)));
+            values.collect::<Vec<_>>().join(", ")
+        };
+        batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| line(batch, row))).collect()
+    }
+
+    /// Of which queries the operators are kept, too.
+    fn have_operators(session: &Session) -> Vec<String> {
+        let kept = session.planner.kept.lock();
+        kept.plans.iter().filter(|plan| plan.physical.is_some()).map(|plan| plan.text.to_string()).collect()
+    }
+
+    fn session() -> Session {
+        let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+        for statement in [
+            "CREATE TABLE a (id int PRIMARY KEY, x int, s text)",
+            "CREATE TABLE b (id int PRIMARY KEY, y int)",
+            "INSERT INTO a SELECT i, i % 13, 's' || i % 3 FROM generate_series(1, 500) t (i)",
+            "INSERT INTO b SELECT i, i % 7 FROM generate_series(1, 90) t (i)",
+        ] {
+            session.execute(statement).map(drop).unwrap();
+        }
+        session
+    }
+
+    #[test]
+    fn operators_that_are_kept_begin_anew_and_read_the_rows_of_their_own_moment() {
+        let queries = [
+            "SELECT a.s, b.y FROM a JOIN b ON a.x = b.id WHERE a.id > 3 AND b.y < 5 ORDER BY 1, 2",
+            "SELECT id + x AS k, s FROM a ORDER BY k DESC LIMIT 3",
+            "SELECT x % 5, count(*), sum(id), max(s) FROM a GROUP BY 1 ORDER BY 1",
+            "SELECT sum(x), count(*), min(id) FROM a WHERE x > 1",
+            "SELECT id + 1 FROM a WHERE x > 9 UNION ALL SELECT y + 2 FROM b ORDER BY 1",
+            "SELECT count(*), sum(a.x * b.y) FROM a, b WHERE a.x + 1 < b.y",
+            "SELECT b.id, b.y FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.x = b.id AND a.id > 20) ORDER BY 1",
+            "SELECT a.id, b.y FROM a LEFT JOIN b ON a.x = b.id AND b.y > 2 WHERE a.x + 1 < 40 ORDER BY 1, 2",
+        ];
+        let mut session = session();
+        let mut other = Session::new(session.database(), SessionOptions::default());
+        other.execute("SET lstore.kept_plans = off").map(drop).unwrap();
+        let first: Vec<Vec<String>> = queries.iter().map(|query| rows(&mut session, query)).collect();
+        assert_eq!(have_operators(&session), queries);
+        for change in ["SELECT 1", "UPDATE a SET x = x + 1, s = 'u' WHERE id % 2 = 0", "DELETE FROM b WHERE y = 3"] {
+            other.execute(change).map(drop).unwrap();
+            for query in queries {
+                assert_eq!(rows(&mut session, query), rows(&mut other, query), "{query}");
+            }
+        }
+        let last: Vec<Vec<String>> = queries.iter().map(|query| rows(&mut session, query)).collect();
+        assert!(first.iter().zip(&last).all(|(first, last)| first != last), "each change is seen by each query");
+        assert_eq!(have_operators(&session), queries);
+    }
+
+    #[test]
+    fn a_lookup_is_not_kept_as_it_depends_on_what_it_found() {
+        let mut session = session();
+        let query = "SELECT count(*) + max(x) FROM a WHERE id = 7";
+        assert_eq!(rows(&mut session, query), rows(&mut session, query));
+        assert!(have_operators(&session).is_empty() && session.kept_plans().0 == 1);
+    }
 }

@@ -11,6 +11,7 @@ use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SessionStateDefaults, TaskContext};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -31,10 +32,13 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
-use crate::optimizer::{DeviceOptions, PlanOptions, learn, plan_costs, spilling_state};
+use crate::optimizer::{
+    DeviceOptions, PlanCopies, PlanOptions, analyzed_and_optimized, finished, learn, plan_costs, share_up_to,
+    spilling_config,
+};
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
-use crate::planning::kept_plans::{Candidate, Found, KeptPlans};
+use crate::planning::kept_plans::{Candidate, Found, KeptLogical, KeptPlans};
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
@@ -44,7 +48,7 @@ use crate::semantics::{
     is_steady, optimizer_rules, physical_rules,
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
-use crate::state::context::context;
+use crate::state::context::{context, context_with};
 use crate::state::outcome::{Rows, Stop};
 use crate::state::query_memory::{self, QUERY_MEMORY, QueryRuntime, is_out_of_memory};
 use crate::state::stop::{self, StopFlag};
@@ -85,14 +89,14 @@ pub(crate) fn on_planner_thread<T: Send + 'static>(work: impl FnOnce() -> Result
 
 /// What plans start from that know nothing of a database.
 pub(crate) fn plain_state() -> SessionState {
-    template(1)
+    template(1).as_ref().clone()
 }
 
 /// Plans queries for one session.
 pub(crate) struct Planner {
-    template: SessionState,
+    template: Arc<SessionState>,
     partitions: usize,
-    kept: Arc<KeptPlans>,
+    pub(super) kept: Arc<KeptPlans>,
 }
 
 /// A query in the planner's words, and what is to become of its plan.
@@ -105,6 +109,8 @@ struct Rewritten {
 /// A plan of a query, and what it was made of.
 struct Made {
     physical: Arc<dyn ExecutionPlan>,
+    /// As it may be used for other runs, where a copy was asked for.
+    copy: Option<Arc<dyn ExecutionPlan>>,
     written: LogicalPlan,
     optimized: LogicalPlan,
 }
@@ -122,15 +128,23 @@ pub(crate) struct Plan {
 
 /// What a query is planned from once more, if it runs out of memory.
 struct Again {
-    state: SessionState,
-    logical: LogicalPlan,
+    state: Arc<SessionState>,
+    /// In the place of the state's own.
+    config: SessionConfig,
+    logical: Logical,
+}
+
+/// What a physical plan is made of.
+enum Logical {
+    Made(LogicalPlan),
+    Kept(KeptLogical),
 }
 
 /// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
-fn template(partitions: usize) -> SessionState {
-    static KNOWN: Mutex<BTreeMap<usize, SessionState>> = Mutex::new(BTreeMap::new());
+fn template(partitions: usize) -> Arc<SessionState> {
+    static KNOWN: Mutex<BTreeMap<usize, Arc<SessionState>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.entry(partitions).or_insert_with(|| build_template(partitions)).clone()
+    known.entry(partitions).or_insert_with(|| Arc::new(build_template(partitions))).clone()
 }
 
 fn build_template(partitions: usize) -> SessionState {
@@ -147,6 +161,8 @@ fn build_template(partitions: usize) -> SessionState {
     // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
     // little, and show the rows of a small table in another order than they were put in.
     options.optimizer.enable_round_robin_repartition = false;
+    // `optimizer::passes` makes as many as it takes.
+    options.optimizer.max_passes = 1;
     // A row found by its key is not worth spreading over threads.
     options.execution.use_row_number_estimates_to_optimize_partitioning = true;
     options.execution.time_zone = Some("UTC".to_owned());
@@ -245,7 +261,8 @@ impl Planner {
             self.plan(query, view, source)?.collect()
         };
         let is_aggregate = |name: &str| self.is_aggregate(name);
-        let around = Surroundings::new(view, source, self.template.clone(), &is_aggregate, &run, compiled_check);
+        let around =
+            Surroundings::new(view, source, self.template.as_ref().clone(), &is_aggregate, &run, compiled_check);
         let (state, is_alike) = rewrite(statement, around)?;
         Ok(Rewritten { state, is_lasting: is_alike && !has_run.get() && view.past.is_empty() })
     }
@@ -261,15 +278,20 @@ impl Planner {
 
     /// Makes a physical plan of one that was kept.
     fn plan_kept(&self, found: Found, view: &View, source: &Source) -> Result<Plan> {
-        let mut state = self.template.clone();
-        set_options(&mut state, view);
+        let state = self.template.clone();
+        let mut config = state.config().clone();
+        set_options(&mut config, state.runtime_env(), view);
         let (text, token): (Arc<str>, _) = (Arc::from(source.text), view.token.clone());
-        let Found { logical, described } = found;
+        let Found { physical, logical, described } = found;
         run(&view.token, async move {
-            let physical = state.query_planner().create_physical_plan(&logical, &state).await;
+            let again = Again { state, config, logical: Logical::Kept(logical) };
+            let physical = match physical {
+                Some(bound) => finished(bound, again.state.physical_optimizers(), again.config.options()),
+                None => again.physical(again.config.clone()).await,
+            };
             let physical = physical.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            let (context, flag) = (context(&state), StopFlag::default());
-            Ok(Plan { physical, context, text, token, flag, described, again: Again { state, logical } })
+            let (context, flag) = (context_with(&again.state, again.config.clone()), StopFlag::default());
+            Ok(Plan { physical, context, text, token, flag, described, again })
         })
     }
 
@@ -278,7 +300,8 @@ impl Planner {
         let Rewritten { mut state, is_lasting } =
             interrupt::walking(|| self.rewritten(&mut statement, &mut view, source))?;
         let candidate = candidate.filter(|_| is_lasting).and_then(|candidate| candidate.if_steady(&statement));
-        set_options(&mut state, &view);
+        let runtime = state.runtime_env().clone();
+        set_options(state.config_mut(), &runtime, &view);
         let token = view.token.clone();
         state.register_catalog_list(Arc::new(Names::new(view)));
         let flag = StopFlag::default();
@@ -303,23 +326,25 @@ impl Planner {
         let text: Arc<str> = Arc::from(source.text);
         let (stop, template, kept) = (token.clone(), self.template.clone(), self.kept.clone());
         run(&stop, async move {
-            let planned = plan_with_names(&state, statement).await.and_then(|made| {
+            let planned = plan_with_names(&mut state, statement, candidate.is_some()).await.and_then(|made| {
                 if let Some(candidate) = candidate
                     && Candidate::is_timeless(&made.written, &state, &template)?
                 {
-                    candidate.keepable(&made.optimized, &described)?.into_iter().for_each(|plan| kept.keep(plan));
+                    let plan = candidate.keepable(&made.optimized, made.copy.as_ref(), &described)?;
+                    plan.into_iter().for_each(|plan| kept.keep(plan));
                 }
-                Ok((made.physical, made.optimized))
+                Ok((made.physical, Logical::Made(made.optimized)))
             });
             let (physical, logical) = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            let context = context(&state);
-            Ok(Plan { physical, context, text, token, flag, described, again: Again { state, logical } })
+            let (context, config) = (context(&state), state.config().clone());
+            let again = Again { state: Arc::new(state), config, logical };
+            Ok(Plan { physical, context, text, token, flag, described, again })
         })
     }
 }
 
 /// Has the optimizer do what the session's settings say, and gives the query its memory.
-fn set_options(state: &mut SessionState, view: &View) {
+fn set_options(config: &mut SessionConfig, library: &RuntimeEnv, view: &View) {
     let wanted = PlanOptions {
         join_order: view.is_on(JOIN_ORDER),
         run_time_filters: view.is_on(RUN_TIME_FILTERS),
@@ -327,35 +352,42 @@ fn set_options(state: &mut SessionState, view: &View) {
         ..PlanOptions::default()
     };
     if wanted != PlanOptions::default() {
-        wanted.put_into(state.config_mut().options_mut());
+        wanted.put_into(config.options_mut());
     }
     let mut costs = cost_settings::model_of(|name| view.settings.get(name));
     costs.cache_pages = view.db.memory_limit_bytes().map(|bytes| bytes as f64 / PAGE_BYTES);
+    if let Some(pages) = costs.operator_pages {
+        share_up_to((pages * PAGE_BYTES) as usize, config.options_mut());
+    }
     if costs != CostModel::default() {
-        PlanCosts::put(costs, state.config_mut().options_mut());
+        PlanCosts::put(costs, config.options_mut());
     }
     let said = view.settings.get(QUERY_MEMORY).and_then(|text| query_memory::parse(text).ok());
     let bytes = said.unwrap_or_else(|| Some(query_memory::default_bytes(&view.db)));
-    let runtime = QueryRuntime::new(&view.db, bytes, state.runtime_env());
+    let runtime = QueryRuntime::new(&view.db, bytes, library);
     if runtime.has_little() {
-        runtime.size_batches(state.config_mut().options_mut());
+        runtime.size_batches(config.options_mut());
     }
-    state.config_mut().set_extension(runtime);
+    config.set_extension(runtime);
     if view.offload.is_some() {
         let settings = device_settings::of(|name| view.settings.get(name));
         let device = DeviceOptions { offload: view.offload.clone(), settings };
-        device.put_into(state.config_mut().options_mut());
+        device.put_into(config.options_mut());
     }
 }
 
 /// Plans with hidden names where the planner takes some of the statement's for the same.
-async fn plan_with_names(state: &SessionState, mut statement: Statement) -> Result<Made, DataFusionError> {
+async fn plan_with_names(
+    state: &mut SessionState,
+    mut statement: Statement,
+    is_copied: bool,
+) -> Result<Made, DataFusionError> {
     unused_with::check(state, &statement).await?;
-    match plan(state, statement.clone()).await {
+    match plan(state, statement.clone(), is_copied).await {
         Err(error) if duplicates::are_refused(&error.to_string()) => {
             duplicates::rename_all(&mut statement);
             // Where names are refused again, the statement that was written is the one to be corrected.
-            plan(state, statement).await.map_err(|other| match duplicates::are_refused(&other.to_string()) {
+            plan(state, statement, is_copied).await.map_err(|other| match duplicates::are_refused(&other.to_string()) {
                 true => error,
                 false => other,
             })
@@ -364,14 +396,15 @@ async fn plan_with_names(state: &SessionState, mut statement: Statement) -> Resu
     }
 }
 
-async fn plan(state: &SessionState, statement: Statement) -> Result<Made, DataFusionError> {
+async fn plan(state: &mut SessionState, statement: Statement, is_copied: bool) -> Result<Made, DataFusionError> {
     let statement = DataFusionStatement::Statement(Box::new(statement));
     let written = state.statement_to_plan(statement).await?;
     // The dispatch by syntax tree never sends anything else here; this holds should that ever change.
     SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&written)?;
-    let optimized = state.optimize(&written)?;
+    let optimized = analyzed_and_optimized(&written, state)?;
+    let copies = is_copied.then(|| PlanCopies::asked_for(state.config_mut().options_mut()));
     let physical = state.query_planner().create_physical_plan(&optimized, state).await?;
-    Ok(Made { physical, written, optimized })
+    Ok(Made { physical, copy: copies.and_then(|copies| copies.take()), written, optimized })
 }
 
 impl Plan {
@@ -411,10 +444,30 @@ impl Plan {
 impl Again {
     /// The query with a plan that spills more than the last one; `None` if there is none, or more than rows would come of running twice.
     async fn planned(&self) -> Option<Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), DataFusionError>> {
-        let is_again = QueryRuntime::of(&self.state)?.spill_more();
-        let state = spilling_state(&self.state).filter(|_| is_again)?;
-        let physical = state.query_planner().create_physical_plan(&self.logical, &state).await;
-        Some(physical.map(|physical| (physical, context(&state))))
+        let is_again = QueryRuntime::of(&self.config)?.spill_more();
+        let config = spilling_config(&self.config).filter(|_| is_again)?;
+        let physical = self.physical(config.clone()).await;
+        Some(physical.map(|physical| (physical, context_with(&self.state, config))))
+    }
+
+    /// A plan of the query with some settings.
+    async fn physical(&self, config: SessionConfig) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let mut state = self.state.as_ref().clone();
+        *state.config_mut() = config;
+        let plan = match &self.logical {
+            Logical::Made(plan) => plan,
+            Logical::Kept(kept) => &kept.plan()?,
+        };
+        state.query_planner().create_physical_plan(plan, &state).await
+    }
+
+    /// Whether the query may run again: it calls nothing that does more than give a value, such as `nextval`.
+    fn may_run_again(&self) -> bool {
+        match &self.logical {
+            Logical::Made(plan) => may_run_again(plan),
+            // No plan is kept of any other.
+            Logical::Kept(_) => true,
+        }
     }
 }
 
@@ -437,7 +490,7 @@ fn may_run_again(plan: &LogicalPlan) -> bool {
 /// there is more to spill, unless a batch has been sent.
 async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
     let Plan { physical, context, text, again, .. } = plan;
-    if let Some(runtime) = QueryRuntime::of(&again.state).filter(|_| !may_run_again(&again.logical)) {
+    if let Some(runtime) = QueryRuntime::of(&again.config).filter(|_| !again.may_run_again()) {
         runtime.run_once();
     }
     let mut sent = 0;

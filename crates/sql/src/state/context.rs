@@ -11,8 +11,13 @@ use crate::state::query_memory::QueryRuntime;
 /// A state's context without the names of its functions. Those serve plans that come from other machines, and to copy them takes
 /// longer than some queries run.
 pub(crate) fn context(state: &SessionState) -> Arc<TaskContext> {
-    let runtime = QueryRuntime::of(state).map_or_else(|| state.runtime_env().clone(), |own| own.runtime().clone());
-    with(state.session_id().to_owned(), state.config().clone(), runtime)
+    context_with(state, state.config().clone())
+}
+
+/// The context that the state would have with these settings in the place of its own.
+pub(crate) fn context_with(state: &SessionState, config: SessionConfig) -> Arc<TaskContext> {
+    let runtime = QueryRuntime::of(&config).map_or_else(|| state.runtime_env().clone(), |own| own.runtime().clone());
+    with(state.session_id().to_owned(), config, runtime)
 }
 
 /// A context with other memory and files.

@@ -20,11 +20,11 @@ use std::sync::{Arc, OnceLock};
 use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions};
 use datafusion::common::resources_err;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, UnboundedMemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::spill_file::{SpillFile, TempFileFactory};
+use datafusion::prelude::SessionConfig;
 use engine::Database;
 
 use crate::state::memory_limit;
@@ -163,9 +163,9 @@ impl QueryRuntime {
         Arc::new(QueryRuntime { runtime: Arc::new(runtime), bytes, course })
     }
 
-    /// That of a state, if it has one.
-    pub(crate) fn of(state: &SessionState) -> Option<Arc<QueryRuntime>> {
-        state.config().get_extension::<QueryRuntime>()
+    /// That of a state with these settings, if it has one.
+    pub(crate) fn of(config: &SessionConfig) -> Option<Arc<QueryRuntime>> {
+        config.get_extension::<QueryRuntime>()
     }
 
     pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {

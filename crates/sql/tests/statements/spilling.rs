@@ -210,6 +210,41 @@ fn tables_that_several_threads_scan_are_joined_by_way_of_files_too() {
 }
 
 #[test]
+fn a_join_of_tables_that_several_threads_scan_spills_from_the_start_too() {
+    let ranges = OpenOptions { range_records: Some(4_096), ..OpenOptions::default() };
+    let (_directory, mut session) = open_with(2, ranges);
+    let query = "SELECT count(l.name || r.note), sum(price) FROM l JOIN r ON l.id = r.id";
+    let expected = answer(&mut session, query, "none").unwrap();
+    // A merge join would sort, which costs more than what it has to write in order.
+    run(&mut session, "SET lstore.operator_memory = '128kB'");
+    run(&mut session, "SET lstore.seq_write_cost = 1000");
+    let line = line_of(&mut session, query, "SpillingJoinExec: ");
+    assert!(!line.contains("spilled_bytes=0.0 B") && !line.contains("spill_count=0"), "{line}");
+    assert!(answer(&mut session, query, "none").unwrap() == expected);
+}
+
+#[test]
+fn groups_that_keep_their_rows_in_an_order_take_little_more_than_these() {
+    for partitions in [1, 2] {
+        let (directory, mut session) = open(partitions);
+        for query in [
+            "SELECT k, array_agg(name ORDER BY price DESC) FROM l GROUP BY k",
+            "SELECT small, array_agg(id ORDER BY price) FROM l GROUP BY small",
+            "SELECT name, string_agg(small::text, ',' ORDER BY price DESC) FROM l GROUP BY name",
+            "SELECT note, array_agg(DISTINCT small ORDER BY small DESC) FROM r GROUP BY note",
+        ] {
+            let mut expected = answer(&mut session, query, "none").unwrap();
+            let mut found = answer(&mut session, query, "1MB").unwrap_or_else(|error| panic!("{query}: {error:?}"));
+            // What is ordered are the rows of a group.
+            expected.sort_unstable();
+            found.sort_unstable();
+            assert!(found == expected, "{partitions}: {query}");
+            no_files_are_left(directory.path());
+        }
+    }
+}
+
+#[test]
 fn a_query_that_is_stopped_or_fails_leaves_no_files() {
     let (directory, mut session) = open(2);
     run(&mut session, "SET lstore.query_memory = '2MB'");

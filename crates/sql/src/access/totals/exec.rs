@@ -19,7 +19,7 @@ use engine::{Aggregates, DataType, Sum, Table, Test, Totals};
 
 use super::Part;
 use crate::access::conditions;
-use crate::access::scan::ScanExec;
+use crate::access::scan::{Bind, ScanExec};
 use crate::error::SqlError;
 use crate::interrupt;
 use crate::names::moment::Moment;
@@ -49,6 +49,28 @@ impl TotalsExec {
         ));
         let (table, moment, tests) = (scan.table().clone(), scan.moment().clone(), scan.tests().to_vec());
         TotalsExec { table, moment, tests, columns, parts, schema, properties, metrics: Default::default() }
+    }
+
+    /// Makes these totals of the same table at another moment.
+    pub(super) fn bindable(&self) -> Bind {
+        let (tests, columns, parts) = (self.tests.clone(), self.columns.clone(), self.parts.clone());
+        let (schema, properties) = (self.schema.clone(), self.properties.clone());
+        Box::new(move |table, moment| {
+            Some(Arc::new(TotalsExec {
+                table: table.clone(),
+                moment: moment.clone(),
+                tests: tests.clone(),
+                columns: columns.clone(),
+                parts: parts.clone(),
+                schema: schema.clone(),
+                properties: properties.clone(),
+                metrics: Default::default(),
+            }))
+        })
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        &self.table
     }
 
     fn states(&self) -> Result<RecordBatch> {

@@ -18,9 +18,9 @@ use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
-use engine::DataType;
+use engine::{DataType, Table};
 
-use crate::access::scan::ScanExec;
+use crate::access::scan::{Bind, ScanExec};
 use crate::syntax::walk::WalkTree;
 use exec::TotalsExec;
 
@@ -60,6 +60,11 @@ impl PhysicalOptimizerRule for AggregateScans {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// The table of totals, and what makes them at another moment; `None` for any other operator.
+pub(super) fn bindable(plan: &Arc<dyn ExecutionPlan>) -> Option<(&Table, Bind)> {
+    plan.downcast_ref::<TotalsExec>().map(|totals| (totals.table(), totals.bindable()))
 }
 
 fn replace(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {

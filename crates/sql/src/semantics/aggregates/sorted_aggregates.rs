@@ -11,7 +11,7 @@
 //!
 //! PostgreSQL finds distinct values by sorting them, so that they are in their order where the call names none. Other
 //! aggregates give the same in any order, and lose it.
-use std::mem::size_of_val;
+use std::mem::{size_of, size_of_val};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -36,6 +36,7 @@ use datafusion::optimizer::AnalyzerRule;
 use super::argument_orders::{argument, not_an_argument};
 use super::inputs::inputs;
 use super::ordered::tells_orders_apart;
+use crate::access::small_batches::own_values;
 use crate::syntax::walk::WalkTree;
 
 /// Converts the calls of statements without subqueries; those of others are when their subqueries are.
@@ -229,7 +230,7 @@ impl AggregateUDFImpl for SortedAggregate {
             is_distinct: self.is_distinct,
             returned: args.return_field.clone(),
             own: args.expr_fields[..self.own].to_vec(),
-            columns: vec![Vec::new(); args.expr_fields.len()],
+            parts: Vec::new(),
             types: args.expr_fields.iter().map(|field| field.data_type().clone()).collect(),
         }))
     }
@@ -248,18 +249,43 @@ struct Rows {
     returned: FieldRef,
     /// The arguments of the call.
     own: Vec<FieldRef>,
-    /// Of each column the values as they came.
-    columns: Vec<Vec<ArrayRef>>,
+    /// The rows as they came.
+    parts: Vec<Part>,
     types: Vec<ArrowType>,
 }
 
+/// Some rows that came one after the other.
+#[derive(Debug)]
+struct Part {
+    /// How often they were put together with others: each time with those of so many parts of the same level.
+    level: usize,
+    columns: Vec<ArrayRef>,
+}
+
+/// So many parts of one level become one of the next. A group of which each batch has one row is many parts, which take more than their
+/// rows.
+const PARTS: usize = 16;
+
 impl Rows {
     fn column(&self, at: usize) -> Result<ArrayRef> {
-        let parts: Vec<&dyn Array> = self.columns[at].iter().map(AsRef::as_ref).collect();
-        match parts.is_empty() {
+        match self.parts.is_empty() {
             true => Ok(arrow_array::new_empty_array(&self.types[at])),
-            false => Ok(concat(&parts)?),
+            false => column_of(&self.parts, at),
         }
+    }
+
+    /// Takes rows, in arrays that keep no others alive: those of one group are slices of what many groups have.
+    fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let columns = columns.iter().map(own_values).collect::<Result<Vec<ArrayRef>>>()?;
+        self.parts.push(Part { level: 0, columns });
+        while let Some(first) = self.parts.len().checked_sub(PARTS)
+            && self.parts[first].level == self.parts[self.parts.len() - 1].level
+        {
+            let last = self.parts.split_off(first);
+            let columns = (0..self.types.len()).map(|at| column_of(&last, at)).collect::<Result<Vec<ArrayRef>>>()?;
+            self.parts.push(Part { level: last[0].level + 1, columns });
+        }
+        Ok(())
     }
 
     /// Which rows there are, in their order.
@@ -300,16 +326,19 @@ impl Rows {
     }
 }
 
+/// A column of several parts.
+fn column_of(parts: &[Part], at: usize) -> Result<ArrayRef> {
+    let arrays: Vec<&dyn Array> = parts.iter().map(|part| part.columns[at].as_ref()).collect();
+    Ok(concat(&arrays)?)
+}
+
 impl Accumulator for Rows {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for (column, values) in self.columns.iter_mut().zip(values) {
-            column.push(values.clone());
-        }
-        Ok(())
+        self.add(values)
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let columns: Result<Vec<ArrayRef>> = (0..self.columns.len()).map(|at| self.column(at)).collect();
+        let columns: Result<Vec<ArrayRef>> = (0..self.types.len()).map(|at| self.column(at)).collect();
         let columns = columns?;
         let order = self.order(&columns)?;
         let own: Result<Vec<ArrayRef>, _> =
@@ -337,8 +366,9 @@ impl Accumulator for Rows {
     }
 
     fn size(&self) -> usize {
-        let arrays = self.columns.iter().flatten();
-        size_of_val(self) + arrays.map(|array| array.get_array_memory_size()).sum::<usize>()
+        let arrays = self.parts.iter().flat_map(|part| &part.columns);
+        let parts = self.parts.capacity() * size_of::<Part>();
+        size_of_val(self) + parts + arrays.map(|array| array.get_array_memory_size()).sum::<usize>()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
@@ -348,13 +378,14 @@ impl Accumulator for Rows {
             let lengths = OffsetBuffer::from_lengths([values.len()]);
             Ok(ScalarValue::List(Arc::new(ListArray::try_new(item, lengths, values, None)?)))
         };
-        (0..self.columns.len()).map(list).collect()
+        (0..self.types.len()).map(list).collect()
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        for (column, lists) in self.columns.iter_mut().zip(states) {
-            let lists = lists.as_list::<i32>();
-            column.extend((0..lists.len()).filter(|row| !lists.is_null(*row)).map(|row| lists.value(row)));
+        let lists: Vec<&ListArray> = states.iter().map(|state| state.as_list()).collect();
+        let Some(first) = lists.first() else { return Ok(()) };
+        for row in (0..first.len()).filter(|row| !first.is_null(*row)) {
+            self.add(&lists.iter().map(|list| list.value(row)).collect::<Vec<_>>())?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use engine::{DataType, EnumType, RangeKind};
 
 use super::json;
 use super::spaces::{self, space_of};
-use super::visible::visible;
+use super::visible::{has_expressions, visible};
 use crate::error::SqlError;
 use crate::functions::statement::user::UserCall;
 use crate::values::types::{type_name, type_name_of_field};
@@ -256,7 +256,7 @@ impl AnalyzerRule for OperandTypes {
             if let LogicalPlan::Union(union) = node {
                 check_union(union)?;
             }
-            let schema = visible(node)?;
+            let schema = if has_expressions(node)? { visible(node)? } else { node.schema().clone() };
             spaces::check_node(node, &schema)?;
             node.apply_expressions(|expr| {
                 expr.apply(|expr| check_expr(expr, &schema).map(|()| TreeNodeRecursion::Continue))

@@ -14,7 +14,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::semantics::aggregates::float_sums;
 use crate::semantics::operations::operators::CheckedOperator;
-use crate::semantics::operations::visible::visible;
+use crate::semantics::operations::visible::{has_expressions, visible};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 
 /// Replaces the operators of arithmetic. Runs once the types of both sides are the same.
@@ -32,6 +32,9 @@ impl AnalyzerRule for CheckedIntegers {
 }
 
 fn check_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if !has_expressions(&plan)? {
+        return Ok(Transformed::no(plan));
+    }
     let schema = visible(&plan)?;
     let names = NamePreserver::new(&plan);
     let checked = |expr: Expr| match expr {

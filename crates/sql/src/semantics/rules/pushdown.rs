@@ -32,7 +32,7 @@ use super::whole_orders::WholeOrders;
 use crate::access::nearest::NearestFirst;
 use crate::access::spatial_join::SpatialJoins;
 use crate::access::totals::AggregateScans;
-use crate::optimizer::{JoinMethod, JoinOrder, Offloading, OwnOperators, RunTimeFilters, SpillingOperators};
+use crate::optimizer::{CopyPlans, JoinMethod, JoinOrder, Offloading, OwnOperators, RunTimeFilters, SpillingOperators};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -47,7 +47,9 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     };
     let last = Arc::new(VaryingLists) as Arc<_>;
     let mut rules: Vec<Arc<_>> = Optimizer::new().rules.into_iter().map(careful).chain([last]).collect();
-    rules.retain(|rule| rule.name() != "rewrite_set_comparison");
+    // The first is only asked where it is switched on; the others are about fields of files, of which tables have none.
+    let needless = ["filter_null_join_keys", "extract_leaf_expressions", "push_down_leaf_projections"];
+    rules.retain(|rule| rule.name() != "rewrite_set_comparison" && !needless.contains(&rule.name()));
     let of_common = rules.iter().position(|rule| rule.name() == "common_sub_expression_eliminate");
     rules.insert(of_common.unwrap_or_default(), Arc::new(DistinctWindows));
     for name in ["replace_distinct_aggregate", "eliminate_duplicated_expr", "optimize_projections"] {
@@ -65,7 +67,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 /// of our own. `is_steady` is as [`RunTimeFilters`] asks it.
 pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
-    rules.retain(|rule| rule.name() != "FilterPushdown");
+    // What it brings down while a plan runs, no scan takes.
+    rules.retain(|rule| rule.name() != "FilterPushdown" && rule.name() != "FilterPushdown(Post)");
     // Before sorts are moved, and after.
     let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
     // What is in its place has one partition, in no order.
@@ -91,6 +94,8 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     rules.insert(0, Arc::new(AggregateScans));
     rules.push(Arc::new(OpenRowsOnly));
     rules.push(Arc::new(NearestFirst));
+    // What stands behind it is done for each run of a plan that is kept.
+    rules.push(Arc::new(CopyPlans));
     // Nothing may change a plan any more that has scans wait for joins.
     rules.push(Arc::new(RunTimeFilters { is_steady }));
     // But for operators that do what those in their places did.

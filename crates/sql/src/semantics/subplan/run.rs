@@ -20,7 +20,7 @@ use tokio::task::block_in_place;
 use super::scope::parameter_number;
 use super::with_names::WithNames;
 use crate::interrupt::cancel::Token;
-use crate::optimizer::spilling_state;
+use crate::optimizer::{optimized, spilling_state};
 use crate::state::context::context;
 use crate::state::query_memory::{QueryRuntime, Spilling};
 use crate::state::stop::{self, StopFlag};
@@ -52,7 +52,7 @@ pub(super) fn waiting<T>(work: impl FnOnce() -> T) -> T {
 impl Statement {
     /// Optimizes a plan that is analyzed.
     pub(super) fn optimize(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        self.state.optimizer().optimize(plan, &self.state, |_, _| {})
+        optimized(plan, &self.state)
     }
 
     /// The rows of a plan.
@@ -73,7 +73,7 @@ impl Statement {
 
     /// What its plans put into files: more after each time that the statement has run out of memory.
     pub(super) fn spilling(&self) -> Spilling {
-        QueryRuntime::of(&self.state).map_or(Spilling::LibraryOnly, |runtime| runtime.spilling())
+        QueryRuntime::of(self.state.config()).map_or(Spilling::LibraryOnly, |runtime| runtime.spilling())
     }
 
     /// Memory of the statement for rows that are kept, as long as what is returned.

@@ -1,0 +1,202 @@
+//! Physical plans of no moment: what is left of a plan once its scans are taken out, to be used again for other moments.
+//!
+//! ```text
+//! plan ──▶ Unbound::of ──▶ the operators, and in place of each scan what makes one ──▶ bound ──▶ a plan of this moment
+//! ```
+//!
+//! Operators keep what they have worked out, such as the hash table of a join. So each plan that is made gets operators of its own, with
+//! the properties of those that were kept, which are most of what an operator costs to make. Only operators are kept of which this is
+//! known, and no plan in which one operator gives another something while it runs: such a plan is `None` here, and made from its
+//! logical plan each time.
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use engine::Table;
+
+use crate::access::scan::{Bind, ScanExec};
+use crate::access::totals;
+use crate::interrupt;
+use crate::names::moment::Moment;
+
+/// A plan without its tables and moments.
+pub(crate) struct Unbound {
+    plan: Arc<dyn ExecutionPlan>,
+}
+
+impl Unbound {
+    /// What is kept of a plan that has not run; `None` if it holds what is of its run alone.
+    ///
+    /// # Errors
+    /// If the statement is to stop.
+    pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Unbound>> {
+        let scan = |leaf: &Arc<dyn ExecutionPlan>| Ok(UnboundScan::of(leaf).map(|scan| Arc::new(scan) as _));
+        Ok(rebuilt(plan, &is_kept, &scan)?.map(|plan| Unbound { plan }))
+    }
+
+    /// The plan over these tables, by the names that they had, at a moment; `None` if a table is missing or read in another way by now.
+    ///
+    /// # Errors
+    /// If the statement is to stop.
+    pub(crate) fn bound(
+        &self,
+        tables: &BTreeMap<String, Table>,
+        moment: &Moment,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        rebuilt(&self.plan, &|_| Ok(true), &|leaf| {
+            let scan = leaf.downcast_ref::<UnboundScan>();
+            Ok(scan.and_then(|scan| (scan.bind)(tables.get(&scan.table)?, moment)))
+        })
+    }
+}
+
+/// What stands in the place of a leaf.
+type Leaf<'l> = dyn Fn(&Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> + 'l;
+
+/// The plan in operators of its own, with other leaves; `None` where an operator is not kept, or a leaf has no other.
+#[recursive::recursive]
+fn rebuilt(
+    plan: &Arc<dyn ExecutionPlan>,
+    is_kept: &dyn Fn(&Arc<dyn ExecutionPlan>) -> Result<bool>,
+    leaf: &Leaf<'_>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    interrupt::check_plan()?;
+    let children = plan.children();
+    if children.is_empty() {
+        return leaf(plan);
+    }
+    if !is_kept(plan)? {
+        return Ok(None);
+    }
+    let mut inputs = Vec::with_capacity(children.len());
+    for child in children {
+        let Some(input) = rebuilt(child, is_kept, leaf)? else { return Ok(None) };
+        inputs.push(input);
+    }
+    fresh(plan, inputs).map(Some)
+}
+
+/// An operator that has not run, over inputs with the properties of its own.
+fn fresh(plan: &Arc<dyn ExecutionPlan>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        // Otherwise both would share the table of their build side.
+        return join.builder().with_new_children(inputs)?.reset_state().build_exec();
+    }
+    let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+    let fresh = plan.clone().replace_children(inputs, keep)?;
+    // The first rows so far are known to all copies of a sort.
+    let is_top = fresh.is::<SortExec>() && fresh.fetch().is_some();
+    if is_top { fresh.reset_state() } else { Ok(fresh) }
+}
+
+/// Whether an operator over the same inputs does the same at another moment, and a copy of it shares nothing with it but what is reset.
+fn is_kept(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let is_known = plan.is::<FilterExec>()
+        || plan.is::<ProjectionExec>()
+        || plan.is::<RepartitionExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<AggregateExec>()
+        || plan.is::<HashJoinExec>()
+        || plan.is::<NestedLoopJoinExec>()
+        || plan.is::<CrossJoinExec>()
+        || plan.is::<SortMergeJoinExec>()
+        || plan.is::<SortExec>()
+        || plan.is::<SortPreservingMergeExec>()
+        || plan.is::<GlobalLimitExec>()
+        || plan.is::<LocalLimitExec>()
+        || plan.is::<UnionExec>()
+        || plan.is::<CooperativeExec>()
+        || plan.name() == "PlainExec";
+    Ok(is_known && (plan.is::<SortExec>() || !has_moving_parts(plan)?))
+}
+
+/// Whether an operator has an expression that changes while the plan runs.
+fn has_moving_parts(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    fn moves(expr: &Arc<dyn PhysicalExpr>) -> bool {
+        expr.is::<DynamicFilterPhysicalExpr>() || expr.children().into_iter().any(moves)
+    }
+
+    let mut found = false;
+    plan.apply_expressions(&mut |expr| {
+        found |= moves(expr);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
+/// In the place of a scan.
+struct UnboundScan {
+    table: String,
+    bind: Bind,
+    properties: Arc<PlanProperties>,
+}
+
+impl UnboundScan {
+    fn of(leaf: &Arc<dyn ExecutionPlan>) -> Option<UnboundScan> {
+        let (table, bind) = match leaf.downcast_ref::<ScanExec>() {
+            Some(scan) => (scan.table(), scan.bindable()?),
+            None => totals::bindable(leaf)?,
+        };
+        Some(UnboundScan { table: table.name().to_string(), bind, properties: leaf.properties().clone() })
+    }
+}
+
+impl fmt::Debug for UnboundScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnboundScan").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for UnboundScan {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UnboundScan: table={}", self.table)
+    }
+}
+
+impl ExecutionPlan for UnboundScan {
+    fn name(&self) -> &str {
+        "UnboundScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        Err(DataFusionError::Internal(format!("table {} is read without a moment", self.table)))
+    }
+}
