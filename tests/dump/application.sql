@@ -52,6 +52,12 @@ CREATE TABLE "user" ("group" int);
 CREATE INDEX users_name ON users (lower(name));
 CREATE INDEX users_part ON users (born DESC NULLS LAST) WHERE ok;
 CREATE UNIQUE INDEX users_uid ON users USING hash (uid);
+CREATE FUNCTION shop.total_of(who integer, low numeric DEFAULT 0) RETURNS numeric
+    LANGUAGE sql STABLE STRICT
+    AS $$SELECT sum(total) FROM shop.orders WHERE user_id = who AND total > low$$;
+CREATE FUNCTION orders_of(who integer) RETURNS TABLE(number integer, amount numeric)
+    LANGUAGE sql AS 'SELECT id, total FROM shop.orders WHERE user_id = who';
+CREATE VIEW sums AS SELECT u.id, shop.total_of(u.id) AS total, o.amount FROM users u, orders_of(u.id) o;
 CREATE VIEW later AS SELECT id FROM users;
 CREATE VIEW big_orders (number, who) AS SELECT o.id, u.name FROM shop.orders o JOIN users u ON u.id = o.user_id WHERE o.total > 10;
 CREATE MATERIALIZED VIEW totals AS SELECT user_id, sum(total) AS total FROM shop.orders GROUP BY user_id;

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parent / "compare"))
 import servers  # noqa: E402
 
 PROGRAM = None
-NAMED = re.compile(r"^(?:CREATE (?:SCHEMA|TYPE|DOMAIN|SEQUENCE|TABLE|VIEW|MATERIALIZED VIEW|(?:UNIQUE )?INDEX) \S+|"
+NAMED = re.compile(r"^(?:CREATE (?:SCHEMA|TYPE|DOMAIN|SEQUENCE|TABLE|VIEW|FUNCTION|MATERIALIZED VIEW|(?:UNIQUE )?INDEX) \S+|"
                    r"    ADD CONSTRAINT (?:\"[^\"]*\"|\S+) (?:PRIMARY KEY|UNIQUE|FOREIGN KEY) \([^)]*\)|"
                    r"COMMENT ON .*|  WITH (?:LOCAL|CASCADED) CHECK OPTION|REFRESH .*|SELECT pg_catalog.setval.*|ALTER SEQUENCE .* OWNED BY .*)")
 COLUMN = re.compile(r"^    ((?:\"[^\"]*\"|\w+) .*?)(?: DEFAULT .*| GENERATED .*|)(?: NOT NULL.*)?,?$")

@@ -93,6 +93,9 @@ pub use table::seen::SeenTables;
 pub use table::{Table, TableMemory, TableScan};
 pub use terms::column_default::{ColumnDefault, ColumnDomain, Identity};
 pub use terms::constraints::{Check, ForeignKey, Referential, Referrer};
+pub use terms::function_definition::{
+    FunctionArgument, FunctionBody, FunctionDefinition, FunctionResult, FunctionVolatility, has_made_functions,
+};
 pub use terms::isolation::{
     Changed, Durability, Isolation, LockStrength, LockWait, RowLock, SessionNumber, TransactionOptions,
 };

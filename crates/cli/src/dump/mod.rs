@@ -4,7 +4,8 @@
 //! in which everything comes after what it needs, and rows before the indexes and constraints that would slow them down:
 //!
 //! ```text
-//! schemas ─▶ enums ─▶ domains ─▶ sequences ─▶ tables with defaults and checks ─▶ views        objects.rs, tables.rs
+//! schemas ─▶ enums ─▶ domains ─▶ sequences ─▶ tables with defaults and checks                 objects.rs, tables.rs
+//!        ─▶ functions ─▶ views ─▶ functions that name views                                   routines.rs, objects.rs
 //!        ─▶ COPY ... FROM stdin, rows, \.                                                     mod.rs
 //!        ─▶ numbers of sequences ─▶ keys ─▶ indexes ─▶ foreign keys ─▶ comments               objects.rs, after.rs
 //! ```
@@ -12,6 +13,7 @@ mod after;
 mod catalog;
 mod error;
 mod objects;
+mod routines;
 mod tables;
 
 use std::fmt::Display;
@@ -110,7 +112,11 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
         tables::write(catalog, out)?;
         objects::write_owners(catalog, out)?;
         if is_whole {
+            let views: Vec<String> = catalog.views().map(|view| view.name.clone()).collect();
+            let (functions, of_views) = routines::all(catalog, &views)?;
+            routines::write(&functions, out)?;
             objects::write_views(catalog, out)?;
+            routines::write(&of_views, out)?;
         }
     }
     if !args.schema_only {

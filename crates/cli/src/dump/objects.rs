@@ -197,7 +197,7 @@ fn views(catalog: &mut Catalog) -> Result<Vec<View>> {
 }
 
 /// Whether a name stands among the words of a text.
-fn names(text: &str, name: &str) -> bool {
+pub(super) fn names(text: &str, name: &str) -> bool {
     let is_part = |sign: Option<char>| sign.is_some_and(|sign| sign.is_alphanumeric() || sign == '_' || sign == '$');
     let (text, name) = (text.to_lowercase(), name.to_lowercase());
     text.match_indices(&name).any(|(at, found)| {

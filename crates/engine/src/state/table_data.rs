@@ -119,6 +119,9 @@ impl TableData {
         if let Some(ViewDefinition { of_type: Some(of_type), .. }) = &settings.view {
             of_type.introduce();
         }
+        if let Some(ViewDefinition { of_function: Some(of_function), .. }) = &settings.view {
+            of_function.introduce();
+        }
         Ok(TableData {
             id,
             home: Arc::as_ptr(budget).addr(),

@@ -5,6 +5,7 @@
 pub(crate) mod column_default;
 pub(crate) mod constraints;
 pub(crate) mod former;
+pub(crate) mod function_definition;
 pub(crate) mod isolation;
 pub(crate) mod materialized_query;
 pub(crate) mod outcomes;

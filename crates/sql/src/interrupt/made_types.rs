@@ -4,7 +4,7 @@
 //! goes with the statement's token, which all of them have.
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{EnumType, TypeDefinition, has_made_types};
+use engine::{EnumType, FunctionDefinition, TypeDefinition, has_made_functions, has_made_types};
 
 /// Finds types by their names.
 pub(crate) trait MadeTypes: Send + Sync {
@@ -13,6 +13,25 @@ pub(crate) trait MadeTypes: Send + Sync {
 
     /// The name of the domain with this number of the catalog.
     fn numbered(&self, number: u32) -> Option<String>;
+
+    /// All functions that users have made, by the names of schema and function.
+    fn functions(&self) -> Vec<MadeFunction>;
+}
+
+/// A function that a user has made.
+#[derive(Clone)]
+pub(crate) struct MadeFunction {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) definition: FunctionDefinition,
+}
+
+/// The functions that users have made, as the statement sees them for which the thread works.
+pub(crate) fn functions() -> Vec<MadeFunction> {
+    match super::current().made_types.get() {
+        Some(made) if has_made_functions() => made.functions(),
+        _ => Vec::new(),
+    }
 }
 
 /// What finds types for a statement.

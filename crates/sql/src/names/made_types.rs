@@ -2,10 +2,11 @@
 //!
 //! The engine keeps them as it keeps schemas: as views, here by a name that no relation has. A type and a relation of one name
 //! exclude each other, as in PostgreSQL, where each relation has a type of its name.
-use engine::{Table, TypeDefinition, has_made_types, name_in_schema, schema_and_name};
+use engine::{Table, TypeDefinition, has_made_functions, has_made_types, name_in_schema, schema_and_name};
 
 use crate::interrupt::cancel::Token;
-use crate::interrupt::made_types::MadeTypes;
+use crate::interrupt::made_types::{MadeFunction, MadeTypes};
+use crate::names::made_functions;
 use crate::names::schemas::TYPE_MARK;
 use crate::names::tables::Tables;
 
@@ -51,11 +52,15 @@ impl MadeTypes for Finder {
             |of_type: &TypeDefinition| matches!(of_type, TypeDefinition::Domain(domain) if domain.number == number);
         all(&self.0).into_iter().find(|(_, of_type)| is_it(of_type)).map(|(name, _)| name)
     }
+
+    fn functions(&self) -> Vec<MadeFunction> {
+        made_functions::all(&self.0).into_iter().map(|(function, _)| function).collect()
+    }
 }
 
 /// Has a statement find the types among these names.
 pub(crate) fn offer(tables: &Tables, token: &Token) {
-    if has_made_types() {
+    if has_made_types() || has_made_functions() {
         token.made_types.set(Finder(tables.clone()));
     }
 }

@@ -26,9 +26,12 @@ pub(crate) fn is_entry(name: &str) -> bool {
 /// What the names begin with by which the catalog keeps types.
 pub(crate) const TYPE_MARK: char = '\u{1}';
 
-/// Whether the catalog knows a relation by this name, and neither a schema nor a type.
+/// What the names begin with by which the catalog keeps functions.
+pub(crate) const FUNCTION_MARK: char = '\u{2}';
+
+/// Whether the catalog knows a relation by this name, and neither a schema, nor a type, nor a function.
 pub(crate) fn is_relation(name: &str) -> bool {
-    !is_entry(name) && !local(name).starts_with(TYPE_MARK)
+    !is_entry(name) && !local(name).starts_with([TYPE_MARK, FUNCTION_MARK])
 }
 
 /// The name within its schema.

@@ -8,7 +8,7 @@ use engine::{
 };
 
 use crate::names::moment::Moment;
-use crate::names::schemas::{OWN_TEMPORARY, SearchPath, TYPE_MARK, is_entry, is_relation, local};
+use crate::names::schemas::{FUNCTION_MARK, OWN_TEMPORARY, SearchPath, TYPE_MARK, is_entry, is_relation, local};
 
 /// The name of the one catalog.
 pub(crate) const CATALOG: &str = "lstore";
@@ -186,8 +186,17 @@ impl Tables {
 
     /// The entries of all types that users have made, sorted.
     pub(crate) fn kept_types(&self) -> Vec<(String, Table)> {
+        self.marked(TYPE_MARK)
+    }
+
+    /// The entries of all functions that users have made, sorted.
+    pub(crate) fn kept_functions(&self) -> Vec<(String, Table)> {
+        self.marked(FUNCTION_MARK)
+    }
+
+    fn marked(&self, mark: char) -> Vec<(String, Table)> {
         let names = self.db.view_names_seen(self.snapshot()).into_iter();
-        self.of_names(names.filter(|name| local(name).starts_with(TYPE_MARK)).collect()).collect()
+        self.of_names(names.filter(|name| local(name).starts_with(mark)).collect()).collect()
     }
 
     /// The sequence that a table is, if it is one.

@@ -8,6 +8,7 @@ pub(crate) mod copy_options;
 pub(crate) mod cursor_statement;
 pub(crate) mod domain_statement;
 pub(crate) mod extension_statement;
+pub(crate) mod function_statement;
 pub(crate) mod grant_statement;
 pub(crate) mod lock_clauses;
 pub(crate) mod maintenance;
@@ -37,6 +38,7 @@ use copy_options::{CopyStatement, parse_copy};
 use cursor_statement::{CursorStatement, parse_cursor};
 use domain_statement::{DomainStatement, parse_domain};
 use extension_statement::{ExtensionStatement, parse_extension};
+use function_statement::{FunctionStatement, parse_function};
 use grant_statement::{Grant, parse_grant};
 use lock_clauses::LockClause;
 use maintenance::{Maintenance, parse_maintenance};
@@ -88,6 +90,8 @@ pub(crate) enum OwnStatement {
     Owner(Owner),
     /// What declares, reads or closes cursors.
     Cursor(CursorStatement),
+    /// What makes or drops functions.
+    Function(FunctionStatement),
     /// What gives or takes privileges.
     Grant(Grant),
     /// What makes or drops extensions.
@@ -157,6 +161,9 @@ impl OwnStatement {
         if let Some(domain) = parse_domain(parser, source)? {
             return Ok(Some(OwnStatement::Domain(domain)));
         }
+        if let Some(function) = parse_function(parser, source)? {
+            return Ok(Some(OwnStatement::Function(function)));
+        }
         if let Some(view) = parse_view(parser, source)? {
             return Ok(Some(OwnStatement::View(view)));
         }
@@ -178,6 +185,7 @@ impl OwnStatement {
             | OwnStatement::Domain(_)
             | OwnStatement::SetSchema(_)
             | OwnStatement::Owner(_)
+            | OwnStatement::Function(_)
             | OwnStatement::Grant(_)
             | OwnStatement::Extension(_)
             | OwnStatement::Comment(_)

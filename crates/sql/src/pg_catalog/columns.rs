@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 27] = [
+pub(super) const RELATIONS: [(&str, &str); 29] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -57,6 +57,17 @@ pub(super) const RELATIONS: [(&str, &str); 27] = [
     ("pg_matviews", "schemaname t matviewname t matviewowner t tablespace t hasindexes b ispopulated b definition t"),
     ("pg_namespace", "oid n nspname t nspowner n nspacl l"),
     (
+        "pg_language",
+        "oid n lanname t lanowner n lanispl b lanpltrusted b lanplcallfoid n laninline n lanvalidator n lanacl l",
+    ),
+    (
+        "pg_proc",
+        "oid n proname t pronamespace n proowner n prolang n procost r prorows r provariadic n prosupport t prokind t \
+         prosecdef b proleakproof b proisstrict b proretset b provolatile t proparallel t pronargs n pronargdefaults n \
+         prorettype n proargtypes t proallargtypes l proargmodes l proargnames l proargdefaults t protrftypes l prosrc t \
+         probin t prosqlbody t proconfig l proacl l",
+    ),
+    (
         "pg_roles",
         "rolname t rolsuper b rolinherit b rolcreaterole b rolcreatedb b rolcanlogin b rolreplication b rolconnlimit n \
          rolpassword t rolvaliduntil t rolbypassrls b rolconfig l oid n",
@@ -98,7 +109,7 @@ pub(super) const RELATIONS: [(&str, &str); 27] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 37] = [
+pub(super) const EMPTY: [(&str, &str); 35] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -119,7 +130,6 @@ pub(super) const EMPTY: [(&str, &str); 37] = [
     ("pg_foreign_server", "oid n srvname t srvowner n srvfdw n srvtype t srvversion t srvacl l srvoptions l"),
     ("pg_foreign_table", "ftrelid n ftserver n ftoptions l"),
     ("pg_inherits", "inhrelid n inhparent n inhseqno n inhdetachpending b"),
-    ("pg_language", "oid n lanname t lanowner n lanispl b lanpltrusted b"),
     (
         "pg_opclass",
         "oid n opcmethod n opcname t opcnamespace n opcowner n opcfamily n opcintype n opcdefault b opckeytype n",
@@ -130,12 +140,6 @@ pub(super) const EMPTY: [(&str, &str); 37] = [
     ("pg_policies", "schemaname t tablename t policyname t permissive t roles l cmd t qual t with_check t"),
     ("pg_policy", "oid n polname t polrelid n polcmd t polpermissive b polroles a polqual t polwithcheck t"),
     ("pg_prepared_xacts", "transaction n gid t prepared t owner t database t"),
-    (
-        "pg_proc",
-        "oid n proname t pronamespace n proowner n prolang n procost n prorows n provariadic n prokind t prosecdef b \
-         proleakproof b proisstrict b proretset b provolatile t proparallel t pronargs n prorettype n proargtypes v \
-         prosrc t proacl l",
-    ),
     ("pg_publication", "oid n pubname t pubowner n puballtables b pubinsert b pubupdate b pubdelete b pubtruncate b"),
     ("pg_publication_namespace", "oid n pnpubid n pnnspid n"),
     ("pg_publication_rel", "oid n prpubid n prrelid n prqual t prattrs v"),
@@ -154,7 +158,7 @@ pub(super) const EMPTY: [(&str, &str); 37] = [
 ];
 
 /// The relations of `information_schema`.
-pub(super) const INFORMATION: [(&str, &str); 14] = [
+pub(super) const INFORMATION: [(&str, &str); 15] = [
     (
         "domain_constraints",
         "constraint_catalog t constraint_schema t constraint_name t domain_catalog t domain_schema t domain_name t \
@@ -197,7 +201,16 @@ pub(super) const INFORMATION: [(&str, &str); 14] = [
     ),
     (
         "routines",
-        "specific_catalog t specific_schema t specific_name t routine_catalog t routine_schema t routine_name t",
+        "specific_catalog t specific_schema t specific_name t routine_catalog t routine_schema t routine_name t \
+         routine_type t data_type t type_udt_catalog t type_udt_schema t type_udt_name t dtd_identifier t routine_body t \
+         routine_definition t external_name t external_language t parameter_style t is_deterministic t \
+         sql_data_access t is_null_call t security_type t",
+    ),
+    (
+        "parameters",
+        "specific_catalog t specific_schema t specific_name t ordinal_position n parameter_mode t is_result t \
+         as_locator t parameter_name t data_type t udt_catalog t udt_schema t udt_name t dtd_identifier t \
+         parameter_default t",
     ),
     (
         "schemata",

@@ -18,8 +18,9 @@ use datafusion::sql::sqlparser::ast::Expr;
 use super::comments::OF_CONSTRAINT;
 use super::constraints;
 use super::defaults::serial_sequences;
-use super::objects::Objects;
+use super::objects::{FunctionObject, Objects};
 use super::oids::{OWNER, format_type, size_text, type_oid};
+use super::routines;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::error::SqlError;
@@ -82,15 +83,10 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 22] = [
+const ALWAYS: [(&str, Answer); 17] = [
     ("pg_type_is_visible", Answer::Truth(true)),
-    ("pg_function_is_visible", Answer::Truth(true)),
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
-    ("pg_get_function_result", Answer::Null),
-    ("pg_get_function_arguments", Answer::Null),
-    ("pg_get_function_identity_arguments", Answer::Null),
-    ("pg_get_functiondef", Answer::Null),
     ("pg_get_triggerdef", Answer::Null),
     ("pg_get_ruledef", Answer::Null),
     ("pg_get_statisticsobjdef_columns", Answer::Null),
@@ -123,6 +119,16 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let types = objects.made_types();
     let views = objects.views.iter().map(|view| (view.oid, view.definition()));
     let views = views.chain(objects.materialized().map(|(view, query, _)| (view.oid, query))).collect();
+    let of_functions =
+        |of: fn(&FunctionObject) -> String| Answer::OfRelation(routines::texts(&objects, of), BTreeMap::new());
+    let of_routines = [
+        ("pg_function_is_visible", Answer::Visible(routines::visible(&objects))),
+        ("pg_get_function_result", of_functions(FunctionObject::result)),
+        ("pg_get_function_arguments", of_functions(|function| function.arguments(true))),
+        ("pg_get_function_identity_arguments", of_functions(|function| function.arguments(false))),
+        ("pg_get_functiondef", of_functions(FunctionObject::definition)),
+        ("pg_get_function_sqlbody", Answer::OfRelation(routines::standard_bodies(&objects), BTreeMap::new())),
+    ];
     let own = [
         ("pg_table_is_visible", Answer::Visible(visible)),
         ("obj_description", Answer::Comment(comments.clone(), false)),
@@ -151,7 +157,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     ];
     let signature = || Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], Volatility::Stable);
     let function = |(name, answer)| ScalarUDF::from(Function { name, answer, signature: signature() });
-    ALWAYS.into_iter().chain(own).map(function).collect()
+    ALWAYS.into_iter().chain(of_routines).chain(own).map(function).collect()
 }
 
 /// The name of a relation with its schema.

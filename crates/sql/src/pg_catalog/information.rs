@@ -6,6 +6,7 @@ use super::defaults;
 use super::objects::{ForeignKeyObject, IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{CATALOG_SCHEMA, OWNER, format_type, type_of};
 use super::relations::{Cell, Row, count, text};
+use super::routines;
 use super::types;
 use super::updatable;
 use crate::names::schemas::{is_temporary, schema_of};
@@ -39,6 +40,8 @@ pub(super) fn rows(name: &str, objects: &Objects) -> Vec<Row> {
         "domains" => types::domains(objects, measures),
         "domain_constraints" => types::domain_constraints(objects),
         "referential_constraints" => constraints::referential_constraints(objects),
+        "routines" => routines::routines(objects),
+        "parameters" => routines::parameters(objects),
         "schemata" => {
             let made = objects.schemas.iter().map(String::as_str);
             [CATALOG_SCHEMA, "information_schema", SCHEMA].into_iter().chain(made).map(schema).collect()

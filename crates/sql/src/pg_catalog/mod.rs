@@ -17,6 +17,7 @@
 //! | `cells` | the values of rows |
 //! | `columns` | the columns of all relations |
 //! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints`, `comments`, `statistics` | rows of those that have any |
+//! | `routines` | functions in SQL: rows and definitions |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing`, `sequence_json`, `tableoid` | queries in other words |
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
@@ -35,6 +36,7 @@ mod objects;
 mod oids;
 mod relations;
 mod rewrite;
+mod routines;
 mod sequence_json;
 mod statistics;
 pub(crate) mod system;

@@ -14,10 +14,11 @@ use engine::{
 use crate::access::index_expressions::text::{parsed, part_names};
 use crate::access::index_expressions::write::{Style, in_list, written};
 use crate::error::DOMAIN_RULE;
-use crate::names::made_types;
+use crate::interrupt::made_types::MadeFunction;
 use crate::names::origin::oid_of;
 use crate::names::schemas::{SearchPath, local, schema_of, spelled};
 use crate::names::tables::Tables;
+use crate::names::{made_functions, made_types};
 use crate::state::memory_limit::{self, BUDGET};
 use crate::syntax::identifiers::quoted;
 
@@ -39,7 +40,15 @@ pub(super) struct Objects {
     pub(super) schemas: Vec<String>,
     /// The types that users have made, by the names by which the engine knows them.
     pub(super) types: Vec<(String, TypeDefinition)>,
+    /// The functions that users have made.
+    pub(super) functions: Vec<FunctionObject>,
     path: SearchPath,
+}
+
+/// A function that a user has made.
+pub(super) struct FunctionObject {
+    pub(super) oid: i64,
+    pub(super) function: MadeFunction,
 }
 
 /// A table with its indexes, that of its key first.
@@ -169,11 +178,18 @@ impl Objects {
         let sequences = sequences.collect();
         let views = tables.views().into_iter().filter_map(ViewObject::of).collect();
         let types = made_types::all(tables);
+        let functions = made_functions::all(tables).into_iter();
+        let functions = functions.map(|(function, kept)| FunctionObject { oid: oid_of(&kept), function }).collect();
         let plain = tables.plain().into_iter();
         let (path, mut schemas) = (tables.path().clone(), tables.made_schemas());
         schemas.extend(path.temporary().map(str::to_owned));
         let tables = plain.map(|(name, table)| TableObject::new(name, table, tables, &mut taken)).collect();
-        Objects { tables, sequences, views, schemas, types, path }
+        Objects { tables, sequences, views, schemas, types, functions, path }
+    }
+
+    /// The path by which names without a schema are looked up.
+    pub(super) fn path(&self) -> &SearchPath {
+        &self.path
     }
 
     /// All relations by the names by which the engine knows them, and by those that find them without a schema.

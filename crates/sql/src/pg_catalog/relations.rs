@@ -23,6 +23,7 @@ use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObje
 use super::oids::{
     CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, schema_oid, type_of,
 };
+use super::routines;
 use super::statistics;
 use super::types;
 use crate::access::computed;
@@ -139,6 +140,8 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
             let made = objects.schemas.iter().map(|name| (schema_oid(name), name.as_str()));
             names.into_iter().chain(made).map(row).collect()
         }
+        "pg_language" => routines::languages(),
+        "pg_proc" => routines::rows(&objects()),
         "pg_roles" => vec![role()],
         "pg_sequence" => objects().sequences.iter().map(sequence).collect(),
         "pg_sequences" => objects().sequences.iter().map(sequence_view).collect(),

@@ -6,6 +6,7 @@ use crate::access::default_expressions::{WithSequences, sequences_named};
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::error::{Result, SqlError};
+use crate::planning::functions;
 use crate::planning::index_compile::{Kind, check_syntax};
 use crate::planning::planner::Planner;
 use crate::state::user_functions::UserFunctions;
@@ -32,6 +33,7 @@ pub(crate) fn define(
     source: &Source,
 ) -> Result<Option<String>> {
     check_syntax(expr, Kind::Default, source)?;
+    let expr = &functions::kept::inlined(expr.clone(), &[], source)?;
     let at = source.start(expr.span());
     if let Some(literal) = literal(expr) {
         return of_literal(literal, expr, column).map_err(|error| error.at(at));
@@ -83,7 +85,10 @@ fn of_default(error: SqlError) -> SqlError {
 }
 
 /// Plans the expression as a query's, and looks whether its values go into the column.
-fn check_type(planner: &Planner, view: View, expr: &Expr, column: &Column, source: &Source) -> Result<()> {
+///
+/// # Errors
+/// 42804 where they do not; what is wrong with the expression.
+pub(crate) fn check_type(planner: &Planner, view: View, expr: &Expr, column: &Column, source: &Source) -> Result<()> {
     let mut query = template("SELECT 1")?;
     if let SetExpr::Select(select) = query.body.as_mut() {
         select.projection = vec![SelectItem::UnnamedExpr(expr.clone())];

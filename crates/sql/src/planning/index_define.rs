@@ -19,9 +19,10 @@ use crate::access::index_expressions::write::{Style, in_list};
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::cancel::Token;
-use crate::interrupt::made_types::MadeTypes;
+use crate::interrupt::made_types::{MadeFunction, MadeTypes};
 use crate::names::diagnose::diagnose;
-use crate::planning::index_compile::{Kind, changes, compile};
+use crate::planning::functions;
+use crate::planning::index_compile::{Kind, changes, check_syntax, compile};
 use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
 use crate::syntax::walk::{WalkMut, WalkTree};
@@ -90,6 +91,11 @@ impl MadeTypes for OfColumns {
     fn numbered(&self, number: u32) -> Option<String> {
         self.others.as_ref()?.numbered(number)
     }
+
+    fn functions(&self) -> Vec<MadeFunction> {
+        // What the catalog keeps has no calls of them any more.
+        Vec::new()
+    }
 }
 
 /// The form in which the catalog keeps an expression, or the predicate, of a new index.
@@ -114,6 +120,8 @@ pub(crate) fn define_over(
     if let ControlFlow::Break(error) = expr.walk_mut(&mut WithoutTable { table, source }) {
         return Err(*error);
     }
+    check_syntax(&expr, kind, source)?;
+    let expr = functions::kept::inlined(expr, columns, source)?;
     let compiled = compile(&expr, columns, kind, source)?;
     let is_kept = matches!(kind, Kind::Expression | Kind::Predicate | Kind::Generated);
     if is_kept && needs_zone(&compiled).map_err(|error| diagnose(&error, source))? {

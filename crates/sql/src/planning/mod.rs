@@ -5,6 +5,7 @@
 pub(crate) mod catalog;
 pub(crate) mod default_define;
 pub(crate) mod domains;
+pub(crate) mod functions;
 pub(crate) mod index_compile;
 pub(crate) mod index_define;
 pub(crate) mod kept_plans;

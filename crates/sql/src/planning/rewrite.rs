@@ -131,7 +131,14 @@ const PASSES: [Pass; 26] = [
 /// it neither asks for the system catalog nor reads by chance.
 pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -> Result<(SessionState, bool)> {
     past::resolve(statement, around.view, around.source, around.run)?;
-    let written_out = views::expand(statement, around.view, around.source)?;
+    let state = &around.state;
+    let is_built_in = |name: &str| {
+        state.scalar_functions().contains_key(name)
+            || (around.is_aggregate)(name)
+            || state.window_functions().contains_key(name)
+            || state.table_functions().contains_key(name)
+    };
+    let written_out = views::expand(statement, around.view, around.source, around.is_aggregate, &is_built_in)?;
     let is_sampled = samples::spell_out(statement, around.view, around.source)?;
     stack::with_room(written_out, || {
         for pass in PASSES {

@@ -1,4 +1,5 @@
-//! Views in FROM: each name of one gives way to the query that it stands for, with the names that the view gives to its columns.
+//! Views in FROM: each name of one gives way to the query that it stands for, with the names that the view gives to its columns; and
+//! calls of functions in SQL, each of which gives way to its body (`functions`).
 //!
 //! ```text
 //! FROM v AS x  ->  FROM (SELECT ... FROM public.t AS t ...) AS x (a, b)
@@ -10,16 +11,19 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Ident, ObjectName, ObjectNamePart, Query, Statement, TableAlias, TableAliasColumnDef, TableFactor, VisitorMut,
+    Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, Statement, TableAlias,
+    TableAliasColumnDef, TableFactor, VisitorMut,
 };
-use engine::{Table, name_in_schema};
+use engine::{DataType, Table, name_in_schema};
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::made_types::MadeFunction;
 use crate::names::schemas::local;
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::names::{fold, position};
 use crate::parsing::parse::{Places, parse_query};
 use crate::planning::catalog::Names;
+use crate::planning::functions::{self, Called, Calls, Columns, Place};
 use crate::planning::samples;
 use crate::state::view::{PAST, View};
 use crate::syntax::limits;
@@ -34,10 +38,27 @@ const DEPTH_MAX: usize = 100;
 const READ_MAX: usize = 500;
 
 /// Replaces the views that a statement reads; returns how many bytes of text stand in their places.
-pub(crate) fn expand(statement: &mut Statement, view: &View, source: &Source) -> Result<usize> {
+///
+/// # Errors
+/// PostgreSQL's, of views that read themselves and calls that mean no function; what a statement may not have so often.
+pub(crate) fn expand(
+    statement: &mut Statement,
+    view: &View,
+    source: &Source,
+    is_aggregate: &dyn Fn(&str) -> bool,
+    is_built_in: &dyn Fn(&str) -> bool,
+) -> Result<usize> {
     let names = Names::new(view.clone());
+    let calls = Calls::of(&view.tables, is_aggregate, is_built_in);
     let mut counts = Counts::default();
-    let outermost = Expand { names: &names, source: Some(source), around: None, schema: SCHEMA, counts: &mut counts };
+    let outermost = Expand {
+        names: &names,
+        calls: calls.as_ref(),
+        source: Some(source),
+        around: None,
+        schema: SCHEMA,
+        counts: &mut counts,
+    };
     outermost.through(statement)?;
     Ok(counts.bytes)
 }
@@ -47,11 +68,15 @@ pub(crate) fn expand(statement: &mut Statement, view: &View, source: &Source) ->
 struct Counts {
     views: usize,
     bytes: usize,
+    /// How many calls of functions were written out.
+    calls: usize,
 }
 
-/// A view that is being written out, and the one that reads it.
+/// A view or a function that is being written out, and the one that reads it.
 struct Around<'a> {
     name: &'a str,
+    /// The types of the arguments, of a function.
+    parameters: Option<&'a [DataType]>,
     depth: usize,
     around: Option<&'a Around<'a>>,
 }
@@ -64,6 +89,8 @@ impl Around<'_> {
 
 struct Expand<'a> {
     names: &'a Names,
+    /// The functions that there are, if any.
+    calls: Option<&'a Calls<'a>>,
     /// The text of the statement, for the names that stand in it.
     source: Option<&'a Source<'a>>,
     around: Option<&'a Around<'a>>,
@@ -75,6 +102,8 @@ struct Expand<'a> {
 struct Walking<'a> {
     expand: Expand<'a>,
     scope: WithScope,
+    /// What calls see.
+    columns: Columns,
 }
 
 impl VisitorMut for Walking<'_> {
@@ -82,20 +111,60 @@ impl VisitorMut for Walking<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         self.scope.enter(query);
+        if let Some(calls) = self.expand.calls {
+            // What orders a query stands behind its SELECT, and sees the same columns.
+            self.columns.enter_query(query, calls.tables());
+        }
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
         self.scope.leave();
+        if self.expand.calls.is_some() {
+            self.columns.leave();
+        }
         ControlFlow::Continue(())
     }
 
-    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        match self.expand.factor(factor, &self.scope) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(Box::new(error)),
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        if let Some(calls) = self.expand.calls {
+            self.columns.enter(select, calls.tables());
+            if calls.has_call(&select.projection) {
+                functions::keep_names(select);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        if self.expand.calls.is_some() {
+            self.columns.leave();
+            // Nothing stands before the first.
+            if let Some(TableFactor::Derived { lateral, .. }) = select.from.first_mut().map(|table| &mut table.relation)
+            {
+                *lateral = false;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match self.expand.calls {
+            Some(calls) => told(self.expand.call(expr, calls, &self.columns)),
+            None => ControlFlow::Continue(()),
         }
     }
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let Some(calls) = self.expand.calls {
+            told(self.expand.call_in_from(factor, calls, &self.columns))?;
+        }
+        told(self.expand.factor(factor, &self.scope))
+    }
+}
+
+fn told(done: Result<()>) -> ControlFlow<Box<SqlError>> {
+    done.map_or_else(|error| ControlFlow::Break(Box::new(error)), ControlFlow::Continue)
 }
 
 fn quoted(name: &str) -> Ident {
@@ -104,7 +173,8 @@ fn quoted(name: &str) -> Ident {
 
 impl<'a> Expand<'a> {
     fn through(self, part: &mut impl WalkMut) -> Result<()> {
-        match part.walk_mut(&mut Walking { expand: self, scope: WithScope::default() }) {
+        let walking = &mut Walking { expand: self, scope: WithScope::default(), columns: Columns::default() };
+        match part.walk_mut(walking) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(*error),
         }
@@ -159,14 +229,85 @@ impl<'a> Expand<'a> {
         if self.counts.views > READ_MAX {
             return Err(limits::too_deep(format!("It reads views more than {READ_MAX} times.")));
         }
-        let around = Around { name: &known, depth, around: self.around };
+        let around = Around { name: &known, parameters: None, depth, around: self.around };
         let mut query = parse_query(text, Places::Unknown)?;
-        let (names, counts) = (self.names, &mut *self.counts);
+        let (names, calls, counts) = (self.names, self.calls, &mut *self.counts);
         // A view names the schema of what is not in the one that all know.
         let schema = if schema.starts_with(PAST) { schema } else { SCHEMA };
-        Expand { names, source: None, around: Some(&around), schema, counts }.through(query.as_mut())?;
+        Expand { names, calls, source: None, around: Some(&around), schema, counts }.through(query.as_mut())?;
         let alias = alias_of(view, local(name), alias)?;
         Ok(TableFactor::Derived { lateral: false, subquery: query, alias: Some(alias), sample: None })
+    }
+
+    /// Replaces a call in an expression.
+    fn call(&mut self, expr: &mut Expr, calls: &Calls<'_>, columns: &Columns) -> Result<()> {
+        let Expr::Function(function) = expr else { return Ok(()) };
+        let FunctionArguments::List(list) = &function.args else { return Ok(()) };
+        let at = self.source.and_then(|source| position(&function.name, source));
+        let found = calls.find(&function.name, &list.args, self.place(columns)).map_err(|error| error.at(at))?;
+        let Some(called) = found.filter(|called| !self.is_within_itself(called, &function.name, calls)) else {
+            return Ok(());
+        };
+        functions::check_plain(function, &called.function.name).map_err(|error| error.at(at))?;
+        let query = self.body_of(called.function, calls).map_err(|error| error.at(at))?;
+        *expr = calls.value(called, query, self.counts.calls).map_err(|error| error.at(at))?;
+        Ok(())
+    }
+
+    /// Replaces a call in FROM.
+    fn call_in_from(&mut self, factor: &mut TableFactor, calls: &Calls<'_>, columns: &Columns) -> Result<()> {
+        let (name, args, alias, is_numbered) = match factor {
+            TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
+                (name, &args.args, alias, *with_ordinality)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => (name, &*args, alias, *with_ordinality),
+            _ => return Ok(()),
+        };
+        let at = self.source.and_then(|source| position(name, source));
+        let found = calls.find(name, args, self.place(columns)).map_err(|error| error.at(at))?;
+        let Some(called) = found.filter(|called| !self.is_within_itself(called, name, calls)) else { return Ok(()) };
+        let query = self.body_of(called.function, calls).map_err(|error| error.at(at))?;
+        let rows = calls.rows(called, query, self.counts.calls, (alias.take(), is_numbered));
+        *factor = rows.map_err(|error| error.at(at))?;
+        Ok(())
+    }
+
+    /// What stands around the calls that are looked at.
+    fn place<'p>(&'p self, columns: &'p Columns) -> Place<'p> {
+        let parameters = self.around.and_then(|around| around.parameters);
+        let is_in_view = self.around.is_some() && parameters.is_none();
+        Place { columns, parameters: parameters.unwrap_or_default(), is_in_view }
+    }
+
+    /// Whether a call within a function's own body means what there is beside the function.
+    fn is_within_itself(&self, called: &Called<'_>, name: &ObjectName, calls: &Calls<'_>) -> bool {
+        calls.is_built_in(name) && self.around.is_some_and(|around| around.has(&called.key()))
+    }
+
+    /// The body of a function, all of it written out but for the arguments.
+    fn body_of(&mut self, function: &MadeFunction, calls: &Calls<'_>) -> Result<Box<Query>> {
+        let (known, parameters) = (functions::key(function), function.types());
+        let depth = self.around.map_or(1, |around| around.depth + 1);
+        if self.around.is_some_and(|around| around.has(&known)) {
+            let what = format!("function {}, which calls itself,", function.signature());
+            return Err(SqlError::unsupported(what).hint("Use WITH RECURSIVE."));
+        }
+        let mut query = calls.query_of(function)?;
+        self.counts.views += 1;
+        self.counts.calls += 1;
+        self.counts.bytes += function.definition.body.len();
+        if depth > DEPTH_MAX {
+            let what = format!("It calls more than {DEPTH_MAX} functions, one within the other.");
+            return Err(limits::too_deep(what));
+        }
+        if self.counts.views > READ_MAX {
+            return Err(limits::too_deep(format!("It reads views and calls functions more than {READ_MAX} times.")));
+        }
+        let around = Around { name: &known, parameters: Some(&parameters), depth, around: self.around };
+        let (names, counts) = (self.names, &mut *self.counts);
+        let within = Expand { names, calls: Some(calls), source: None, around: Some(&around), schema: SCHEMA, counts };
+        within.through(query.as_mut())?;
+        Ok(query)
     }
 }
 

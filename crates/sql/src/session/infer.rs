@@ -254,6 +254,22 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// Parameters of a call of a user's function are of the types of its arguments, where all functions that it may mean agree.
+    fn set_call(&mut self, name: &ObjectName, args: &[FunctionArg]) {
+        let Some(name) = last_part(name).filter(|_| engine::has_made_functions()) else { return };
+        let mut functions = interrupt::made_types::functions();
+        functions.retain(|function| function.name == name && function.definition.arguments.len() >= args.len());
+        for (at, arg) in args.iter().enumerate() {
+            let mut types = functions.iter().map(|function| function.definition.arguments[at].data_type);
+            let first = types.next();
+            if let Some(arg) = plain_argument(arg)
+                && types.all(|other| Some(other) == first)
+            {
+                self.set(arg, first);
+            }
+        }
+    }
+
     /// A parameter that nothing is known of yet is an array.
     fn set_array(&mut self, expr: &Expr, item: Option<DataType>) {
         match expr {
@@ -451,6 +467,7 @@ impl Visitor for Finder<'_> {
         self.enter(factor);
         if let TableFactor::Table { name, args: Some(args), .. } = factor {
             self.set_series(name, &args.args);
+            self.set_call(name, &args.args);
         }
         ControlFlow::Continue(())
     }
@@ -504,6 +521,7 @@ impl Visitor for Finder<'_> {
             }
             Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) => {
                 self.set_series(name, &list.args);
+                self.set_call(name, &list.args);
                 if takes_one_of(name) {
                     self.set_alike(list.args.iter().filter_map(plain_argument));
                 }

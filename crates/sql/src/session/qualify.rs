@@ -118,6 +118,7 @@ impl Session {
             OwnStatement::AlterDatabase(_)
             | OwnStatement::Maintenance(_)
             | OwnStatement::Domain(_)
+            | OwnStatement::Function(_)
             | OwnStatement::Extension(_)
             | OwnStatement::Comment(_) => {}
         }

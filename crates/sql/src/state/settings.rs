@@ -23,7 +23,7 @@ use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
 use crate::parsing::time_limit;
-use crate::state::choices::{Choice, JOIN_ORDER, KEPT_PLANS, OWN_OPERATORS, RUN_TIME_FILTERS};
+use crate::state::choices::{CHECK_BODIES, Choice, JOIN_ORDER, KEPT_PLANS, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::cost_settings::{self, CostSetting};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
@@ -63,7 +63,7 @@ enum AllowedValues {
     Path,
     /// The zone in which moments are shown.
     Zone,
-    /// Whether the planner does something.
+    /// Whether something is done.
     Planner(Choice),
     /// A part of the cost model.
     Cost(CostSetting),
@@ -119,7 +119,7 @@ pub(crate) enum Limit {
 const KNOWN: [(&str, &str, AllowedValues); 44] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
-    ("check_function_bodies", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
+    (CHECK_BODIES, "on", AllowedValues::Planner(Choice::CheckBodies)),
     ("client_encoding", "UTF8", AllowedValues::Encoding),
     ("client_min_messages", "notice", AllowedValues::Only(&["notice", "warning", "error"])),
     ("datestyle", "ISO, YMD", AllowedValues::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),

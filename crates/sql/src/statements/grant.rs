@@ -11,7 +11,7 @@ use crate::parsing::grant_statement::{Grant, GrantedKind, GrantedOn, Privilege};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
-use crate::statements::made_types;
+use crate::statements::{function_users, made_types};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
@@ -141,7 +141,10 @@ fn object(
                 return Err(made_types::not_there(name, source).at(at));
             }
         }
-        GrantedKind::Function if !session.planner.has_function(&local) => {
+        GrantedKind::Function
+            if !session.planner.has_function(&local)
+                && !function_users::all(transaction).iter().any(|(_, function)| function.name == local) =>
+        {
             return Err(SqlError::new("42883", format!("function {local} does not exist")).at(at));
         }
         GrantedKind::Database | GrantedKind::Language | GrantedKind::Function => {}

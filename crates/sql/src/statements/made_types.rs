@@ -11,6 +11,7 @@ use engine::{
 };
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::made_types::MadeFunction;
 use crate::names::made_types::{definition, entry, name_of};
 use crate::names::schemas::{beside, is_temporary, schema_of, spelled};
 use crate::names::{fold, position, table_name};
@@ -20,7 +21,7 @@ use crate::session::transactions::Write;
 use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
 use crate::statements::held_types::{columns_of, is_of_enum};
-use crate::statements::{alter_columns, schemas, view_users};
+use crate::statements::{alter_columns, function_users, schemas, view_users};
 use crate::syntax::source::Source;
 use crate::syntax::walk::walk_expressions;
 use crate::values::types::{column_type, domain_of};
@@ -343,6 +344,13 @@ fn expression_naming(transaction: &Transaction, known: &str) -> Result<Option<St
 
 /// What needs an enum though no column is of it: an expression or a domain.
 fn user_without_column(transaction: &Transaction, known: &str, of: EnumType) -> Result<Option<String>> {
+    let of_function = |(_, function): &(String, MadeFunction)| {
+        let result = function.value_type();
+        function.types().into_iter().chain(result).any(|data_type| is_of_enum(data_type, of))
+    };
+    if let Some((_, function)) = function_users::all(transaction).into_iter().find(of_function) {
+        return Ok(Some(format!("function {}", function.signature())));
+    }
     let over = domains(transaction).into_iter().find(|(_, domain)| is_of_enum(domain.base, of));
     match over {
         Some((name, _)) => Ok(Some(format!("domain {}", spelled(&name)))),

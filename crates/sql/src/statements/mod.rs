@@ -26,6 +26,9 @@ pub(crate) mod explain;
 pub(crate) mod extensions;
 pub(crate) mod filling;
 pub(crate) mod foreign_keys;
+pub(crate) mod function_body;
+pub(crate) mod function_users;
+pub(crate) mod functions;
 pub(crate) mod generated;
 mod grant;
 pub(crate) mod held_types;
@@ -98,6 +101,7 @@ pub(crate) fn run_own(
         OwnStatement::Owner(asked) => Ok(owner::run(session, &asked, source)?.into()),
         OwnStatement::Domain(statement) => Ok(domains::run(session, &statement, source)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
+        OwnStatement::Function(statement) => Ok(functions::run(session, &statement, source)?.into()),
         OwnStatement::Grant(grant) => Ok(grant::run(session, &grant, source)?.into()),
         OwnStatement::Extension(statement) => Ok(extensions::run(session, &statement, source)?.into()),
         OwnStatement::Comment(statement) => Ok(comment::run_on_part(session, &statement, source)?.into()),

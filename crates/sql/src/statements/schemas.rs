@@ -3,13 +3,14 @@ use datafusion::sql::sqlparser::ast::{ObjectName, SchemaName, Statement};
 use engine::{Column, DataType, PUBLIC_SCHEMA, Schema, Transaction, TypeDefinition, ViewDefinition, schema_and_name};
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::made_types::MadeFunction;
 use crate::names::schemas::{entry, is_relation, is_temporary, schema_of, spelled};
 use crate::names::{made_types as types, position};
 use crate::parsing::sequence_statement::PlacedName;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Command, Notice};
-use crate::statements::{ddl, held_types, sequence_users, view_users};
+use crate::statements::{ddl, function_users, held_types, sequence_users, view_users};
 use crate::syntax::identifiers::{last_part, quoted};
 use crate::syntax::source::Source;
 
@@ -80,6 +81,8 @@ struct Contents {
     views: Vec<String>,
     sequences: Vec<String>,
     types: Vec<(String, TypeDefinition)>,
+    /// The functions, each with the name by which the engine keeps it.
+    functions: Vec<(String, MadeFunction)>,
 }
 
 impl Contents {
@@ -95,7 +98,9 @@ impl Contents {
         };
         let sequences = own(transaction.sequence_names()).into_iter().filter(|name| !owned(name)).collect();
         let types = held_types::all_of(transaction, schema);
-        Contents { views: own(transaction.view_names()), sequences, tables, types }
+        let mut functions = function_users::all(transaction);
+        functions.retain(|(_, function)| function.schema == schema);
+        Contents { views: own(transaction.view_names()), sequences, tables, types, functions }
     }
 
     fn shown(&self, transaction: &Transaction) -> Vec<String> {
@@ -109,11 +114,15 @@ impl Contents {
             ("view", &self.views),
             ("sequence", &self.sequences),
         ];
+        let functions = self.functions.iter();
+        let functions =
+            functions.map(|(_, function)| format!("function {}.{}", quoted(&function.schema), function.signature()));
         kinds
             .into_iter()
             .flat_map(|(kind, names): (&str, &Vec<String>)| {
                 names.iter().map(move |name| format!("{kind} {}", spelled(name)))
             })
+            .chain(functions)
             .collect()
     }
 }
@@ -123,16 +132,17 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
     let Statement::Drop { names, if_exists, cascade, .. } = statement else {
         return Err(SqlError::new("XX000", "not a DROP SCHEMA"));
     };
-    session.write("DROP SCHEMA", |_, write| {
+    session.write("DROP SCHEMA", |session, write| {
         let mut command = Command::new("DROP SCHEMA");
         for name in names {
-            command = drop_one(write, name, (*if_exists, *cascade), command, source)?;
+            command = drop_one(session, write, name, (*if_exists, *cascade), command, source)?;
         }
         Ok(command)
     })
 }
 
 fn drop_one(
+    session: &Session,
     write: &mut Write<'_>,
     name: &ObjectName,
     (if_exists, cascade): (bool, bool),
@@ -169,6 +179,10 @@ fn drop_one(
     // What depends on these elsewhere goes, too; that was said already of what is in the schema.
     let quiet = ddl::drop_found(transaction, tables, (true, false), Command::new(""))?;
     drop_rest(transaction, &contents.views, &contents.sequences, quiet)?;
+    for (known, function) in &contents.functions {
+        function_users::release(write.transaction, session, function, true, Command::new(""))?;
+        write.transaction.drop_view(known)?;
+    }
     for (name, of_type) in &contents.types {
         // Tables of the schema are gone, and their columns with them.
         if let Some((table, column)) = held_types::columns_of(write.transaction, name, of_type)?.first() {

@@ -25,6 +25,7 @@ use crate::error::Result;
 use crate::names::schemas::{local, spelled};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::parse::{Places, parse_query};
+use crate::planning::functions::users::called_by_path;
 use crate::semantics::naming::columns::{Output, Scope, label};
 use crate::statements::view_joins;
 use crate::syntax::identifiers::{fold, quoted};
@@ -49,6 +50,10 @@ pub(crate) fn fixed(query: &Query, (start, end): (usize, Option<usize>), source:
             stars.edits.push((place.start..place.start, format!("{}.", written(&schema.value))));
         }
     });
+    stars.edits.extend(called_by_path(query, tables).into_iter().filter_map(|(schema, span)| {
+        let place = place(span, source)?;
+        Some((place.start..place.start, format!("{}.", written(&schema))))
+    }));
     each_sequence(query, |name, span| {
         let found = tables.resolved(name.clone());
         stars.edits.extend(place(span, source).filter(|_| found != name).map(|place| (place, in_quotes(&found))));

@@ -15,7 +15,7 @@ use crate::syntax::identifiers::quoted;
 
 /// What is dropped.
 pub(crate) struct Dropped<'a> {
-    /// `table`, `sequence`, `view` or `materialized view`
+    /// `table`, `sequence`, `view`, `materialized view` or `function`
     pub(crate) kind: &'static str,
     pub(crate) names: &'a [String],
     /// Whether what depends on it is dropped as well.
@@ -28,6 +28,8 @@ impl Dropped<'_> {
         match self.kind {
             // It names its table, too.
             "column" => format!("column {name}"),
+            // It names its arguments.
+            "function" => format!("function {name}"),
             kind => format!("{kind} {}", quoted(name)),
         }
     }

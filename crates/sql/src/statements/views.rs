@@ -16,6 +16,7 @@ use crate::parsing::sequence_statement::PlacedName;
 use crate::parsing::updatable::{simple, why_not_updatable};
 use crate::parsing::view_statement::{NewView, ViewStatement};
 use crate::pg_catalog::format_type;
+use crate::planning::functions::users::called;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments;
@@ -155,7 +156,9 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     if reads.iter().any(|name| is_temporary(schema_of_name(name))) && !is_temporary(schema_of_name(&new.view.name)) {
         return Err(SqlError::unsupported("a view of a temporary table"));
     }
-    write.transaction.hold_names(&reads)?;
+    let mut held = reads;
+    held.extend(called(&new.query, &session.tables));
+    write.transaction.hold_names(&held)?;
     let view = session.view(write.moment()?, Vec::new());
     let tables = view.tables.clone();
     let text = view_text::fixed(&new.query, (new.start, new.end), source, &tables);

@@ -1,4 +1,5 @@
-//! Splits a script into statements, knowing PostgreSQL's quotes and comments.
+//! Splits a script into statements, knowing PostgreSQL's quotes and comments, and that the statements of a function's body between
+//! `BEGIN ATOMIC` and its `END` are a part of the statement that makes the function.
 
 /// One statement of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,26 +12,30 @@ pub struct Piece<'a> {
     pub complete: bool,
 }
 
-/// Splits a script at its top-level semicolons: those outside of quotes, dollar quotes and comments.
+/// Splits a script at its top-level semicolons: those outside of quotes, dollar quotes, comments and bodies of functions.
 /// Pieces that hold nothing but blanks and comments are left out.
 pub fn split(script: &str) -> Vec<Piece<'_>> {
     let bytes = script.as_bytes();
     let mut pieces = Vec::new();
     let (mut start, mut at, mut holds_something) = (0, 0, false);
+    let mut body = Body::default();
     while at < bytes.len() {
         let next = skip(bytes, at);
         match next {
             SkippedText::Blank(end) => at = end,
             SkippedText::Token(end) => {
                 holds_something = true;
+                body.see(&script[at..end]);
                 at = end;
             }
+            SkippedText::Semicolon if body.is_open() => at += 1,
             SkippedText::Semicolon => {
                 if holds_something {
                     pieces.push(piece(script, start, at, true));
                 }
                 at += 1;
                 (start, holds_something) = (at, false);
+                body = Body::default();
             }
         }
     }
@@ -38,6 +43,37 @@ pub fn split(script: &str) -> Vec<Piece<'_>> {
         pieces.push(piece(script, start, bytes.len(), false));
     }
     pieces
+}
+
+/// How far the words of a statement make a function's body of it: `CREATE ... BEGIN ATOMIC ... END`.
+#[derive(Default)]
+struct Body {
+    /// How many words and signs there were.
+    seen: usize,
+    creates: bool,
+    begins: bool,
+    /// How many `END` are to come.
+    depth: usize,
+}
+
+impl Body {
+    fn is_open(&self) -> bool {
+        self.depth > 0
+    }
+
+    fn see(&mut self, token: &str) {
+        let is = |word: &str| token.eq_ignore_ascii_case(word);
+        let begun = std::mem::take(&mut self.begins);
+        match self.seen {
+            0 => self.creates = is("create"),
+            _ if !self.creates => {}
+            _ if self.depth > 0 && is("case") => self.depth += 1,
+            _ if self.depth > 0 && is("end") => self.depth -= 1,
+            _ if self.depth == 0 && begun && is("atomic") => self.depth = 1,
+            _ => self.begins = is("begin"),
+        }
+        self.seen += 1;
+    }
 }
 
 /// Where a part ends that starts at `start`, outside of quotes and comments, and whether it is a plain text in quotes. No
@@ -182,6 +218,18 @@ mod tests {
         assert_eq!(texts("select $$;$$; x"), ["select $$;$$", "x"]);
         assert_eq!(texts("select 1 -- a;b\n+ 2; x"), ["select 1 -- a;b\n+ 2", "x"]);
         assert_eq!(texts("select /* a; /* b; */ ; */ 1; x"), ["select /* a; /* b; */ ; */ 1", "x"]);
+    }
+
+    #[test]
+    fn the_body_of_a_function_is_a_part_of_its_statement() {
+        let atomic = "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT CASE WHEN true THEN 1 END; END";
+        assert_eq!(texts(&format!("{atomic}; x; y")), [atomic, "x", "y"]);
+        assert_eq!(
+            texts("begin; create table atomic (a int); end; x"),
+            ["begin", "create table atomic (a int)", "end", "x"]
+        );
+        let open = split("create function f() returns int begin atomic select 1; select 2;");
+        assert_eq!((open.len(), open[0].complete), (1, false));
     }
 
     #[test]

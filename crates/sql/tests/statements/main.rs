@@ -8,6 +8,7 @@ mod checks;
 mod costs;
 mod defaults;
 mod foreign_keys;
+mod functions;
 mod generated;
 mod join_order;
 mod kept_plans;
