@@ -179,6 +179,7 @@ impl Transaction {
     }
 
     /// Finds another transaction that keeps this one from a row by sharing it.
+    #[inline]
     pub(super) fn sharer(&self, data: &TableData, rid: Rid, strength: LockStrength) -> Option<TxnId> {
         if data.share_locks.are_any() { data.share_locks.other(rid, self.id(), strength) } else { None }
     }
