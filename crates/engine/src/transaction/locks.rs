@@ -229,7 +229,7 @@ impl Transaction {
         let Some(index_key) = data.key_of_values(key)? else { return Ok(None) };
         loop {
             let Some(rid) = self.find(data, &index_key)? else {
-                if let Some(reads) = &self.reads {
+                if let Some(reads) = self.reads() {
                     reads.note_key(data, index_key, None);
                 }
                 return Ok(None);

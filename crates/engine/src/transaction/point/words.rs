@@ -132,9 +132,9 @@ impl Transaction {
         look(guard, group, &mut hints);
         let (count, mut done) = (hints.len(), 0);
         let ended = self.run_common(guard, data, &mut group[..count], &hints, &mut done);
-        if let Some(reads) = &self.reads {
+        if self.reads.is_some() {
             let read = group[..done].iter().zip(&hints).filter(|(statement, _)| statement.is_read());
-            reads.note_records(data, read.map(|(_, hint)| hint.point().rid()));
+            self.note_records(data, read.map(|(_, hint)| hint.point().rid()));
         }
         ended?;
         let is_other_table = count < group.len() && !Arc::ptr_eq(&group[count].access.table.data, data);
