@@ -426,6 +426,34 @@ fn a_serializable_transaction_is_held_to_what_it_read_as_words() {
     }
 }
 
+/// Its reads are noted with its writes to the same table, without a latch.
+#[test]
+fn a_serializable_group_is_held_to_what_it_read_beside_what_it_writes() {
+    let side = Side::new(None);
+    side.insert_run();
+    for merges in [false, true] {
+        if merges {
+            side.db.merge_now();
+        }
+        for changed in [None, Some(40), Some(7), Some(2)] {
+            let mut transaction = side.db.begin_with(TransactionOptions::at(Isolation::Serializable)).unwrap();
+            // More than there is room for, in several groups.
+            let reads: Vec<_> = (0..38).map(|key| (key, 1)).collect();
+            side.in_a_group(&mut transaction, &reads, &[(50, 1, vec![9])]).unwrap();
+            if let Some(key) = changed {
+                side.db
+                    .run(options(Isolation::Snapshot, false), |other| other.update_words(&side.accesses[1], key, &[8]))
+                    .unwrap();
+            } else {
+                // Others have committed since, elsewhere.
+                side.db.create_table(&format!("u{merges}"), schema()).unwrap();
+            }
+            let is_changed = changed.is_some_and(|key| key < 38);
+            assert_eq!(transaction.commit().is_err(), is_changed, "{changed:?}, {merges}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_value_is_refused() {
     let side = Side::new(None);

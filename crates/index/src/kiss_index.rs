@@ -18,7 +18,7 @@ use types::Rid;
 
 use crate::Holder;
 use crate::btree::KeyRids;
-use crate::kiss::{AddressSpaceError, Compact, FANOUT, KissOptions, KissTree, Range, Runs};
+use crate::kiss::{AddressSpaceError, Compact, FANOUT, KissOptions, KissTree, LikelyRecords, Range, Runs};
 use crate::rids::{self, RidRemoval};
 
 /// Writers of different keys rarely meet at one of so many latches. A power of two.
@@ -219,6 +219,12 @@ impl KissIndex {
     #[inline(always)]
     pub fn likely(&self, key: u64) -> Option<Rid> {
         self.runs.record(key)
+    }
+
+    /// As [`likely`](Self::likely), for a caller that asks for many keys.
+    #[inline(always)]
+    pub fn likely_records(&self) -> LikelyRecords<'_> {
+        self.runs.now()
     }
 
     /// Asks for many keys at a time, and appends the newest Rid of each to `found`, in their order.

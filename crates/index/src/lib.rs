@@ -58,7 +58,9 @@ pub use gist::{
     RTree, Regret, SLOTS_MAX, Slots,
 };
 pub use hash::{HashIndex, Holder};
-pub use kiss::{AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, Pages, Range, Versioned, Word};
+pub use kiss::{
+    AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, LikelyRecords, Pages, Range, Versioned, Word,
+};
 #[cfg(not(loom))]
 pub use kiss_index::{InsertError, KissIndex, KissRids};
 #[cfg(not(loom))]

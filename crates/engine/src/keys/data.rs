@@ -384,9 +384,10 @@ impl IndexList {
     }
 
     /// Whether one of these columns is one of an index's.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has_among(&self, guard: &sync::Guard, columns: &[usize]) -> bool {
-        self.list.load(guard).iter().any(|index| index.is_among(columns.iter().copied()))
+        let list = self.list.load(guard);
+        !list.is_empty() && list.iter().any(|index| index.is_among(columns.iter().copied()))
     }
 
     /// An index of this column alone that has its entries in order and is open for all.

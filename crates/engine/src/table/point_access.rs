@@ -208,6 +208,12 @@ impl PointAccess {
         Error::WrongWidth { table: self.table.data.name.to_string(), expected, found }
     }
 
+    /// Whether there is a word for each column, and each is a value of it.
+    #[inline]
+    pub(crate) fn are_values(&self, words: &[u64]) -> bool {
+        self.has_width(words.len()) && first_beyond(&self.bounds, words).is_none()
+    }
+
     /// Refuses words that are no values of their columns.
     #[inline]
     pub(crate) fn check_words(&self, words: &[u64]) -> Result<()> {

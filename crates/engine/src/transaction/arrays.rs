@@ -111,7 +111,7 @@ impl Transaction {
         columns: &[usize],
         take: impl FnOnce(&[Cell<'_>]) -> R,
     ) -> Result<Option<R>> {
-        if let Some(reads) = &self.reads {
+        if let Some(reads) = self.reads() {
             reads.note_rows(data, &[], &[]);
         }
         let Some(key) = data.array_key(key)? else { return Ok(None) };

@@ -62,7 +62,7 @@ impl Transaction {
     pub fn table(&self, name: &str) -> Result<Table> {
         let found = self.anchor.core.catalog.find(self.transactions(), self.sight(), name);
         // No other transaction can change the meaning of a name that this one has claimed.
-        if let Some(reads) = &self.reads
+        if let Some(reads) = self.reads()
             && !self.anchor.core.catalog.is_claimed_by(name, self.id())
         {
             reads.note_name(name, found.as_ref().map(|data| data.id));

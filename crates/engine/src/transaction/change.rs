@@ -53,7 +53,7 @@ impl Transaction {
         }
         // There is no record, or an older one has the key in this snapshot.
         let found = self.find(data, &key)?;
-        if let Some(reads) = &self.reads {
+        if let Some(reads) = self.reads() {
             reads.note_key(data, key.clone(), found);
         }
         let Some(rid) = found else { return Ok(false) };

@@ -83,7 +83,7 @@ impl Transaction {
         self.when_free(data, |transaction| match transaction.claim_key(data, unique, key, rid) {
             Ok(()) => Ok(LockAttempt::Done(())),
             Err(KeyRefusal::By(other)) => {
-                transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
+                transaction.reads().into_iter().for_each(|reads| reads.note_record(data, other));
                 let (table, key) = (data.name.to_string(), transaction.describe_key(data, unique.index(), other)?);
                 Err(Error::DuplicateKey { table, constraint: unique.constraint(data), key })
             }

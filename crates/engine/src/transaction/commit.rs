@@ -19,6 +19,7 @@ use durability::{CommitLocation, CommitMode, Dependencies, Reservation};
 use types::Timestamp;
 
 use super::Transaction;
+use super::noted_reads::Reads;
 use crate::background::merger;
 use crate::disk::redo;
 use crate::error::{Error, Result};
@@ -89,8 +90,11 @@ impl Transaction {
 
     #[inline]
     fn decide_with(&self, on: Dependencies<'_>) -> Result<Committed> {
-        let has_read = self.reads.as_ref().is_some_and(|reads| !reads.is_empty());
-        let committed = if has_read { self.number_validate_log(on) } else { self.number_and_log(on) }?;
+        let committed = if self.reads.as_ref().is_some_and(Reads::are_any) {
+            self.number_validate_log(on)
+        } else {
+            self.number_and_log(on)
+        }?;
         self.transactions().0.finish_commit(self.handle(), committed.at);
         Ok(committed)
     }
@@ -122,9 +126,7 @@ impl Transaction {
         let at = transactions.next_timestamp();
         let mut number = TakenNumber { room, txn, at };
         transactions.prepare(handle, at);
-        if let Some(reads) = &self.reads {
-            reads.validate(&self.anchor.core, self.at, at, self.id())?;
-        }
+        self.validate_reads(at)?;
         transactions.await_dependencies(handle).map_err(|_| Error::DependencyFailed)?;
         let appended = number.room.take().map(|room| match place.mode {
             CommitMode::Partition => room.partition_commit(txn, at.0, &self.redo, on),

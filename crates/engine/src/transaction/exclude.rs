@@ -53,7 +53,7 @@ impl Transaction {
             match found {
                 None => Ok(LockAttempt::Done(())),
                 Some(InTheWay::Row(other)) => {
-                    transaction.reads.iter().for_each(|reads| reads.note_record(data, other));
+                    transaction.reads().into_iter().for_each(|reads| reads.note_record(data, other));
                     Err(transaction.excluded(data, index, rid, other)?)
                 }
                 Some(InTheWay::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),

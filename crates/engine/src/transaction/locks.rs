@@ -179,6 +179,7 @@ impl Transaction {
     }
 
     /// Finds another transaction that keeps this one from a row by sharing it.
+    #[inline]
     pub(super) fn sharer(&self, data: &TableData, rid: Rid, strength: LockStrength) -> Option<TxnId> {
         if data.share_locks.are_any() { data.share_locks.other(rid, self.id(), strength) } else { None }
     }
@@ -228,7 +229,7 @@ impl Transaction {
         let Some(index_key) = data.key_of_values(key)? else { return Ok(None) };
         loop {
             let Some(rid) = self.find(data, &index_key)? else {
-                if let Some(reads) = &self.reads {
+                if let Some(reads) = self.reads() {
                     reads.note_key(data, index_key, None);
                 }
                 return Ok(None);

@@ -28,6 +28,7 @@
 //! | `commit` | the commit, step by step, and the rollback |
 //! | `undo` | taking back all |
 //! | `depend`, `seen` | what a partition commit depends on |
+//! | `noted_reads`, `reads` | what a serializable transaction has read |
 //! | `notes`, `noting` | what it notes of its work |
 //!
 //! Imports tables, the handle of the database and what is below them; the methods of the handle (`api`) import it.
@@ -46,7 +47,6 @@ use crate::error::{Error, Result};
 use crate::keys::order::IndexKey;
 use crate::state::array::leaf::Overlays;
 use crate::state::table_data::{ScanOptions, TableData};
-use crate::table::read_set::ReadSet;
 use crate::table::read_view::ReadView;
 use crate::table::{Table, TableScan};
 use crate::terms::isolation::{Durability, Isolation, LockStrength, TransactionOptions};
@@ -66,9 +66,11 @@ mod indexes;
 mod insert;
 mod keys;
 mod locks;
+mod noted_reads;
 mod notes;
 mod noting;
 mod point;
+mod reads;
 mod references;
 pub(crate) mod remembered;
 mod rules;
@@ -84,6 +86,7 @@ mod views;
 mod write;
 
 pub use locks::Interrupter;
+use noted_reads::Reads;
 pub(crate) use notes::Lost;
 pub use notes::Savepoint;
 use notes::{CatalogStep, Changes, LockedRow, Marks, WrittenRecords};
@@ -122,7 +125,8 @@ pub struct Transaction {
     /// Counts the views that must not see what is written next. Being a cell, it also keeps a transaction to one thread at
     /// a time: its statements follow one another.
     open: OnceCell<Arc<()>>,
-    reads: Option<Arc<ReadSet>>,
+    /// What it has read, if it is serializable.
+    reads: Option<Reads>,
     /// What a partition commit depends on.
     seen: Option<Box<SeenCommits>>,
     tables: SmallVec<[Arc<TableData>; 2]>,
@@ -211,7 +215,7 @@ impl Transaction {
             seen: SeenCommits::wanted(anchor.log.as_ref(), &options),
             anchor,
             handle: Some(handle),
-            reads: (options.isolation == Isolation::Serializable).then(Arc::default),
+            reads: (options.isolation == Isolation::Serializable).then(Reads::default),
             options,
             at,
             command: Command::FIRST,
@@ -296,7 +300,7 @@ impl Transaction {
         self.saw_up_to(view.at());
         let snapshot = Snapshot { before, ..Snapshot::of_transaction(view.at(), self.id()) };
         let view = view.with_arrays(self.arrays.clone(), self.reads_arrays_strictly());
-        Ok(view.within(snapshot, open, self.reads.clone()))
+        Ok(view.within(snapshot, open, self.reads().cloned()))
     }
 
     /// What a statement reads that looks again at what others have changed since `earlier`: a [`view`](Self::view) that sees no more
@@ -407,7 +411,7 @@ impl Transaction {
         }
         let found = data.read(view, &key, columns, |rid, cells| (rid, take(cells)))?;
         self.saw_row(data, found.as_ref().map(|(rid, _)| *rid), glance.snapshot.at);
-        if let Some(reads) = &self.reads {
+        if let Some(reads) = self.reads() {
             reads.note_key(data, key, found.as_ref().map(|(rid, _)| *rid));
         }
         Ok(found.map(|(_, taken)| taken))

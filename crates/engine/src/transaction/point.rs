@@ -60,6 +60,17 @@ impl<'a> PointStatement<'a> {
         matches!(self.action, PointAction::Read(_))
     }
 
+    /// Whether it may be done as words, without a look at more than its row.
+    #[inline]
+    fn is_of_words(&self) -> bool {
+        !matches!(self.action, PointAction::Insert(_) | PointAction::Delete)
+    }
+
+    #[inline]
+    fn is_on(&self, data: &Arc<TableData>) -> bool {
+        Arc::ptr_eq(&self.access.table.data, data)
+    }
+
     /// Refuses what is wrong at first sight.
     #[inline]
     fn check(&self) -> Result<()> {

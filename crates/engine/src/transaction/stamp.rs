@@ -14,14 +14,10 @@ use crate::state::table_data::TableData;
 impl Transaction {
     /// The Start Time of what is written now. What views that are still open see must not change, so a new command begins
     /// where there are any.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start(&mut self) -> Result<u64> {
-        if self.open.get().is_some_and(|open| Arc::strong_count(open) > 1) {
-            let next = Command(self.command.0 + 1);
-            if next == Command::LAST {
-                return Err(Error::TooManyCommands);
-            }
-            (self.command, self.open) = (next, Default::default());
+        if self.open.get().is_some() {
+            self.begin_command()?;
         }
         let start = self.id().word_of(self.command);
         debug_assert!(
@@ -29,6 +25,20 @@ impl Transaction {
             "invariant 4: {start:#x} is not hidden from others"
         );
         Ok(start)
+    }
+
+    /// Begins a new command if a view is still open that must not see what is written next.
+    #[cold]
+    fn begin_command(&mut self) -> Result<()> {
+        if self.open.get().is_some_and(|open| Arc::strong_count(open) > 1) {
+            let next = Command(self.command.0 + 1);
+            if next == Command::LAST {
+                return Err(Error::TooManyCommands);
+            }
+            debug_assert!(next > self.command, "invariant 4: commands are numbered upwards");
+            (self.command, self.open) = (next, Default::default());
+        }
+        Ok(())
     }
 
     /// Writes an outcome to the Start Times of what it wrote, from this place in the list on.

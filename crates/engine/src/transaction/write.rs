@@ -130,7 +130,7 @@ impl Transaction {
                     glance.snapshot.at,
                 )
             };
-            if let Some(reads) = &self.reads {
+            if let Some(reads) = self.reads() {
                 reads.note_key(data, key.clone(), found.as_ref().map(|(rid, _)| *rid));
             }
             let Some((rid, values)) = found else { return Ok(Some(false)) };

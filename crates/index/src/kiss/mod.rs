@@ -61,6 +61,7 @@ pub use level_two::{Compact, Versioned};
 pub use mapping::{AddressSpaceError, Pages};
 pub use node::Change;
 pub(crate) use node::FANOUT;
+pub use runs::LikelyRecords;
 pub(crate) use runs::Runs;
 
 use blocks::Arena;

@@ -14,6 +14,8 @@
 //! key: a key has one record at a time.
 //!
 //! A writer that gives a key of a run to another record, or takes an entry away, forgets the run, so that readers seldom go astray.
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,26 +45,24 @@ impl Runs {
         Runs { home: u64::from(home) << 32, words: OnceLock::new(), count: AtomicUsize::new(0) }
     }
 
+    /// The runs as a reader finds them that asks for many keys; see [`LikelyRecords`].
     #[inline]
-    fn word<'r>(&self, words: &'r Mapping, key: u64) -> Option<&'r AtomicU64> {
-        let below = key ^ self.home;
-        // SAFETY: the mapping has a word for every 64 keys of the home, of which this is one, and zeros are valid words.
-        (below >> 32 == 0).then(|| unsafe { words.start().cast::<AtomicU64>().add(below as usize / FANOUT).as_ref() })
+    pub(crate) fn now(&self) -> LikelyRecords<'_> {
+        let words = self.words.get().and_then(Option::as_ref).map(|words| words.start().cast());
+        LikelyRecords { home: self.home, words, runs: PhantomData }
     }
 
-    /// The record that was given this key when it was inserted, if that is among a run. The caller has seen all that the record's
-    /// writer did before it entered the key.
+    /// See [`LikelyRecords::record`].
     #[inline]
     pub(crate) fn record(&self, key: u64) -> Option<Rid> {
-        let word = self.word(self.words.get()?.as_ref()?, key)?.load(Ordering::Acquire);
-        (word != 0).then(|| Rid::from_word((word & !RUN) + key % FANOUT as u64))
+        self.now().record(key)
     }
 
     /// Notes that the keys from this one on, a multiple of 64, were given to the records from `first` on, 64 of each.
     pub(crate) fn note(&self, key: u64, first: Rid) {
         debug_assert!(key.is_multiple_of(FANOUT as u64) && !first.is_tail());
-        let words = self.words.get_or_init(|| Mapping::reserve(SLOTS * size_of::<AtomicU64>()).ok());
-        if let Some(word) = words.as_ref().and_then(|words| self.word(words, key)) {
+        self.words.get_or_init(|| Mapping::reserve(SLOTS * size_of::<AtomicU64>()).ok());
+        if let Some(word) = self.now().word(key) {
             word.store(first.word() | RUN, Ordering::Release);
             self.count.fetch_add(1, Ordering::Relaxed);
         }
@@ -75,10 +75,37 @@ impl Runs {
 
     /// Forgets the run that this key is among, if there is one.
     pub(crate) fn forget(&self, key: u64) {
-        let word = self.words.get().and_then(|words| self.word(words.as_ref()?, key));
-        if let Some(word) = word.filter(|word| word.load(Ordering::Relaxed) != 0) {
+        if let Some(word) = self.now().word(key).filter(|word| word.load(Ordering::Relaxed) != 0) {
             word.store(0, Ordering::Release);
         }
+    }
+}
+
+/// The runs of a tree, for a reader that asks for many keys: whether there are any is looked at once. Where there were none, it
+/// finds none, even if some were noted since.
+#[derive(Clone, Copy)]
+pub struct LikelyRecords<'r> {
+    home: u64,
+    /// a word for every 64 keys of the home; `None` if there are no runs
+    words: Option<NonNull<AtomicU64>>,
+    runs: PhantomData<&'r Runs>,
+}
+
+impl<'r> LikelyRecords<'r> {
+    #[inline(always)]
+    fn word(self, key: u64) -> Option<&'r AtomicU64> {
+        let (words, below) = (self.words?, key ^ self.home);
+        // SAFETY: the mapping, which stays with the runs, has a word for every 64 keys of the home, of which this is one, and zeros
+        // are valid words.
+        (below >> 32 == 0).then(|| unsafe { words.add(below as usize / FANOUT).as_ref() })
+    }
+
+    /// The record that was given this key when it was inserted, if that is among a run; `None` says nothing about the key. The caller
+    /// has seen all that the record's writer did before it entered the key.
+    #[inline(always)]
+    pub fn record(self, key: u64) -> Option<Rid> {
+        let word = self.word(key)?.load(Ordering::Acquire);
+        (word != 0).then(|| Rid::from_word((word & !RUN) + key % FANOUT as u64))
     }
 }
 

@@ -32,8 +32,7 @@ use types::{Schema, StartTime, Timestamp};
 
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::page::interrupted::Outdated;
-use crate::page::options::TableOptions;
-use crate::page::options::page_records;
+use crate::page::options::{TableOptions, page_records};
 use crate::page::sequence::SequenceBlocks;
 use crate::page::wide::WideValues;
 use crate::page::words::{Layout, Words};
@@ -248,12 +247,14 @@ impl TailPages {
     }
 
     /// The words of a record that the caller numbered.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place_to_write<'g>(&'g self, guard: &'g Guard, sequence: u64) -> RecordPlace<'g> {
-        match self.place_of(guard, sequence) {
-            Some(place) => place,
-            None => self.page_to_write(guard, self.place(sequence).0).records.place(self.place(sequence).1),
-        }
+        self.place_of(guard, sequence).unwrap_or_else(|| self.place_in_new_page(guard, sequence))
+    }
+
+    #[cold]
+    fn place_in_new_page<'g>(&'g self, guard: &'g Guard, sequence: u64) -> RecordPlace<'g> {
+        self.page_to_write(guard, self.place(sequence).0).records.place(self.place(sequence).1)
     }
 
     /// The columns, of the first 64, that have no place in a record.
@@ -366,7 +367,7 @@ impl TailPages {
     }
 
     /// The words of the record numbered `sequence`, or `None` where its page is not there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place_of<'g>(&'g self, guard: &'g Guard, sequence: u64) -> Option<RecordPlace<'g>> {
         let (index, at) = self.place(sequence);
         let records = self.pages.load(guard).records(index);

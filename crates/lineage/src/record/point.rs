@@ -69,7 +69,8 @@ impl PointColumns {
         Some(PointColumns { mask, sought: mask, last, positions: positions.into(), places })
     }
 
-    /// Leaves it to the caller of [`PointHint::read`] to put the words of this column, which are known beforehand.
+    /// Leaves it to the caller of [`PointHint::read`] to put the words of this column, which are known beforehand. The read puts any
+    /// there, or none.
     pub fn knowing(self, column: usize) -> PointColumns {
         PointColumns { sought: self.sought & !(1_u64.checked_shl(column as u32).unwrap_or(0)), ..self }
     }
@@ -78,6 +79,19 @@ impl PointColumns {
     #[inline]
     pub fn positions(&self) -> &[usize] {
         &self.positions
+    }
+
+    /// Puts the words of all columns into their places.
+    ///
+    /// # Safety
+    /// The record has a place for each of the columns.
+    #[inline(always)]
+    unsafe fn put_all(&self, out: &mut [u64], record: RecordPlace<'_>) {
+        debug_assert!(record.has(self.last) || self.positions.is_empty());
+        for (out, column) in out.iter_mut().zip(&self.positions) {
+            // SAFETY: the caller's promise.
+            *out = unsafe { record.word_unchecked(*column) };
+        }
     }
 
     /// Puts the words of some of these columns, a bit each, into their places. False where one is not found.
@@ -243,7 +257,7 @@ impl<'g> PointHint<'g> {
 
     /// Puts the words of `columns` of the version that `view` sees into `out`, in their order. Tells which of them are NULL, a bit
     /// each in the same order, or `None` where the view sees no record. The word of a column that the caller
-    /// [knows](PointColumns::knowing) may be left out.
+    /// [knows](PointColumns::knowing) may be another one.
     ///
     /// # Errors
     /// [`PageError`] if an evicted page that it takes cannot be read back.
@@ -308,11 +322,17 @@ impl<'g> PointHint<'g> {
             return false;
         }
         let explicit = record.explicit();
-        // SAFETY: the record has the last of the columns, so it has all of them; there are no fewer words than positions.
-        unsafe { columns.put_words(columns.sought & explicit, out, |column| Some(record.word_unchecked(column))) };
         let left = columns.sought & !explicit;
-        // SAFETY: as above.
-        left == 0 || unsafe { (*self).put_left_words(guard, record, (columns, left), out) }
+        if left == 0 {
+            // SAFETY: the record has the last of the columns, so it has all of them.
+            unsafe { columns.put_all(out, record) };
+            return true;
+        }
+        // SAFETY: as above; there are no fewer words than positions.
+        unsafe {
+            columns.put_words(columns.sought & explicit, out, |column| Some(record.word_unchecked(column)));
+            (*self).put_left_words(guard, record, (columns, left), out)
+        }
     }
 
     /// Whether these pages have merged in the version that was looked at.

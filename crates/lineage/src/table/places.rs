@@ -56,14 +56,17 @@ impl<'g> Points<'g> {
     /// If the Rid is another table's.
     #[inline]
     pub fn at(self, rid: Rid) -> Point<'g> {
-        let place = self.known.get(rid.range()).unwrap_or_else(|| self.added_since(rid));
+        let place = match self.known.get(rid.range()) {
+            Some(place) => place,
+            None => Points::added_since(self.all, self.guard, rid),
+        };
         // SAFETY: `Places::add` was promised that the range stays as long as the table, of which `all` was borrowed.
         Point::new(unsafe { place.0.as_ref() }, rid)
     }
 
     /// The place of a range that was added after the others were looked at; a Rid is known only once its range is here.
     #[cold]
-    fn added_since(self, rid: Rid) -> &'g RangePointer {
-        self.all.0.load(self.guard).get(rid.range()).expect("a Rid names a range of its table")
+    fn added_since(all: &'g Places, guard: &'g Guard, rid: Rid) -> &'g RangePointer {
+        all.0.load(guard).get(rid.range()).expect("a Rid names a range of its table")
     }
 }

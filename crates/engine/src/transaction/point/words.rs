@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use index::KissIndex;
-use lineage::{PointColumns, PointHint, Points};
+use lineage::{PointColumns, PointHint};
 use smallvec::SmallVec;
 use sync::Guard;
 use types::{Snapshot, Timestamp};
@@ -38,61 +38,6 @@ pub(super) enum Ended {
     Group(usize),
     /// The statement behind it is not common.
     BeforeUncommon(usize),
-}
-
-/// Where the rows of statements are.
-trait Found<'g>: Copy {
-    /// That of the statement at this place, if it is common.
-    fn hint(&self, at: usize, statement: &PointStatement<'_>) -> Option<PointHint<'g>>;
-
-    /// Where the rows of the statements from this place on are.
-    fn from(&self, at: usize) -> Self;
-}
-
-/// They were looked at side by side.
-#[derive(Clone, Copy)]
-struct FoundBefore<'h, 'g>(&'h [PointHint<'g>]);
-
-impl<'g> Found<'g> for FoundBefore<'_, 'g> {
-    #[inline(always)]
-    fn hint(&self, at: usize, _: &PointStatement<'_>) -> Option<PointHint<'g>> {
-        self.0.get(at).copied()
-    }
-
-    fn from(&self, at: usize) -> Self {
-        FoundBefore(&self.0[at..])
-    }
-}
-
-/// Each is looked for when its statement is run.
-#[derive(Clone, Copy)]
-struct FoundNow<'g> {
-    guard: &'g Guard,
-    data: &'g Arc<TableData>,
-    index: &'g KissIndex,
-    places: Points<'g>,
-}
-
-impl<'g> FoundNow<'g> {
-    /// Where the row of a key is, as far as the index tells.
-    #[inline(always)]
-    fn of_key(&self, key: i64) -> Option<PointHint<'g>> {
-        let key = ordered_integer(key);
-        let rid = self.index.likely(key).or_else(|| self.index.newest(key, self.guard))?;
-        debug_assert!(self.data.storage.contains(rid), "invariant 7: the index has {rid:?}, which is no record");
-        Some(self.places.at(rid).glance(self.guard))
-    }
-}
-
-impl<'g> Found<'g> for FoundNow<'g> {
-    #[inline(always)]
-    fn hint(&self, _: usize, statement: &PointStatement<'_>) -> Option<PointHint<'g>> {
-        if Arc::ptr_eq(&statement.access.table.data, self.data) { self.of_key(statement.key) } else { None }
-    }
-
-    fn from(&self, _: usize) -> Self {
-        *self
-    }
 }
 
 impl Transaction {
@@ -121,8 +66,7 @@ impl Transaction {
         }
         let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(false) };
         let guard = &sync::pin();
-        let found = FoundNow { guard, data, index, places: data.storage.points(guard) };
-        let Some(hint) = found.of_key(key) else { return Ok(false) };
+        let Some(hint) = find_one(guard, (data, index), key) else { return Ok(false) };
         let seen = self.glance().snapshot;
         // A snapshot that was taken just now may see another key in the row.
         if data.has_changed_keys() {
@@ -183,15 +127,14 @@ impl Transaction {
         (data, index): (&Arc<TableData>, &KissIndex),
         group: &mut [PointStatement<'_>],
     ) -> Result<Ended> {
-        let (mut keys, mut hints) = ([0; AT_ONCE], ArrayVec::new());
-        let count = gather(group, &mut keys);
-        find(guard, (data, index), &keys[..count], &mut hints);
+        let mut hints = ArrayVec::new();
+        find(guard, (data, index), group, &mut hints);
         look(guard, group, &mut hints);
-        let mut done = 0;
-        let ended = self.run_common(guard, data, &mut group[..hints.len()], FoundBefore(&hints), &mut done);
-        if let Some(reads) = &self.reads {
+        let (count, mut done) = (hints.len(), 0);
+        let ended = self.run_common(guard, data, &mut group[..count], &hints, &mut done);
+        if self.reads.is_some() {
             let read = group[..done].iter().zip(&hints).filter(|(statement, _)| statement.is_read());
-            reads.note_records(data, read.map(|(_, hint)| hint.point().rid()));
+            self.note_records(data, read.map(|(_, hint)| hint.point().rid()));
         }
         ended?;
         let is_other_table = count < group.len() && !Arc::ptr_eq(&group[count].access.table.data, data);
@@ -209,32 +152,32 @@ impl Transaction {
         (data, index): (&Arc<TableData>, &KissIndex),
         group: &mut [PointStatement<'_>],
     ) -> Result<Ended> {
-        let found = FoundNow { guard, data, index, places: data.storage.points(guard) };
+        debug_assert_eq!(group.len(), 1, "statements that wait for their memory together are not alone");
+        let key = group[0].key;
+        let hint = if group[0].is_of_words() { find_one(guard, (data, index), key) } else { None };
         let mut done = 0;
-        self.run_common(guard, data, group, found, &mut done)?;
-        let is_group = group.get(done).is_none_or(|next| !Arc::ptr_eq(&next.access.table.data, data));
-        Ok(if is_group { Ended::Group(done) } else { Ended::BeforeUncommon(done) })
+        self.run_common(guard, data, group, hint.as_slice(), &mut done)?;
+        Ok(if done == group.len() { Ended::Group(done) } else { Ended::BeforeUncommon(done) })
     }
 
-    /// Runs statements on a table, up to one that is not common or fails; `done` counts them.
+    /// Runs statements on a table, as many as there are hints of, up to one that is not common or fails; `done` counts them.
     #[inline(always)]
-    fn run_common<'g>(
+    fn run_common(
         &mut self,
-        guard: &'g Guard,
+        guard: &Guard,
         data: &Arc<TableData>,
         statements: &mut [PointStatement<'_>],
-        found: impl Found<'g>,
+        hints: &[PointHint<'_>],
         done: &mut usize,
     ) -> Result<()> {
-        while let Some(statement) = statements.get_mut(*done) {
+        while let (Some(statement), Some(hint)) = (statements.get_mut(*done), hints.get(*done)) {
             let before = *done;
             match statement.action {
                 PointAction::Read(_) => {
-                    *done += self.run_reads(guard, data, &mut statements[before..], found.from(before))?;
+                    *done += self.run_reads(guard, data, &mut statements[before..], &hints[before..])?;
                 }
                 PointAction::Update(words) | PointAction::Upsert(words) => {
-                    let Some(hint) = found.hint(before, statement) else { break };
-                    if self.update_point(guard, data, &hint, statement.access, words)? {
+                    if self.update_point(guard, data, hint, statement.access, words)? {
                         statement.is_found = true;
                         *done += 1;
                     }
@@ -250,19 +193,18 @@ impl Transaction {
 
     /// Runs the reads that come next, up to one that is not common; returns how many.
     #[inline(never)]
-    fn run_reads<'g>(
+    fn run_reads(
         &self,
-        guard: &'g Guard,
+        guard: &Guard,
         data: &Arc<TableData>,
         statements: &mut [PointStatement<'_>],
-        found: impl Found<'g>,
+        hints: &[PointHint<'_>],
     ) -> Result<usize> {
         // What such a transaction reads is known beforehand, and nobody asks what it was.
         let is_plain = self.options.isolation != Isolation::ReadCommitted && self.seen.is_none();
         let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
         let mut done = 0;
-        for statement in statements {
-            let Some(hint) = found.hint(done, statement) else { break };
+        for (statement, hint) in statements.iter_mut().zip(hints) {
             let access = statement.access;
             let PointAction::Read(out) = &mut statement.action else { break };
             if !access.has_width(out.len()) {
@@ -289,7 +231,7 @@ impl Transaction {
         &self,
         guard: &Guard,
         data: &Arc<TableData>,
-        hint: PointHint<'_>,
+        hint: &PointHint<'_>,
         access: &PointAccess,
         out: &mut [u64],
     ) -> Result<Option<u64>> {
@@ -316,7 +258,7 @@ impl Transaction {
         access: &PointAccess,
         words: &[u64],
     ) -> Result<bool> {
-        if access.key_place.is_some() || access.check_words(words).is_err() {
+        if access.key_place.is_some() || !access.are_values(words) {
             return Ok(false);
         }
         self.append_point(guard, data, hint, (&access.columns, words), self.newest_allowed())
@@ -367,45 +309,61 @@ impl Transaction {
 
 // The steps of a group. Each is a function of its own, so that it has the processor's registers for itself.
 
-/// Takes the keys by which the index knows the rows of the statements that may be done as words, up to the first that may not or is
-/// on another table. Returns how many.
-#[inline]
-fn gather(statements: &[PointStatement<'_>], keys: &mut [u64; AT_ONCE]) -> usize {
-    let data = &statements[0].access.table.data;
-    let mut count = 0;
-    for (statement, key) in statements.iter().zip(keys) {
-        let is_of_words = !matches!(statement.action, PointAction::Insert(_) | PointAction::Delete);
-        if !is_of_words || !Arc::ptr_eq(&statement.access.table.data, data) {
-            break;
-        }
-        *key = ordered_integer(statement.key);
-        count += 1;
-    }
-    count
-}
-
-/// Finds records that had some keys, the newest such as far as the index tells, up to a key that has none, and asks for their Indirection
-/// words. A record that is not there for the transaction is not common, and is looked for otherwise.
+/// Finds records that had the keys of some statements, the newest such as far as the index tells, and asks for their Indirection
+/// words: up to a statement that may not be done as words or is on another table, or a key that has none. A record that is not there
+/// for the transaction is not common, and is looked for otherwise.
 #[inline(never)]
 fn find<'g>(
     guard: &'g Guard,
-    (data, index): (&'g TableData, &KissIndex),
-    keys: &[u64],
+    (data, index): (&'g Arc<TableData>, &KissIndex),
+    group: &[PointStatement<'_>],
     hints: &mut ArrayVec<PointHint<'g>, AT_ONCE>,
 ) {
-    let places = data.storage.points(guard);
-    for key in keys {
-        let Some(rid) = index.likely(*key) else { break };
-        hints.push(places.at(rid).prefetch());
+    let (places, likely) = (data.storage.points(guard), index.likely_records());
+    while hints.len() < group.len() {
+        hints.extend(group[hints.len()..].iter().map_while(|statement| {
+            if !statement.is_of_words() || !statement.is_on(data) {
+                return None;
+            }
+            Some(places.at(likely.record(ordered_integer(statement.key))?).prefetch())
+        }));
+        let left = &group[hints.len()..];
+        if !left.is_empty() && !find_in_tree(guard, (data, index), left, hints) {
+            break;
+        }
     }
-    let likely = hints.len();
-    if likely < keys.len() {
-        index.newest_few(&keys[likely..], guard, |at, rid| {
-            if likely + at == hints.len() {
+}
+
+/// Finds the records of the next statements as far as only the tree knows them. Whether there are such, and all are there.
+#[inline(never)]
+fn find_in_tree<'g>(
+    guard: &'g Guard,
+    (data, index): (&'g Arc<TableData>, &KissIndex),
+    group: &[PointStatement<'_>],
+    hints: &mut ArrayVec<PointHint<'g>, AT_ONCE>,
+) -> bool {
+    let (places, likely, before) = (data.storage.points(guard), index.likely_records(), hints.len());
+    let is_next = |statement: &&PointStatement<'_>| statement.is_of_words() && statement.is_on(data);
+    let keys = group.iter().take_while(is_next).map(|statement| ordered_integer(statement.key));
+    let keys: ArrayVec<u64, AT_ONCE> = keys.take_while(|key| likely.record(*key).is_none()).take(AT_ONCE).collect();
+    match keys[..] {
+        [key] => hints.extend(index.newest(key, guard).map(|rid| places.at(rid).prefetch())),
+        _ => index.newest_few(&keys, guard, |at, rid| {
+            if before + at == hints.len() {
                 hints.push(places.at(rid).prefetch());
             }
-        });
+        }),
     }
+    !keys.is_empty() && hints.len() == before + keys.len()
+}
+
+/// Finds the record of one key, as far as the index tells, and looks at its Indirection word.
+#[inline(always)]
+fn find_one<'g>(guard: &'g Guard, (data, index): (&'g Arc<TableData>, &KissIndex), key: i64) -> Option<PointHint<'g>> {
+    let key = ordered_integer(key);
+    let rid = index.likely(key).or_else(|| index.newest(key, guard))?;
+    debug_assert!(data.storage.contains(rid), "invariant 7: the index has {rid:?}, which is no record");
+    Some(data.storage.points(guard).at(rid).glance(guard))
 }
 
 /// Looks at the Indirection words of the records, and asks for what these lead to.

@@ -336,7 +336,7 @@ impl<'p> RecordPlace<'p> {
 
     /// Takes over the values from a record of the same table: all that have a place here, as those that mean nothing cost less
     /// than to tell which these are.
-    #[inline]
+    #[inline(always)]
     pub(super) fn copy_values(self, from: RecordPlace<'_>) {
         let copy = |to: &AtomicU64, from: &AtomicU64| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         match (self.values().first_chunk::<TWO_LINES>(), from.values().first_chunk::<TWO_LINES>()) {

@@ -66,8 +66,11 @@ impl Range {
             return None;
         }
         let before = if newest > floor {
-            let known = hint.record.filter(|_| hint.newest == newest);
-            before_in_tail(known.or_else(|| tails.place_of(guard, newest))?, view)?
+            let record = match hint.record {
+                Some(record) if hint.newest == newest => record,
+                _ => tails.place_of(guard, newest)?,
+            };
+            before_in_tail(record, view)?
         } else {
             before_in_base(guard, pages, view, slot, floor.min(newest))?
         };
