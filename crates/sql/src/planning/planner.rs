@@ -402,6 +402,8 @@ async fn plan(state: &mut SessionState, statement: Statement, is_copied: bool) -
     // The dispatch by syntax tree never sends anything else here; this holds should that ever change.
     SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&written)?;
     let optimized = analyzed_and_optimized(&written, state)?;
+    // Whether a section goes to a device is chosen for each run.
+    let is_copied = is_copied && !DeviceOptions::of(state.config_options()).is_offered();
     let copies = is_copied.then(|| PlanCopies::asked_for(state.config_mut().options_mut()));
     let physical = state.query_planner().create_physical_plan(&optimized, state).await?;
     Ok(Made { physical, copy: copies.and_then(|copies| copies.take()), written, optimized })

@@ -57,6 +57,11 @@ impl DeviceOptions {
         options.extensions.insert(self);
     }
 
+    /// Whether sections may go to a device.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.device().is_some()
+    }
+
     /// The device, if sections may go there.
     fn device(&self) -> Option<&Offload> {
         self.offload.as_ref().filter(|_| self.settings.enabled != Enabled::Off)

@@ -137,3 +137,17 @@ fn columns_that_nobody_uses_make_room_for_others() {
     run(&mut session, "SET gpu.memory_limit = '1kB'");
     compare(&mut session, BY_SHOP);
 }
+
+#[test]
+fn the_second_statement_that_asks_for_columns_brings_them() {
+    let (db, device) = (merged(40_000), Loops::new(false));
+    let options =
+        SessionOptions { target_partitions: Some(4), offload: Some(device.offload()), ..SessionOptions::default() };
+    let mut session = Session::new(&db, options);
+    for (calls, reason) in [(0, "the CPU is cheaper"), (1, "cheaper"), (2, "cheaper")] {
+        sorted(&mut session, BY_SHOP).unwrap();
+        assert_eq!(device.resident_calls(), calls);
+        let newest = "SELECT reason FROM lstore_device_decisions ORDER BY number DESC LIMIT 1";
+        assert_eq!(rows(&mut session, newest).unwrap()[0], [Some(reason.to_owned())]);
+    }
+}
