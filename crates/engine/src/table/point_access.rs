@@ -55,11 +55,6 @@ impl WordsUpdate {
         lineage::value_of_cell(Cell::Word(word), self.types[at])
     }
 
-    /// The values of the columns that are read, of their words.
-    pub fn values(&self, words: &[u64]) -> impl Iterator<Item = Value> {
-        words.iter().enumerate().map(|(at, word)| self.value(at, *word))
-    }
-
     /// The word of a value of the column numbered `at` among those that are set; `None` if it has not exactly the column's type, or is
     /// NULL.
     pub fn word(&self, at: usize, value: &Value) -> Option<u64> {

@@ -264,3 +264,38 @@ fn the_first_row_of_a_query_comes_as_values() {
     assert_eq!(first("UPDATE n SET v = 'x' WHERE id = $1", 1).unwrap_err().sqlstate, "42601");
     assert!(first("SELECT v FROM n WHERE id = $1", 1).unwrap().is_some_and(|row| row[0].to_string() == "one"));
 }
+
+/// Outside of a block no statement is begun for them; within one there is.
+#[test]
+fn rows_side_by_side_are_the_same_with_and_without_a_statement_around_them() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    session.execute("CREATE TABLE n (id BIGINT PRIMARY KEY, g INT, at TIMESTAMPTZ)").unwrap();
+    session.execute("CREATE INDEX ON n (g)").unwrap();
+    session.execute("INSERT INTO n SELECT i, i / 8, '2024-01-01 00:00+00' FROM generate_series(0, 199) i").unwrap();
+    session.execute("SET TimeZone = 'Asia/Tokyo'").unwrap();
+    for (text, values, has_changed) in [
+        ("SELECT * FROM n WHERE id BETWEEN $1 AND $2 ORDER BY id", vec![70_i64, 77], true),
+        ("SELECT id, at FROM n WHERE g = $1", vec![5], false),
+        ("SELECT count(*), sum(g), max(at) FROM n WHERE id >= $1 AND id < $2", vec![3, 90], true),
+        ("SELECT at FROM n WHERE id BETWEEN $1 AND $2", vec![400, 500], false),
+    ] {
+        let prepared = std::sync::Arc::new(session.prepare(text, &[]).unwrap());
+        let values: Vec<engine::Value> = values.into_iter().map(engine::Value::from).collect();
+        let run = |session: &mut Session| {
+            let outcome = session.execute_prepared(&prepared, &values, &mut crate::NoInput);
+            let Ok(crate::Outcome::Rows(rows)) = outcome else { panic!("{text}: {outcome:?}") };
+            let _zone = rows.in_zone();
+            shown(Ok(crate::Outcome::Rows(rows)), false)
+        };
+        let alone = run(&mut session);
+        session.execute("BEGIN").unwrap();
+        let within = run(&mut session);
+        session.execute("DELETE FROM n WHERE id = 75").unwrap();
+        let changed = run(&mut session);
+        session.execute("ROLLBACK").unwrap();
+        assert_eq!(alone, within, "{text}");
+        assert_eq!(changed != within, has_changed, "{text}");
+        assert!(!alone.contains("2024") || alone.contains("09:00:00+09"), "{alone}");
+        assert_eq!(run(&mut session), alone, "{text}");
+    }
+}
