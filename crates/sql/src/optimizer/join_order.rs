@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The left side of a join is the one that is put into a hash table. With this rule the library leaves the sides as they are.
-//! Columns that nothing above asks for are taken out by the library's rule that comes after this one. The rule is asked in the last
-//! pass alone (`passes`).
+//! Columns that nothing above asks for are taken out by the library's rule that comes after this one. The rule does not ask
+//! for another pass of all rules, and does the same again in each pass.
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,16 +29,13 @@ use super::search::{Problem, Tree, best_tree};
 use crate::access::scan_costs::PlanCosts;
 use crate::interrupt;
 
-/// The name of the rule.
-pub(super) const JOIN_ORDER: &str = "join_order";
-
 /// Orders joins by what they are likely to cost.
 #[derive(Debug)]
 pub(crate) struct JoinOrder;
 
 impl OptimizerRule for JoinOrder {
     fn name(&self) -> &str {
-        JOIN_ORDER
+        "join_order"
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {

@@ -6,8 +6,8 @@
 //!              │ `estimate`: rows and keys of what is joined          └ `cardinality`: rows of what is joined with what
 //! ```
 //!
-//! All logical rules are asked in two passes (`passes`). What a join costs is told by the model of crate `costs`, from which the method
-//! of a join is chosen, too (`join_method`), and what `EXPLAIN (COSTS)` shows (`plan_costs`).
+//! What a join costs is told by the model of crate `costs`, from which the method of a join is chosen, too (`join_method`), and what
+//! `EXPLAIN (COSTS)` shows (`plan_costs`).
 //!
 //! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
 //! are the limit (`direct_groups`, `short_decimals`), a device beside the CPU is faster (`offload`), or memory does not suffice
@@ -23,7 +23,6 @@ pub(crate) mod join_order;
 mod key_collector;
 mod offload;
 pub(crate) mod options;
-mod passes;
 mod plan_copy;
 pub(crate) mod plan_costs;
 mod region;
@@ -38,7 +37,6 @@ pub(crate) use join_method::JoinMethod;
 pub(crate) use join_order::JoinOrder;
 pub(crate) use offload::{DeviceOptions, Offloading, learn};
 pub(crate) use options::{PlanOptions, share_up_to, spilling_config, spilling_state};
-pub(crate) use passes::{analyzed_and_optimized, optimized};
 pub(crate) use plan_copy::{CopyPlans, PlanCopies, finished};
 pub(crate) use run_time_filters::RunTimeFilters;
 pub(crate) use spilling::{SpillingOperators, may_spill};

@@ -33,8 +33,7 @@ use crate::interrupt::runtimes::{Lease, processors};
 use crate::names::diagnose::diagnose;
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::optimizer::{
-    DeviceOptions, PlanCopies, PlanOptions, analyzed_and_optimized, finished, learn, plan_costs, share_up_to,
-    spilling_config,
+    DeviceOptions, PlanCopies, PlanOptions, finished, learn, plan_costs, share_up_to, spilling_config,
 };
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
@@ -161,8 +160,6 @@ fn build_template(partitions: usize) -> SessionState {
     // A table's ranges are spread over threads by its scan. Dealing out the batches of one range again would gain
     // little, and show the rows of a small table in another order than they were put in.
     options.optimizer.enable_round_robin_repartition = false;
-    // `optimizer::passes` makes as many as it takes.
-    options.optimizer.max_passes = 1;
     // A row found by its key is not worth spreading over threads.
     options.execution.use_row_number_estimates_to_optimize_partitioning = true;
     options.execution.time_zone = Some("UTC".to_owned());
@@ -401,7 +398,7 @@ async fn plan(state: &mut SessionState, statement: Statement, is_copied: bool) -
     let written = state.statement_to_plan(statement).await?;
     // The dispatch by syntax tree never sends anything else here; this holds should that ever change.
     SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&written)?;
-    let optimized = analyzed_and_optimized(&written, state)?;
+    let optimized = state.optimize(&written)?;
     // Whether a section goes to a device is chosen for each run.
     let is_copied = is_copied && !DeviceOptions::of(state.config_options()).is_offered();
     let copies = is_copied.then(|| PlanCopies::asked_for(state.config_mut().options_mut()));

@@ -20,7 +20,7 @@ use tokio::task::block_in_place;
 use super::scope::parameter_number;
 use super::with_names::WithNames;
 use crate::interrupt::cancel::Token;
-use crate::optimizer::{optimized, spilling_state};
+use crate::optimizer::spilling_state;
 use crate::state::context::context;
 use crate::state::query_memory::{QueryRuntime, Spilling};
 use crate::state::stop::{self, StopFlag};
@@ -52,7 +52,7 @@ pub(super) fn waiting<T>(work: impl FnOnce() -> T) -> T {
 impl Statement {
     /// Optimizes a plan that is analyzed.
     pub(super) fn optimize(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        optimized(plan, &self.state)
+        self.state.optimizer().optimize(plan, &self.state, |_, _| {})
     }
 
     /// The rows of a plan.
