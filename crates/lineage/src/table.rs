@@ -386,7 +386,8 @@ impl Table {
         self.range(index).scan(index, view, projection, Some(ahead))
     }
 
-    /// The rows of range `index` that `view` sees, those with the values of the base pages apart; see the `split` module.
+    /// The rows of range `index` that `view` sees, those with the values of the base pages apart; `None` where there are no such pages. See
+    /// the `split` module.
     ///
     /// # Errors
     /// As [`scan_range`](Self::scan_range).
@@ -395,8 +396,8 @@ impl Table {
         index: usize,
         view: View<'_, O>,
         projection: &Projection,
-    ) -> Result<SplitRange, PageError> {
-        self.range(index).split(index, view, projection)
+    ) -> Result<Option<SplitRange>, PageError> {
+        self.range(index).split(view, projection)
     }
 
     /// Whether it would pay to read ahead for a scan of range `index`: pages that it is likely to need are evicted.

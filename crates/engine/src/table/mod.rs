@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use lineage::{
-    Cell, ColumnBuilder, Encoding, Projection, Request, SplitRange, TableStatistics, TableStats, value_of_cell,
+    Cell, ColumnBuilder, Encoding, Projection, Request, SplitRange, TableStatistics, TableStats, View, value_of_cell,
 };
 use types::{Rid, Schema, Snapshot, Timestamp, Value};
 
@@ -47,6 +47,7 @@ use crate::state::array::data::ArrayData;
 use crate::state::array::image::ArrayRows;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::read_view::{ReadView, Sight};
+use crate::terms::outcomes::Transactions;
 use crate::terms::settings::TableSettings;
 use crate::terms::view_definition::ViewDefinition;
 
@@ -446,7 +447,7 @@ impl TableScan {
         if let Some((rows, options)) = self.array.as_deref() {
             return Some(Ok(array_rows::batches(&self.table, rows, options, range)));
         }
-        let view = self.table.database.shared.core.transactions.view(self.view.snapshot());
+        let view = self.seen();
         let (storage, ahead) = (&self.table.data.storage, self.ahead.take(range));
         self.ahead.begin(self.next.load(Ordering::Relaxed));
         let batches = match ahead {
@@ -463,22 +464,37 @@ impl TableScan {
         Some(batches.map_err(Error::from))
     }
 
-    /// The next range that was not taken, with its number, and its rows with the values of base pages apart from all others; see
-    /// [`SplitRange`]. Of an array table, and where Rids are asked for, all are others.
+    /// The next range that was not taken, by its number, and its rows with the values of base pages apart from all others, see
+    /// [`SplitRange`]; `None` in the place of these where there are no such pages: the rows are told by [`TableScan::read`]. So it is of an
+    /// array table, and where Rids are asked for.
     ///
     /// # Errors
     /// As [`next_range`](Self::next_range).
-    pub fn next_split(&self) -> Option<Result<(usize, SplitRange)>> {
-        if self.array.is_some() || self.projection.with_rid {
-            return Some(self.next_range()?.map(|others| (0, SplitRange { base: None, others })));
-        }
+    pub fn next_split(&self) -> Option<Result<(usize, Option<SplitRange>)>> {
         let range = self.next.fetch_add(1, Ordering::Relaxed);
         if range >= self.ranges {
             return None;
         }
-        let view = self.table.database.shared.core.transactions.view(self.view.snapshot());
-        let split = self.table.data.storage.split_range(range, view, &self.projection);
+        if self.array.is_some() || self.projection.with_rid {
+            return Some(Ok((range, None)));
+        }
+        let split = self.table.data.storage.split_range(range, self.seen(), &self.projection);
         Some(split.map(|split| (range, split)).map_err(Error::from))
+    }
+
+    /// The batches of a range, whether it was taken or not.
+    ///
+    /// # Errors
+    /// As [`next_range`](Self::next_range).
+    pub fn read(&self, range: usize) -> Result<Vec<RecordBatch>> {
+        if let Some((rows, options)) = self.array.as_deref() {
+            return Ok(array_rows::batches(&self.table, rows, options, range));
+        }
+        Ok(self.table.data.storage.scan_range(range, self.seen(), &self.projection)?)
+    }
+
+    fn seen(&self) -> View<'_, Transactions> {
+        self.table.database.shared.core.transactions.view(self.view.snapshot())
     }
 
     /// All batches that are left, one by one.

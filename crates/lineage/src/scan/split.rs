@@ -22,8 +22,8 @@ use crate::value::column_builder::ColumnBuilder;
 
 /// A range as a snapshot sees it; no row is in both parts.
 pub struct SplitRange {
-    /// The rows with the values of the base pages; `None` where some column has none that are columns.
-    pub base: Option<BaseRowSet>,
+    /// The rows with the values of the base pages.
+    pub base: BaseRowSet,
     /// All other rows.
     pub others: Vec<RecordBatch>,
 }
@@ -77,16 +77,16 @@ impl BasePageId {
 }
 
 impl Range {
-    /// The rows of this range that `view` sees, in two parts. Rids are not given.
+    /// The rows of this range that `view` sees, in two parts; `None` where some column has no base page that is a column. Rids are not
+    /// given.
     pub(crate) fn split<O: Outcomes>(
         &self,
-        range_index: usize,
         view: View<'_, O>,
         projection: &Projection,
-    ) -> Result<SplitRange, PageError> {
+    ) -> Result<Option<SplitRange>, PageError> {
         debug_assert!(!projection.with_rid, "base pages have no Rids");
         let columns = projection.request.columns.len();
-        let split = self.view_for(view, &projection.request, None, |seen, len| {
+        self.view_for(view, &projection.request, None, |seen, len| {
             let pages: Option<Vec<BasePage>> = (0..columns).map(|i| base_page(seen, i)).collect();
             let Some(pages) = pages else { return Ok(None) };
             let types = projection.request.columns.iter().map(|column| self.types[*column]);
@@ -106,12 +106,8 @@ impl Range {
             }
             let arrays = builders.iter_mut().map(ColumnBuilder::finish).collect();
             let others = batches(projection, arrays, pending);
-            Ok(Some(SplitRange { base: Some(BaseRowSet { rows, slots: len, pages }), others }))
-        })?;
-        match split {
-            Some(split) => Ok(split),
-            None => Ok(SplitRange { base: None, others: self.scan(range_index, view, projection, None)? }),
-        }
+            Ok(Some(SplitRange { base: BaseRowSet { rows, slots: len, pages }, others }))
+        })
     }
 }
 

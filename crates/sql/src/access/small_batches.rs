@@ -52,8 +52,9 @@ pub(crate) fn copied(batch: &RecordBatch, rows: Range<usize>) -> Result<RecordBa
 pub(crate) fn own_values(values: &ArrayRef) -> Result<ArrayRef> {
     /// What an array takes beside its values.
     const BESIDE: usize = 256;
-    let own = values.to_data().get_slice_memory_size()?;
-    if values.get_array_memory_size() <= 2 * own + BESIDE {
+    // A look at all buffers of texts takes longer than a copy: texts of many groups have one each.
+    let are_texts = matches!(values.data_type(), DataType::Utf8View | DataType::BinaryView);
+    if !are_texts && values.get_array_memory_size() <= 2 * values.to_data().get_slice_memory_size()? + BESIDE {
         return Ok(values.clone());
     }
     let rows = UInt32Array::from_iter_values(0..values.len() as u32);

@@ -250,7 +250,7 @@ impl<'a> Expand<'a> {
         };
         functions::check_plain(function, &called.function.name).map_err(|error| error.at(at))?;
         let query = self.body_of(called.function, calls).map_err(|error| error.at(at))?;
-        *expr = calls.value(called, query, self.counts.calls).map_err(|error| error.at(at))?;
+        *expr = calls.value(called, query, self.counts.calls, columns).map_err(|error| error.at(at))?;
         Ok(())
     }
 

@@ -257,7 +257,11 @@ impl TempFileFactory for TemporaryFiles {
             Some(manager) => manager,
             None => {
                 let mode = match &self.within {
-                    Some(folder) => DiskManagerMode::Directories(vec![folder.clone()]),
+                    Some(folder) => {
+                        // The library would fail where another thread makes it at the same moment.
+                        fs::create_dir_all(folder)?;
+                        DiskManagerMode::Directories(vec![folder.clone()])
+                    }
                     None => DiskManagerMode::OsTmpDirectory,
                 };
                 let made = Arc::new(DiskManagerBuilder::default().with_mode(mode).build()?);

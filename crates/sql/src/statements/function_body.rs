@@ -13,8 +13,8 @@ use crate::parsing::ParsedStatement;
 use crate::parsing::parse::parse;
 use crate::planning::default_define::check_type;
 use crate::planning::functions::body::{statements, with_nulls};
-use crate::planning::functions::parsed_default;
 use crate::planning::functions::users::calls_one;
+use crate::planning::functions::{parsed_default, typed_default};
 use crate::planning::planner::Planner;
 use crate::state::view::View;
 use crate::statements::view_text::names_past;
@@ -49,6 +49,7 @@ pub(crate) fn check(planner: &Planner, view: View, function: &MadeFunction) -> R
             if calls_one(&expr, &view.tables) {
                 return Err(SqlError::unsupported("a function in SQL as the default of an argument"));
             }
+            let expr = typed_default(expr, argument.data_type);
             check_type(planner, view.clone(), &expr, &column, &Source::new(""))
                 .map_err(|error| SqlError { position: None, ..error })?;
         }

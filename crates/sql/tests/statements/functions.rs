@@ -103,3 +103,32 @@ fn parameters_of_statements_have_the_types_of_the_arguments_that_they_go_to() {
     let prepared = session.prepare("SELECT f($1, $2)", &[]).unwrap();
     assert_eq!(prepared.parameters(), [engine::DataType::BigInt, engine::DataType::Date]);
 }
+
+#[test]
+fn a_function_with_another_value_each_time_is_refused_where_it_would_have_one_for_all_rows() {
+    let db = Database::in_memory();
+    let mut session = session(&db);
+    for statement in [
+        "CREATE SEQUENCE numbers",
+        "CREATE TABLE t AS SELECT i FROM generate_series(1, 3) s (i)",
+        "CREATE FUNCTION token() RETURNS text LANGUAGE sql AS 'SELECT string_agg(random()::text, '''') FROM t'",
+        "CREATE FUNCTION number() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('numbers') $$",
+        "CREATE FUNCTION twice(x double precision) RETURNS double precision LANGUAGE sql AS 'SELECT x + x'",
+    ] {
+        session.execute(statement).unwrap();
+    }
+    for query in ["SELECT token() FROM t", "SELECT twice(random()) FROM t"] {
+        assert_eq!(code_of(&mut session, query), "0A000", "{query}");
+    }
+    assert_eq!(ask(&mut session, "SELECT count(*) FROM token()"), ["1"]);
+    assert_eq!(ask(&mut session, "SELECT count(DISTINCT n) FROM (SELECT number() AS n FROM t) q"), ["3"]);
+}
+
+#[test]
+fn calls_within_calls_do_not_double_the_statement_at_each_step() {
+    let db = Database::in_memory();
+    let mut session = session(&db);
+    session.execute("CREATE FUNCTION twice(x int) RETURNS int LANGUAGE sql AS 'SELECT x + x'").unwrap();
+    let query = format!("SELECT {}1{}", "twice(".repeat(14), ")".repeat(14));
+    assert_eq!(ask(&mut session, &query), ["16384"]);
+}

@@ -28,9 +28,6 @@ use crate::coprocessor::decisions::Noted;
 use crate::coprocessor::{ColumnTotals, GroupTotals, GroupedColumn, GroupedRows, Offload};
 use crate::state::device_settings::DeviceSettings;
 
-/// So many rows beside those that the device has grouped are no work for it.
-const REST_FEW: usize = 1 << 16;
-
 /// Groups rows on a device, and on the CPU where that does not answer.
 pub(super) struct DeviceGroupsExec {
     section: Arc<GroupSection>,
@@ -164,7 +161,7 @@ impl Work {
         if let Some(answer) = &answer {
             self.push(states(&self.section, &answer.codes, &answer.totals)?);
         }
-        let are_few = answer.as_ref().is_some_and(|answer| held.rest_rows(&rows, answer) <= REST_FEW);
+        let are_few = answer.as_ref().is_some_and(|answer| held.are_few_left(&rows, answer));
         let rest = futures::stream::iter(held.rest(rows, answer.as_ref()));
         let rest = Box::pin(RecordBatchStreamAdapter::new(held.schema(), rest));
         self.source = match are_few {

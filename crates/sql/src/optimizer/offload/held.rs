@@ -24,6 +24,9 @@ use crate::coprocessor::{DeviceColumn, GroupTotals, ResidentKey, ResidentRows, R
 use crate::interrupt;
 use crate::values::stored::as_queried;
 
+/// So many rows beside those that the device has grouped are no work for it.
+const REST_FEW: usize = 1 << 16;
+
 /// A grouping over a plain scan.
 pub(super) struct HeldSection {
     scan: ScanExec,
@@ -39,7 +42,10 @@ pub(super) struct HeldSection {
 pub(super) struct SplitRows {
     scan: TableScan,
     ranges: Vec<RangeRows>,
+    /// Rows beside those of base pages, in the same ranges.
     others: Vec<RecordBatch>,
+    /// Ranges without base pages.
+    whole: Vec<usize>,
 }
 
 /// What the device has answered, and which ranges it has answered for.
@@ -99,14 +105,18 @@ impl HeldSection {
     /// Looks at the table.
     pub(super) fn read(&self) -> Result<SplitRows> {
         let scan = self.scan.begin().map_err(external)?;
-        let mut rows = SplitRows { scan, ranges: Vec::new(), others: Vec::new() };
+        let mut rows = SplitRows { scan, ranges: Vec::new(), others: Vec::new(), whole: Vec::new() };
         while let Some(split) = rows.scan.next_split() {
             interrupt::check_plan()?;
             let (range, split) = split.map_err(external)?;
+            let Some(split) = split else {
+                rows.whole.push(range);
+                continue;
+            };
             for batch in split.others {
                 rows.others.push(self.scan.arranged(&batch)?);
             }
-            rows.ranges.extend(split.base.map(|base| RangeRows { range, base }));
+            rows.ranges.push(RangeRows { range, base: split.base });
         }
         Ok(rows)
     }
@@ -175,11 +185,11 @@ impl HeldSection {
         Ok((numbers.values, numbers.nulls))
     }
 
-    /// How many rows the device has not answered for.
-    pub(super) fn rest_rows(&self, rows: &SplitRows, answer: &Answer) -> usize {
+    /// Whether the rows that the device has not answered for are few: those of one range, which is being filled, and others.
+    pub(super) fn are_few_left(&self, rows: &SplitRows, answer: &Answer) -> bool {
         let others = rows.others.iter().map(RecordBatch::num_rows).sum::<usize>();
         let left = rows.ranges.iter().zip(&answer.are_there).filter(|(_, is_there)| !**is_there);
-        others + left.map(|(range, _)| range.base.slots).sum::<usize>()
+        rows.whole.len() <= 1 && others + left.map(|(range, _)| range.base.slots).sum::<usize>() <= REST_FEW
     }
 
     /// The rows that the device has not answered for, as any input.
@@ -190,9 +200,10 @@ impl HeldSection {
     ) -> impl Iterator<Item = Result<RecordBatch>> + Send + use<> {
         let is_there = |at: usize| answer.is_some_and(|answer| answer.are_there[at]);
         let left: Vec<bool> = (0..rows.ranges.len()).map(|at| !is_there(at)).collect();
-        let (schema, scan) = (rows.scan.schema().clone(), self.scan.again());
-        let ranges = rows.ranges.into_iter().zip(left).filter(|(_, is_left)| *is_left);
-        let batch = move |(RangeRows { base, .. }, _): (RangeRows, bool)| -> Result<RecordBatch> {
+        let SplitRows { scan, ranges, others, whole } = rows;
+        let ranges = ranges.into_iter().zip(left).filter(|(_, is_left)| *is_left).map(|(range, _)| range);
+        let (schema, arranging, arranging_too) = (scan.schema().clone(), self.scan.again(), self.scan.again());
+        let base = move |RangeRows { base, .. }: RangeRows| -> Result<RecordBatch> {
             interrupt::check_plan()?;
             // Slots that hold no record may have NULL in any column.
             let chosen = FilterBuilder::new(&chosen(&base)).optimize().build();
@@ -200,9 +211,15 @@ impl HeldSection {
                 let values = page.values().map_err(|error| DataFusionError::External(error.into()))?;
                 Ok(chosen.filter(&values)?)
             });
-            scan.arranged(&RecordBatch::try_new(schema.clone(), values.collect::<Result<Vec<ArrayRef>>>()?)?)
+            arranging.arranged(&RecordBatch::try_new(schema.clone(), values.collect::<Result<Vec<ArrayRef>>>()?)?)
         };
-        rows.others.into_iter().map(Ok).chain(ranges.map(batch))
+        let read = move |range: usize| -> Vec<Result<RecordBatch>> {
+            match interrupt::check_plan().and_then(|()| scan.read(range).map_err(external)) {
+                Ok(batches) => batches.iter().map(|batch| arranging_too.arranged(batch)).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        };
+        others.into_iter().map(Ok).chain(ranges.map(base)).chain(whole.into_iter().flat_map(read))
     }
 }
 

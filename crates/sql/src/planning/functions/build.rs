@@ -55,7 +55,7 @@ fn said(data_type: DataType) -> SqlType {
 }
 
 /// Whether an expression is a constant, or an argument of a function around the call.
-fn is_constant(expr: &Expr) -> bool {
+pub(super) fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Value(_) | Expr::TypedString(_) => true,
         Expr::UnaryOp { expr, .. } | Expr::Nested(expr) | Expr::Cast { expr, .. } => is_constant(expr),
@@ -71,8 +71,37 @@ struct Parts {
     has_call: bool,
     has_aggregate: bool,
     gives_rows: bool,
+    /// Whether it calls something that has another value each time.
+    is_volatile: bool,
+    /// How many expressions it is made of.
+    size: usize,
     /// How often it has each argument.
     uses: Vec<usize>,
+}
+
+/// Functions with another value each time, or that do more than give one.
+const VOLATILE: [&str; 10] = [
+    "random",
+    "random_normal",
+    "gen_random_uuid",
+    "uuid_generate_v4",
+    "nextval",
+    "setval",
+    "set_config",
+    "clock_timestamp",
+    "timeofday",
+    "pg_sleep",
+];
+
+/// An argument of so many expressions stands in a body once only: calls within calls would have twice as many at each step.
+const LIGHT_MAX: usize = 40;
+
+/// The error about a function that a query could not call for each row.
+fn unsupported_volatile() -> SqlError {
+    SqlError::unsupported(
+        "a function that would have another value each time, and whose body is a query, in an expression",
+    )
+    .hint("Write the body as an expression without FROM, or call the function in FROM.")
 }
 
 struct Looking<'a> {
@@ -97,6 +126,7 @@ impl Visitor for Looking<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.parts.size += 1;
         if let Some(at) = number_of(expr) {
             if self.parts.uses.len() <= at {
                 self.parts.uses.resize(at + 1, 0);
@@ -108,6 +138,7 @@ impl Visitor for Looking<'_> {
             // An aggregate is worked out once however often it stands there.
             let is_aggregate = over.is_some() || (self.is_aggregate)(&name);
             self.parts.has_call |= !is_aggregate;
+            self.parts.is_volatile |= VOLATILE.contains(&name.as_str());
             self.parts.has_aggregate |= is_aggregate && self.depth == 0;
             self.parts.gives_rows |= is_set_returning(&name);
         }
@@ -179,13 +210,23 @@ impl Written {
         }
     }
 
+    /// Refuses what would be worked out once for all rows.
+    ///
+    /// # Errors
+    /// 0A000 where the body, which is a query, or an argument has another value each time.
+    pub(super) fn check_steady(&self, is_aggregate: &dyn Fn(&str) -> bool) -> Result<()> {
+        let body = look(&Expr::Subquery(self.query.clone()), is_aggregate);
+        let is_volatile = body.is_volatile || self.arguments.iter().any(|of| look(of, is_aggregate).is_volatile);
+        if is_volatile { Err(unsupported_volatile()) } else { Ok(()) }
+    }
+
     /// The expression for a call that gives one value, if the body is one, and each argument may stand in it.
     pub(super) fn alone(&self, data_type: DataType, is_aggregate: &dyn Fn(&str) -> bool) -> Option<Expr> {
         let expr = only(&self.query)?;
         let parts = look(expr, is_aggregate);
         let goes_in = |(at, argument): (usize, &Expr)| {
             let argument = look(argument, is_aggregate);
-            let is_light = !argument.has_query && !argument.has_call;
+            let is_light = !argument.has_query && !argument.has_call && argument.size <= LIGHT_MAX;
             is_light || parts.uses.get(at).copied().unwrap_or(0) + usize::from(self.is_strict) <= 1
         };
         let is_expression = !parts.has_query && !parts.has_aggregate && !parts.gives_rows;
@@ -210,6 +251,8 @@ impl Written {
         let item = |(at, (column, data_type)): (usize, &(String, Option<DataType>))| {
             let expr = Expr::CompoundIdentifier(vec![Ident::with_quote('"', &label), name(at)]);
             let expr = data_type.map_or(expr.clone(), |data_type| cast(expr, data_type));
+            // The one row that there is has no values then.
+            let expr = if gives_many { expr } else { self.unless_null(expr) };
             SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', column) }
         };
         let mut query = match gives_many {

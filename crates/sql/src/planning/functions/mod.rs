@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select,
-    SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, Visit,
+    SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, Value, Visit,
 };
 use engine::{DataType, FunctionResult, PUBLIC_SCHEMA};
 
@@ -172,15 +172,23 @@ impl<'a> Calls<'a> {
     }
 
     /// What stands in the place of a call in an expression.
-    pub(super) fn value(&self, called: Called<'_>, query: Box<Query>, number: usize) -> Result<Expr> {
+    pub(super) fn value(&self, called: Called<'_>, query: Box<Query>, number: usize, around: &Columns) -> Result<Expr> {
         let definition = &called.function.definition;
         let is_strict = definition.is_strict;
         let written = Written { query, arguments: called.arguments, is_strict, number };
         let of_value = called.function.value_type();
         match (of_value, definition.returns_set) {
-            (Some(data_type), false) => written.value(data_type, self.is_aggregate),
+            (Some(data_type), false) => {
+                if around.are_there() && written.alone(data_type, self.is_aggregate).is_none() {
+                    written.check_steady(self.is_aggregate)?;
+                }
+                written.value(data_type, self.is_aggregate)
+            }
             (Some(data_type), true) => {
                 let columns = [(called.function.name.clone(), Some(data_type))];
+                if around.are_there() {
+                    written.check_steady(self.is_aggregate)?;
+                }
                 build::spread(written.rows(&columns, true, self.is_aggregate)?.0)
             }
             (None, _) => {
@@ -248,9 +256,17 @@ fn called<'a>(candidate: Candidate<'a>, given: &[Given], values: &[&Expr]) -> Re
             (None, Some(default)) => parsed_default(default)?,
             (None, None) => return Err(SqlError::new("XX000", "an argument of a function is missing")),
         };
-        arguments.push(if is_of_type { value } else { build::cast(value, argument.data_type) });
+        // A number by itself would be the place of a column in ORDER BY and GROUP BY of the body.
+        let stays = is_of_type && !build::is_constant(&value);
+        arguments.push(if stays { value } else { build::cast(value, argument.data_type) });
     }
     Ok(Called { function, arguments })
+}
+
+/// A default as a call has it: a text by itself is of the argument's type.
+pub(crate) fn typed_default(expr: Expr, data_type: DataType) -> Expr {
+    let is_text = matches!(&expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
+    if is_text { build::cast(expr, data_type) } else { expr }
 }
 
 /// An expression that the catalog keeps as a text.

@@ -65,6 +65,11 @@ impl Columns {
         Columns(vec![columns.iter().map(|column| Output::of("", &column.name, Some(column.data_type))).collect()])
     }
 
+    /// Whether there are columns, and so rows for each of which a call is worked out.
+    pub(super) fn are_there(&self) -> bool {
+        self.0.iter().any(|columns| !columns.is_empty())
+    }
+
     /// Comes out of what was entered last.
     pub(in crate::planning) fn leave(&mut self) {
         self.0.pop();

@@ -218,7 +218,7 @@ impl AggregateUDFImpl for SortedAggregate {
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         let list = |(at, field): (usize, &FieldRef)| -> FieldRef {
-            Arc::new(Field::new(format!("{}[{at}]", args.name), list_of(field.data_type()), true))
+            Arc::new(Field::new(format!("{}[{at}]", args.name), list_of(&type_in_state(field.data_type())), true))
         };
         Ok(args.input_fields.iter().enumerate().map(list).collect())
     }
@@ -233,6 +233,16 @@ impl AggregateUDFImpl for SortedAggregate {
             parts: Vec::new(),
             types: args.expr_fields.iter().map(|field| field.data_type().clone()).collect(),
         }))
+    }
+}
+
+/// The type of a column of rows on their way from one step to the next: of texts, one that has all of them in one buffer. Views of texts
+/// would have a buffer for each group, which every slice of them takes along.
+fn type_in_state(column: &ArrowType) -> ArrowType {
+    match column {
+        ArrowType::Utf8View => ArrowType::LargeUtf8,
+        ArrowType::BinaryView => ArrowType::LargeBinary,
+        other => other.clone(),
     }
 }
 
@@ -373,8 +383,9 @@ impl Accumulator for Rows {
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let list = |at: usize| -> Result<ScalarValue> {
-            let values = self.column(at)?;
-            let item = Arc::new(Field::new_list_field(self.types[at].clone(), true));
+            let data_type = type_in_state(&self.types[at]);
+            let values = cast(&self.column(at)?, &data_type)?;
+            let item = Arc::new(Field::new_list_field(data_type, true));
             let lengths = OffsetBuffer::from_lengths([values.len()]);
             Ok(ScalarValue::List(Arc::new(ListArray::try_new(item, lengths, values, None)?)))
         };
@@ -385,7 +396,9 @@ impl Accumulator for Rows {
         let lists: Vec<&ListArray> = states.iter().map(|state| state.as_list()).collect();
         let Some(first) = lists.first() else { return Ok(()) };
         for row in (0..first.len()).filter(|row| !first.is_null(*row)) {
-            self.add(&lists.iter().map(|list| list.value(row)).collect::<Vec<_>>())?;
+            let columns = lists.iter().zip(&self.types).map(|(list, data_type)| Ok(cast(&list.value(row), data_type)?));
+            let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
+            self.add(&columns)?;
         }
         Ok(())
     }
