@@ -48,7 +48,7 @@ def parts(dump):
             rows[table] = []
         elif NAMED.match(line):
             names.append(NAMED.match(line)[0])
-        elif COLUMN.match(line) and not line.startswith(("    CONSTRAINT", "    ADD", "    '")):
+        elif COLUMN.match(line) and not line.startswith(("    CONSTRAINT", "    ADD", "    LATERAL", "    '")):
             names.append(COLUMN.match(line)[1])
     return {name: sorted(lines) for name, lines in rows.items()}, sorted(names)
 
