@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use engine::{FunctionBody, FunctionVolatility};
 
+use super::words::{Read, is_word, take_words};
 use crate::error::{Result, SqlError};
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
@@ -77,9 +78,6 @@ pub(crate) struct NewFunction {
     pub(crate) options: Vec<String>,
 }
 
-/// What parsers of the library give.
-type Read<T> = std::result::Result<T, ParserError>;
-
 /// Reads such a statement, if the next one is.
 pub(crate) fn parse_function(parser: &mut Parser, source: &Source) -> Result<Option<FunctionStatement>> {
     let wrong = |error: ParserError| source.parser_error(error);
@@ -114,19 +112,6 @@ pub(crate) fn parse_function(parser: &mut Parser, source: &Source) -> Result<Opt
         return Ok(Some(FunctionStatement::Owner(named)));
     }
     Ok(None)
-}
-
-fn is_word(parser: &Parser, at: usize, text: &str) -> bool {
-    matches!(parser.peek_nth_token(at).token, Token::Word(word)
-        if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text))
-}
-
-fn take_words(parser: &mut Parser, words: &[&str]) -> bool {
-    let is_it = words.iter().enumerate().all(|(at, word)| is_word(parser, at, word));
-    if is_it {
-        words.iter().for_each(|_| parser.advance_token());
-    }
-    is_it
 }
 
 fn named(parser: &mut Parser, source: &Source) -> Read<NamedFunction> {

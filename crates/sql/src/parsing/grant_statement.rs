@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::words::{Read, is_word, take_words};
 use crate::error::Result;
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
@@ -110,22 +111,6 @@ pub(crate) fn parse_grant(parser: &mut Parser, source: &Source) -> Result<Option
     grant.tag = "ALTER DEFAULT PRIVILEGES";
     grant.roles.extend(owners);
     Ok(Some(grant))
-}
-
-/// What parsers of the library give.
-type Read<T> = std::result::Result<T, ParserError>;
-
-fn is_word(parser: &Parser, at: usize, text: &str) -> bool {
-    matches!(parser.peek_nth_token(at).token, Token::Word(word)
-        if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text))
-}
-
-fn take_words(parser: &mut Parser, words: &[&str]) -> bool {
-    let is_it = words.iter().enumerate().all(|(at, word)| is_word(parser, at, word));
-    if is_it {
-        words.iter().for_each(|_| parser.advance_token());
-    }
-    is_it
 }
 
 /// Reads from GRANT or REVOKE on; with the schemas of `ALTER DEFAULT PRIVILEGES`, where it stands behind that.

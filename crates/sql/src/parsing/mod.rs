@@ -24,6 +24,7 @@ pub(crate) mod table_options;
 pub(crate) mod time_limit;
 pub(crate) mod updatable;
 pub(crate) mod view_statement;
+mod words;
 
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use datafusion::sql::sqlparser::parser::Parser;

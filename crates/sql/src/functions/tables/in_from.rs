@@ -210,7 +210,7 @@ fn select_of(exprs: Vec<Expr>) -> Result<Box<Query>> {
 }
 
 /// The query with a column that counts its rows.
-fn numbered(query: Box<Query>) -> Result<Box<Query>> {
+pub(crate) fn numbered(query: Box<Query>) -> Result<Box<Query>> {
     let counting = "SELECT *, row_number() OVER ()::bigint AS \"\0number\" FROM (SELECT 1) AS \"\0rows\"";
     let mut outer = template(counting)?;
     if let SetExpr::Select(select) = outer.body.as_mut()

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 use engine::{DataType, FunctionResult, PUBLIC_SCHEMA};
 
 use crate::error::{Result, SqlError};
+use crate::functions::numbered;
 use crate::interrupt::made_types::{self, MadeFunction};
 use crate::names::headings::heading;
 use crate::names::made_functions::entry;
@@ -348,16 +349,4 @@ fn alias_of(alias: Option<TableAlias>, function: &str, names: &[String]) -> Resu
     let rest = names[alias.columns.len()..].iter();
     alias.columns.extend(rest.map(|name| TableAliasColumnDef { name: quoted(name), data_type: None }));
     Ok(alias)
-}
-
-/// The query with a column that counts its rows.
-fn numbered(query: Box<Query>) -> Result<Box<Query>> {
-    let counting = "SELECT *, row_number() OVER ()::bigint AS \"\0number\" FROM (SELECT 1) AS \"\0rows\"";
-    let mut outer = template(counting)?;
-    if let SetExpr::Select(select) = outer.body.as_mut()
-        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
-    {
-        *subquery = query;
-    }
-    Ok(outer)
 }
