@@ -1,15 +1,7 @@
 //! Few rows that an index leads to and that lie side by side, read column by column.
 //!
-//! **A range of the primary key.** The index knows *key runs*: 64 neighbouring keys that were given to records that follow one another. A
-//! range of keys within runs is a few stretches of records, and no entry of the index is looked at:
-//!
-//! ```text
-//! keys       lo ........ hi
-//! runs    | 64 keys | 64 keys | 64 keys |     ──▶  stretches  (r, 40), (r', 60)  ──▶  columns
-//! ```
-//!
-//! A run is a guess. It is right for a key if its record is there for the reader, as a key has one record at a time and no record
-//! of the table has changed its key. So the rows are taken only if every record of the range is there; otherwise the index is walked.
+//! **A range of the primary key.** Neighbouring keys mostly were given to records that follow one another: a range of them is a few
+//! pieces (see `key_pieces`).
 //!
 //! **The rows of one key of another index**, such as the orders of a customer, often were put in one behind the other. Its entries tell the
 //! records, and an entry holds as long as the record has the key: so the column of the key is read as well, and the rows are taken only if
@@ -22,7 +14,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_select::concat::concat;
-use index::KissIndex;
 use lineage::{Cell, Test, View};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -34,6 +25,7 @@ use crate::keys::entries::Entry;
 use crate::keys::order::{Bounds, IndexKey, integer_in_order, ordered_integer};
 use crate::state::table_data::ScanOptions;
 use crate::table::index_scan::Few;
+use crate::table::key_pieces::Pieces;
 use crate::table::read_view::Sight;
 use crate::table::{Table, batch_of};
 use crate::terms::outcomes::Transactions;
@@ -76,9 +68,8 @@ impl Table {
         let (low, high) = (ordered_integer(low), ordered_integer(high));
         if let Some(key) = self.data.primary_key.as_ref().filter(|key| *key.columns == [column]) {
             self.data.fill(&key.index)?;
-            let Some(stretches) = self.stretches_of_keys((low, high), ENTRIES_MAX) else { return Ok(None) };
-            let arrays = self.arrays_of(view, &stretches, columns)?;
-            return Ok(arrays.map(|arrays| (arrays, count_of(&stretches))));
+            let options = ScanOptions { columns: columns.to_vec(), ..ScanOptions::default() };
+            return self.rows_of_keys(view, (low, high), ENTRIES_MAX, &options);
         }
         let guard = &sync::pin();
         match self.data.indexes.of_column(guard, column).filter(|index| low == high && index.serves(snapshot.at)) {
@@ -92,12 +83,22 @@ impl Table {
         }
     }
 
-    /// The records of some keys of the primary key, if it has key runs and all of these are in some.
-    fn stretches_of_keys(&self, (low, high): (u64, u64), keys_max: usize) -> Option<Stretches> {
-        let key = self.data.primary_key.as_ref()?;
+    /// The rows of some keys of the primary key, in their order. `None` if these are not few, or few of them have a record.
+    fn rows_of_keys(
+        &self,
+        view: View<'_, Transactions>,
+        (low, high): (u64, u64),
+        keys_max: usize,
+        options: &ScanOptions,
+    ) -> Result<Option<RowArrays>> {
         // The keys of the view's rows are those of the index, as its snapshot was taken before this is asked.
-        let is_short = high - low < keys_max as u64;
-        if is_short && !self.data.has_changed_keys() { stretches(key.kiss()?, low, high) } else { None }
+        if high - low >= keys_max as u64 || self.data.has_changed_keys() {
+            return Ok(None);
+        }
+        let Some(index) = self.data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(None) };
+        let guard = &sync::pin();
+        let Some(pieces) = Pieces::between(index, guard, low, high) else { return Ok(None) };
+        self.rows_of_pieces(guard, view, (index, &pieces), options).map(Some)
     }
 
     /// The rows of a range of the primary key, upward, at most as many as are wanted. `None` if this is not the way to them.
@@ -112,13 +113,14 @@ impl Table {
             return Ok(None);
         };
         let ([column], Some((low, high))) = (&*key.columns, keys_within(bounds)) else { return Ok(None) };
-        let high = high.min(low.saturating_add(few.rows.saturating_sub(1) as u64));
-        if few.rows == 0 || !self.all_pass(*column, options, (low, high)) {
+        let end = high.min(low.saturating_add(few.rows.saturating_sub(1) as u64));
+        if few.rows == 0 || !self.all_pass(*column, options, (low, end)) {
             return Ok(None);
         }
-        let Some(stretches) = self.stretches_of_keys((low, high), few.entries) else { return Ok(None) };
-        let arrays = self.arrays_of(view, &stretches, &options.columns)?;
-        Ok(arrays.map(|arrays| self.batch_of_stretches(&stretches, arrays, options)))
+        let found = self.rows_of_keys(view, (low, end), few.entries, options)?;
+        // Where a key has no row, those that are wanted reach further.
+        let found = found.filter(|(_, count)| end == high || *count == few.rows);
+        Ok(found.map(|(arrays, count)| batch_of(self.data.projection(options).schema, arrays, count)))
     }
 
     /// Whether all keys in a range pass the tests, and nothing else is tested.
@@ -201,10 +203,7 @@ impl Table {
                 None => return Ok(None),
             }
         }
-        Ok(Some(match &mut parts[..] {
-            [whole] => std::mem::take(whole),
-            parts => (0..columns.len()).map(|at| joined(parts, at)).collect(),
-        }))
+        Ok(Some(joined(&mut parts)))
     }
 
     fn batch_of_stretches(
@@ -276,8 +275,15 @@ fn all_have(array: &ArrayRef, key: i64) -> bool {
     found.or_else(|| all::<Int16Type>(array, key)).unwrap_or(false)
 }
 
-/// A column of all stretches.
-fn joined(parts: &[Vec<ArrayRef>], at: usize) -> ArrayRef {
+/// Columns whose parts follow one another.
+pub(super) fn joined(parts: &mut [Vec<ArrayRef>]) -> Vec<ArrayRef> {
+    match parts {
+        [whole] => std::mem::take(whole),
+        parts => (0..parts.first().map_or(0, Vec::len)).map(|at| joined_column(parts, at)).collect(),
+    }
+}
+
+fn joined_column(parts: &[Vec<ArrayRef>], at: usize) -> ArrayRef {
     let arrays: SmallVec<[&dyn arrow_array::Array; 4]> = parts.iter().map(|arrays| &*arrays[at]).collect();
     concat(&arrays).expect("parts of a column have its type")
 }
@@ -299,22 +305,4 @@ fn keys_within((low, high): &Bounds) -> Option<(u64, u64)> {
         Bound::Unbounded => return None,
     };
     (low <= high).then_some((low, high))
-}
-
-/// Where the records of all keys of a range are; `None` if one is in no run.
-fn stretches(index: &KissIndex, low: u64, high: u64) -> Option<Stretches> {
-    let (mut stretches, mut key) = (Stretches::new(), low);
-    loop {
-        let (rid, count) = (index.likely(key)?, (KissIndex::RUN_KEYS - key % KissIndex::RUN_KEYS).min(high - key + 1));
-        match stretches.last_mut() {
-            Some((first, known)) if first.range() == rid.range() && first.slot() + *known == rid.slot() => {
-                *known += count as usize;
-            }
-            _ => stretches.push((rid, count as usize)),
-        }
-        if high - key < count {
-            return Some(stretches);
-        }
-        key += count;
-    }
 }

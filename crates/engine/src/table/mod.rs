@@ -20,6 +20,7 @@ pub(crate) mod change_order;
 pub(crate) mod index_pairs;
 pub(crate) mod index_scan;
 pub(crate) mod index_walk;
+mod key_pieces;
 pub(crate) mod key_runs;
 pub(crate) mod nearest;
 pub(crate) mod past;
@@ -383,9 +384,15 @@ impl<'a> Rows<'a> {
         let type_of = |column: &usize| self.table.schema().columns()[*column].data_type;
         let mut tests = self.options.tests.iter().zip(tested);
         if tests.all(|((column, test), cell)| test.passes(*cell, type_of(column))) {
-            self.builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
-            self.rids.push(rid.word());
+            self.push_untested(rid, cells);
         }
+    }
+
+    /// Takes a row of which only the columns asked for were read.
+    pub(crate) fn push_untested(&mut self, rid: Rid, cells: &[Cell<'_>]) {
+        debug_assert_eq!(cells.len(), self.builders.len(), "a cell for each column asked for");
+        self.builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
+        self.rids.push(rid.word());
     }
 
     /// How many rows it has taken.
@@ -395,12 +402,18 @@ impl<'a> Rows<'a> {
 
     pub(crate) fn finish(mut self, schema: SchemaRef) -> RecordBatch {
         let count = self.rids.len();
+        batch_of(schema, self.take_arrays(), count)
+    }
+
+    /// The columns of the rows taken so far, and their Rids if these are asked for. Others may follow.
+    pub(crate) fn take_arrays(&mut self) -> Vec<ArrayRef> {
+        let rids = std::mem::take(&mut self.rids);
         let mut arrays: Vec<_> = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
-        debug_assert!(arrays.iter().all(|array| array.len() == self.rids.len()), "columns of one length");
+        debug_assert!(arrays.iter().all(|array| array.len() == rids.len()), "columns of one length");
         if self.options.with_rid {
-            arrays.push(Arc::new(arrow_array::UInt64Array::from(self.rids)));
+            arrays.push(Arc::new(arrow_array::UInt64Array::from(rids)));
         }
-        batch_of(schema, arrays, count)
+        arrays
     }
 }
 
