@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! program ── open() ──▶ Offload ──▶ SessionOptions
-//!                          └ Cuda: Coprocessor ──▶ gpu::group, gpu::join
+//!                          └ Cuda: Coprocessor ──▶ gpu::group, gpu::join; `searches`: gpu::bitwise, gpu::tree
 //! ```
 #![forbid(unsafe_code)]
+
+mod searches;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,8 +16,8 @@ use gpu::group::{self, Measured, Measurement, Totals, resident};
 use gpu::join::{self, Bits, Keys, Settings, Times, Transfer};
 use gpu::{Device, GpuError};
 use sql::{
-    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedRows, HashTable, JoinKeys,
-    Offload, Pairs, ResidentRows, Spent,
+    BoxesImage, ColumnTotals, Coprocessor, DeviceBoxes, DeviceColumn, DeviceError, DeviceFacts, DevicePoints,
+    GroupTotals, GroupedRows, HashTable, JoinKeys, Offload, Pairs, PointsImage, ResidentRows, Spent,
 };
 
 /// The first device of the driver, for the sessions of this process.
@@ -74,6 +76,14 @@ impl Coprocessor for Cuda {
         let keys = keys.collect::<Result<Vec<_>, DeviceError>>()?;
         let columns = columns.collect::<Result<Vec<_>, DeviceError>>()?;
         resident::measure(&self.device, rows.rows, rows.count, &keys, &columns).map(totals_of).map_err(told)
+    }
+
+    fn points(&self, image: &PointsImage<'_>) -> Result<Box<dyn DevicePoints>, DeviceError> {
+        searches::points(&self.device, image)
+    }
+
+    fn boxes(&self, image: &BoxesImage) -> Result<Box<dyn DeviceBoxes>, DeviceError> {
+        searches::boxes(&self.device, image)
     }
 
     fn hash_table(&self, build: &JoinKeys<'_>) -> Result<(Box<dyn HashTable>, Spent), DeviceError> {

@@ -62,6 +62,19 @@ pub struct PointsImage<'a> {
     pub suffix_bits: [u32; 2],
 }
 
+/// Points that a device looks at together.
+const CHUNK_POINTS: usize = 512;
+
+impl PointsImage<'_> {
+    /// How many bytes of a device's memory it takes, about: there are numbers for each cluster with points as well.
+    pub fn bytes(&self) -> u64 {
+        let points = self.starts.last().map_or(0, |end| *end as usize);
+        let chunks = self.starts.len().min(points) + points / CHUNK_POINTS;
+        let suffixes: usize = self.suffixes.iter().map(|suffixes| suffixes.len()).sum();
+        (size_of_val(self.starts) + 2 * size_of::<u32>() * chunks + suffixes) as u64
+    }
+}
+
 /// A window over points in terms of the kept bits, the dimension of rows first: from a first to a last number that may answer, and from
 /// a first to one before an end that does in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

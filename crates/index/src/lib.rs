@@ -38,9 +38,7 @@ mod vectors;
 mod word;
 
 #[cfg(not(loom))]
-pub use beside::{
-    BoxesImage, BoxesSearch, ImageId, NoAnswer, PointsImage, PointsQuery, PointsSearch, SearchDevice,
-};
+pub use beside::{BoxesImage, BoxesSearch, ImageId, NoAnswer, PointsImage, PointsQuery, PointsSearch, SearchDevice};
 #[cfg(not(loom))]
 pub use bitwise::{
     Approximation, BitSplit, BitwiseColumns, BitwiseError, BitwiseImage, BitwiseIndex, ClusterDevice, ClusterScan,

@@ -500,12 +500,8 @@ fn check_directory(device: &Arc<Device>, random: &mut Random) -> Result<(), Stri
             let used = (0..bytes).map(|_| random.word() as u8).collect::<Vec<u8>>();
             if bits == 0 { Vec::new() } else { [used, vec![0; 16]].concat() }
         });
-        let of = directory::Directory {
-            starts: &starts,
-            row_clusters,
-            suffixes: [&suffixes[0], &suffixes[1]],
-            suffix_bits,
-        };
+        let of =
+            directory::Directory { starts: &starts, row_clusters, suffixes: [&suffixes[0], &suffixes[1]], suffix_bits };
         let ends = [rows << suffix_bits[0], row_clusters << suffix_bits[1]];
         let mut side = |end: u64| {
             let first = random.below(end);

@@ -77,13 +77,6 @@ impl Directory<'_> {
         (chunks, chunk_of)
     }
 
-    /// Bytes of the device's memory that it takes.
-    pub fn bytes(&self) -> usize {
-        let points = self.starts.last().map_or(0, |end| *end as usize);
-        let chunks = self.starts.len().min(points) + points / CHUNK_POINTS_MAX as usize + 1;
-        size_of_val(self.starts) + 8 * chunks + self.suffixes.iter().map(|bytes| bytes.len().max(EMPTY)).sum::<usize>()
-    }
-
     fn fault(&self) -> Option<String> {
         let clusters = self.starts.len().saturating_sub(1) as u64;
         let points = self.starts.last().map_or(0, |end| u64::from(*end));

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use types::Rid;
 
 use super::*;
+use crate::Bounds;
 use crate::beside::SearchDevice;
 use crate::beside::loops::Loops;
-use crate::Bounds;
 
 #[derive(Clone, Debug)]
 enum Do {

@@ -44,7 +44,8 @@ impl<const D: usize> BitwiseColumns<D> {
     /// definite alone.
     pub fn refine(&self, windows: &[Bounds<i64, D>], partials: &Partials) -> Matches {
         let offsets = self.all_offsets(windows);
-        let answered = partials.points.iter().filter(|partial| self.is_answer(partial, &offsets[partial.query as usize]));
+        let answered =
+            partials.points.iter().filter(|partial| self.is_answer(partial, &offsets[partial.query as usize]));
         let answered: Vec<(u32, u32)> = answered.map(|partial| (partial.query, partial.place)).collect();
         self.grouped(windows.len(), &partials.runs, &answered)
     }

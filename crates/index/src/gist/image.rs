@@ -38,7 +38,11 @@ impl Places {
     fn of((low, high): (f64, f64)) -> Self {
         let scale = f64::from(u32::MAX) / (high - low);
         // A span of nothing, or of more than there are numbers, tells nothing apart.
-        if scale.is_finite() && scale > 0.0 && low.is_finite() { Places { low, scale } } else { Places { low: 0.0, scale: 0.0 } }
+        if scale.is_finite() && scale > 0.0 && low.is_finite() {
+            Places { low, scale }
+        } else {
+            Places { low: 0.0, scale: 0.0 }
+        }
     }
 
     #[inline]
@@ -254,7 +258,20 @@ mod tests {
 
     #[test]
     fn the_larger_number_has_no_lower_place() {
-        let numbers = [f64::NEG_INFINITY, f64::MIN, -1e9, -3.5, -0.0, 0.0, 1e-300, 2.0, 2.0 + 1e-15, 7e40, f64::MAX, f64::INFINITY];
+        let numbers = [
+            f64::NEG_INFINITY,
+            f64::MIN,
+            -1e9,
+            -3.5,
+            -0.0,
+            0.0,
+            1e-300,
+            2.0,
+            2.0 + 1e-15,
+            7e40,
+            f64::MAX,
+            f64::INFINITY,
+        ];
         for span in [(0.0, 0.0), (-3.5, 2.0), (f64::MIN, f64::MAX), (0.0, 1e-320), (f64::INFINITY, f64::NEG_INFINITY)] {
             let places = Places::of(span);
             assert!(numbers.map(|number| places.of_number(number)).is_sorted(), "{span:?}");

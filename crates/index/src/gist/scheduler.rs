@@ -150,12 +150,7 @@ impl BatchScheduler {
 
 impl Learned {
     pub(super) fn new(way_count: usize) -> Self {
-        Learned {
-            ways: vec![RunTimes::new(); way_count],
-            selectivity: 0.0,
-            batch_count: 0,
-            regret: Regret::default(),
-        }
+        Learned { ways: vec![RunTimes::new(); way_count], selectivity: 0.0, batch_count: 0, regret: Regret::default() }
     }
 
     pub(super) fn expected_s(&self, way: usize, load: &BatchLoad) -> Option<f64> {
