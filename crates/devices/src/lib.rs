@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod searches;
+mod told;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use sql::{
     BoxesImage, ColumnTotals, Coprocessor, DeviceBoxes, DeviceColumn, DeviceError, DeviceFacts, DevicePoints,
     GroupTotals, GroupedRows, HashTable, JoinKeys, Offload, Pairs, PointsImage, ResidentRows, Spent,
 };
+use told::{nanoseconds, told};
 
 /// The first device of the driver, for the sessions of this process.
 ///
@@ -147,18 +149,5 @@ fn keys<'a>(keys: &JoinKeys<'a>) -> Keys<'a> {
     match *keys {
         JoinKeys::Narrow(keys, valid) => Keys::Column32(keys, bits(valid)),
         JoinKeys::Wide(keys, valid) => Keys::Column64(keys, bits(valid)),
-    }
-}
-
-fn nanoseconds(milliseconds: f64) -> f64 {
-    milliseconds * 1e6
-}
-
-fn told(error: GpuError) -> DeviceError {
-    let text = error.to_string();
-    match error {
-        GpuError::OutOfMemory { .. } => DeviceError::Full(text),
-        error if error.is_device_lost() => DeviceError::Lost(text),
-        _ => DeviceError::Declined(text),
     }
 }

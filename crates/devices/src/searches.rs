@@ -8,7 +8,7 @@ use gpu::tree::{self, Levels};
 use gpu::{Device, GpuError};
 use sql::{BoxesImage, DeviceBoxes, DeviceError, DevicePoints, Partial, PointsImage, PointsQuery, Spent};
 
-use super::{nanoseconds, told};
+use crate::told::{nanoseconds, told};
 
 pub(super) fn points(device: &Arc<Device>, image: &PointsImage<'_>) -> Result<Box<dyn DevicePoints>, DeviceError> {
     let PointsImage { starts, row_clusters, suffixes, suffix_bits, .. } = *image;

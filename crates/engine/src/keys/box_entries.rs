@@ -113,7 +113,7 @@ fn compare<const D: usize>(one: &(Bounds<f64, D>, Rid), other: &(Bounds<f64, D>,
 impl<const D: usize> Boxes<D> {
     /// Adds an entry, if it is not there. The caller holds `entering`, whose value `beside` is.
     fn enter(&self, beside: Option<&Beside<D>>, at: Bounds<f64, D>, rid: Rid) {
-        // First here, so that whoever finds it in the tree finds it here as well.
+        // First here: a writer that finds it in the tree has it here as well.
         if let Some(beside) = beside {
             add(&beside.entries, at, rid);
         }

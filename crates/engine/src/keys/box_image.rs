@@ -8,7 +8,7 @@
 //! ```
 //!
 //! What enters while an image is begun enters beside it, too; so every entry is in the one or the other. An image keeps entries that were
-//! taken out since: whoever searches an index asks the record that it is led to. Once so much stands beside an image that it helps
+//! taken out since: readers ask the record that an index leads them to. Once so much stands beside an image that it helps
 //! little, or the device has given it up, another one is made.
 use std::sync::{Arc, OnceLock};
 
@@ -116,7 +116,7 @@ impl<const D: usize> Boxes<D> {
             }
             now.clone_from(&mine);
         }
-        // Whoever enters from now on enters beside it as well.
+        // Writers enter keys beside it as well from now on.
         let (image, sent, rest) = self.tree.load(&sync::pin()).image(room_bytes);
         let left_over = rest.len();
         rest.into_iter().for_each(|(at, rid)| beside.entries.insert(&at, rid));

@@ -269,7 +269,7 @@ impl BatchSearch {
         &self.schema
     }
 
-    /// The same search, with a device beside the processor that may search the index.
+    /// This search, with a device beside the processor that may search the index.
     pub fn on(self, device: Arc<dyn SearchDevice>) -> BatchSearch {
         BatchSearch { device: Some(device), ..self }
     }

@@ -105,7 +105,7 @@ pub struct Resident {
     suffixes: [DeviceBuffer<u8>; 2],
     row_clusters: u64,
     suffix_bits: [u32; 2],
-    /// The same as `chunks`, for what comes back.
+    /// What `chunks` has, for the results that come back.
     known: Vec<[u32; 2]>,
 }
 

@@ -74,7 +74,7 @@ impl SpatialJoinExec {
         }
     }
 
-    /// The same join, with a device that may search the index.
+    /// This join, with a device that may search the index.
     pub(crate) fn on(&self, device: JoinDevice) -> SpatialJoinExec {
         SpatialJoinExec { device: Some(device), ..self.over(self.outer.clone()) }
     }
