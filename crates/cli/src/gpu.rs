@@ -1,9 +1,11 @@
 //! The benchmark of the operators for graphics processors, which is crate `gpu`'s: here it gets its command line.
 use std::io;
+use std::sync::Arc;
 
 use ::gpu::bench::Size;
 use ::gpu::bench::command::{self, CommandError, Options, Subject};
 use clap::Args;
+use engine::SearchDevice;
 use lab::LabError;
 
 /// How `bench gpu` runs.
@@ -35,6 +37,13 @@ fn names() -> Vec<&'static str> {
 
 fn subject(name: &str) -> Result<Subject, String> {
     Subject::of(name).ok_or_else(|| format!("none of {}", names().join(", ")))
+}
+
+/// The device for benchmarks of searches, if there is one whose times mean something; its name goes to standard error.
+pub fn for_searches() -> Option<Arc<dyn SearchDevice>> {
+    let offload = devices::open().ok().filter(|offload| !offload.facts().is_emulated)?;
+    eprintln!("with the device {}", offload.facts());
+    Some(offload.searches("bench", "bench", true))
 }
 
 /// Runs the benchmark and writes its report to standard output.

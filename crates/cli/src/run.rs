@@ -57,10 +57,12 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Some(Task::Bench(Bench::Heap(args))) => end_of_bench(lab::heap::bench(&args, &mut io::stdout().lock())),
         Some(Task::Bench(Bench::Index(args))) => end_of_bench(index::bench(&args)),
         Some(Task::Bench(Bench::Gist(args))) => {
-            end_of_bench(lab::spatial::bench_gist(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+            let (device, progress) = (gpu::for_searches(), BenchProgress::on_stderr());
+            end_of_bench(lab::spatial::bench_gist(&args, device.as_deref(), &progress, &mut io::stdout().lock()))
         }
         Some(Task::Bench(Bench::Bwd(args))) => {
-            end_of_bench(lab::spatial::bench_bwd(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
+            let (device, progress) = (gpu::for_searches(), BenchProgress::on_stderr());
+            end_of_bench(lab::spatial::bench_bwd(&args, device.as_deref(), &progress, &mut io::stdout().lock()))
         }
         Some(Task::Bench(Bench::Snapshots(args))) => {
             end_of_bench(lab::snapshots::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))

@@ -42,6 +42,7 @@ pub fn serve(args: &ServeArgs) -> Result<(), String> {
     let of_sessions = db.clone();
     // Without a device that can be used the CPU does everything.
     let offload = devices::open().ok();
+    offload.iter().for_each(|device| device.log_to(say));
     let session =
         move || Session::new(&of_sessions, SessionOptions { offload: offload.clone(), ..SessionOptions::default() });
     let options = Options { connections_max: args.connections.into(), ..Options::new(args.listen, session) };

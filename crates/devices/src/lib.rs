@@ -3,9 +3,12 @@
 //!
 //! ```text
 //! program ── open() ──▶ Offload ──▶ SessionOptions
-//!                          └ Cuda: Coprocessor ──▶ gpu::group, gpu::join
+//!                          └ Cuda: Coprocessor ──▶ gpu::group, gpu::join; `searches`: gpu::bitwise, gpu::tree
 //! ```
 #![forbid(unsafe_code)]
+
+mod searches;
+mod told;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,9 +17,10 @@ use gpu::group::{self, Measured, Measurement, Totals, resident};
 use gpu::join::{self, Bits, Keys, Settings, Times, Transfer};
 use gpu::{Device, GpuError};
 use sql::{
-    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedRows, HashTable, JoinKeys,
-    Offload, Pairs, ResidentRows, Spent,
+    BoxesImage, ColumnTotals, Coprocessor, DeviceBoxes, DeviceColumn, DeviceError, DeviceFacts, DevicePoints,
+    GroupTotals, GroupedRows, HashTable, JoinKeys, Offload, Pairs, PointsImage, ResidentRows, Spent,
 };
+use told::{nanoseconds, told};
 
 /// The first device of the driver, for the sessions of this process.
 ///
@@ -74,6 +78,14 @@ impl Coprocessor for Cuda {
         let keys = keys.collect::<Result<Vec<_>, DeviceError>>()?;
         let columns = columns.collect::<Result<Vec<_>, DeviceError>>()?;
         resident::measure(&self.device, rows.rows, rows.count, &keys, &columns).map(totals_of).map_err(told)
+    }
+
+    fn points(&self, image: &PointsImage<'_>) -> Result<Box<dyn DevicePoints>, DeviceError> {
+        searches::points(&self.device, image)
+    }
+
+    fn boxes(&self, image: &BoxesImage) -> Result<Box<dyn DeviceBoxes>, DeviceError> {
+        searches::boxes(&self.device, image)
     }
 
     fn hash_table(&self, build: &JoinKeys<'_>) -> Result<(Box<dyn HashTable>, Spent), DeviceError> {
@@ -137,18 +149,5 @@ fn keys<'a>(keys: &JoinKeys<'a>) -> Keys<'a> {
     match *keys {
         JoinKeys::Narrow(keys, valid) => Keys::Column32(keys, bits(valid)),
         JoinKeys::Wide(keys, valid) => Keys::Column64(keys, bits(valid)),
-    }
-}
-
-fn nanoseconds(milliseconds: f64) -> f64 {
-    milliseconds * 1e6
-}
-
-fn told(error: GpuError) -> DeviceError {
-    let text = error.to_string();
-    match error {
-        GpuError::OutOfMemory { .. } => DeviceError::Full(text),
-        error if error.is_device_lost() => DeviceError::Lost(text),
-        _ => DeviceError::Declined(text),
     }
 }

@@ -5,13 +5,15 @@
 mod machine;
 #[path = "../../sql/tests/statements/offload/queries.rs"]
 mod queries;
+#[path = "emulated/searches.rs"]
+mod searches;
 
 use engine::Database;
 use machine::{Build, Machine};
 use queries::{Queries, orders, plan, rows, run, sorted};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use sql::{Session, SessionOptions};
+use sql::{Offload, Session, SessionOptions};
 
 /// Set where a test runs with the device in place.
 const IN_PLACE: &str = "LSTORE_ON_EMULATED_DEVICE";
@@ -31,9 +33,12 @@ fn on_device(test: &str, build: Build, settings: &[(&str, &str)], body: impl FnO
 
 /// A session that has the device take all that it can.
 fn forced(db: &Database, partitions: usize) -> Session {
-    let offload = devices::open().expect("the device is in place");
-    let options =
-        SessionOptions { target_partitions: Some(partitions), offload: Some(offload), ..SessionOptions::default() };
+    forced_on(db, &devices::open().expect("the device is in place"), partitions)
+}
+
+fn forced_on(db: &Database, offload: &Offload, partitions: usize) -> Session {
+    let offload = Some(offload.clone());
+    let options = SessionOptions { target_partitions: Some(partitions), offload, ..SessionOptions::default() };
     let mut session = Session::new(db, options);
     run(&mut session, "SET gpu.enabled = force");
     session

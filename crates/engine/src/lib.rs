@@ -64,6 +64,9 @@ pub use disk::checkpoint::{CheckpointReport, CheckpointedTable};
 pub use disk::moment::{RecoveryTarget, RestoreReport};
 pub use durability::{CheckpointFile, CheckpointFileKind, LogFile, LogFileContent};
 pub use error::{Error, ExpressionError, Result};
+pub use index::{
+    BoxesImage, BoxesSearch, ImageId, NoAnswer, Partial, PointsImage, PointsQuery, PointsSearch, SearchDevice,
+};
 pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
 pub use keys::definition::{Exclusion, IndexDefinition, IndexExpression, IndexMethod, IndexPart};

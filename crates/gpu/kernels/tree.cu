@@ -35,6 +35,22 @@ struct Meet {
     }
 };
 
+// Boxes of some dimensions in whole numbers, all low ends and then all high ends, the ends inside. For the product's R-trees: whatever
+// their numbers are, they come as places in the span of all boxes.
+template <u32 dimensions>
+struct Window {
+    struct alignas(dimensions % 2 ? 8 : 16) Key {
+        u32 low[dimensions], high[dimensions];
+    };
+    static __device__ __forceinline__ bool is_consistent(const Key& key, const Key& query) {
+        bool meets = true;
+        for (u32 of = 0; of < dimensions; ++of) {
+            meets = meets && key.low[of] <= query.high[of] && query.low[of] <= key.high[of];
+        }
+        return meets;
+    }
+};
+
 // A pair is a node below and a query above; in the results of the last level, a record below.
 template <class Predicate>
 __device__ __forceinline__ void scan(const Nodes& tree, const void* queries, const Results& from, const Results& to,
@@ -68,5 +84,25 @@ extern "C" __global__ void tree_meet(Nodes tree, const void* queries, Results fr
     scan<Meet>(tree, queries, from, to, room);
 }
 
+extern "C" __global__ void tree_windows_1(Nodes tree, const void* queries, Results from, Results to, u32 room) {
+    scan<Window<1>>(tree, queries, from, to, room);
+}
+
+extern "C" __global__ void tree_windows_2(Nodes tree, const void* queries, Results from, Results to, u32 room) {
+    scan<Window<2>>(tree, queries, from, to, room);
+}
+
+extern "C" __global__ void tree_windows_3(Nodes tree, const void* queries, Results from, Results to, u32 room) {
+    scan<Window<3>>(tree, queries, from, to, room);
+}
+
+extern "C" __global__ void tree_windows_4(Nodes tree, const void* queries, Results from, Results to, u32 room) {
+    scan<Window<4>>(tree, queries, from, to, room);
+}
+
 EMULATED_KERNEL(tree_overlap)
 EMULATED_KERNEL(tree_meet)
+EMULATED_KERNEL(tree_windows_1)
+EMULATED_KERNEL(tree_windows_2)
+EMULATED_KERNEL(tree_windows_3)
+EMULATED_KERNEL(tree_windows_4)

@@ -12,6 +12,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(loom))]
+mod beside;
+#[cfg(not(loom))]
 mod bitwise;
 mod btree;
 #[cfg(not(loom))]
@@ -36,6 +38,8 @@ mod vectors;
 mod word;
 
 #[cfg(not(loom))]
+pub use beside::{BoxesImage, BoxesSearch, ImageId, NoAnswer, PointsImage, PointsQuery, PointsSearch, SearchDevice};
+#[cfg(not(loom))]
 pub use bitwise::{
     Approximation, BitSplit, BitwiseColumns, BitwiseError, BitwiseImage, BitwiseIndex, ClusterDevice, ClusterScan,
     Partial, Partials, SpaceModel,
@@ -55,7 +59,7 @@ pub use gaps::{Announcement, EndOfIndex, EntryRange, Gaps};
 pub use gist::{
     BatchLoad, BatchScheduler, Bounds, BoundsError, BoundsQuery, BoundsSlots, ByDistance, Coordinate, Cpu, Device, End,
     Extension, Gist, Interval, IntervalError, Intervals, KeyList, Matches, NodeScan, Prefix, PrefixQuery, Prefixes,
-    RTree, Regret, SLOTS_MAX, Slots,
+    RTree, Regret, SLOTS_MAX, Slots, TreeImage,
 };
 pub use hash::{HashIndex, Holder};
 pub use kiss::{

@@ -48,8 +48,9 @@ mod syntax;
 mod values;
 
 pub use coprocessor::{
-    ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows,
-    HashTable, JoinKeys, Offload, Pairs, ResidentKey, ResidentRows, ResidentValues, Spent,
+    BoxesImage, ColumnTotals, Coprocessor, DeviceBoxes, DeviceColumn, DeviceError, DeviceFacts, DevicePoints,
+    GroupTotals, GroupedColumn, GroupedRows, HashTable, JoinKeys, Offload, Pairs, Partial, PointsImage, PointsQuery,
+    ResidentKey, ResidentRows, ResidentValues, Spent,
 };
 pub use error::{About, SqlError};
 pub use interrupt::session_zone::ZoneScope;

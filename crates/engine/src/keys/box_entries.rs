@@ -12,14 +12,16 @@
 //! and leaves nodes that are full. Writers enter their keys meanwhile, and wait only while these are brought into the packed tree.
 use std::cmp::Ordering;
 use std::num::NonZero;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use std::thread;
 
-use index::{Bounds, BoundsQuery, Cpu, Gist, RTree, SLOTS_MAX};
+use index::{BatchScheduler, Bounds, BoundsQuery, Cpu, Gist, NoAnswer, RTree, SLOTS_MAX, SearchDevice};
 use parking_lot::{Mutex, RwLock};
 use sync::EpochCell;
 use types::Rid;
 
+use super::box_image::{BATCHES, Beside, DESCENTS, WAYS};
 use super::extents::Ends;
 
 /// A tree of a number of dimensions that is not known before the index is.
@@ -35,8 +37,14 @@ pub(super) trait BoxEntries: Send + Sync {
     /// The entries that overlap a box, each once, in the order of their records.
     fn overlapping(&self, ends: (&[f64], &[f64])) -> Vec<(Ends, Ends, Rid)>;
 
-    /// Gives the records that overlap each of some boxes to `take`, with the box's place: all boxes go through the tree together.
-    fn overlapping_batch(&self, boxes: &[(&[f64], &[f64])], take: &mut dyn FnMut(usize, Rid));
+    /// Gives the records that overlap each of some boxes to `take`, with the box's place: all boxes go through the tree together, on a
+    /// device if there is one and it is the fastest way; then records that are only near may come, too.
+    fn overlapping_batch(
+        &self,
+        boxes: &[(&[f64], &[f64])],
+        device: Option<&dyn SearchDevice>,
+        take: &mut dyn FnMut(usize, Rid),
+    );
 
     /// The entries that are at least so far from a point, the nearest first, with their distances: `count`, if there are as many. A
     /// dimension in which the point has NaN does not count.
@@ -57,15 +65,17 @@ pub(super) trait BoxEntries: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-type Tree<const D: usize> = Gist<RTree<f64, D>>;
+pub(super) type Tree<const D: usize> = Gist<RTree<f64, D>>;
 
 /// How full the nodes of a packed tree are: there is room for entries that come later.
 const FILL_PERCENT: usize = 90;
 
-struct Boxes<const D: usize> {
-    tree: EpochCell<Tree<D>>,
-    /// exclusive while an entry is taken out, or another tree takes the place of this one
-    entering: RwLock<()>,
+pub(super) struct Boxes<const D: usize> {
+    pub(super) tree: EpochCell<Tree<D>>,
+    /// exclusive while an entry is taken out, or another tree takes the place of this one; with what came since an image was begun
+    pub(super) entering: RwLock<Option<Arc<Beside<D>>>>,
+    /// between descents, the processor's batches, and a device
+    scheduler: BatchScheduler,
     /// what is to be brought into the tree
     collected: Mutex<Vec<(Bounds<f64, D>, Rid)>>,
 }
@@ -75,7 +85,8 @@ pub(super) fn boxes(dimensions: usize) -> Box<dyn BoxEntries> {
     fn of<const D: usize>() -> Box<dyn BoxEntries> {
         Box::new(Boxes::<D> {
             tree: EpochCell::new(Gist::new()),
-            entering: RwLock::new(()),
+            entering: RwLock::new(None),
+            scheduler: BatchScheduler::new(WAYS),
             collected: Mutex::new(Vec::new()),
         })
     }
@@ -99,6 +110,22 @@ fn compare<const D: usize>(one: &(Bounds<f64, D>, Rid), other: &(Bounds<f64, D>,
     one.1.word().cmp(&other.1.word()).then(of_ends.unwrap_or(Ordering::Equal))
 }
 
+impl<const D: usize> Boxes<D> {
+    /// Adds an entry, if it is not there. The caller holds `entering`, whose value `beside` is.
+    fn enter(&self, beside: Option<&Beside<D>>, at: Bounds<f64, D>, rid: Rid) {
+        // First here: a writer that finds it in the tree has it here as well.
+        if let Some(beside) = beside {
+            add(&beside.entries, at, rid);
+        }
+        add(self.tree.load(&sync::pin()), at, rid);
+    }
+
+    /// The processor's batch.
+    fn batch(&self, queries: &[BoundsQuery<f64, D>], mut take: impl FnMut(usize, Rid)) {
+        self.tree.load(&sync::pin()).search_batch_each(queries, &Cpu::default(), &mut take);
+    }
+}
+
 /// Adds an entry to a tree that no thread takes entries out of, if it is not there.
 fn add<const D: usize>(tree: &Tree<D>, at: Bounds<f64, D>, rid: Rid) {
     let is_it = |found: Rid| if found == rid { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -113,8 +140,8 @@ impl<const D: usize> BoxEntries for Boxes<D> {
     }
 
     fn insert(&self, ends: (&[f64], &[f64]), rid: Rid) {
-        let _entering = self.entering.read();
-        add(self.tree.load(&sync::pin()), bounds(ends), rid);
+        let beside = self.entering.read();
+        self.enter(beside.as_deref(), bounds(ends), rid);
     }
 
     fn collect(&self, entries: &[(Ends, Ends, Rid)]) {
@@ -128,24 +155,30 @@ impl<const D: usize> BoxEntries for Boxes<D> {
         collected.dedup();
         if collected.len() <= self.tree.load(&sync::pin()).len() {
             for (at, rid) in collected {
-                let _entering = self.entering.read();
-                add(self.tree.load(&sync::pin()), at, rid);
+                let beside = self.entering.read();
+                self.enter(beside.as_deref(), at, rid);
             }
             return;
         }
         let threads = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
         let packed = Tree::<D>::load(collected, SLOTS_MAX, FILL_PERCENT, threads);
-        let (_alone, guard) = (self.entering.write(), sync::pin());
+        let (mut alone, guard) = (self.entering.write(), sync::pin());
         let all = BoundsQuery::overlaps(Bounds::new([f64::NEG_INFINITY; D], [f64::INFINITY; D]).expect("in order"));
         self.tree.load(&guard).entries(&all).into_iter().for_each(|(at, rid)| add(&packed, at, rid));
         debug_assert!(packed.len() >= self.tree.load(&guard).len(), "invariant 7: a writer's entry is lost");
         self.tree.replace(packed, &guard);
+        // No image has what was packed.
+        *alone = None;
     }
 
     fn remove_if<'f>(&self, ends: (&[f64], &[f64]), rid: Rid, may_go: Box<dyn FnOnce() -> bool + 'f>) {
-        let (at, _alone) = (bounds(ends), self.entering.write());
+        let (at, alone) = (bounds(ends), self.entering.write());
         if may_go() {
             let guard = sync::pin();
+            // An image keeps it, whose readers ask the record.
+            if let Some(beside) = &*alone {
+                while beside.entries.remove(&at, rid) {}
+            }
             // Two threads that insert it at the same time may both have done so.
             while self.tree.load(&guard).remove(&at, rid) {}
         }
@@ -159,9 +192,43 @@ impl<const D: usize> BoxEntries for Boxes<D> {
         found.into_iter().map(|(at, rid)| (ends(at.low()), ends(at.high()), rid)).collect()
     }
 
-    fn overlapping_batch(&self, boxes: &[(&[f64], &[f64])], take: &mut dyn FnMut(usize, Rid)) {
-        let queries: Vec<_> = boxes.iter().map(|ends| BoundsQuery::overlaps(bounds(*ends))).collect();
-        self.tree.load(&sync::pin()).search_batch_each(&queries, &Cpu::default(), take);
+    fn overlapping_batch(
+        &self,
+        boxes: &[(&[f64], &[f64])],
+        device: Option<&dyn SearchDevice>,
+        take: &mut dyn FnMut(usize, Rid),
+    ) {
+        let windows: Vec<Bounds<f64, D>> = boxes.iter().map(|ends| bounds(*ends)).collect();
+        let queries: Vec<_> = windows.iter().map(|window| BoundsQuery::overlaps(*window)).collect();
+        let there = device.and_then(|device| Some((device, self.there(device, windows.len())?)));
+        let Some((device, (beside, search))) = there else { return self.batch(&queries, take) };
+        let on_device = |part: Range<usize>, take: &mut dyn FnMut(usize, Rid)| {
+            let start = part.start;
+            let found = beside.search(&windows[part.clone()], &queries[part.clone()], &*search);
+            match found {
+                Ok(found) => found.into_iter().for_each(|(query, rid)| take(start + query as usize, rid)),
+                Err(NoAnswer) => self.batch(&queries[part], |query, rid| take(start + query, rid)),
+            }
+        };
+        if device.is_forced() {
+            return on_device(0..windows.len(), take);
+        }
+        self.scheduler.run(windows.len(), self.tree.load(&sync::pin()).len(), |way, part| {
+            let (start, mut found) = (part.start, 0);
+            let mut take = |query: usize, rid: Rid| {
+                found += 1;
+                take(query, rid);
+            };
+            match way {
+                DESCENTS => {
+                    let guard = sync::pin();
+                    self.tree.load(&guard).descend(&queries[part], |query, rid| take(start + query, rid));
+                }
+                BATCHES => self.batch(&queries[part], |query, rid| take(start + query, rid)),
+                _ => on_device(part, &mut take),
+            }
+            found
+        });
     }
 
     fn nearest(&self, point: &[f64], from: f64, count: usize) -> Vec<(f64, (Ends, Ends, Rid))> {

@@ -37,6 +37,7 @@
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `primary_key` | the index of the primary key, and uniqueness |
 mod box_entries;
+mod box_image;
 pub(crate) mod computed;
 pub(crate) mod data;
 pub(crate) mod definition;

@@ -6,7 +6,7 @@
 //! | `gist` | the extents of one or several parts | a search tree of boxes |
 //!
 //! Keys that have no place in space, as they have a NULL or an empty range, stand in a tree of their own, in their order.
-use index::{BPlusTree, BitwiseError, BitwiseIndex, Bounds, Bytes, Change};
+use index::{BPlusTree, BitwiseError, BitwiseIndex, Bounds, Bytes, Change, SearchDevice};
 use types::Rid;
 
 use super::box_entries::{BoxEntries, boxes};
@@ -90,13 +90,18 @@ fn keyed<const D: usize>(points: Vec<([i64; D], Rid)>) -> impl Iterator<Item = E
 }
 
 /// Appends what windows find among points, each with the number of its window.
-fn points_batch<const D: usize>(points: &BitwiseIndex<D>, windows: &[(u32, Window)], out: &mut Vec<(u32, Rid)>) {
+fn points_batch<const D: usize>(
+    points: &BitwiseIndex<D>,
+    windows: &[(u32, Window)],
+    device: Option<&dyn SearchDevice>,
+    out: &mut Vec<(u32, Rid)>,
+) {
     let corners = windows.iter().filter_map(|(at, window)| match window {
         Window::Points { low, high, .. } => Some((*at, corners::<D>(low, high))),
         Window::Extents { .. } => None,
     });
     let (places, corners): (Vec<u32>, Vec<_>) = corners.unzip();
-    points.search_batch(&corners, |query, rid| out.push((places[query], rid)));
+    points.search_batch(&corners, device, |query, rid| out.push((places[query], rid)));
 }
 
 impl SpaceEntries {
@@ -210,18 +215,23 @@ impl SpaceEntries {
     }
 
     /// Appends the records of entries in some windows, each with the number of its window; a record that has changed may come several
-    /// times, or be outside of its window by now.
-    pub(crate) fn search_batch(&self, windows: &[(u32, Window)], out: &mut Vec<(u32, Rid)>) {
+    /// times, or be outside of its window by now, or on a device have been.
+    pub(crate) fn search_batch(
+        &self,
+        windows: &[(u32, Window)],
+        device: Option<&dyn SearchDevice>,
+        out: &mut Vec<(u32, Rid)>,
+    ) {
         match &self.placed {
-            Placed::Line(line) => points_batch(line, windows, out),
-            Placed::Plane(plane) => points_batch(plane, windows, out),
+            Placed::Line(line) => points_batch(line, windows, device, out),
+            Placed::Plane(plane) => points_batch(plane, windows, device, out),
             Placed::Boxes(boxes) => {
                 let ends = windows.iter().filter_map(|(at, window)| match window {
                     Window::Extents { low, high, .. } => Some((*at, (&low[..], &high[..]))),
                     Window::Points { .. } => None,
                 });
                 let (places, ends): (Vec<u32>, Vec<_>) = ends.unzip();
-                boxes.overlapping_batch(&ends, &mut |query, rid| out.push((places[query], rid)));
+                boxes.overlapping_batch(&ends, device, &mut |query, rid| out.push((places[query], rid)));
             }
         }
         for (at, window) in windows {

@@ -17,6 +17,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::take::take;
+use index::SearchDevice;
 use lineage::{ArrayCells, Cell, value_of_cell};
 use types::geometry::{GeometryFault, Relation};
 use types::{DataType, Geometry, Value};
@@ -146,6 +147,8 @@ pub struct BatchSearch {
     options: ScanOptions,
     wanted: usize,
     schema: SchemaRef,
+    /// what may search the index beside the processor
+    device: Option<Arc<dyn SearchDevice>>,
     next: usize,
     stretch: usize,
     /// what was found last, and how much of it was handed out
@@ -244,6 +247,7 @@ impl Table {
             options: read,
             wanted: options.columns.len(),
             schema: pairs_schema(self.data.projection(options).schema),
+            device: None,
             next: 0,
             stretch: VALUES_FIRST,
             found: None,
@@ -263,6 +267,11 @@ impl BatchSearch {
     /// The Arrow schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// This search, with a device beside the processor that may search the index.
+    pub fn on(self, device: Arc<dyn SearchDevice>) -> BatchSearch {
+        BatchSearch { device: Some(device), ..self }
     }
 
     /// The value that is asked for at a place.
@@ -305,7 +314,7 @@ impl BatchSearch {
         let end = self.asked.len().min(self.next + self.stretch);
         let (places, windows): (Vec<usize>, Vec<IndexWindow>) = self.windows(self.next..end)?.into_iter().unzip();
         let IndexPairs { rows, mut pairs } =
-            self.table.index_pairs(&self.view, &self.index, &windows, &self.options)?;
+            self.table.index_pairs_on(self.device.as_deref(), &self.view, &self.index, &windows, &self.options)?;
         self.stretch = match pairs.len() {
             many if many > 8 * PAIRS => (self.stretch / 2).max(1),
             few if few < PAIRS => (self.stretch * 2).min(VALUES_MAX),

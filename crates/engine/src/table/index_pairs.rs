@@ -8,6 +8,7 @@
 //! A record may have entries of several versions in a window, so that a pair says that some version may be there. The caller asks the
 //! condition itself of the row, as it does of what one window finds.
 use arrow_array::RecordBatch;
+use index::SearchDevice;
 use types::Rid;
 
 use crate::error::{Error, Result};
@@ -61,6 +62,24 @@ impl Table {
         windows: &[IndexWindow],
         options: &ScanOptions,
     ) -> Result<IndexPairs> {
+        self.index_pairs_on(None, view, index, windows, options)
+    }
+
+    /// [`index_pairs`](Self::index_pairs) with a device beside the processor, which may search the index.
+    ///
+    /// # Errors
+    /// Those of `index_pairs`: where the device gives no answer, the processor does.
+    ///
+    /// # Panics
+    /// If there are more than 2^32 windows.
+    pub fn index_pairs_on<'v>(
+        &self,
+        device: Option<&dyn SearchDevice>,
+        view: impl Into<Sight<'v>>,
+        index: &Index,
+        windows: &[IndexWindow],
+        options: &ScanOptions,
+    ) -> Result<IndexPairs> {
         self.data.check_no_array("reading by an index", "Read it by scans.")?;
         if index.data.definition.predicate.is_some() {
             return Err(index.data.refuse_range("is of a part of the table"));
@@ -78,7 +97,7 @@ impl Table {
         }
         let mut found: Vec<(u32, Rid)> = Vec::new();
         if let Some(space) = index.data.entries().space() {
-            space.search_batch(&asked, &mut found);
+            space.search_batch(&asked, device, &mut found);
         }
         found.sort_unstable_by_key(|(window, rid)| (*window, rid.word()));
         found.dedup();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::bench::data::{Random, join_tables, zipf};
-use crate::bitwise::{self, Distributed, Query, Resident, Split};
+use crate::bitwise::{self, Distributed, Query, Resident, Split, directory};
 use crate::contention::{Optimizer, Settings as Budget, Use};
 use crate::device::{Device, DeviceBuffer, Grid, Parameters, Pinned, Stream};
 use crate::error::GpuError;
@@ -17,7 +17,7 @@ use crate::tree;
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 10] = [
+pub const CHECKS: [(&str, Check); 12] = [
     ("join", check_join),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
@@ -26,7 +26,9 @@ pub const CHECKS: [(&str, Check); 10] = [
     ("groups of residents", check_residents),
     ("lookup", check_look_up),
     ("bitwise", check_bitwise),
+    ("directory", check_directory),
     ("tree", check_tree),
+    ("windows", check_windows),
     ("roofs", check_roofs),
 ];
 
@@ -446,6 +448,89 @@ fn check_tree_of<K: tree::Key>(
     let resident = tree::Resident::new(device, &levels).map_err(told)?;
     let (found, _) = resident.scan(queries).map_err(told)?;
     compare(what, found.to_vec(), tree::twin::scan(&levels, queries))
+}
+
+/// Boxes of one to four dimensions, of which many touch.
+fn check_windows(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    check_windows_of::<2>(device, random)?;
+    check_windows_of::<4>(device, random)?;
+    check_windows_of::<6>(device, random)?;
+    check_windows_of::<8>(device, random)
+}
+
+fn check_windows_of<const NUMBERS: usize>(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
+where
+    [u32; NUMBERS]: tree::Key,
+{
+    let (count, dimensions, spread) = (random.below(900) as usize, NUMBERS / 2, one_of(random, &[20, 1 << 32]));
+    let mut boxes = |count: usize, share: u64| -> Vec<[u32; NUMBERS]> {
+        let mut one = || {
+            let mut ends = [0; NUMBERS];
+            for of in 0..dimensions {
+                let low = random.below(spread);
+                ends[of] = low as u32;
+                ends[dimensions + of] = (low + random.below(1 + spread / share)).min(u64::from(u32::MAX)) as u32;
+            }
+            ends
+        };
+        (0..count).map(|_| one()).collect()
+    };
+    let (keys, wanted) = (boxes(count, 9), boxes(40, 4));
+    let packed = tree::pack(&keys, 30, |keys| {
+        keys.iter().skip(1).fold(keys[0], |all, key| {
+            std::array::from_fn(|at| if at < dimensions { all[at].min(key[at]) } else { all[at].max(key[at]) })
+        })
+    });
+    check_tree_of(device, &packed, &wanted, &format!("{count} boxes of {dimensions} dimensions"))
+}
+
+/// A directory of random clusters, some of them large and most empty, and windows about them.
+fn check_directory(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for _ in 0..3 {
+        let suffix_bits = [one_of(random, &[0, 1, 7, 32]), one_of(random, &[1, 5, 13, 32])];
+        let (rows, row_clusters) = (1 + random.below(9), 1 + random.below(9));
+        let mut starts = vec![0u32];
+        for cluster in 0..(rows * row_clusters) as usize {
+            let points = one_of(random, &[0, 0, 3, 9, 40, if cluster == 3 { 1300 } else { 8 }]);
+            starts.push(starts[cluster] + points);
+        }
+        let points = starts[starts.len() - 1] as usize;
+        let suffixes = suffix_bits.map(|bits| {
+            let bytes = (points * bits as usize).div_ceil(8);
+            let used = (0..bytes).map(|_| random.word() as u8).collect::<Vec<u8>>();
+            if bits == 0 { Vec::new() } else { [used, vec![0; 16]].concat() }
+        });
+        let of =
+            directory::Directory { starts: &starts, row_clusters, suffixes: [&suffixes[0], &suffixes[1]], suffix_bits };
+        let ends = [rows << suffix_bits[0], row_clusters << suffix_bits[1]];
+        let mut side = |end: u64| {
+            let first = random.below(end);
+            let last = first + random.below(end - first);
+            // Of what may answer, the edges may be such that they need not.
+            let must = [first + random.below(2), (last + random.below(2)).max(first)];
+            ([first, last], must)
+        };
+        let queries: Vec<directory::Asked> = (0..70)
+            .map(|_| {
+                let [rows, clusters] = ends.map(&mut side);
+                directory::Asked { may: [rows.0, clusters.0], must: [rows.1, clusters.1] }
+            })
+            .collect();
+        let resident = directory::Resident::new(device, &of).map_err(told)?;
+        let mut found = Vec::new();
+        resident.scan(&queries, 1 << 20, &mut |part| found.extend_from_slice(part)).map_err(told)?;
+        let mut expected = directory::twin(&of, &queries);
+        found.sort_unstable();
+        expected.sort_unstable();
+        if found != expected {
+            let what = format!("{points} points in {rows} rows of {row_clusters}, suffixes of {suffix_bits:?} bits");
+            return Err(format!("{what}: {} for {}", found.len(), expected.len()));
+        }
+        if expected.len() > 3 && resident.scan(&queries, 1, &mut |_| {}).is_ok() {
+            return Err("results where there is no room for them".to_owned());
+        }
+    }
+    Ok(())
 }
 
 fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {

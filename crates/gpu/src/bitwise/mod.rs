@@ -3,8 +3,10 @@
 //! A coordinate of 32 bits is cut into a prefix, a suffix and a residual. [`Distributed`] groups points by their
 //! prefixes and packs what is left of each. The device finds the points whose cell meets a query, and says
 //! which of them are certain; the others are looked at once more with their residuals, on the host, while the
-//! device is at the next batch. [`twin`] does both steps on the CPU.
+//! device is at the next batch. [`twin`] does both steps on the CPU. [`directory`] does the first one for indexes that
+//! have clusters of their own.
 
+pub mod directory;
 mod on_device;
 mod packed;
 mod split;

@@ -36,6 +36,12 @@ unsafe impl Plain for [u32; 2] {}
 // SAFETY: as above.
 unsafe impl Plain for [u32; 4] {}
 // SAFETY: as above.
+unsafe impl Plain for [u32; 6] {}
+// SAFETY: as above.
+unsafe impl Plain for [u32; 8] {}
+// SAFETY: as above.
+unsafe impl Plain for [u64; 8] {}
+// SAFETY: as above.
 unsafe impl Plain for [f32; 4] {}
 // SAFETY: as above.
 unsafe impl Plain for [i64; 2] {}

@@ -38,6 +38,23 @@ impl Key for [i64; 2] {
     }
 }
 
+macro_rules! windows {
+    ($($numbers:literal: $kernel:literal),*) => {
+        $(
+            /// Boxes of whole numbers, all low ends and then all high ends, the ends inside: consistent if they have a point in common.
+            impl Key for [u32; $numbers] {
+                const KERNEL: &'static str = $kernel;
+
+                fn is_consistent(&self, query: &Self) -> bool {
+                    const DIMENSIONS: usize = $numbers / 2;
+                    (0..DIMENSIONS).all(|of| self[of] <= query[DIMENSIONS + of] && query[of] <= self[DIMENSIONS + of])
+                }
+            }
+        )*
+    };
+}
+windows!(2: "tree_windows_1", 4: "tree_windows_2", 6: "tree_windows_3", 8: "tree_windows_4");
+
 /// The levels of a tree. Nodes are numbered over all levels; node 0 is the root.
 #[derive(Debug, Clone, Copy)]
 pub struct Levels<'a, K> {

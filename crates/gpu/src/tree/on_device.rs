@@ -52,6 +52,14 @@ impl<K: Key> Resident<K> {
     /// [`GpuError::Unsuitable`] if there are 2^32 queries or more; [`GpuError::OutOfMemory`] if the device has no
     /// room for the queues of a level; [`GpuError::Driver`] if a call of the driver or a kernel fails.
     pub fn scan(&self, queries: &[K]) -> Result<(Hits, f64), GpuError> {
+        self.scan_within(queries, usize::MAX)
+    }
+
+    /// [`Resident::scan`] with so many results of a level at most.
+    ///
+    /// # Errors
+    /// Those of a scan; [`GpuError::OutOfMemory`] if there are more results.
+    pub fn scan_within(&self, queries: &[K], words_max: usize) -> Result<(Hits, f64), GpuError> {
         if u32::try_from(queries.len()).is_err() {
             return Err(GpuError::Unsuitable(format!("{} queries at a time", queries.len())));
         }
@@ -59,7 +67,7 @@ impl<K: Key> Resident<K> {
         // The root for every query.
         let roots: Vec<u64> = (0..queries.len() as u64).map(|query| query << 32).collect();
         // A hint only: no other memory depends on it.
-        let mut room = (self.room_of_query.load(Ordering::Relaxed) * queries.len()).max(ROOM_MIN);
+        let mut room = (self.room_of_query.load(Ordering::Relaxed) * queries.len()).max(ROOM_MIN).min(words_max);
         let mut span_ms = 0.0;
         loop {
             let stream = Stream::new(&self.device)?;
@@ -87,7 +95,10 @@ impl<K: Key> Resident<K> {
                 return Ok((Hits::of(hits), span_ms));
             }
             // Results that found no room in one level are missing in the next ones, too, so this may come again.
-            room = needed + needed / 2;
+            if needed > words_max {
+                return Err(GpuError::OutOfMemory { bytes: 8 * needed, purpose: "hits" });
+            }
+            room = (needed + needed / 2).min(words_max);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::machine::{Build, Machine, crate_folder};
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 40] = [
+const MUTATIONS: [Mutation; 48] = [
     ("join", "insertion without compare-and-swap",
         "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
         "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
@@ -96,6 +96,22 @@ const MUTATIONS: [Mutation; 40] = [
     ("bitwise", "what a warp still holds is lost",
         "collector.add(queue, is_queued, number << 32 | chunk);\n    }\n    collector.finish(queue);",
         "collector.add(queue, is_queued, number << 32 | chunk);\n    }"),
+    ("bitwise", "an edge's first chunk left out",
+        "for (u64 of_warp = first; of_warp < end", "for (u64 of_warp = first + 1; of_warp < end"),
+    ("bitwise", "what lies beyond the whole clusters is forgotten",
+        "if (has_whole) queue_chunks(collector, queue, number, chunk_of[whole.end], chunk_of[clusters.end]);", ""),
+    ("bitwise", "rows that several parts look at",
+        "u64 row = rows.first + work % parts;", "u64 row = rows.first;"),
+    ("bitwise", "a cluster whole that is not",
+        "(query.must[side].x + ((1ull << bits) - 1)) >> bits", "query.must[side].x >> bits"),
+    ("bitwise", "the end of what must answer taken for the last",
+        "kept < query.must[side].y", "kept <= query.must[side].y"),
+    ("bitwise", "points beyond those of a group of lanes",
+        "__ballot_sync(all_lanes, place < count) != 0;", "__ballot_sync(all_lanes, place < count) != 0 && place < group_lanes;"),
+    ("tree", "high ends taken for low ones",
+        "key.low[of] <= query.high[of]", "key.low[of] <= query.low[of]"),
+    ("tree", "a dimension left out",
+        "for (u32 of = 0; of < dimensions; ++of)", "for (u32 of = dimensions > 1; of < dimensions; ++of)"),
     ("tree", "only the first 32 slots of a node",
         "first < node.y; first += 32", "first < node.y && first < 32; first += 32"),
     ("tree", "rectangles that touch are apart",

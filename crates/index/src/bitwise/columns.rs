@@ -9,6 +9,7 @@ use types::Rid;
 use super::model::{BitSplit, SpaceModel};
 use super::packed::{Packed, lowest};
 use super::preselect::BitwiseImage;
+use crate::beside::Token;
 
 /// Why columns can't be distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +139,7 @@ impl<const D: usize> BitwiseColumns<D> {
             ordered[*target as usize] = rid.word();
             *target += 1;
         }
-        let image = BitwiseImage { split, prefixes, starts, suffixes };
+        let image = BitwiseImage { split, prefixes, starts, suffixes, token: Token::new() };
         BitwiseColumns { image, ends, residuals, residual_bits, rids: ordered, model }
     }
 

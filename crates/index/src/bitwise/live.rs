@@ -31,7 +31,8 @@ use std::sync::RwLock;
 use types::Rid;
 
 use super::columns::{BitwiseColumns, BitwiseError};
-use crate::{Bounds, BoundsQuery, Cpu, Gist, RTree};
+use crate::beside::SearchDevice;
+use crate::{BatchScheduler, Bounds, BoundsQuery, Cpu, Gist, Matches, RTree};
 
 /// An entry: the coordinates of a record, and the record.
 type Point<const D: usize> = ([i64; D], Rid);
@@ -74,7 +75,14 @@ struct Parts<const D: usize> {
 pub struct BitwiseIndex<const D: usize> {
     parts: RwLock<Parts<D>>,
     budget_bytes: usize,
+    /// Between the processor, 0, and a device, 1.
+    scheduler: BatchScheduler,
 }
+
+/// An image with fewer points is not worth a device.
+const POINTS_MIN: usize = 16_384;
+/// Fewer windows are not worth one.
+const WINDOWS_MIN: usize = 16;
 
 /// So few entries beside the image are searched one by one for good.
 const BESIDE_MIN: usize = 4_096;
@@ -185,7 +193,7 @@ impl<const D: usize> BitwiseIndex<D> {
     pub fn new(budget_bytes: usize) -> Self {
         let parts =
             Parts { image: None, sealed: Vec::new(), fresh: Tree::new(), gone: Arc::default(), gone_since: None };
-        BitwiseIndex { parts: RwLock::new(parts), budget_bytes }
+        BitwiseIndex { parts: RwLock::new(parts), budget_bytes, scheduler: BatchScheduler::new(2) }
     }
 
     fn shared<R>(&self, body: impl FnOnce(&Parts<D>) -> R) -> R {
@@ -254,9 +262,46 @@ impl<const D: usize> BitwiseIndex<D> {
         })
     }
 
+    /// What windows find in the image that there is now, which may be on a device; `None` if it is better looked for elsewhere. Nothing
+    /// is locked meanwhile.
+    fn search_image(
+        &self,
+        windows: &[Bounds<i64, D>],
+        device: &dyn SearchDevice,
+    ) -> Option<(Arc<BitwiseColumns<D>>, Matches)> {
+        let image = self.shared(|parts| parts.image.clone())?;
+        let is_large = image.len() >= POINTS_MIN && windows.len() >= WINDOWS_MIN;
+        if !device.is_forced() && !is_large || image.is_empty() {
+            return None;
+        }
+        let there = device.bring_points(&image.for_device()).ok()?;
+        if device.is_forced() {
+            let matches = image.search_beside(windows, &*there).ok()?;
+            return Some((image, matches));
+        }
+        let mut pairs = Vec::new();
+        self.scheduler.run(windows.len(), image.len(), |way, part| {
+            let (windows, start) = (&windows[part.clone()], part.start);
+            let found = if way == 1 { image.search_beside(windows, &*there).ok() } else { None };
+            let found = found.unwrap_or_else(|| image.search_batch(windows, &Cpu::default()));
+            for window in 0..windows.len() {
+                pairs.extend(found.of_query(window).iter().map(|rid| ((start + window) as u32, *rid)));
+            }
+            found.len()
+        });
+        let matches = Matches::of(windows.len(), &pairs);
+        Some((image, matches))
+    }
+
     /// Gives the records in each of some windows, edges included, to `take`, with the window's place: all windows go through the image
-    /// together. A record may come several times.
-    pub fn search_batch(&self, windows: &[Bounds<i64, D>], mut take: impl FnMut(usize, Rid)) {
+    /// together, on a device if there is one and it is the faster way. A record may come several times.
+    pub fn search_batch(
+        &self,
+        windows: &[Bounds<i64, D>],
+        device: Option<&dyn SearchDevice>,
+        mut take: impl FnMut(usize, Rid),
+    ) {
+        let there = device.and_then(|device| self.search_image(windows, device));
         self.shared(|parts| {
             let marks = parts.gone.iter().chain(parts.gone_since.iter().flatten());
             let marked: HashSet<u64> = marks.map(|(_, rid)| *rid).collect();
@@ -267,7 +312,11 @@ impl<const D: usize> BitwiseIndex<D> {
                 false => take(window, rid),
             };
             if let Some(image) = &parts.image {
-                let found = image.search_batch(windows, &Cpu::default());
+                // Another one may have taken the place of that which was searched.
+                let found = match there {
+                    Some((of, found)) if Arc::ptr_eq(&of, image) => found,
+                    _ => image.search_batch(windows, &Cpu::default()),
+                };
                 for window in 0..windows.len() {
                     found.of_query(window).iter().for_each(|rid| take_unmarked(window, *rid));
                 }

@@ -8,6 +8,8 @@ use types::Rid;
 
 use super::*;
 use crate::Bounds;
+use crate::beside::SearchDevice;
+use crate::beside::loops::Loops;
 
 #[derive(Clone, Debug)]
 enum Do {
@@ -34,6 +36,10 @@ fn step() -> impl Strategy<Value = Do> {
         2 => Just(Do::Build),
         4 => (at(), at()).prop_map(|(one, other)| Do::Search(one, other)),
     ]
+}
+
+fn slot_sum(set: &BTreeSet<(usize, [i64; 2])>) -> usize {
+    set.iter().map(|(slot, _)| slot).sum()
 }
 
 proptest! {
@@ -75,7 +81,10 @@ proptest! {
                     prop_assert!(index.estimate(&window, usize::MAX) >= found.len());
                     prop_assert_eq!(index.estimate(&window, 0), 0);
                     let mut together = BTreeSet::new();
-                    index.search_batch(&[window, Bounds::point(one).unwrap()], |place, rid| {
+                    let device = Loops::default();
+                    device.fails.store(slot_sum(&set) % 3 == 0, Ordering::Relaxed);
+                    let offered = (set.len() % 4 > 0).then_some(&device as &dyn SearchDevice);
+                    index.search_batch(&[window, Bounds::point(one).unwrap()], offered, |place, rid| {
                         if place == 0 {
                             together.insert(rid.word());
                         }

@@ -42,7 +42,7 @@ fn expect(index: &Index, number: i64, is_there: bool) {
     let found = index.search(&window(number, number));
     assert_eq!(found, if is_there { vec![([number], rid(number))] } else { Vec::new() });
     let mut is_found = false;
-    index.search_batch(&[window(number, number)], |_, _| is_found = true);
+    index.search_batch(&[window(number, number)], None, |_, _| is_found = true);
     assert_eq!(is_found, is_there, "{number}");
 }
 

@@ -22,6 +22,11 @@ impl Packed {
         self.bytes.len()
     }
 
+    /// All bytes, with those behind the last number.
+    pub(super) fn all(&self) -> &[u8] {
+        &self.bytes
+    }
+
     #[inline]
     fn place(&self, index: usize) -> (usize, u32) {
         let bit = index as u64 * u64::from(self.width);

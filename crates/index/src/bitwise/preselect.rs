@@ -21,6 +21,7 @@ use super::kernel::{self, SuffixBounds};
 use super::model::BitSplit;
 use super::packed::{Packed, lowest};
 use crate::Cpu;
+use crate::beside::{PointsImage, PointsQuery, Token};
 use crate::vectors::Vectors;
 
 /// How many points of a cluster are tested at a time: larger clusters are split.
@@ -38,6 +39,24 @@ pub struct BitwiseImage<const D: usize> {
     /// Where the points of each cluster begin, and where those of the last one end.
     pub(super) starts: Vec<u32>,
     pub(super) suffixes: [Packed; D],
+    pub(super) token: Token,
+}
+
+impl<const D: usize> Approximation<D> {
+    /// As a device asks it; see [`BitwiseImage::for_device`].
+    pub(super) fn for_device(&self) -> PointsQuery {
+        let (mut may, mut must) = ([(0, 0); 2], [(0, 1); 2]);
+        may[2 - D..].copy_from_slice(&self.may);
+        must[2 - D..].copy_from_slice(&self.must);
+        PointsQuery { may, must }
+    }
+}
+
+/// A row of clusters, from place `base` on, by prefixes.
+struct RowHit {
+    base: u64,
+    hit: Range<u64>,
+    whole: Range<u64>,
 }
 
 /// A query in terms of the kept bits, in each dimension: which numbers may answer it, from a first to a last one, and which do
@@ -132,8 +151,9 @@ impl<const D: usize> BitwiseImage<D> {
         prefix << self.split.suffix_bits | self.suffixes[dimension].get(place)
     }
 
-    /// Joins a query with the clusters by their prefixes: stretches that answer it as a whole, and pairs with clusters to test.
-    fn join(&self, query: u32, of: &Approximation<D>, runs: &mut Vec<(u32, Range<u32>)>, pairs: &mut Vec<(u32, u32)>) {
+    /// The rows of clusters that a query hits, and what of each: those hit, and within them those that answer as a whole, which may be
+    /// none.
+    fn rows_hit(&self, of: &Approximation<D>) -> impl Iterator<Item = RowHit> {
         let suffix_bits = self.split.suffix_bits;
         let hit = |dimension: usize| of.may[dimension].0 >> suffix_bits..(of.may[dimension].1 >> suffix_bits) + 1;
         // The prefixes of which every suffix answers.
@@ -145,22 +165,49 @@ impl<const D: usize> BitwiseImage<D> {
         // With one dimension there is one row, which answers as far as it goes.
         let (rows, whole_rows) = if D == 2 { (hit(0), whole(0)) } else { (0..1, 0..1) };
         let (row_hit, row_whole) = (hit(inner), whole(inner));
-        for row in rows {
-            let base = row * self.prefixes[inner];
+        let row_clusters = self.prefixes[inner];
+        rows.map(move |row| {
             let is_run = whole_rows.contains(&row) && !row_whole.is_empty();
-            let split = if is_run { row_whole.clone() } else { row_hit.end..row_hit.end };
-            if is_run {
-                let places = self.starts[(base + split.start) as usize]..self.starts[(base + split.end) as usize];
-                if !places.is_empty() {
-                    runs.push((query, places));
-                }
-            }
-            for prefix in (row_hit.start..split.start).chain(split.end..row_hit.end) {
-                let cluster = (base + prefix) as usize;
+            let whole = if is_run { row_whole.clone() } else { row_hit.end..row_hit.end };
+            RowHit { base: row * row_clusters, hit: row_hit.clone(), whole }
+        })
+    }
+
+    /// The places of clusters of a row that answer as a whole.
+    fn run_of(&self, row: &RowHit) -> Option<Range<u32>> {
+        let whole = &row.whole;
+        let start_of = |prefix: u64| self.starts[(row.base + prefix) as usize];
+        Some(start_of(whole.start)..start_of(whole.end)).filter(|places| !whole.is_empty() && !places.is_empty())
+    }
+
+    /// Stretches of places that answer a query, as their clusters do so as a whole.
+    pub(super) fn runs(&self, query: u32, of: &Approximation<D>, runs: &mut Vec<(u32, Range<u32>)>) {
+        runs.extend(self.rows_hit(of).filter_map(|row| Some((query, self.run_of(&row)?))));
+    }
+
+    /// Joins a query with the clusters by their prefixes: stretches that answer it as a whole, and pairs with clusters to test.
+    fn join(&self, query: u32, of: &Approximation<D>, runs: &mut Vec<(u32, Range<u32>)>, pairs: &mut Vec<(u32, u32)>) {
+        for row in self.rows_hit(of) {
+            runs.extend(self.run_of(&row).map(|places| (query, places)));
+            for prefix in (row.hit.start..row.whole.start).chain(row.whole.end..row.hit.end) {
+                let cluster = (row.base + prefix) as usize;
                 if self.starts[cluster] < self.starts[cluster + 1] {
                     pairs.push((cluster as u32, query));
                 }
             }
+        }
+    }
+
+    /// What a device takes of it.
+    pub(super) fn for_device(&self) -> PointsImage<'_> {
+        // One dimension is the clusters of one row, about which there is no question.
+        let of_rows = if D == 2 { (self.suffixes[0].all(), self.split.suffix_bits) } else { (&[][..], 0) };
+        PointsImage {
+            id: self.token.id(),
+            starts: &self.starts,
+            row_clusters: self.prefixes[D - 1],
+            suffixes: [of_rows.0, self.suffixes[D - 1].all()],
+            suffix_bits: [of_rows.1, self.split.suffix_bits],
         }
     }
 

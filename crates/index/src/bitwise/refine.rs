@@ -1,9 +1,12 @@
 //! Searching: from windows to approximations, preselection, and refinement with the residuals (the paper, section 4.2).
+use std::ops::Range;
+
 use types::Rid;
 
 use super::columns::BitwiseColumns;
 use super::packed::lowest;
 use super::preselect::{Approximation, ClusterDevice, Partial, Partials};
+use crate::beside::{NoAnswer, PointsImage, PointsSearch};
 use crate::gist::Grouping;
 use crate::{Bounds, Cpu, Matches};
 
@@ -40,26 +43,65 @@ impl<const D: usize> BitwiseColumns<D> {
     /// The second phase: the Rids of what answers the windows, by window. Residuals are looked up by place, for what is not
     /// definite alone.
     pub fn refine(&self, windows: &[Bounds<i64, D>], partials: &Partials) -> Matches {
-        let offsets: Vec<_> =
-            windows.iter().map(|window| std::array::from_fn(|column| self.offsets(column, window))).collect();
-        let answers = |partial: &&Partial| {
-            partial.is_definite
-                || self.answers(partial.cluster as usize, partial.place as usize, &offsets[partial.query as usize])
-        };
-        let answered: Vec<(u32, u32)> =
-            partials.points.iter().filter(answers).map(|partial| (partial.query, partial.place)).collect();
-        let mut counts = vec![0; windows.len()];
-        partials.runs.iter().for_each(|(query, places)| counts[*query as usize] += places.len());
+        let offsets = self.all_offsets(windows);
+        let answered =
+            partials.points.iter().filter(|partial| self.is_answer(partial, &offsets[partial.query as usize]));
+        let answered: Vec<(u32, u32)> = answered.map(|partial| (partial.query, partial.place)).collect();
+        self.grouped(windows.len(), &partials.runs, &answered)
+    }
+
+    fn all_offsets(&self, windows: &[Bounds<i64, D>]) -> Vec<[Option<(u64, u64)>; D]> {
+        windows.iter().map(|window| std::array::from_fn(|column| self.offsets(column, window))).collect()
+    }
+
+    /// Whether a point answers a window.
+    fn is_answer(&self, partial: &Partial, offsets: &[Option<(u64, u64)>; D]) -> bool {
+        partial.is_definite || self.answers(partial.cluster as usize, partial.place as usize, offsets)
+    }
+
+    /// The Rids at places that answer windows, by window.
+    fn grouped(&self, windows: usize, runs: &[(u32, Range<u32>)], answered: &[(u32, u32)]) -> Matches {
+        let mut counts = vec![0; windows];
+        runs.iter().for_each(|(query, places)| counts[*query as usize] += places.len());
         answered.iter().for_each(|(query, _)| counts[*query as usize] += 1);
         let mut matches = Grouping::of_counts(counts);
-        for (query, places) in &partials.runs {
+        for (query, places) in runs {
             let rids = &self.rids[places.start as usize..places.end as usize];
             rids.iter().for_each(|rid| matches.push(*query as usize, Rid::from_word(*rid)));
         }
-        for (query, place) in &answered {
+        for (query, place) in answered {
             matches.push(*query as usize, Rid::from_word(self.rids[*place as usize]));
         }
         matches.finish()
+    }
+
+    /// What a device takes of the columns.
+    pub fn for_device(&self) -> PointsImage<'_> {
+        self.image.for_device()
+    }
+
+    /// [`search_batch`](Self::search_batch) with the image's points on a device: residuals of one part of what it finds are looked up
+    /// while it is at the next.
+    ///
+    /// # Errors
+    /// [`NoAnswer`] if the device gives none.
+    pub fn search_beside(&self, windows: &[Bounds<i64, D>], there: &dyn PointsSearch) -> Result<Matches, NoAnswer> {
+        let (mut runs, mut asked, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, window) in (0..).zip(windows) {
+            if let Some(query) = self.approximate(window) {
+                self.image.runs(place, &query, &mut runs);
+                asked.push(query.for_device());
+                places.push(place);
+            }
+        }
+        let (offsets, mut answered) = (self.all_offsets(windows), Vec::new());
+        there.search(&asked, &mut |partials| {
+            answered.extend(partials.iter().filter_map(|partial| {
+                let window = places[partial.query as usize];
+                self.is_answer(partial, &offsets[window as usize]).then_some((window, partial.place))
+            }));
+        })?;
+        Ok(self.grouped(windows.len(), &runs, &answered))
     }
 
     /// Whether the point at a place is within a window, in each column.

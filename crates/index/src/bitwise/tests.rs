@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use types::Rid;
 
 use super::*;
+use crate::beside::SearchDevice;
+use crate::beside::loops::Loops;
 use crate::{Bounds, Cpu};
 
 fn rids(count: usize) -> Vec<Rid> {
@@ -46,6 +48,8 @@ fn check<const D: usize>(columns: [Vec<i64>; D], windows: &[Vec<(i64, i64)>], bu
         .collect();
     let partials = distributed.preselect(&windows, &Cpu::default());
     let matches = distributed.search_batch(&windows, &Cpu::new(NonZero::new(2).unwrap()));
+    let there = Loops::default().bring_points(&distributed.for_device()).unwrap();
+    let beside = distributed.search_beside(&windows, &*there).unwrap();
     for (number, window) in windows.iter().enumerate() {
         let is_in = |place: &usize| {
             (0..D).all(|d| window.low()[d] <= columns[d][*place] && columns[d][*place] <= window.high()[d])
@@ -54,6 +58,9 @@ fn check<const D: usize>(columns: [Vec<i64>; D], windows: &[Vec<(i64, i64)>], bu
         let mut found = matches.of_query(number).to_vec();
         found.sort_unstable();
         assert_eq!(found, expected, "{window:?} {:?}", distributed.split());
+        let mut found = beside.of_query(number).to_vec();
+        found.sort_unstable();
+        assert_eq!(found, expected, "on a device: {window:?} {:?}", distributed.split());
         // What is definite is so without a look at the residuals.
         let rid = |place: u32| Rid::from_word(distributed.rids[place as usize]);
         let of_query = |query: u32| query as usize == number;

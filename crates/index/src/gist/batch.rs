@@ -61,7 +61,7 @@ impl Grouping {
 
 impl Matches {
     /// Orders pairs of a query and a Rid by query.
-    pub(super) fn of(query_count: usize, pairs: &[(u32, Rid)]) -> Self {
+    pub(crate) fn of(query_count: usize, pairs: &[(u32, Rid)]) -> Self {
         let mut counts = vec![0; query_count];
         pairs.iter().for_each(|(query, _)| counts[*query as usize] += 1);
         let mut grouping = Grouping::of_counts(counts);

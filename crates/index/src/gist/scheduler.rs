@@ -5,6 +5,10 @@
 //! way gets a part of its queries, so that nothing is done twice and no way finds the caches as another has left them. That keeps the
 //! models of those ways true that are seldom taken, and is what regret is measured by: the time a query of the way that would have been
 //! taken, over that of the fastest.
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
 use super::learn::RunTimes;
 
 /// Runs of each way before the models decide.
@@ -65,9 +69,16 @@ pub(super) enum Decision {
     },
 }
 
-/// Learns and decides; for one tree and one caller at a time.
-#[derive(Debug, Clone)]
+/// Learns and decides, for one tree and any number of callers.
+#[derive(Debug)]
 pub struct BatchScheduler {
+    way_count: usize,
+    learned: Mutex<Learned>,
+}
+
+/// What it knows.
+#[derive(Debug)]
+pub(super) struct Learned {
     ways: Vec<RunTimes>,
     selectivity: f64,
     batch_count: u64,
@@ -75,35 +86,80 @@ pub struct BatchScheduler {
 }
 
 impl BatchScheduler {
-    /// A scheduler for so many ways, of which there has to be one at least: 0 is the descent of each query, the others are the
-    /// devices of [`Gist::search_scheduled`](super::Gist::search_scheduled) in their order.
+    /// A scheduler for so many ways, of which there has to be one at least: for
+    /// [`Gist::search_scheduled`](super::Gist::search_scheduled), 0 is the descent of each query, the others are its devices in their
+    /// order.
     pub fn new(way_count: usize) -> Self {
-        BatchScheduler {
-            ways: vec![RunTimes::new(); way_count.max(1)],
-            selectivity: 0.0,
-            batch_count: 0,
-            regret: Regret::default(),
-        }
+        let way_count = way_count.max(1);
+        BatchScheduler { way_count, learned: Mutex::new(Learned::new(way_count)) }
     }
 
     /// How many ways there are.
     pub fn way_count(&self) -> usize {
-        self.ways.len()
+        self.way_count
     }
 
     /// The share of the entries that a query is expected to find.
     pub fn selectivity(&self) -> f64 {
-        self.selectivity
+        self.learned().selectivity
     }
 
     /// The run time to expect of a way, in seconds; `None` before it has run.
     pub fn expected_s(&self, way: usize, load: &BatchLoad) -> Option<f64> {
-        let times = self.ways.get(way).filter(|times| times.run_count() > 0)?;
-        Some(times.predict_s(load.queries as f64, load.slots as f64, load.results()))
+        self.learned().expected_s(way, load)
     }
 
     /// What the decisions have cost so far.
     pub fn regret(&self) -> Regret {
+        self.learned().regret
+    }
+
+    fn learned(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs so many queries of a tree with so many entries: `run` is given a way and the places of its queries in the batch, and says how
+    /// many entries they have found. Each query is run once.
+    pub fn run(&self, queries: usize, slots: usize, mut run: impl FnMut(usize, Range<usize>) -> usize) {
+        let expected = BatchLoad { queries, slots, selectivity: self.selectivity() };
+        let mut timed = |way: usize, part: Range<usize>| {
+            let (count, started) = (part.len(), Instant::now());
+            let found = run(way, part);
+            let seconds = started.elapsed().as_secs_f64();
+            let selectivity = found as f64 / (count * slots).max(1) as f64;
+            self.learned().learn(way, &BatchLoad { queries: count, slots, selectivity }, seconds);
+            seconds
+        };
+        let decision = self.learned().decide(&expected);
+        match decision {
+            Decision::Take(way) => drop(timed(way, 0..queries)),
+            Decision::Audit { first, chosen } => {
+                let mut seconds = vec![0.0; self.way_count];
+                let mut start = 0;
+                for part in 0..self.way_count {
+                    let end = queries * (part + 1) / self.way_count;
+                    let way = (first + part) % self.way_count;
+                    seconds[way] = timed(way, start..end) * queries as f64 / (end - start) as f64;
+                    start = end;
+                }
+                self.learned().audit(chosen, &seconds);
+            }
+        }
+    }
+}
+
+impl Learned {
+    pub(super) fn new(way_count: usize) -> Self {
+        Learned { ways: vec![RunTimes::new(); way_count], selectivity: 0.0, batch_count: 0, regret: Regret::default() }
+    }
+
+    pub(super) fn expected_s(&self, way: usize, load: &BatchLoad) -> Option<f64> {
+        let times = self.ways.get(way).filter(|times| times.run_count() > 0)?;
+        Some(times.predict_s(load.queries as f64, load.slots as f64, load.results()))
+    }
+
+    #[cfg(test)]
+    pub(super) fn regret(&self) -> Regret {
         self.regret
     }
 

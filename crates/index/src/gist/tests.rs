@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use types::Rid;
 
 use super::node::Node;
-use super::scheduler::Decision;
+use super::scheduler::{Decision, Learned};
 use super::*;
 
 /// A kind of keys as the tests know it: questions with an answer that does not come from the tree's code.
@@ -284,8 +284,8 @@ fn run<E: Known>(
     assert_eq!(tree.len(), model.len());
     let queries: Vec<E::Query> = questions.iter().map(E::query).collect();
     let matches = tree.search_batch(&queries, &Cpu::default());
-    let mut scheduler = BatchScheduler::new(2);
-    let scheduled = tree.search_scheduled(&queries, &mut scheduler, &[&Cpu::default()]);
+    let scheduler = BatchScheduler::new(2);
+    let scheduled = tree.search_scheduled(&queries, &scheduler, &[&Cpu::default()]);
     for (number, question) in questions.iter().enumerate() {
         let expected = expected::<E>(&model, question);
         assert_eq!(sorted(matches.of_query(number).iter().copied()), expected);
@@ -425,9 +425,9 @@ fn a_device_is_asked_once_a_level_and_about_each_node_once() {
     assert_eq!(tree.search_batch(&[all; 10], &device).len(), 5_000);
     assert_eq!((device.calls.into_inner(), device.tests.into_inner()), (tree.height(), tree.memory().1));
     // Descents, the processor and another device: each batch is answered once, whatever is decided.
-    let (mut scheduler, device) = (BatchScheduler::new(3), Counting::default());
+    let (scheduler, device) = (BatchScheduler::new(3), Counting::default());
     let devices: [&dyn Device<RTree<i64, 2>>; 2] = [&Cpu::default(), &device];
-    assert!((0..100).all(|_| tree.search_scheduled(&[all; 6], &mut scheduler, &devices).len() == 3_000));
+    assert!((0..100).all(|_| tree.search_scheduled(&[all; 6], &scheduler, &devices).len() == 3_000));
     assert!(scheduler.regret().audits > 0 && device.calls.into_inner() >= 8 * tree.height());
     assert!(scheduler.selectivity() == 1.0);
 }
@@ -451,7 +451,7 @@ fn a_scheduler_takes_the_faster_way_once_it_has_seen_both() {
         0 => 1e-6 * load.queries as f64 + 2e-8 * results(load),
         _ => 5e-5 + 2e-7 * load.queries as f64 + 4e-9 * results(load),
     };
-    let mut scheduler = BatchScheduler::new(2);
+    let mut scheduler = Learned::new(2);
     let mut chosen = [0, 0];
     for batch in 0..3_000u64 {
         let queries = 1 << (batch * 7 % 13);

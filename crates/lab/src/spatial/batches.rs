@@ -96,9 +96,9 @@ pub(super) fn scheduler(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
     let device = Cpu::default();
     let mut expected = None;
     let measured = in_turns(bench.progress, bench.args.runs, "scheduler", 3, |at, _| {
-        let mut scheduler = BatchScheduler::new(2);
+        let scheduler = BatchScheduler::new(2);
         let (seconds, found) = timed(|| match at {
-            0 => batches().map(|batch| tree.search_scheduled(batch, &mut scheduler, &[&device]).len()).sum::<usize>(),
+            0 => batches().map(|batch| tree.search_scheduled(batch, &scheduler, &[&device]).len()).sum::<usize>(),
             1 => batches().flatten().map(|query| tree.rids(query).len()).sum(),
             _ => batches().map(|batch| tree.search_batch(batch, &device).len()).sum(),
         });

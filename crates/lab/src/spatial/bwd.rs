@@ -3,7 +3,8 @@ use std::io::Write;
 use std::num::NonZero;
 
 use index::{
-    BPlusTree, BitSplit, BitwiseColumns, Bounds, BoundsQuery, Cpu, Gist, Matches, RTree, SLOTS_MAX, SpaceModel,
+    BPlusTree, BitSplit, BitwiseColumns, Bounds, BoundsQuery, Cpu, Gist, Matches, RTree, SLOTS_MAX, SearchDevice,
+    SpaceModel,
 };
 use types::Rid;
 
@@ -19,12 +20,17 @@ const TREE: &str = "tree, batch";
 
 type Tree = Gist<RTree<i64, 2>>;
 
-/// Runs the benchmark and writes its report to `out`.
+/// Runs the benchmark, also on a device if there is one, and writes its report to `out`.
 ///
 /// # Errors
 /// [`LabError::Output`] if `out` does not take more; [`LabError::Failed`] if the budget is too small, or a participant finds
 /// something else than the others.
-pub fn bench_bwd(args: &BwdArgs, progress: &dyn Progress, out: &mut dyn Write) -> Result<(), LabError> {
+pub fn bench_bwd(
+    args: &BwdArgs,
+    device: Option<&dyn SearchDevice>,
+    progress: &dyn Progress,
+    out: &mut dyn Write,
+) -> Result<(), LabError> {
     let mut report = Report::new(out, args.json, "bwd", &[PLAIN, BLOCKS, TREE, B_TREE]);
     let points = trajectories::points(args.points as usize);
     let input = Input::new(&points, args.budget);
@@ -38,7 +44,7 @@ pub fn bench_bwd(args: &BwdArgs, progress: &dyn Progress, out: &mut dyn Write) -
     let most = args.queries.iter().copied().max().unwrap_or(1) as usize;
     let windows = trajectories::windows(&points, most);
     for count in &args.queries {
-        search(args, &searched, &windows[..*count as usize], progress, &mut report)?;
+        search(args, device, &searched, &windows[..*count as usize], progress, &mut report)?;
     }
     let (points, budget) = (grouped(args.points.into()), grouped(args.budget as u64));
     Ok(report.finish(&format!("Bitwise-distributed columns: {points} points in {budget} bytes."))?)
@@ -180,6 +186,7 @@ fn memory(searched: &Searched<'_>, report: &mut Report<'_>) -> Result<(), LabErr
 /// Figure 11: microseconds a query, and those of the two phases, where so many are asked together.
 fn search(
     args: &BwdArgs,
+    beside: Option<&dyn SearchDevice>,
     searched: &Searched<'_>,
     windows: &[Bounds<i64, 2>],
     progress: &dyn Progress,
@@ -232,6 +239,9 @@ fn search(
     report.push(rivals.fold(figure, |figure, (name, values)| figure.beside(name, &values[0])))?;
     report.push(Figure::amount(&case, "preselection", "us", &measured[0][1]))?;
     report.push(Figure::amount(&case, "refinement", "us", &measured[0][2]))?;
+    if let Some(device) = beside {
+        super::beside::points(args, device, columns, (windows, all_rows), &case, progress, report)?;
+    }
     Ok(report.push(Figure::amount(&case, "found", "rows", &[all_rows as f64 / windows.len() as f64]))?)
 }
 

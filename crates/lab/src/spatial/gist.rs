@@ -2,12 +2,12 @@
 use std::io::Write;
 use std::num::NonZero;
 
-use index::{Cpu, SLOTS_MAX};
+use index::{Cpu, SLOTS_MAX, SearchDevice};
 
 use super::args::{GistArgs, GistCase};
 use super::boxes::{Boxes, Found, LowEnds, Tree};
 use super::scan::BoxColumns;
-use super::{B_TREE, FEW, agree, batches, timed};
+use super::{B_TREE, FEW, agree, batches, beside, timed};
 use crate::figures::{Figure, Report, grouped, in_turns};
 use crate::peers::r_star_tree::RStarTree;
 use crate::{LabError, Progress};
@@ -20,11 +20,16 @@ const NEAREST: usize = 10;
 /// Points whose nearest are asked for, at most.
 const NEAREST_QUERIES: usize = 2_000;
 
-/// Runs the benchmark and writes its report to `out`.
+/// Runs the benchmark, also on a device if there is one, and writes its report to `out`.
 ///
 /// # Errors
 /// [`LabError::Output`] if `out` does not take more; [`LabError::Failed`] if a participant finds something else than the others.
-pub fn bench_gist(args: &GistArgs, progress: &dyn Progress, out: &mut dyn Write) -> Result<(), LabError> {
+pub fn bench_gist(
+    args: &GistArgs,
+    device: Option<&dyn SearchDevice>,
+    progress: &dyn Progress,
+    out: &mut dyn Write,
+) -> Result<(), LabError> {
     let report = Report::new(out, args.json, "gist", &[RSTAR, SCAN, B_TREE]);
     let data = Boxes::new(args.boxes as usize, args.queries as usize);
     let mut bench = Bench { args, data: &data, progress, report };
@@ -32,7 +37,7 @@ pub fn bench_gist(args: &GistArgs, progress: &dyn Progress, out: &mut dyn Write)
         match case {
             GistCase::Load => load(&mut bench)?,
             GistCase::Insert => insert(&mut bench)?,
-            GistCase::Range => range(&mut bench)?,
+            GistCase::Range => range(&mut bench, device)?,
             GistCase::Nearest => nearest(&mut bench)?,
             GistCase::Batches => batches::speed_up(&mut bench)?,
             GistCase::Scheduler => batches::scheduler(&mut bench)?,
@@ -175,7 +180,7 @@ impl Searched<'_> {
 }
 
 /// Ranges in all ways.
-fn range(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
+fn range(bench: &mut Bench<'_, '_>, device: Option<&dyn SearchDevice>) -> Result<(), LabError> {
     let data = bench.data;
     let bounds: Vec<_> = data.entries.iter().map(|(bounds, _)| *bounds).collect();
     let searched = Searched {
@@ -207,7 +212,7 @@ fn range(bench: &mut Bench<'_, '_>) -> Result<(), LabError> {
         let beside = rivals.iter().zip(of_rivals);
         bench.report.push(beside.fold(figure, |figure, ((name, _), values)| figure.beside(name, &values[0])))?;
     }
-    Ok(())
+    device.map_or(Ok(()), |device| beside::boxes(bench, device, &searched.tree))
 }
 
 /// The nearest of points.

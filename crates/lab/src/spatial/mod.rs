@@ -7,6 +7,7 @@
 //! batches        the speed-up of a batch over descents, its phases, and the scheduler (gist-coprocessor, figures 4 to 6)
 //! trajectories   points along roads, and windows around some of them
 //! bwd            cuts, loading, memory and searches by number of queries (bitwise-distribution, figures 6, 10 and 11)
+//! beside         what a device adds to both
 //! scan           scans of all there is
 //! ```
 //!
@@ -15,6 +16,7 @@ use std::time::Instant;
 
 mod args;
 mod batches;
+mod beside;
 mod boxes;
 mod bwd;
 mod gist;

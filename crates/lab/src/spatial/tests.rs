@@ -17,8 +17,8 @@ enum Command {
 fn told(line: &[&str]) -> Result<String, LabError> {
     let mut out = Vec::new();
     match Command::try_parse_from(["lab"].iter().chain(line)).unwrap() {
-        Command::Gist(args) => bench_gist(&args, &Quiet, &mut out)?,
-        Command::Bwd(args) => bench_bwd(&args, &Quiet, &mut out)?,
+        Command::Gist(args) => bench_gist(&args, None, &Quiet, &mut out)?,
+        Command::Bwd(args) => bench_bwd(&args, None, &Quiet, &mut out)?,
     }
     Ok(String::from_utf8(out).unwrap())
 }

@@ -10,14 +10,19 @@
 //! with its subtree on the CPU. Imports `error` at most, so that all above may ask it.
 pub(crate) mod cost;
 pub(crate) mod decisions;
+mod images;
 mod offload;
 pub(crate) mod residents;
+mod searches;
 
 use std::any::Any;
 use std::fmt;
 
+pub use engine::{BoxesImage, Partial, PointsImage, PointsQuery};
+pub(crate) use images::Owner;
 pub use offload::Offload;
 pub(crate) use offload::{Built, Room};
+pub(crate) use searches::Searches;
 
 /// What a device says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,6 +202,29 @@ pub trait HashTable: fmt::Debug + Send + Sync {
     fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Pairs, DeviceError>;
 }
 
+/// Points of an index that stay on a device.
+pub trait DevicePoints: Send + Sync {
+    /// [`PointsSearch::search`](engine::PointsSearch::search), with lists of so many words at most; where the time went.
+    ///
+    /// # Errors
+    /// It gives no answer, which is no error of the statement.
+    fn search(
+        &self,
+        queries: &[PointsQuery],
+        words_max: usize,
+        take: &mut dyn FnMut(&[Partial]),
+    ) -> Result<Spent, DeviceError>;
+}
+
+/// Boxes of an index that stay on a device.
+pub trait DeviceBoxes: Send + Sync {
+    /// [`BoxesSearch::search`](engine::BoxesSearch::search), with lists of so many words at most; where the time went.
+    ///
+    /// # Errors
+    /// It gives no answer, which is no error of the statement.
+    fn search(&self, windows: &[u32], words_max: usize, take: &mut dyn FnMut(&[u64])) -> Result<Spent, DeviceError>;
+}
+
 /// A device. Its calls block; several threads may make them at a time.
 pub trait Coprocessor: fmt::Debug + Send + Sync {
     /// What it says of itself.
@@ -222,6 +250,22 @@ pub trait Coprocessor: fmt::Debug + Send + Sync {
     /// It gives no answer, which is no error of the statement.
     fn group_residents(&self, _rows: &ResidentRows<'_>) -> Result<GroupTotals, DeviceError> {
         Err(DeviceError::Declined("it keeps no columns".to_owned()))
+    }
+
+    /// Brings points of an index, which stay there until they are dropped.
+    ///
+    /// # Errors
+    /// It has no room, or keeps no indexes.
+    fn points(&self, _image: &PointsImage<'_>) -> Result<Box<dyn DevicePoints>, DeviceError> {
+        Err(DeviceError::Declined("it keeps no indexes".to_owned()))
+    }
+
+    /// Brings boxes of an index, which stay there until they are dropped.
+    ///
+    /// # Errors
+    /// It has no room, or keeps no indexes.
+    fn boxes(&self, _image: &BoxesImage) -> Result<Box<dyn DeviceBoxes>, DeviceError> {
+        Err(DeviceError::Declined("it keeps no indexes".to_owned()))
     }
 
     /// Makes a hash table of keys, to be probed any number of times until it is dropped; and says what it took.

@@ -1,15 +1,18 @@
 //! A device with what its sessions share: whether it still answers, how much of its memory is in use, what it costs, what was decided.
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use engine::BasePage;
+use engine::{BasePage, SearchDevice};
 
 use super::cost::CostModel;
 use super::decisions::{Decision, Decisions, Noted};
-use super::residents::{Asked, Found, PageNumbers, RangeRows, Residents, TableColumns};
+use super::images::{Images, OnDevice, Owner};
+use super::residents::{Asked, Found, PageNumbers, RangeRows, Resident, Residents, TableColumns};
+use super::searches::Searches;
 use super::{
-    Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, HashTable, JoinKeys, Pairs, ResidentRows, Spent,
+    BoxesImage, Coprocessor, DeviceBoxes, DeviceError, DeviceFacts, DevicePoints, GroupTotals, GroupedRows, HashTable,
+    JoinKeys, Pairs, PointsImage, ResidentRows, Spent,
 };
 
 /// A device for the sessions of a database, as [`SessionOptions`](crate::SessionOptions) take it. Clones share all that is learned of it.
@@ -23,6 +26,9 @@ struct Shared {
     /// Memory of the calls that run.
     used_bytes: AtomicU64,
     residents: Residents,
+    images: Images,
+    /// Where it is told that a statement goes on without the device.
+    log: OnceLock<Box<dyn Fn(&str) + Send + Sync>>,
     answered: AtomicU64,
     refused: AtomicU64,
     model: Mutex<CostModel>,
@@ -62,11 +68,25 @@ impl Offload {
             lost: Mutex::default(),
             used_bytes: AtomicU64::new(0),
             residents: Residents::default(),
+            images: Images::default(),
+            log: OnceLock::new(),
             answered: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             model: Mutex::default(),
             decisions: Decisions::default(),
         }))
+    }
+
+    /// Has a line given to `log` where a statement goes on without the device, as that is full or lost. The first one is told.
+    pub fn log_to(&self, log: impl Fn(&str) + Send + Sync + 'static) {
+        let _earlier = self.0.log.set(Box::new(log));
+    }
+
+    /// What searches an index for the engine's batches: wherever it can, if `is_forced`, or else where it is the fastest way. Views tell
+    /// the names.
+    pub fn searches(&self, table: &str, index: &str, is_forced: bool) -> Arc<dyn SearchDevice> {
+        let owner = Owner { table: table.to_owned(), index: index.to_owned() };
+        Arc::new(Searches::new(self, owner, (None, is_forced), None, Box::new(|_| ())))
     }
 
     /// What the device says of itself.
@@ -92,6 +112,24 @@ impl Offload {
     /// The columns that stay there.
     pub(crate) fn residents(&self) -> &Residents {
         &self.0.residents
+    }
+
+    /// The images of indexes that stay there.
+    pub(super) fn images(&self) -> &Images {
+        &self.0.images
+    }
+
+    /// Bytes of its memory that stay in use between statements.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.0.residents.bytes() + self.0.images.bytes()
+    }
+
+    /// All that stays there, as views tell it.
+    pub(crate) fn all_residents(&self) -> Vec<Resident> {
+        let mut all = self.0.residents.all();
+        all.extend(self.0.images.all());
+        all.sort_by(|one, other| (&one.table, &one.column).cmp(&(&other.table, &other.column)));
+        all
     }
 
     /// The coefficients, to ask or to teach them.
@@ -135,9 +173,46 @@ impl Offload {
 
     /// [`Coprocessor::hash_table`] within the limit of memory, which it takes as long as it is there.
     pub(crate) fn hash_table(&self, build: &JoinKeys<'_>, room: Room) -> Result<(Built, Spent), DeviceError> {
-        let reserved = self.reserve(room)?;
+        let reserved = self.heard(self.reserve(room))?;
         let (table, spent) = self.ask(Room { bytes: 0, ..room }, |device| device.hash_table(build))?;
         Ok((Built { table, reserved }, spent))
+    }
+
+    /// [`Coprocessor::points`] within the limit of memory, which they take until they are given up.
+    pub(super) fn bring_points(
+        &self,
+        image: &PointsImage<'_>,
+        owner: &Owner,
+        limit_bytes: u64,
+    ) -> Result<Arc<dyn DevicePoints>, DeviceError> {
+        let bytes = image.bytes();
+        let points: Arc<dyn DevicePoints> =
+            Arc::from(self.ask(Room { bytes, limit_bytes }, |device| device.points(image))?);
+        self.0.images.keep(image.id.clone(), owner.clone(), OnDevice::Points(points.clone()), bytes);
+        Ok(points)
+    }
+
+    /// [`Coprocessor::boxes`] within the limit of memory, which they take until they are given up.
+    pub(super) fn bring_boxes(
+        &self,
+        image: &BoxesImage,
+        owner: &Owner,
+        limit_bytes: u64,
+    ) -> Result<Arc<dyn DeviceBoxes>, DeviceError> {
+        let bytes = image.bytes();
+        let boxes: Arc<dyn DeviceBoxes> =
+            Arc::from(self.ask(Room { bytes, limit_bytes }, |device| device.boxes(image))?);
+        self.0.images.keep(image.id.clone(), owner.clone(), OnDevice::Boxes(boxes.clone()), bytes);
+        Ok(boxes)
+    }
+
+    /// A search of an image within the limit of memory.
+    pub(super) fn search(
+        &self,
+        room: Room,
+        call: impl FnOnce() -> Result<Spent, DeviceError>,
+    ) -> Result<Spent, DeviceError> {
+        self.ask(room, |_| call())
     }
 
     fn ask<T>(
@@ -154,26 +229,34 @@ impl Offload {
         self.heard(answer)
     }
 
-    /// Remembers that the device is lost, where it says so.
+    /// Remembers that the device is lost, where it says so, and tells the log that a statement goes on without it.
     fn heard<T>(&self, answer: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if let Err(DeviceError::Lost(why)) = &answer {
             lock(&self.0.lost).get_or_insert_with(|| why.clone());
         }
+        if let (Err(DeviceError::Lost(why) | DeviceError::Full(why)), Some(log)) = (&answer, self.0.log.get()) {
+            log(&format!("a statement goes on without the device {}: {why}", self.facts()));
+        }
         answer
     }
 
-    /// Memory for a call. Columns that nobody uses now make room for it.
+    /// Memory for a call. Columns and indexes that nobody uses now make room for it.
     fn reserve(&self, room: Room) -> Result<Reserved, DeviceError> {
-        self.try_reserve(room).or_else(|_| {
+        let without_columns = |_| {
             self.0.residents.give_up(room.bytes);
             self.try_reserve(room)
-        })
+        };
+        let without_indexes = |_| {
+            self.0.images.give_up(room.bytes);
+            self.try_reserve(room)
+        };
+        self.try_reserve(room).or_else(without_columns).or_else(without_indexes)
     }
 
     fn try_reserve(&self, Room { bytes, limit_bytes }: Room) -> Result<Reserved, DeviceError> {
         let used_bytes = &self.0.used_bytes;
         let limit_bytes = limit_bytes.min(self.facts().memory_bytes);
-        let resident_bytes = self.0.residents.bytes();
+        let resident_bytes = self.resident_bytes();
         let fits = |sum: &u64| sum.checked_add(resident_bytes).is_some_and(|all| all <= limit_bytes);
         let grown = |used: u64| used.checked_add(bytes).filter(fits);
         match used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {

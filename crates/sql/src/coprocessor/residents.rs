@@ -53,7 +53,7 @@ pub(crate) struct RangeRows {
     pub(crate) base: BaseRowSet,
 }
 
-/// One column of a table, as views tell it.
+/// One column of a table, or one index by its name, which has no ranges, as views tell it.
 #[derive(Clone, Debug)]
 pub(crate) struct Resident {
     pub(crate) table: String,
@@ -165,7 +165,6 @@ impl Residents {
                 uses: of.uses,
             }));
         }
-        all.sort_by(|one, other| (&one.table, &one.column).cmp(&(&other.table, &other.column)));
         all
     }
 

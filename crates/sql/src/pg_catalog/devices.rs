@@ -1,5 +1,5 @@
-//! Views on the device beside the CPU: `lstore_devices`, a row if there is one, `lstore_device_residents`, the columns of tables that stay
-//! there, and `lstore_device_decisions`, which sections of plans went there or not, why, and how it went.
+//! Views on the device beside the CPU: `lstore_devices`, a row if there is one, `lstore_device_residents`, the columns of tables and
+//! the indexes that stay there, and `lstore_device_decisions`, which sections of plans went there or not, why, and how it went.
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
@@ -55,7 +55,7 @@ fn devices(offload: Option<&Offload>) -> Result<RecordBatch> {
         Arc::new(all().map(|device| Some(device.facts().is_emulated)).collect::<BooleanArray>()),
         numbers(all().map(|device| Some(device.facts().memory_bytes))),
         numbers(all().map(|device| Some(device.used_bytes()))),
-        numbers(all().map(|device| Some(device.residents().bytes()))),
+        numbers(all().map(|device| Some(device.resident_bytes()))),
         numbers(all().map(|device| Some(device.calls().0))),
         numbers(all().map(|device| Some(device.calls().1))),
         optional_texts(all().map(Offload::lost)),
@@ -69,7 +69,7 @@ fn residents_schema() -> SchemaRef {
 }
 
 fn residents(offload: Option<&Offload>) -> Result<RecordBatch> {
-    let residents = offload.map(|offload| offload.residents().all()).unwrap_or_default();
+    let residents = offload.map(|offload| offload.all_residents()).unwrap_or_default();
     let all = || residents.iter();
     let columns: Vec<ArrayRef> = vec![
         texts(all().map(|resident| resident.table.clone())),

@@ -2,6 +2,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use arrow_schema::SchemaRef;
 use datafusion::common::JoinSide;
@@ -11,7 +12,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
@@ -23,13 +24,25 @@ use super::probe::{Joined, Probe};
 use super::{Asked, Inner};
 use crate::access::conditions;
 use crate::access::scan::Turn;
+use crate::coprocessor::decisions::Noted;
+use crate::coprocessor::{Offload, Owner, Searches, Spent};
+use crate::state::device_settings::{DeviceSettings, Enabled};
+
+/// The device that may search the index, and the note of that.
+#[derive(Clone)]
+pub(crate) struct JoinDevice {
+    pub(crate) offload: Offload,
+    pub(crate) settings: DeviceSettings,
+    pub(crate) noted: Arc<Noted>,
+}
 
 /// See the room.
-pub(super) struct SpatialJoinExec {
+pub(crate) struct SpatialJoinExec {
     outer: Arc<dyn ExecutionPlan>,
     inner: Arc<Inner>,
     asked: Asked,
     joined: Arc<Joined>,
+    device: Option<JoinDevice>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -46,7 +59,7 @@ impl SpatialJoinExec {
         let outer = if outer == JoinSide::Left { join.left() } else { join.right() };
         let (inner, metrics) = (Arc::new(inner), ExecutionPlanMetricsSet::new());
         let properties = properties(outer, join.schema());
-        Ok(SpatialJoinExec { outer: outer.clone(), inner, asked, joined, properties, metrics })
+        Ok(SpatialJoinExec { outer: outer.clone(), inner, asked, joined, device: None, properties, metrics })
     }
 
     fn over(&self, outer: Arc<dyn ExecutionPlan>) -> SpatialJoinExec {
@@ -56,8 +69,46 @@ impl SpatialJoinExec {
             inner: self.inner.clone(),
             asked: self.asked.clone(),
             joined: self.joined.clone(),
+            device: self.device.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
         }
+    }
+
+    /// This join, with a device that may search the index.
+    pub(crate) fn on(&self, device: JoinDevice) -> SpatialJoinExec {
+        SpatialJoinExec { device: Some(device), ..self.over(self.outer.clone()) }
+    }
+
+    /// The rows that go through the index.
+    pub(crate) fn outer(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.outer
+    }
+
+    /// About how many entries the index has.
+    pub(crate) fn entries(&self) -> u64 {
+        self.inner.scan.table().stats().records
+    }
+
+    /// The searches of one partition on the device.
+    fn searches(&self, partition: usize) -> Option<Searches> {
+        let JoinDevice { offload, settings, noted } = self.device.as_ref()?;
+        let time = |name: &'static str| MetricBuilder::new(&self.metrics).subset_time(name, partition);
+        let (transfer, kernels, results) = (time("device_transfer"), time("device_kernels"), time("device_results"));
+        let batches = MetricBuilder::new(&self.metrics).counter("device_batches", partition);
+        let is_emulated = offload.facts().is_emulated;
+        let heard = move |spent: &Spent| {
+            batches.add(1);
+            let phases = [(&transfer, spent.transfer_ns), (&kernels, spent.kernels_ns), (&results, spent.results_ns)];
+            for (time, ns) in phases.into_iter().filter(|_| !is_emulated) {
+                time.add_duration(Duration::from_nanos(ns as u64));
+            }
+        };
+        let owner = Owner {
+            table: engine::shown_name(self.inner.scan.table().name()),
+            index: self.inner.index.definition().name.to_string(),
+        };
+        let limits = (settings.memory_limit, settings.enabled == Enabled::Force);
+        Some(Searches::new(offload, owner, limits, Some(noted.clone()), Box::new(heard)))
     }
 }
 
@@ -115,7 +166,8 @@ impl ExecutionPlan for SpatialJoinExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let mut outer = self.outer.execute(partition, context)?;
-        let mut probe = Probe::new(self.inner.clone(), self.asked.clone(), self.joined.clone());
+        let searches = self.searches(partition);
+        let mut probe = Probe::new(self.inner.clone(), self.asked.clone(), self.joined.clone(), searches);
         let (mut turn, mut has_ended) = (Turn::default(), false);
         let next = move |context: &mut Context<'_>| loop {
             if turn.is_over() {
@@ -156,6 +208,9 @@ impl DisplayAs for SpatialJoinExec {
         let (kind, name) = (self.joined.kind(), engine::shown_name(table.name()));
         write!(f, "SpatialJoinExec: join_type={kind}, filter={}, ", self.joined.condition())?;
         write!(f, "table={name}, columns=[{}], index={index}", columns.join(", "))?;
+        if let Some(device) = &self.device {
+            write!(f, ", device={}", device.offload.facts())?;
+        }
         conditions::write(f, &self.inner.scan.options().tests, table.schema())?;
         if let Some(filter) = &self.inner.filter {
             write!(f, ", inner_filter={filter}")?;

@@ -1,4 +1,4 @@
-//! Joins by what values overlap, as batch scans of an index.
+//! Joins by what values overlap or what lies between them, as batch scans of an index.
 //!
 //! ```text
 //! NestedLoopJoin  outer.area && inner.area        SpatialJoin  the rows of `outer`, some hundreds at a time, are windows;
@@ -11,6 +11,7 @@
 //! index leads to some rows one by one. Rows of the outer side without a partner stay where the kind of join keeps them.
 //!
 //! Imports scans and windows; the list of rules imports it.
+mod asked;
 mod exec;
 mod probe;
 
@@ -21,8 +22,8 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{JoinSide, JoinType};
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
@@ -30,12 +31,12 @@ use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
-use engine::{DataType, Index, IndexMethod, IndexPart};
+use engine::Index;
 
-use crate::access::overlaps;
 use crate::access::scan::ScanExec;
 use crate::syntax::walk::WalkTree;
-use exec::SpatialJoinExec;
+use asked::{Asked, Condition};
+pub(crate) use exec::{JoinDevice, SpatialJoinExec};
 
 /// Of a smaller table no index is used.
 const RECORDS_MIN: usize = 64;
@@ -71,16 +72,6 @@ pub(super) struct Inner {
     filter: Option<Arc<dyn PhysicalExpr>>,
     /// the columns of the scan that the side has, or all
     kept: Option<Vec<usize>>,
-}
-
-/// How the index is asked: for rows whose part of the key is compared with a column of the outer side.
-#[derive(Clone)]
-pub(super) struct Asked {
-    part: usize,
-    operator: String,
-    /// Whether the part stands to the right of the operator.
-    is_reversed: bool,
-    outer_column: usize,
 }
 
 /// The join by an index, if one leads to what may match and costs less.
@@ -149,21 +140,11 @@ fn inner_of(plan: &Arc<dyn ExecutionPlan>, condition: &JoinFilter, outer: JoinSi
     let mut parts = Vec::new();
     conjuncts(condition.expression(), &mut parts);
     let place = |column: usize| kept.as_ref().map_or(Some(column), |kept| kept.get(column).copied());
-    for index in scan.table().indexes() {
-        let definition = index.definition();
-        if definition.method != IndexMethod::Gist || definition.predicate.is_some() {
-            continue;
-        }
-        let part_of = |column: usize| {
-            let (column, data_type) = scan.column(place(column)?)?;
-            let part = definition.parts.iter().position(|part| *part == IndexPart::Column(column))?;
-            Some((part, data_type))
-        };
-        if let Some(asked) = parts.iter().find_map(|part| asked_of(part, condition, outer, &part_of)) {
-            return Some((Inner { scan: scan.again(), index, filter, kept }, asked));
-        }
-    }
-    None
+    let inner_column = |column: usize| scan.column(place(column)?);
+    let asking = Condition { filter: condition, outer, parts: &parts, inner_column: &inner_column };
+    let whole = scan.table().indexes().into_iter().filter(|index| index.definition().predicate.is_none());
+    let (index, asked) = whole.into_iter().find_map(|index| asking.asks(&index).map(|asked| (index, asked)))?;
+    Some((Inner { scan: scan.again(), index, filter, kept }, asked))
 }
 
 /// The conditions that all must hold.
@@ -175,28 +156,4 @@ fn conjuncts<'e>(expr: &'e Arc<dyn PhysicalExpr>, out: &mut Vec<&'e Arc<dyn Phys
         }
         _ => out.push(expr),
     }
-}
-
-/// How a condition asks for a part of a key, where it compares one with a column of the outer side.
-fn asked_of(
-    expr: &Arc<dyn PhysicalExpr>,
-    condition: &JoinFilter,
-    outer: JoinSide,
-    part_of: &dyn Fn(usize) -> Option<(usize, DataType)>,
-) -> Option<Asked> {
-    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
-    let [left, right] = call.args() else { return None };
-    let side = |expr: &Arc<dyn PhysicalExpr>| {
-        let column = expr.downcast_ref::<Column>()?;
-        condition.column_indices().get(column.index()).map(|at| (at.side, at.index))
-    };
-    let ((left_side, left), (right_side, right)) = (side(left)?, side(right)?);
-    let (inner, outer_column, is_reversed) = match (left_side == outer, right_side == outer) {
-        (true, false) => (right, left, true),
-        (false, true) => (left, right, false),
-        _ => return None,
-    };
-    let (part, data_type) = part_of(inner)?;
-    let operator = call.fun().name().to_owned();
-    overlaps::is_known(&operator, is_reversed, data_type).then_some(Asked { part, operator, is_reversed, outer_column })
 }

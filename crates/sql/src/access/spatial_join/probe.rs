@@ -14,18 +14,19 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter, build_join_schema};
-use engine::{DataType, IndexPairs, IndexWindow, Value};
+use engine::{IndexPairs, IndexWindow, SearchDevice};
 
 use super::{Asked, Inner};
-use crate::access::overlaps;
 use crate::access::scan::external;
-use crate::values::single::value_at;
+use crate::coprocessor::Searches;
 
 /// So many pairs make a batch.
 const PAIRS: usize = 8192;
 /// Outer rows that go through the index together: at first, and at most.
 const ROWS_FIRST: usize = 64;
 const ROWS_MAX: usize = 1024;
+/// Those where a device may search the index, which a batch has to keep busy.
+const ROWS_MAX_ON_DEVICE: usize = 8192;
 
 /// What is made of pairs.
 pub(super) struct Joined {
@@ -103,9 +104,13 @@ impl Inner {
     }
 
     /// The rows that windows may find, and the pairs.
-    fn find(&self, windows: &[IndexWindow]) -> Result<(RecordBatch, Vec<(u32, u32)>)> {
+    fn find(
+        &self,
+        windows: &[IndexWindow],
+        device: Option<&dyn SearchDevice>,
+    ) -> Result<(RecordBatch, Vec<(u32, u32)>)> {
         let view = self.scan.moment().view();
-        match self.scan.table().index_pairs(view, &self.index, windows, self.scan.options()) {
+        match self.scan.table().index_pairs_on(device, view, &self.index, windows, self.scan.options()) {
             Ok(IndexPairs { rows, pairs }) => self.passing(self.scan.arranged(&rows)?, pairs),
             // It was dropped after the statement was planned.
             Err(engine::Error::NoSuchIndex(_)) => {
@@ -151,13 +156,15 @@ pub(super) struct Probe {
     joined: Arc<Joined>,
     /// what is left of the batch that was taken last
     left: Option<RecordBatch>,
+    /// what may search the index beside the processor
+    device: Option<Searches>,
     stretch: usize,
     ready: VecDeque<RecordBatch>,
 }
 
 impl Probe {
-    pub(super) fn new(inner: Arc<Inner>, asked: Asked, joined: Arc<Joined>) -> Probe {
-        Probe { inner, asked, joined, left: None, stretch: ROWS_FIRST, ready: VecDeque::new() }
+    pub(super) fn new(inner: Arc<Inner>, asked: Asked, joined: Arc<Joined>, device: Option<Searches>) -> Probe {
+        Probe { inner, asked, joined, left: None, device, stretch: ROWS_FIRST, ready: VecDeque::new() }
     }
 
     /// Takes a batch of outer rows, once all before are joined.
@@ -171,11 +178,13 @@ impl Probe {
         let (rows, length) = (outer.num_rows(), self.stretch.min(outer.num_rows()));
         self.left = (length < rows).then(|| outer.slice(length, rows - length));
         let outer = outer.slice(0, length);
-        let (places, windows) = self.windows(&outer);
-        let (inner, pairs) = self.inner.find(&windows)?;
+        let (places, windows) = self.asked.windows(&self.inner.index, &outer);
+        let device = self.device.as_ref().map(|device| device as &dyn SearchDevice);
+        let (inner, pairs) = self.inner.find(&windows, device)?;
+        let most = if device.is_some() { ROWS_MAX_ON_DEVICE } else { ROWS_MAX };
         self.stretch = match pairs.len() {
             many if many > 8 * PAIRS => (self.stretch / 2).max(1),
-            few if few < PAIRS => (self.stretch * 2).min(ROWS_MAX),
+            few if few < PAIRS => (self.stretch * 2).min(most),
             _ => self.stretch,
         };
         let mut has_partner = vec![false; length];
@@ -207,16 +216,6 @@ impl Probe {
         let rows = self.joined.rows(&self.joined.columns, &self.joined.schema, (outer, &alone), None)?;
         self.ready.push_back(rows);
         Ok(())
-    }
-
-    /// The windows of outer rows, and whose they are; rows that can have no partner have none.
-    fn windows(&self, outer: &RecordBatch) -> (Vec<u32>, Vec<IndexWindow>) {
-        let column = outer.column(self.asked.outer_column);
-        let how = (self.asked.operator.as_str(), self.asked.is_reversed);
-        let data_type = DataType::from_arrow(column.data_type());
-        let value = |at: u32| data_type.and_then(|of| value_at(column, at as usize, of)).unwrap_or(Value::Null);
-        let window = |at: u32| overlaps::window_of(&self.inner.index, self.asked.part, how, &value(at));
-        (0..outer.num_rows() as u32).filter_map(|at| Some((at, window(at)?))).unzip()
     }
 }
 

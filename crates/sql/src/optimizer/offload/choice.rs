@@ -14,6 +14,7 @@ use super::held::HeldSection;
 use super::joins::JoinSection;
 use super::joins_exec::DeviceJoinExec;
 use crate::access::scan::ScanExec;
+use crate::access::spatial_join::{JoinDevice, SpatialJoinExec};
 use crate::coprocessor::Offload;
 use crate::coprocessor::cost::{CostModel, CpuWork, DeviceWork, grouping_on_cpu, join_on_cpu};
 use crate::coprocessor::decisions::{Decision, Noted};
@@ -25,6 +26,11 @@ const ROWS_FEW: f64 = 4096.0;
 
 /// Of a table that is read, so many bytes of a hundred may be on disk.
 const AWAY_PERCENT_MAX: u64 = 10;
+
+/// Reasons that all kinds of sections have.
+const LOST: &str = "the device is lost";
+const FORCED: &str = "forced";
+const EMULATED: &str = "the times of an emulated device mean nothing";
 
 /// A section, as far as its costs are concerned.
 struct Section<'a> {
@@ -102,6 +108,31 @@ pub(super) fn join(
     Ok(chosen.map(|noted| Arc::new(DeviceJoinExec::new(section, node.clone(), offload.clone(), settings, noted)) as _))
 }
 
+/// The join by an index with the device to search that, if it may be worth it: batch by batch, what was measured decides.
+pub(super) fn spatial_join(
+    join: &SpatialJoinExec,
+    offload: &Offload,
+    settings: DeviceSettings,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let (is_forced, rows) = (settings.enabled == Enabled::Force, rows_of(join.outer())?);
+    let is_few = |count: f64| !is_forced && count < ROWS_FEW;
+    if is_few(rows.unwrap_or(0.0)) || is_few(join.entries() as f64) {
+        return Ok(None);
+    }
+    let reason = match () {
+        () if offload.lost().is_some() => LOST,
+        () if is_forced => FORCED,
+        () if offload.facts().is_emulated => EMULATED,
+        () => "each batch goes where those before it were faster",
+    };
+    let is_on_device = !matches!(reason, LOST | EMULATED);
+    let (operator, rows) = ("spatial join", rows.unwrap_or(0.0) as u64);
+    let decision = Decision { number: 0, operator, rows, device_ns: 0.0, cpu_ns: 0.0, is_on_device, reason };
+    let noted = offload.note(decision);
+    let device = || JoinDevice { offload: offload.clone(), settings, noted };
+    Ok(is_on_device.then(|| Arc::new(join.on(device())) as _))
+}
+
 /// Rows that a plan gives, as far as is known.
 fn rows_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<f64>> {
     let known = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new())?;
@@ -119,14 +150,14 @@ fn choose(section: &Section<'_>, offload: &Offload, settings: DeviceSettings) ->
     let (device_ns, cpu_ns) = (model.device_ns(&section.device), model.cpu_ns(&section.cpu, cores));
     drop(model);
     let reason = match () {
-        () if offload.lost().is_some() => "the device is lost",
-        () if is_forced => "forced",
-        () if offload.facts().is_emulated => "the times of an emulated device mean nothing",
+        () if offload.lost().is_some() => LOST,
+        () if is_forced => FORCED,
+        () if offload.facts().is_emulated => EMULATED,
         () if is_cold(section.inputs)? => "the tables are on disk",
         () if CostModel::is_worth_it(device_ns, cpu_ns) => "cheaper",
         () => "the CPU is cheaper",
     };
-    let is_on_device = matches!(reason, "forced" | "cheaper");
+    let is_on_device = matches!(reason, FORCED | "cheaper");
     let rows = section.rows.unwrap_or(0.0) as u64;
     let operator = section.operator;
     let noted = offload.note(Decision { number: 0, operator, rows, device_ns, cpu_ns, is_on_device, reason });

@@ -1,4 +1,5 @@
-//! Sections of plans on a device beside the CPU: groupings by integers, and joins by an equal integer key.
+//! Sections of plans on a device beside the CPU: groupings by integers, and joins by an equal integer key. Joins by a spatial
+//! index keep their operator, which has the device search the index.
 //!
 //! ```text
 //! DeviceGroupsExec / DeviceJoinExec           its child is the CPU's operator with all below it
@@ -33,6 +34,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 
+use crate::access::spatial_join::SpatialJoinExec;
 use crate::coprocessor::Offload;
 use crate::state::device_settings::{DeviceSettings, Enabled};
 use crate::syntax::walk::WalkTree;
@@ -104,10 +106,14 @@ impl PhysicalOptimizerRule for Offloading {
         let options = DeviceOptions::of(config);
         let Some(offload) = options.device() else { return Ok(plan) };
         let on_device = |node: Arc<dyn ExecutionPlan>| {
-            let changed = match (node.downcast_ref::<AggregateExec>(), node.downcast_ref::<HashJoinExec>()) {
-                (Some(aggregate), _) => choice::grouping(&node, aggregate, offload, options.settings)?,
-                (_, Some(join)) => choice::join(&node, join, offload, options.settings)?,
-                _ => None,
+            let changed = if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+                choice::grouping(&node, aggregate, offload, options.settings)?
+            } else if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+                choice::join(&node, join, offload, options.settings)?
+            } else if let Some(join) = node.downcast_ref::<SpatialJoinExec>() {
+                choice::spatial_join(join, offload, options.settings)?
+            } else {
+                None
             };
             Ok(changed.map_or_else(|| Transformed::no(node), Transformed::yes))
         };
