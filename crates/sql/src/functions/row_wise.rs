@@ -11,7 +11,7 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
-    LargeBinaryArray, LargeStringArray, ListArray, StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    LargeBinaryArray, LargeStringArray, ListArray, StringArray, StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
@@ -54,6 +54,8 @@ pub(super) enum Kind {
     Json,
     /// A `jsonb`, as its bytes.
     Jsonb,
+    /// A path of SQL/JSON, as its text.
+    Path,
     /// An array of texts.
     Texts,
     /// An array of `json`.
@@ -143,6 +145,8 @@ impl Kind {
             Kind::Bytes => found.is_binary() && *found != T::LargeBinary,
             Kind::Json => *found == T::LargeUtf8,
             Kind::Jsonb => *found == T::LargeBinary,
+            // Only what has no type is one, and what was made one by a cast, which has none either.
+            Kind::Path => false,
             Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
                 let item = self.item();
                 matches!(found, T::List(of) if item.is_some_and(|item| item.accepts(of.data_type())))
@@ -166,6 +170,7 @@ impl Kind {
             Kind::Bytes => ArrowType::BinaryView,
             Kind::Json => ArrowType::LargeUtf8,
             Kind::Jsonb => ArrowType::LargeBinary,
+            Kind::Path => ArrowType::Utf8,
             Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
                 let item = self.item().map_or(ArrowType::Null, Kind::arrow);
                 ArrowType::List(Arc::new(Field::new_list_field(item, true)))
@@ -251,6 +256,7 @@ impl Kind {
             Kind::Any | Kind::Exact => Cell::Text(text_value(array, row)?),
             Kind::Json => Cell::Text(array.as_string::<i64>().value(row).to_owned()),
             Kind::Jsonb => Cell::Bytes(array.as_binary::<i64>().value(row).to_vec()),
+            Kind::Path => Cell::Text(array.as_string::<i32>().value(row).to_owned()),
             Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
                 let (items, item) = (array.as_list::<i32>().value(row), self.item()?);
                 Cell::List((0..items.len()).map(|at| item.cell(&items, at)).collect())
@@ -303,6 +309,10 @@ impl Kind {
             Kind::Json => {
                 let value = |cell| if let Some(Cell::Text(value)) = cell { Some(value) } else { None };
                 Arc::new(cells.map(value).collect::<LargeStringArray>())
+            }
+            Kind::Path => {
+                let value = |cell| if let Some(Cell::Text(value)) = cell { Some(value) } else { None };
+                Arc::new(cells.map(value).collect::<StringArray>())
             }
             Kind::Jsonb => {
                 let value = |cell| if let Some(Cell::Bytes(value)) = cell { Some(value) } else { None };
