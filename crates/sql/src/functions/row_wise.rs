@@ -11,14 +11,17 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
-    LargeBinaryArray, LargeStringArray, ListArray, StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    LargeBinaryArray, LargeStringArray, ListArray, StringArray, StringViewArray, Time64MicrosecondArray,
+    TimestampMicrosecondArray,
 };
 use arrow_cast::cast;
-use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 use engine::DataType;
 
 use crate::error::SqlError;
@@ -27,6 +30,7 @@ use crate::values::array_input::items;
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
 use crate::values::text::text_value;
+use crate::values::types::of_catalog;
 use crate::values::zoned::cast_in;
 
 /// The types of arguments and results.
@@ -54,6 +58,8 @@ pub(super) enum Kind {
     Json,
     /// A `jsonb`, as its bytes.
     Jsonb,
+    /// A path of SQL/JSON, as its text.
+    Path,
     /// An array of texts.
     Texts,
     /// An array of `json`.
@@ -90,22 +96,32 @@ pub(super) struct Variant {
     /// Whether more arguments of the last type may follow.
     goes_on: bool,
     compute: Compute,
+    /// What a literal has to pass that is a path, also where no row is.
+    check: Option<Check>,
 }
+
+/// A test of a text.
+pub(super) type Check = fn(&str) -> Result<(), SqlError>;
 
 impl Variant {
     /// NULL for any NULL.
     pub(super) const fn strict(takes: &'static [Kind], gives: Kind, compute: Compute) -> Variant {
-        Variant { takes, gives, sees_null: false, goes_on: false, compute }
+        Variant { takes, gives, sees_null: false, goes_on: false, compute, check: None }
     }
 
     /// Of any number of arguments, NULLs among them.
     pub(super) const fn variadic(takes: &'static [Kind], gives: Kind, compute: Compute) -> Variant {
-        Variant { takes, gives, sees_null: true, goes_on: true, compute }
+        Variant { takes, gives, sees_null: true, goes_on: true, compute, check: None }
     }
 
     /// With NULLs among the arguments.
     pub(super) const fn with_nulls(takes: &'static [Kind], gives: Kind, compute: Compute) -> Variant {
-        Variant { takes, gives, sees_null: true, goes_on: false, compute }
+        Variant { takes, gives, sees_null: true, goes_on: false, compute, check: None }
+    }
+
+    /// With a test of literals that are paths.
+    pub(super) const fn checking(self, check: Check) -> Variant {
+        Variant { check: Some(check), ..self }
     }
 
     fn kind(&self, at: usize) -> Option<Kind> {
@@ -143,6 +159,8 @@ impl Kind {
             Kind::Bytes => found.is_binary() && *found != T::LargeBinary,
             Kind::Json => *found == T::LargeUtf8,
             Kind::Jsonb => *found == T::LargeBinary,
+            // Only what has no type is one, and what was made one by a cast, which has none either.
+            Kind::Path => false,
             Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
                 let item = self.item();
                 matches!(found, T::List(of) if item.is_some_and(|item| item.accepts(of.data_type())))
@@ -166,6 +184,7 @@ impl Kind {
             Kind::Bytes => ArrowType::BinaryView,
             Kind::Json => ArrowType::LargeUtf8,
             Kind::Jsonb => ArrowType::LargeBinary,
+            Kind::Path => ArrowType::Utf8,
             Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
                 let item = self.item().map_or(ArrowType::Null, Kind::arrow);
                 ArrowType::List(Arc::new(Field::new_list_field(item, true)))
@@ -251,6 +270,7 @@ impl Kind {
             Kind::Any | Kind::Exact => Cell::Text(text_value(array, row)?),
             Kind::Json => Cell::Text(array.as_string::<i64>().value(row).to_owned()),
             Kind::Jsonb => Cell::Bytes(array.as_binary::<i64>().value(row).to_vec()),
+            Kind::Path => Cell::Text(array.as_string::<i32>().value(row).to_owned()),
             Kind::Texts | Kind::Jsons | Kind::Jsonbs => {
                 let (items, item) = (array.as_list::<i32>().value(row), self.item()?);
                 Cell::List((0..items.len()).map(|at| item.cell(&items, at)).collect())
@@ -303,6 +323,10 @@ impl Kind {
             Kind::Json => {
                 let value = |cell| if let Some(Cell::Text(value)) = cell { Some(value) } else { None };
                 Arc::new(cells.map(value).collect::<LargeStringArray>())
+            }
+            Kind::Path => {
+                let value = |cell| if let Some(Cell::Text(value)) = cell { Some(value) } else { None };
+                Arc::new(cells.map(value).collect::<StringArray>())
             }
             Kind::Jsonb => {
                 let value = |cell| if let Some(Cell::Bytes(value)) = cell { Some(value) } else { None };
@@ -400,6 +424,22 @@ impl ScalarUDFImpl for RowWise {
 
     fn return_type(&self, types: &[ArrowType]) -> Result<ArrowType> {
         Ok(self.variant(types)?.gives.arrow())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let variant = self.variant(&types)?;
+        for (at, literal) in args.scalar_arguments.iter().enumerate() {
+            if variant.kind(at) == Some(Kind::Path)
+                && let (Some(check), Some(text)) =
+                    (variant.check, literal.and_then(|literal| literal.try_as_str().flatten()))
+            {
+                check(text).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            }
+        }
+        let field = Field::new(self.name, variant.gives.arrow(), true);
+        let is_path = variant.gives == Kind::Path;
+        Ok(Arc::new(if is_path { of_catalog(field, "jsonpath") } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

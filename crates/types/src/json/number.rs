@@ -45,6 +45,17 @@ impl JsonNumber {
         Some(JsonNumber { is_negative: unsigned.is_some(), digits: all[first..=last].to_vec(), point, scale })
     }
 
+    /// Whether it is less than zero.
+    pub fn is_negative(&self) -> bool {
+        self.is_negative
+    }
+
+    /// The number with the other sign.
+    #[must_use]
+    pub fn negated(&self) -> JsonNumber {
+        JsonNumber { is_negative: !self.is_negative && !self.digits.is_empty(), ..self.clone() }
+    }
+
     /// How many decimals it has without zeros at the end.
     pub(super) fn decimals(&self) -> u32 {
         let count = i64::try_from(self.digits.len()).unwrap_or(i64::MAX) - i64::from(self.point);
@@ -61,6 +72,16 @@ impl JsonNumber {
         let magnitude = (self.point, &self.digits).cmp(&(other.point, &other.digits));
         let magnitude = if self.is_negative { magnitude.reverse() } else { magnitude };
         signed(self).cmp(&signed(other)).then(if self.digits.is_empty() { Ordering::Equal } else { magnitude })
+    }
+}
+
+/// A whole number.
+impl From<i64> for JsonNumber {
+    fn from(number: i64) -> JsonNumber {
+        let shown = number.unsigned_abs().to_string();
+        let digits: Vec<u8> = shown.trim_end_matches('0').bytes().map(|digit| digit - b'0').collect();
+        let point = if digits.is_empty() { 0 } else { i32::try_from(shown.len()).unwrap_or(0) };
+        JsonNumber { is_negative: number < 0, digits, point, scale: 0 }
     }
 }
 

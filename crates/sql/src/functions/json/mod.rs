@@ -8,6 +8,8 @@ mod cells;
 pub(crate) mod change;
 mod contain;
 mod parts;
+pub(crate) mod path;
+pub(crate) mod records;
 pub(crate) mod written;
 
 use datafusion::logical_expr::ScalarUDF;
@@ -19,4 +21,6 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
         .chain(change::functions())
         .chain(contain::functions())
         .chain(build::functions())
+        .chain(path::functions())
+        .chain(records::functions())
 }

@@ -1,12 +1,14 @@
 //! Functions that make rows of the parts of a JSON value, each written as `unnest` of arrays.
 
 /// Functions that give rows: their names, the functions that give their columns as arrays, and the names of the columns.
-const GIVE_ROWS: [(&str, &[&str], &[&str]); 10] = [
+const GIVE_ROWS: [(&str, &[&str], &[&str]); 12] = [
     ("jsonb_array_elements", &["\0jsonb items"], &["value"]),
     ("jsonb_array_elements_text", &["\0jsonb item texts"], &["value"]),
     ("jsonb_object_keys", &["\0jsonb keys"], &["jsonb_object_keys"]),
     ("jsonb_each", &["\0jsonb names", "\0jsonb values"], &["key", "value"]),
     ("jsonb_each_text", &["\0jsonb names", "\0jsonb value texts"], &["key", "value"]),
+    ("jsonb_path_query", &["\0jsonb path items"], &["jsonb_path_query"]),
+    ("jsonb_path_query_tz", &["\0jsonb path items tz"], &["jsonb_path_query_tz"]),
     ("json_array_elements", &["\0json items"], &["value"]),
     ("json_array_elements_text", &["\0json item texts"], &["value"]),
     ("json_object_keys", &["\0json keys"], &["json_object_keys"]),

@@ -52,11 +52,6 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
     if !is_of_json_only && !(is_shared && (is_json(&first) || is_json(&second))) {
         return Ok(None);
     }
-    if matches!(op, B::AtQuestion | B::AtAt) && first == ArrowType::LargeBinary {
-        let error = SqlError::unsupported(format!("the operator {op} of SQL/JSON paths"));
-        let error = error.hint("Use @> for a part that is known, #> for one at a path.");
-        return Err(DataFusionError::External(Box::new(error)));
-    }
     // A text beside a `json` or a `jsonb` makes a text of it.
     let is_text = |found: &ArrowType| *found == ArrowType::Utf8View;
     if *op == B::StringConcat && (is_text(&first) || is_text(&second) || first == ArrowType::LargeUtf8) {

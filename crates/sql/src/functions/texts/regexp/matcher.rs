@@ -14,7 +14,7 @@ use crate::error::SqlError;
 pub(super) type Groups = Vec<Option<Range<usize>>>;
 
 /// A pattern that is ready to be looked for.
-pub(super) enum Matcher {
+pub(crate) enum Matcher {
     Plain {
         regex: Regex,
         /// Finds the longest match that begins at a place, where the library would take the first alternative.
@@ -25,7 +25,7 @@ pub(super) enum Matcher {
 }
 
 impl Matcher {
-    pub(super) fn new(pattern: &str, flags: Flags) -> Result<Matcher, SqlError> {
+    pub(crate) fn new(pattern: &str, flags: Flags) -> Result<Matcher, SqlError> {
         let translated = translate(pattern, flags)?;
         if translated.looks_around {
             let regex = fancy_regex::Regex::new(&translated.pattern);
@@ -50,7 +50,7 @@ impl Matcher {
     }
 
     /// Whether the pattern is anywhere in a text.
-    pub(super) fn is_in(&self, text: &str) -> Result<bool, SqlError> {
+    pub(crate) fn is_in(&self, text: &str) -> Result<bool, SqlError> {
         match self {
             Matcher::Plain { regex, .. } => Ok(regex.is_match(text)),
             Matcher::Backtracking(regex) => regex.is_match(text).map_err(|_| too_complex()),

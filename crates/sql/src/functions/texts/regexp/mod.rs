@@ -1,7 +1,7 @@
 //! `~` and its kin, `regexp_replace`, `regexp_match`, `substring(x FROM pattern)` and the others, by PostgreSQL's rules.
-mod matcher;
+pub(crate) mod matcher;
 mod similar;
-mod syntax;
+pub(crate) mod syntax;
 
 use std::collections::HashMap;
 use std::sync::Arc;

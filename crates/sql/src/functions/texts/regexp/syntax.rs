@@ -11,7 +11,7 @@ use crate::error::SqlError;
 
 /// What the letters after a pattern ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Flags {
+pub(crate) struct Flags {
     ignores_case: bool,
     /// `.` and `[^x]` match no newline.
     stops_at_newline: bool,
@@ -28,7 +28,7 @@ impl Flags {
     }
 
     /// The flags that these letters are; `is_embedded` where they stand in the pattern.
-    pub(super) fn read(letters: &str, is_embedded: bool) -> Result<Flags, SqlError> {
+    pub(crate) fn read(letters: &str, is_embedded: bool) -> Result<Flags, SqlError> {
         Flags::default().with(letters, is_embedded)
     }
 
