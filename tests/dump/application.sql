@@ -57,6 +57,13 @@ CREATE FUNCTION shop.total_of(who integer, low numeric DEFAULT 0) RETURNS numeri
     AS $$SELECT sum(total) FROM shop.orders WHERE user_id = who AND total > low$$;
 CREATE FUNCTION orders_of(who integer) RETURNS TABLE(number integer, amount numeric)
     LANGUAGE sql AS 'SELECT id, total FROM shop.orders WHERE user_id = who';
+CREATE FUNCTION zero() RETURNS integer RETURN 0;
+CREATE FUNCTION about(k integer) RETURNS integer RETURN zero() + k;
+CREATE FUNCTION about(k text) RETURNS integer RETURN about(length(k));
+CREATE VIEW abouts AS SELECT id, about(name) AS long, about(id) AS short FROM users;
+CREATE FUNCTION a_few() RETURNS SETOF abouts LANGUAGE sql AS 'SELECT * FROM abouts LIMIT 2';
+CREATE VIEW a_few_more AS SELECT a.short FROM a_few() AS a;
+COMMENT ON FUNCTION about(text) IS 'how long it''s';
 CREATE VIEW sums AS SELECT u.id, shop.total_of(u.id) AS total, o.amount FROM users u, orders_of(u.id) o;
 CREATE VIEW later AS SELECT id FROM users;
 CREATE VIEW big_orders (number, who) AS SELECT o.id, u.name FROM shop.orders o JOIN users u ON u.id = o.user_id WHERE o.total > 10;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! schemas ─▶ enums ─▶ domains ─▶ sequences ─▶ tables with defaults and checks                 objects.rs, tables.rs
-//!        ─▶ functions ─▶ views ─▶ functions that name views                                   routines.rs, objects.rs
+//!        ─▶ functions and views, each behind what it needs                                    routines.rs, objects.rs
 //!        ─▶ COPY ... FROM stdin, rows, \.                                                     mod.rs
 //!        ─▶ numbers of sequences ─▶ keys ─▶ indexes ─▶ foreign keys ─▶ comments               objects.rs, after.rs
 //! ```
@@ -112,11 +112,7 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
         tables::write(catalog, out)?;
         objects::write_owners(catalog, out)?;
         if is_whole {
-            let views: Vec<String> = catalog.views().map(|view| view.name.clone()).collect();
-            let (functions, of_views) = routines::all(catalog, &views)?;
-            routines::write(&functions, out)?;
-            objects::write_views(catalog, out)?;
-            routines::write(&of_views, out)?;
+            routines::write(catalog, out)?;
         }
     }
     if !args.schema_only {
@@ -128,6 +124,9 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
         after::write_indexes(catalog, out)?;
         after::write_constraints(catalog, out, true)?;
         after::write_comments(catalog, out)?;
+        if args.tables.is_empty() {
+            routines::write_comments(catalog, out)?;
+        }
     }
     if !args.schema_only && args.tables.is_empty() {
         objects::write_refreshes(catalog, out)?;

@@ -133,25 +133,24 @@ pub(super) fn write_numbers(catalog: &mut Catalog, out: &mut dyn Write) -> Resul
 }
 
 /// A view that is to be written.
-struct View {
-    relation: Relation,
+pub(super) struct View {
+    pub(super) relation: Relation,
     columns: Vec<String>,
-    query: String,
+    pub(super) query: String,
     /// What it says of rows that are changed through it.
     check: &'static str,
 }
 
-/// Views, each behind those that its query names; those that are materialized without rows, as tables have none yet.
-pub(super) fn write_views(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
-    for View { relation, columns, query, check } in views(catalog)? {
-        let query = query.trim_end().trim_end_matches(';');
-        let (kind, data) = match relation.is_materialized() {
+impl View {
+    /// The statement that makes it; one that is materialized is without rows, as tables have none yet.
+    pub(super) fn statement(&self) -> String {
+        let query = self.query.trim_end().trim_end_matches(';');
+        let (kind, data) = match self.relation.is_materialized() {
             true => ("MATERIALIZED VIEW", "\n  WITH NO DATA"),
-            false => ("VIEW", check),
+            false => ("VIEW", self.check),
         };
-        writeln!(out, "CREATE {kind} {} ({}) AS\n{query}{data};\n", relation.spelled(), columns.join(", "))?;
+        format!("CREATE {kind} {} ({}) AS\n{query}{data};\n", self.relation.spelled(), self.columns.join(", "))
     }
-    Ok(())
 }
 
 /// What gives materialized views their rows, each behind those that its query names.
@@ -165,7 +164,7 @@ pub(super) fn write_refreshes(catalog: &mut Catalog, out: &mut dyn Write) -> Res
 }
 
 /// All views in the order in which they can be made.
-fn views(catalog: &mut Catalog) -> Result<Vec<View>> {
+pub(super) fn views(catalog: &mut Catalog) -> Result<Vec<View>> {
     let mut waiting = Vec::new();
     for relation in catalog.views().cloned().collect::<Vec<_>>() {
         let columns = catalog.rows(&format!(

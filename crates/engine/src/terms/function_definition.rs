@@ -51,6 +51,8 @@ pub enum FunctionResult {
     Out(Vec<(String, DataType)>),
     /// rows as a table or view has them, by the name by which the engine knows it
     RowOf(String),
+    /// nothing: `void`
+    Nothing,
 }
 
 /// An argument that a call gives.

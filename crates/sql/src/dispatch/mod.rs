@@ -29,6 +29,7 @@ use crate::names::{self, headings, made_types, schemas};
 use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
+use crate::planning::functions::changing;
 use crate::point::Point;
 use crate::session::Session;
 use crate::session::block::Block;
@@ -37,7 +38,7 @@ use crate::state::outcome::{Command, Outcome, Rows, texts};
 use crate::state::past::wall_time;
 use crate::state::settings::Limit;
 use crate::statements::copy::input::{CopyInput, NoInput};
-use crate::statements::{self, explain, locking, set_config};
+use crate::statements::{self, explain, function_run, locking, set_config};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -286,6 +287,9 @@ impl Session {
     }
 
     fn query(&mut self, query: Box<Query>, source: &Source) -> Result<Outcome> {
+        if let Some(run) = changing::asked(&query, &self.tables)? {
+            return function_run::run(self, &run, source);
+        }
         let rows = self.rows_of(query, source)?;
         if let Some(block) = &mut self.block {
             block.watch(&rows.link());

@@ -21,12 +21,13 @@ use crate::names::{find_table, headings};
 use crate::parsing::cursor_statement::CursorStatement;
 use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
+use crate::planning::functions::changing;
 use crate::session::Session;
 use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
 use crate::state::view::View;
 use crate::state::with_rows::WithRows;
-use crate::statements::{change, insert, set_config, view_target};
+use crate::statements::{change, function_run, insert, set_config, view_target};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -109,6 +110,9 @@ impl Session {
             },
             _ => return Err(SqlError::new("XX000", "a statement without rows is described")),
         };
+        if let Some(run) = changing::asked(&query, &self.tables)? {
+            return function_run::describe(self, &run);
+        }
         let names = headings::of(&query);
         set_config::describe(&mut query)?;
         let view = match self.settings.as_of() {

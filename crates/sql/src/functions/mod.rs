@@ -27,7 +27,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFac
 
 use crate::functions::arrays::{assigned, fills, lists, shapes};
 use crate::functions::numbers::{bits, degrees, floats, numerics, rounding};
-use crate::functions::statement::{commit, session};
+use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
 use crate::functions::texts::{bytes, codes, octets, quoting, regexp};
 use crate::functions::times::{calendar, parts, templates, zones};
@@ -65,6 +65,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(json::functions())
         .chain(enums::functions())
         .chain(spaces::functions())
+        .chain([each_row::function()])
         .map(Arc::new)
         .collect()
 }

@@ -4,7 +4,7 @@
 //! several functions may have one name.
 use engine::{DataType, FunctionDefinition, FunctionResult, Table, name_in_schema, schema_and_name};
 
-use crate::interrupt::made_types::MadeFunction;
+use crate::interrupt::made_types::{self, MadeFunction};
 use crate::names::schemas::FUNCTION_MARK;
 use crate::names::tables::Tables;
 use crate::values::pg_types::{number_of, shown_name};
@@ -27,6 +27,24 @@ pub(crate) fn of_kept(entry: &str, kept: &Table) -> Option<MadeFunction> {
 pub(crate) fn all(tables: &Tables) -> Vec<(MadeFunction, Table)> {
     let kept = tables.kept_functions().into_iter();
     kept.filter_map(|(entry, table)| Some((of_kept(&entry, &table)?, table))).collect()
+}
+
+/// The names of the columns that a call in FROM gives which is called `own`: `None` where no function of a user's has this name, and
+/// nothing where it depends on which of several is called.
+pub(crate) fn columns_of_call(name: &str, own: &str, tables: &Tables) -> Option<Option<Vec<String>>> {
+    let names = |columns: &[(String, DataType)]| columns.iter().map(|(name, _)| name.clone()).collect();
+    let columns = |function: MadeFunction| match &function.definition.result {
+        FunctionResult::Value(_) | FunctionResult::Nothing => Some(vec![own.to_owned()]),
+        FunctionResult::Table(columns) | FunctionResult::Out(columns) => Some(names(columns)),
+        FunctionResult::RowOf(table) => {
+            let table = tables.find(table).ok()?;
+            Some(table.schema().columns().iter().map(|column| column.name.clone()).collect())
+        }
+    };
+    let mut found = made_types::functions().into_iter().filter(|function| function.name == name).map(columns);
+    let first = found.next()?;
+    let are_alike = found.all(|other| other == first);
+    Some(first.filter(|_| are_alike))
 }
 
 impl MadeFunction {

@@ -1,4 +1,4 @@
-//! `CREATE FUNCTION`, `DROP FUNCTION` and `ALTER FUNCTION`, read from their tokens.
+//! `CREATE FUNCTION`, `DROP FUNCTION`, `ALTER FUNCTION` and `COMMENT ON FUNCTION`, read from their tokens.
 //!
 //! ```text
 //! CREATE [OR REPLACE] FUNCTION name ([[mode] [name] type [{DEFAULT | =} expr], ...])
@@ -7,7 +7,8 @@
 //!       | [NOT] LEAKPROOF | [EXTERNAL] SECURITY {INVOKER | DEFINER} | PARALLEL word | COST n | ROWS n | AS 'body' } ...
 //!     [RETURN expr | BEGIN ATOMIC statement; ... END]
 //! DROP {FUNCTION | ROUTINE} [IF EXISTS] name [(types)], ... [CASCADE | RESTRICT]
-//! ALTER {FUNCTION | ROUTINE} name [(types)] OWNER TO role
+//! ALTER {FUNCTION | ROUTINE} name [(types)] {OWNER TO role | RENAME TO name | SET SCHEMA schema}
+//! COMMENT ON {FUNCTION | ROUTINE} name [(types)] IS {'text' | NULL}
 //! ```
 use datafusion::sql::sqlparser::ast::{DataType as SqlType, Expr, Ident, ObjectName};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -26,6 +27,9 @@ pub(crate) enum FunctionStatement {
     Create(Box<NewFunction>),
     Drop { functions: Vec<NamedFunction>, if_exists: bool, cascade: bool, tag: &'static str },
     Owner(NamedFunction),
+    Rename(NamedFunction, Ident),
+    SetSchema(NamedFunction, Ident),
+    Comment(NamedFunction, Option<String>),
 }
 
 /// A function by its name and, where they are said, the types of its arguments.
@@ -102,16 +106,36 @@ pub(crate) fn parse_function(parser: &mut Parser, source: &Source) -> Result<Opt
     }
     if is_word(parser, 0, "alter") && is_of_functions(parser, 1) {
         (0..2).for_each(|_| parser.advance_token());
-        let named = named(parser, source).map_err(wrong)?;
-        let next = parser.peek_token();
-        if !take_words(parser, &["owner", "to"]) {
+        return alter(parser, source).map(Some);
+    }
+    if is_word(parser, 0, "comment") && is_word(parser, 1, "on") && is_of_functions(parser, 2) {
+        (0..3).for_each(|_| parser.advance_token());
+        return comment(parser, source).map(Some).map_err(wrong);
+    }
+    Ok(None)
+}
+
+fn alter(parser: &mut Parser, source: &Source) -> Result<FunctionStatement> {
+    let wrong = |error: ParserError| source.parser_error(error);
+    let named = named(parser, source).map_err(wrong)?;
+    let next = parser.peek_token();
+    let make: fn(NamedFunction, Ident) -> FunctionStatement = match () {
+        () if take_words(parser, &["owner", "to"]) => |named, _| FunctionStatement::Owner(named),
+        () if take_words(parser, &["rename", "to"]) => FunctionStatement::Rename,
+        () if take_words(parser, &["set", "schema"]) => FunctionStatement::SetSchema,
+        () => {
             let error = SqlError::unsupported(format!("ALTER FUNCTION ... {next}")).at(source.start(next.span));
             return Err(error.hint("Make it anew by CREATE OR REPLACE FUNCTION."));
         }
-        parser.parse_identifier().map_err(wrong)?;
-        return Ok(Some(FunctionStatement::Owner(named)));
-    }
-    Ok(None)
+    };
+    Ok(make(named, parser.parse_identifier().map_err(wrong)?))
+}
+
+fn comment(parser: &mut Parser, source: &Source) -> Read<FunctionStatement> {
+    let named = named(parser, source)?;
+    parser.expect_keyword(Keyword::IS)?;
+    let text = if parser.parse_keyword(Keyword::NULL) { None } else { Some(parser.parse_literal_string()?) };
+    Ok(FunctionStatement::Comment(named, text))
 }
 
 fn named(parser: &mut Parser, source: &Source) -> Read<NamedFunction> {

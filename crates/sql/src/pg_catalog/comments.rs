@@ -1,11 +1,12 @@
-//! The comments on relations, their columns and constraints, on types and schemas, as the catalog tells them.
+//! The comments on relations, their columns and constraints, on types, functions and schemas, as the catalog tells them.
 use std::collections::BTreeMap;
 
 use super::cells::{Cell, Row};
-use super::objects::Objects;
+use super::objects::{FunctionObject, Objects};
 use super::oids::{DATABASE_OID, PUBLIC_OID, schema_oid};
 use super::types;
 use crate::error::Result;
+use crate::names::made_functions::entry;
 use crate::names::tables::{SCHEMA, Tables};
 use crate::state::comments::About;
 use Cell::Number;
@@ -13,9 +14,11 @@ use Cell::Number;
 /// In the place of a column's number where an object is a constraint: an index that stands for one has the same number.
 pub(super) const OF_CONSTRAINT: i64 = -1;
 
-/// The numbers of the tables of the catalog of which objects are rows: of `pg_class`, `pg_type`, `pg_constraint` and `pg_namespace`.
+/// The numbers of the tables of the catalog of which objects are rows: of `pg_class`, `pg_type`, `pg_proc`, `pg_constraint` and
+/// `pg_namespace`.
 const RELATION_CLASS: i64 = 1259;
 const TYPE_CLASS: i64 = 1247;
+const FUNCTION_CLASS: i64 = 1255;
 const CONSTRAINT_CLASS: i64 = 2606;
 const NAMESPACE_CLASS: i64 = 2615;
 
@@ -48,6 +51,9 @@ pub(super) fn all(objects: &Objects, tables: &Tables) -> Result<BTreeMap<(i64, i
         let checks = types::checks_of(name, of_type);
         checks.for_each(|(oid, check)| note(oid, OF_CONSTRAINT, About::OfDomain(name, check)));
     }
+    for FunctionObject { oid, function } in &objects.functions {
+        note(*oid, 0, About::Function(&entry(&function.schema, &function.name, &function.types())));
+    }
     let made = objects.schemas.iter().map(String::as_str).chain([SCHEMA]);
     made.for_each(|schema| note(schema_oid(schema), 0, About::Schema(schema)));
     note(DATABASE_OID, 0, About::Database);
@@ -58,11 +64,13 @@ pub(super) fn all(objects: &Objects, tables: &Tables) -> Result<BTreeMap<(i64, i
 pub(super) fn descriptions(objects: &Objects, tables: &Tables) -> Result<Vec<Row>> {
     let schemas: Vec<i64> = objects.schemas.iter().map(|schema| schema_oid(schema)).chain([PUBLIC_OID]).collect();
     let types: Vec<i64> = objects.types.iter().map(|(_, of_type)| types::number(of_type)).collect();
+    let functions: Vec<i64> = objects.functions.iter().map(|function| function.oid).collect();
     let row = |((oid, column), text): ((i64, i64), String)| -> Row {
         let (class, column) = match column {
             OF_CONSTRAINT => (CONSTRAINT_CLASS, 0),
             _ if schemas.contains(&oid) => (NAMESPACE_CLASS, column),
             _ if types.contains(&oid) => (TYPE_CLASS, column),
+            _ if functions.contains(&oid) => (FUNCTION_CLASS, column),
             _ => (RELATION_CLASS, column),
         };
         let mut row = vec![("objoid", Number(oid)), ("classoid", Number(class)), ("objsubid", Number(column))];

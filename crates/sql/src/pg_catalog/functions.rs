@@ -127,6 +127,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_get_function_arguments", of_functions(|function| function.arguments(true))),
         ("pg_get_function_identity_arguments", of_functions(|function| function.arguments(false))),
         ("pg_get_functiondef", of_functions(FunctionObject::definition)),
+        ("regprocedureout", of_functions(|function| function.function.signature())),
         ("pg_get_function_sqlbody", Answer::OfRelation(routines::standard_bodies(&objects), BTreeMap::new())),
     ];
     let own = [

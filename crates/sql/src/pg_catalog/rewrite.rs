@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::columns::{INFORMATION_PREFIX, columns};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
+use super::routines;
 use super::sequence_json;
 use super::tableoid;
 use crate::error::{Result, SqlError};
@@ -245,6 +246,10 @@ impl Rewrite<'_> {
                 let missing = || SqlError::new("42704", format!("type \"{text}\" does not exist"));
                 Some(type_oid(text).ok_or_else(|| missing().at(self.source.start(value.span)))?)
             }
+            "regproc" | "regprocedure" => {
+                let oid = routines::function_oid(self.tables, text, to == "regprocedure");
+                oid.map_err(|error| error.at(self.source.start(value.span)))?
+            }
             "regnamespace" => {
                 if !schemas::exists(self.tables, text) {
                     let error = SqlError::new("3F000", format!("schema \"{text}\" does not exist"));
@@ -264,6 +269,7 @@ impl Rewrite<'_> {
             "regclass" => call("regclassout", vec![expr]),
             "regtype" => call("format_type", vec![expr]),
             "regrole" => call("pg_get_userbyid", vec![expr]),
+            "regprocedure" => call("regprocedureout", vec![expr]),
             _ => Ok(expr),
         }
     }

@@ -2,15 +2,23 @@
 //! their definitions as `CREATE FUNCTION` says them.
 use std::collections::{BTreeMap, BTreeSet};
 
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 use engine::{DataType, FunctionBody, FunctionResult, FunctionVolatility, schema_and_name};
 
 use super::cells::{Cell, Row, count, text};
 use super::objects::{FunctionObject, Objects};
 use super::oids::{OWNER_OID, schema_oid};
+use crate::error::{Result, SqlError};
+use crate::interrupt::made_types::MadeFunction;
+use crate::names::made_functions::is_alike;
 use crate::names::schemas::spelled;
-use crate::names::tables::CATALOG;
-use crate::syntax::identifiers::quoted;
+use crate::names::tables::{CATALOG, Tables};
+use crate::syntax::dialect::SqlDialect;
+use crate::syntax::identifiers::{fold, quoted};
+use crate::syntax::source::Source;
 use crate::values::pg_types::{internal_name, number_of, shown_name};
+use crate::values::types::column_type;
 use Cell::{Number, Texts, Truth};
 
 /// The languages of functions, by their numbers.
@@ -21,6 +29,9 @@ const SQL: i64 = 14;
 
 /// The number of `record`.
 const RECORD: i64 = 2249;
+
+/// The number of `void`.
+const VOID: i64 = 2278;
 
 /// `pg_language`.
 pub(super) fn languages() -> Vec<Row> {
@@ -104,7 +115,7 @@ fn parts(object: &FunctionObject) -> Vec<Part> {
     let (columns, mode) = match &definition.result {
         FunctionResult::Table(columns) => (columns.as_slice(), "t"),
         FunctionResult::Out(columns) => (columns.as_slice(), "o"),
-        FunctionResult::Value(_) | FunctionResult::RowOf(_) => (&[][..], "o"),
+        FunctionResult::Value(_) | FunctionResult::RowOf(_) | FunctionResult::Nothing => (&[][..], "o"),
     };
     let is_column = |name: &str| mode == "o" && !name.is_empty() && columns.iter().any(|(column, _)| column == name);
     let argument = |argument: &engine::FunctionArgument| Part {
@@ -131,6 +142,7 @@ fn result_number(result: &FunctionResult, objects: &Objects) -> i64 {
             [(_, data_type)] => number_of(*data_type).into(),
             _ => RECORD,
         },
+        FunctionResult::Nothing => VOID,
         // Rows of tables have no types of their own here.
         FunctionResult::RowOf(table) => objects.names().find(|(name, _)| name == table).map_or(RECORD, |(_, oid)| oid),
     }
@@ -169,6 +181,7 @@ impl FunctionObject {
                 _ => "record".to_owned(),
             },
             FunctionResult::RowOf(table) => spelled(table),
+            FunctionResult::Nothing => "void".to_owned(),
         };
         if definition.returns_set { format!("SETOF {of}") } else { of }
     }
@@ -217,6 +230,43 @@ fn tag(body: &str) -> String {
 /// A text of each function, by their numbers.
 pub(super) fn texts(objects: &Objects, of: impl Fn(&FunctionObject) -> String) -> BTreeMap<i64, String> {
     objects.functions.iter().map(|function| (function.oid, of(function))).collect()
+}
+
+/// The number of the function that a text names, with the types of its arguments or without; none where a function of our own may be meant.
+pub(super) fn function_oid(tables: &Tables, text: &str, has_types: bool) -> Result<Option<i64>> {
+    let dialect = SqlDialect::default();
+    let wrong = |error| Source::new(text).parser_error(error);
+    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(wrong)?;
+    let name = parser.parse_object_name(false).map_err(wrong)?;
+    let mut types = Vec::new();
+    if has_types {
+        parser.expect_token(&Token::LParen).map_err(wrong)?;
+        while !parser.consume_token(&Token::RParen) {
+            types.push(column_type(&parser.parse_data_type().map_err(wrong)?)?.0);
+            if !parser.consume_token(&Token::Comma) {
+                parser.expect_token(&Token::RParen).map_err(wrong)?;
+                break;
+            }
+        }
+    }
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+    let Some((local, schemas)) = parts.split_last() else { return Ok(None) };
+    let objects = Objects::of(tables);
+    let is_in = |function: &MadeFunction| match schemas.last() {
+        Some(schema) => function.schema == *schema,
+        None => tables.path().names(local).any(|name| schema_and_name(&name).0 == function.schema),
+    };
+    let is_it = |object: &&FunctionObject| {
+        let function = &object.function;
+        let takes = !has_types || is_alike(&function.definition, &types);
+        function.name == *local && is_in(function) && takes
+    };
+    let found: Vec<&FunctionObject> = objects.functions.iter().filter(is_it).collect();
+    match &found[..] {
+        [] if has_types => Err(SqlError::new("42883", format!("function \"{text}\" does not exist"))),
+        [_, _, ..] if !has_types => Err(SqlError::new("42725", format!("more than one function named \"{text}\""))),
+        found => Ok(found.first().map(|object| object.oid)),
+    }
 }
 
 /// The bodies of functions in one of the standard's forms, by their numbers.
@@ -274,12 +324,15 @@ pub(super) fn routines(objects: &Objects) -> Vec<Row> {
         let udt = ["data_type", "type_udt_catalog", "type_udt_schema", "type_udt_name"];
         match function.value_type() {
             Some(data_type) => row.extend(type_names(data_type, udt)),
-            None => row.extend([
-                ("data_type", text("record")),
-                ("type_udt_catalog", text(CATALOG)),
-                ("type_udt_schema", text("pg_catalog")),
-                ("type_udt_name", text("record")),
-            ]),
+            None => {
+                let name = if definition.result == FunctionResult::Nothing { "void" } else { "record" };
+                row.extend([
+                    ("data_type", text(name)),
+                    ("type_udt_catalog", text(CATALOG)),
+                    ("type_udt_schema", text("pg_catalog")),
+                    ("type_udt_name", text(name)),
+                ]);
+            }
         }
         row.extend([("dtd_identifier", text("0")), ("routine_body", text("SQL"))]);
         row.extend([("routine_definition", text(&definition.body)), ("external_language", text("SQL"))]);

@@ -15,11 +15,13 @@
 //! Between two passes the statement may be cancelled.
 use chrono::DateTime;
 use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::Volatility;
 use datafusion::sql::sqlparser::ast::Statement;
 
 use crate::error::Result;
 use crate::names::diagnose::diagnose;
 use crate::planning::domains::{self, CompileCheck};
+use crate::planning::functions::Library;
 use crate::planning::{samples, views};
 use crate::semantics::aggregates::argument_orders;
 use crate::semantics::naming::{cast_names, duplicates, references, rows_as_json, using, whole_rows, with_names};
@@ -138,7 +140,14 @@ pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -
             || state.window_functions().contains_key(name)
             || state.table_functions().contains_key(name)
     };
-    let written_out = views::expand(statement, around.view, around.source, around.is_aggregate, &is_built_in)?;
+    let is_volatile = |name: &str| {
+        let of_library = state.scalar_functions().get(name);
+        of_library.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
+            || functions::statement::is_volatile(name)
+            || around.view.user_functions.iter().any(|(own, function)| own == name && !function.is_pure())
+    };
+    let library = Library { is_aggregate: around.is_aggregate, is_built_in: &is_built_in, is_volatile: &is_volatile };
+    let written_out = views::expand(statement, around.view, around.source, library)?;
     let is_sampled = samples::spell_out(statement, around.view, around.source)?;
     stack::with_room(written_out, || {
         for pass in PASSES {

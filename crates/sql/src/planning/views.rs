@@ -8,6 +8,7 @@
 //! What the view's query reads is looked up where the view was: now, or at the moment of the past of which the view itself is. Its
 //! names get their schema, so that no query of WITH around is taken for them. Trees may be deeper afterwards than the
 //! statement's text is long, so that a caller is told how much longer it would be if it were written out.
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -23,7 +24,7 @@ use crate::names::tables::{CATALOG, SCHEMA};
 use crate::names::{fold, position};
 use crate::parsing::parse::{Places, parse_query};
 use crate::planning::catalog::Names;
-use crate::planning::functions::{self, Called, Calls, Columns, Place};
+use crate::planning::functions::{self, Called, Calls, Columns, Library, Place};
 use crate::planning::samples;
 use crate::state::view::{PAST, View};
 use crate::syntax::limits;
@@ -41,15 +42,9 @@ const READ_MAX: usize = 500;
 ///
 /// # Errors
 /// PostgreSQL's, of views that read themselves and calls that mean no function; what a statement may not have so often.
-pub(crate) fn expand(
-    statement: &mut Statement,
-    view: &View,
-    source: &Source,
-    is_aggregate: &dyn Fn(&str) -> bool,
-    is_built_in: &dyn Fn(&str) -> bool,
-) -> Result<usize> {
+pub(crate) fn expand(statement: &mut Statement, view: &View, source: &Source, library: Library<'_>) -> Result<usize> {
     let names = Names::new(view.clone());
-    let calls = Calls::of(&view.tables, is_aggregate, is_built_in);
+    let calls = Calls::of(&view.tables, library).map(|calls| calls.with_targets(&view.targets));
     let mut counts = Counts::default();
     let outermost = Expand {
         names: &names,
@@ -70,6 +65,8 @@ struct Counts {
     bytes: usize,
     /// How many calls of functions were written out.
     calls: usize,
+    /// The numbers of calls in the statement itself, by their texts: those that are alike have one, so that `GROUP BY` knows them again.
+    numbers: HashMap<String, usize>,
 }
 
 /// A view or a function that is being written out, and the one that reads it.
@@ -103,7 +100,7 @@ struct Walking<'a> {
     expand: Expand<'a>,
     scope: WithScope,
     /// What calls see.
-    columns: Columns,
+    columns: Columns<'a>,
 }
 
 impl VisitorMut for Walking<'_> {
@@ -111,9 +108,8 @@ impl VisitorMut for Walking<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         self.scope.enter(query);
-        if let Some(calls) = self.expand.calls {
-            // What orders a query stands behind its SELECT, and sees the same columns.
-            self.columns.enter_query(query, calls.tables());
+        if self.expand.calls.is_some() {
+            self.columns.enter_query(query);
         }
         ControlFlow::Continue(())
     }
@@ -121,14 +117,14 @@ impl VisitorMut for Walking<'_> {
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
         self.scope.leave();
         if self.expand.calls.is_some() {
-            self.columns.leave();
+            self.columns.leave_query();
         }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
         if let Some(calls) = self.expand.calls {
-            self.columns.enter(select, calls.tables());
+            self.columns.enter(select);
             if calls.has_call(&select.projection) {
                 functions::keep_names(select);
             }
@@ -173,7 +169,8 @@ fn quoted(name: &str) -> Ident {
 
 impl<'a> Expand<'a> {
     fn through(self, part: &mut impl WalkMut) -> Result<()> {
-        let walking = &mut Walking { expand: self, scope: WithScope::default(), columns: Columns::default() };
+        let columns = self.calls.map(Calls::columns).unwrap_or_default();
+        let walking = &mut Walking { expand: self, scope: WithScope::default(), columns };
         match part.walk_mut(walking) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(*error),
@@ -240,7 +237,7 @@ impl<'a> Expand<'a> {
     }
 
     /// Replaces a call in an expression.
-    fn call(&mut self, expr: &mut Expr, calls: &Calls<'_>, columns: &Columns) -> Result<()> {
+    fn call(&mut self, expr: &mut Expr, calls: &Calls<'_>, columns: &Columns<'_>) -> Result<()> {
         let Expr::Function(function) = expr else { return Ok(()) };
         let FunctionArguments::List(list) = &function.args else { return Ok(()) };
         let at = self.source.and_then(|source| position(&function.name, source));
@@ -250,12 +247,18 @@ impl<'a> Expand<'a> {
         };
         functions::check_plain(function, &called.function.name).map_err(|error| error.at(at))?;
         let query = self.body_of(called.function, calls).map_err(|error| error.at(at))?;
-        *expr = calls.value(called, query, self.counts.calls, columns).map_err(|error| error.at(at))?;
+        let number = match self.around {
+            None if !calls.is_volatile(&called, &query) => {
+                *self.counts.numbers.entry(expr.to_string()).or_insert(self.counts.calls)
+            }
+            _ => self.counts.calls,
+        };
+        *expr = calls.value(called, query, number, columns).map_err(|error| error.at(at))?;
         Ok(())
     }
 
     /// Replaces a call in FROM.
-    fn call_in_from(&mut self, factor: &mut TableFactor, calls: &Calls<'_>, columns: &Columns) -> Result<()> {
+    fn call_in_from(&mut self, factor: &mut TableFactor, calls: &Calls<'_>, columns: &Columns<'_>) -> Result<()> {
         let (name, args, alias, is_numbered) = match factor {
             TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
                 (name, &args.args, alias, *with_ordinality)
@@ -273,7 +276,7 @@ impl<'a> Expand<'a> {
     }
 
     /// What stands around the calls that are looked at.
-    fn place<'p>(&'p self, columns: &'p Columns) -> Place<'p> {
+    fn place<'p>(&'p self, columns: &'p Columns<'p>) -> Place<'p> {
         let parameters = self.around.and_then(|around| around.parameters);
         let is_in_view = self.around.is_some() && parameters.is_none();
         Place { columns, parameters: parameters.unwrap_or_default(), is_in_view }

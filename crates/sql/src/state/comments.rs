@@ -17,6 +17,8 @@ pub(crate) enum About<'a> {
     Constraint(&'a str, &'a str),
     /// A domain, or another type.
     Type(&'a str),
+    /// A function, by the name by which the catalog keeps it.
+    Function(&'a str),
     /// A constraint of a domain.
     OfDomain(&'a str, &'a str),
     Schema(&'a str),
@@ -31,6 +33,7 @@ impl About<'_> {
             About::Column(table, column) => format!("comment column {table}{OF}{column}"),
             About::Constraint(table, name) => format!("comment constraint {table}{OF}{name}"),
             About::Type(name) => format!("comment type {name}"),
+            About::Function(entry) => format!("comment function {entry}"),
             About::OfDomain(domain, name) => format!("comment of domain {domain}{OF}{name}"),
             About::Schema(schema) => format!("comment schema {schema}"),
             About::Database => "comment database".to_owned(),

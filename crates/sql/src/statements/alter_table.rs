@@ -12,7 +12,9 @@ use crate::session::Session;
 use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::altered::altered;
-use crate::statements::{add_key, alter_column, alter_columns, alter_constraint, sequence_users, view_users};
+use crate::statements::{
+    add_key, alter_column, alter_columns, alter_constraint, function_users, sequence_users, view_users,
+};
 use crate::syntax::source::Source;
 
 /// Runs `ALTER TABLE`, as far as there is one.
@@ -82,6 +84,7 @@ fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &S
         }
         let renamed = write.transaction.rename_table(&name, &new_name);
         renamed.map_err(|error| SqlError::from(error).at(position(to, source)))?;
+        function_users::rename_rows(write.transaction, &name, &new_name)?;
         view_users::rename(write.transaction, &name, &new_name)?;
         comments::rename(write.transaction, &name, &new_name)?;
         // It may be a sequence.

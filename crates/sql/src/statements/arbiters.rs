@@ -23,6 +23,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::local;
 use crate::names::{find_column, fold};
+use crate::planning::functions::kept::inlined;
 use crate::planning::index_compile::{Kind, compile};
 use crate::session::transactions::Write;
 use crate::statements::operator_classes;
@@ -90,6 +91,7 @@ impl Inference {
                 while let Expr::Nested(inner) = expr {
                     expr = *inner;
                 }
+                let expr = inlined(expr, columns, &Source::new(text))?;
                 let compiled = compile(&expr, columns, kind, &Source::new(text))?;
                 Ok((expr, compiled))
             };

@@ -154,7 +154,11 @@ pub(crate) fn given_back(
     source: &Source,
 ) -> Result<Option<Rows>> {
     let Some(returning) = returning else { return Ok(None) };
-    let moment = moment.map_or_else(|| write.moment(), Ok)?;
+    let moment = match moment {
+        Some(moment) => moment,
+        None if returning.reads_after() => write.next_moment()?,
+        None => write.moment()?,
+    };
     returning.rows(session, table, (changed, &write.with), moment, source).map(Some)
 }
 

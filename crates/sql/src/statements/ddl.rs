@@ -19,7 +19,7 @@ use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::like::{self, Copied};
 use crate::statements::sequence_users::{self, Dropped};
-use crate::statements::{domain_rules, generated, held_types, schemas, view_users, wrong_kind};
+use crate::statements::{domain_rules, function_users, generated, held_types, schemas, view_users, wrong_kind};
 use crate::syntax::source::Source;
 
 /// The table that a `CREATE TABLE` asks for.
@@ -254,7 +254,7 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
     if *object_type != ObjectType::Table || *temporary {
         return Err(SqlError::unsupported(format!("DROP {object_type}")));
     }
-    session.write("DROP TABLE", |_, write| {
+    session.write("DROP TABLE", |session, write| {
         let mut command = Command::new("DROP TABLE");
         let mut found = Vec::with_capacity(names.len());
         for name in names {
@@ -270,13 +270,14 @@ pub(crate) fn drop(session: &mut Session, statement: &Statement, source: &Source
             }
         }
         found.dedup();
-        drop_found(write.transaction, found, (*cascade, *purge), command)
+        drop_found(write.transaction, session, found, (*cascade, *purge), command)
     })
 }
 
 /// Drops tables that are there, each with where it is named, and what depends on them or belongs to them.
 pub(crate) fn drop_found(
     transaction: &mut Transaction,
+    session: &Session,
     found: Vec<(String, Option<usize>)>,
     (cascade, purge): (bool, bool),
     mut command: Command,
@@ -299,6 +300,7 @@ pub(crate) fn drop_found(
         }
     }
     let what = view_users::Dropped { kind: "table", names: &tables, cascade };
+    command = function_users::release_rows(transaction, session, &what, command)?;
     command = view_users::release(transaction, &what, command)?;
     for (table, position) in found {
         let sequences = sequence_users::owned_by(transaction, &table)?;

@@ -1,4 +1,4 @@
-//! `CREATE FUNCTION`, `DROP FUNCTION` and `ALTER FUNCTION ... OWNER TO`.
+//! `CREATE FUNCTION`, `DROP FUNCTION`, `ALTER FUNCTION` and `COMMENT ON FUNCTION`.
 //!
 //! A function's body is kept as it was written, and planned when the function is made with NULL for each argument, so that errors are
 //! found and its columns are known. What it gives is then planned again with each statement that calls it.
@@ -17,6 +17,7 @@ use crate::parsing::function_statement::{FunctionStatement, Mode, NamedFunction,
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::choices::CHECK_BODIES;
+use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
 use crate::statements::function_users::{self, all};
 use crate::statements::{function_body, schemas};
@@ -38,11 +39,53 @@ pub(crate) fn run(session: &mut Session, statement: &FunctionStatement, source: 
             }
             Ok(command)
         }),
+        FunctionStatement::Rename(named, to) => session.write("ALTER FUNCTION", |session, write| {
+            let (known, function) = find(write.transaction, session, named, source)?;
+            let new = MadeFunction { name: fold(to), ..function.clone() };
+            rename(session, write, (&known, &function), new)?;
+            Ok(Command::new("ALTER FUNCTION"))
+        }),
+        FunctionStatement::SetSchema(named, schema) => session.write("ALTER FUNCTION", |session, write| {
+            let (known, function) = find(write.transaction, session, named, source)?;
+            let new = MadeFunction { schema: fold(schema), ..function.clone() };
+            if new.schema != function.schema {
+                rename(session, write, (&known, &function), new)?;
+            }
+            Ok(Command::new("ALTER FUNCTION"))
+        }),
+        FunctionStatement::Comment(named, text) => session.write("COMMENT", |session, write| {
+            let (known, _) = find(write.transaction, session, named, source)?;
+            let text = text.as_deref().filter(|text| !text.is_empty());
+            write.transaction.remember(&About::Function(&known).key(), text)?;
+            Ok(Command::new("COMMENT"))
+        }),
         FunctionStatement::Owner(named) => session.write("ALTER FUNCTION", |session, write| {
             find(write.transaction, session, named, source)?;
             Ok(Command::new("ALTER FUNCTION"))
         }),
     }
+}
+
+/// Gives a function another name or schema. Views go on calling it, bodies of other functions call it no more, as in PostgreSQL.
+fn rename(
+    session: &Session,
+    write: &mut Write<'_>,
+    (known, function): (&str, &MadeFunction),
+    new: MadeFunction,
+) -> Result<()> {
+    let to = entry(&new.schema, &new.name, &new.types());
+    schemas::check_there(write.transaction, &name_in_schema(&new.schema, &new.name))?;
+    write.transaction.claim_name(known)?;
+    write.transaction.claim_name(&to)?;
+    if write.transaction.table(&to).is_ok() {
+        let signature = new.signature().replace(',', ", ");
+        let message = format!("function {signature} already exists in schema \"{}\"", new.schema);
+        return Err(SqlError::new("42723", message));
+    }
+    function_users::rename(write.transaction, session, function, (&new.schema, &new.name))?;
+    write.transaction.create_view(&to, no_columns()?, ViewDefinition::of_function(function.definition.clone()))?;
+    write.transaction.drop_view(known)?;
+    comments::rename_one(write.transaction, About::Function(known), Some(About::Function(&to)))
 }
 
 /// A type of an argument or a result.
@@ -54,8 +97,7 @@ fn type_of(data_type: &SqlType, at: Option<usize>) -> Result<DataType> {
     let name = data_type.to_string().to_lowercase();
     match name.as_str() {
         "void" => {
-            let error = SqlError::unsupported("a function that returns void").at(at);
-            Err(error.hint("Functions in SQL give values here, and change no data."))
+            Err(SqlError::unsupported("type void here").at(at).hint("A function may return void, and no set of it."))
         }
         "trigger" => {
             let error = SqlError::unsupported("a function that returns trigger").at(at);
@@ -108,7 +150,7 @@ fn create(session: &mut Session, new: &NewFunction, source: &Source) -> Result<C
         let checks_body = view.is_on(CHECK_BODIES);
         // The parts of the standard's forms are looked at whatever a session says of texts.
         if checks_body || *form != FunctionBody::Text {
-            function_body::check(&session.planner, view, &function)?;
+            function_body::check(session, view, &function)?;
         }
         write.end_reading();
         keep(write.transaction, function, new.or_replace).map_err(|error| error.at(at))?;
@@ -214,6 +256,9 @@ fn result_of(
         return Ok((FunctionResult::Out(columns?), returns_set));
     }
     let Some(said) = said else { return Err(SqlError::new("42P13", "function result type must be specified")) };
+    if !returns_set && said.to_string().eq_ignore_ascii_case("void") {
+        return Ok((FunctionResult::Nothing, false));
+    }
     match row_type(transaction, session, said, source)? {
         Some(table) => Ok((FunctionResult::RowOf(table), returns_set)),
         None => Ok((FunctionResult::Value(type_of(said, None)?), returns_set)),
@@ -296,6 +341,7 @@ fn check_replaces(before: &MadeFunction, definition: &FunctionDefinition) -> Res
             columns.iter().map(|(name, data_type)| (name.clone(), number_of(*data_type))).collect()
         }
         FunctionResult::RowOf(table) => vec![(table.clone(), 0)],
+        FunctionResult::Nothing => vec![("void".to_owned(), 0)],
     };
     let is_of_columns = |result: &FunctionResult| matches!(result, FunctionResult::Table(_) | FunctionResult::Out(_));
     if old.returns_set != definition.returns_set || types(&old.result) != types(&definition.result) {
@@ -382,6 +428,6 @@ fn drop_one(
     };
     write.transaction.claim_name(&known)?;
     let command = function_users::release(write.transaction, session, &function, cascade, command)?;
-    write.transaction.drop_view(&known)?;
+    function_users::drop(write.transaction, &known)?;
     Ok(command)
 }

@@ -22,7 +22,7 @@ use crate::state::target::Target;
 use crate::statements::create_as::{column_of, fill, rounding_columns};
 use crate::statements::materialized_rows::{self, could_not_create};
 use crate::statements::view_users::{self, Dropped};
-use crate::statements::{alter_columns, held_types, schemas, view_text, views, wrong_kind};
+use crate::statements::{alter_columns, function_users, held_types, schemas, view_text, views, wrong_kind};
 use crate::syntax::composed;
 use crate::syntax::source::Source;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(session: &mut Session, statement: &MaterializedStatement, sour
             Ok(Command::new(tag))
         }
         MaterializedStatement::Drop { views, if_exists, cascade } => {
-            drop(write.transaction, views, (*if_exists, *cascade), Command::new(tag))
+            drop(write.transaction, session, views, (*if_exists, *cascade), Command::new(tag))
         }
     })
 }
@@ -196,6 +196,7 @@ fn check_concurrent(transaction: &Transaction, table: &Table, known: &Materializ
 
 fn drop(
     transaction: &mut Transaction,
+    session: &Session,
     views: &[PlacedName],
     (if_exists, cascade): (bool, bool),
     mut command: Command,
@@ -215,7 +216,9 @@ fn drop(
     }
     found.sort();
     found.dedup();
-    let command = view_users::release(transaction, &Dropped { kind: KIND, names: &found, cascade }, command)?;
+    let dropped = Dropped { kind: KIND, names: &found, cascade };
+    let command = function_users::release_rows(transaction, session, &dropped, command)?;
+    let command = view_users::release(transaction, &dropped, command)?;
     found.iter().try_for_each(|name| transaction.drop_table(name))?;
     Ok(command)
 }

@@ -27,6 +27,7 @@ pub(crate) mod extensions;
 pub(crate) mod filling;
 pub(crate) mod foreign_keys;
 pub(crate) mod function_body;
+pub(crate) mod function_run;
 pub(crate) mod function_users;
 pub(crate) mod functions;
 pub(crate) mod generated;

@@ -1,7 +1,8 @@
 //! `RETURNING`: what a statement gives back of the rows that it has put in, changed or deleted.
 //!
 //! The clause is a query over these rows, as the statement has left them; of a `DELETE` as they were. Tables that it names besides
-//! are seen as they were before the statement, as in PostgreSQL.
+//! are seen as they were before the statement, as in PostgreSQL, and so are those that its STABLE and IMMUTABLE functions in SQL read.
+//! VOLATILE ones read what the statement has left; PostgreSQL works them out between the rows, so that each sees those before it alone.
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::access::table::{is_rid_column, rid_column};
 use crate::error::{Result, SqlError};
 use crate::names::headings;
 use crate::names::moment::Moment;
+use crate::planning::functions::reading::Reading;
 use crate::planning::planner::Planner;
 use crate::semantics::naming::columns::Output;
 use crate::semantics::naming::using;
@@ -45,7 +47,8 @@ pub(crate) struct Returning<'a> {
     merging: Option<Vec<Output>>,
     /// What stands in the place of the table, if that is a view.
     view: Option<ViewTarget>,
-    has_queries: bool,
+    /// Which state of tables it reads.
+    reads: Reading,
 }
 
 impl<'a> Returning<'a> {
@@ -60,25 +63,30 @@ impl<'a> Returning<'a> {
         source: &Source,
     ) -> Result<Option<Returning<'a>>> {
         let Some(items) = items else { return Ok(None) };
-        let mut check = Check { planner, source, queries: 0, has_queries: false };
+        let mut check = Check { planner, source, queries: 0, reads: Reading::default() };
         for item in items {
             if let ControlFlow::Break(error) = item.walk(&mut check) {
                 return Err(*error);
             }
         }
-        Ok(Some(Returning {
-            items,
-            label,
-            beside: Vec::new(),
-            merging: None,
-            view: None,
-            has_queries: check.has_queries,
-        }))
+        let reads = check.reads;
+        if reads.before && reads.after {
+            let what = "a volatile function that reads tables beside a query, or a function that is not volatile, in RETURNING";
+            return Err(
+                SqlError::unsupported(what).hint("Make the function STABLE, or call it in a statement of its own.")
+            );
+        }
+        Ok(Some(Returning { items, label, beside: Vec::new(), merging: None, view: None, reads }))
     }
 
     /// The moment that the queries in the clause read; to be asked for before anything is written.
     pub(crate) fn moment(&self, write: &mut Write<'_>) -> Result<Option<Moment>> {
-        if self.has_queries { write.moment().map(Some) } else { Ok(None) }
+        if self.reads.before { write.moment().map(Some) } else { Ok(None) }
+    }
+
+    /// Whether it reads what the statement has written.
+    pub(crate) fn reads_after(&self) -> bool {
+        self.reads.after
     }
 
     /// The clause of a statement that joins its table to others, with their columns where joins among them merge some. Of those that
@@ -232,7 +240,7 @@ struct Check<'a> {
     source: &'a Source<'a>,
     /// How many queries there are around an expression.
     queries: usize,
-    has_queries: bool,
+    reads: Reading,
 }
 
 impl Check<'_> {
@@ -256,7 +264,7 @@ impl Visitor for Check<'_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Self::Break> {
-        (self.queries, self.has_queries) = (self.queries + 1, true);
+        (self.queries, self.reads.before) = (self.queries + 1, true);
         ControlFlow::Continue(())
     }
 
@@ -266,6 +274,9 @@ impl Visitor for Check<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr {
+            self.reads.add(&function.name);
+        }
         let refused = if self.queries == 0 { self.refuse(expr) } else { None };
         refused.map_or(ControlFlow::Continue(()), |error| ControlFlow::Break(Box::new(error)))
     }

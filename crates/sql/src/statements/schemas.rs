@@ -177,12 +177,12 @@ fn drop_one(
     };
     let tables = contents.tables.into_iter().map(|table| (table, None)).collect();
     // What depends on these elsewhere goes, too; that was said already of what is in the schema.
-    let quiet = ddl::drop_found(transaction, tables, (true, false), Command::new(""))?;
-    drop_rest(transaction, &contents.views, &contents.sequences, quiet)?;
     for (known, function) in &contents.functions {
-        function_users::release(write.transaction, session, function, true, Command::new(""))?;
-        write.transaction.drop_view(known)?;
+        function_users::release(transaction, session, function, true, Command::new(""))?;
+        function_users::drop(transaction, known)?;
     }
+    let quiet = ddl::drop_found(transaction, session, tables, (true, false), Command::new(""))?;
+    drop_rest(transaction, session, &contents.views, &contents.sequences, quiet)?;
     for (name, of_type) in &contents.types {
         // Tables of the schema are gone, and their columns with them.
         if let Some((table, column)) = held_types::columns_of(write.transaction, name, of_type)?.first() {
@@ -197,7 +197,13 @@ fn drop_one(
 }
 
 /// Drops the views and sequences of a schema that did not go with its tables.
-fn drop_rest(transaction: &mut Transaction, views: &[String], sequences: &[String], command: Command) -> Result<()> {
+fn drop_rest(
+    transaction: &mut Transaction,
+    session: &Session,
+    views: &[String],
+    sequences: &[String],
+    command: Command,
+) -> Result<()> {
     let is_there = |transaction: &Transaction, name: &String| transaction.table(name).is_ok();
     let mut command = command;
     for (kind, names) in [("view", views), ("sequence", sequences)] {
@@ -207,6 +213,7 @@ fn drop_rest(transaction: &mut Transaction, views: &[String], sequences: &[Strin
             }
             let own = [name.clone()];
             let what = view_users::Dropped { kind, names: &own, cascade: true };
+            command = function_users::release_rows(transaction, session, &what, command)?;
             command = view_users::release(transaction, &what, command)?;
             if kind == "view" {
                 transaction.drop_view(name)?;

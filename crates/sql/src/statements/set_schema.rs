@@ -7,7 +7,7 @@ use crate::parsing::set_schema::SetSchema;
 use crate::session::Session;
 use crate::state::comments;
 use crate::state::outcome::Command;
-use crate::statements::{schemas, sequence_users, view_users, wrong_kind};
+use crate::statements::{function_users, schemas, sequence_users, view_users, wrong_kind};
 
 /// Runs it.
 pub(crate) fn run(session: &mut Session, asked: &SetSchema) -> Result<Command> {
@@ -73,6 +73,7 @@ fn rename(transaction: &mut Transaction, name: &str, new: &str) -> Result<()> {
         }
         error => error.into(),
     })?;
+    function_users::rename_rows(transaction, name, new)?;
     view_users::rename(transaction, name, new)?;
     comments::rename(transaction, name, new)
 }

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! SELECT * FROM t      ->  SELECT t.a, t.b FROM t                as the view is made, and so are joins that are NATURAL
+//! SELECT f(1.5)        ->  SELECT f((1.5)::double precision)     as the view is made, where f takes a double
 //! SELECT t.a FROM t    ->  SELECT t.a FROM u AS t                where t is renamed
 //! SELECT t.a FROM t    ->  SELECT t.a FROM t AS t(a, b)          where its first column is renamed
 //! ```
@@ -16,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, Visitor, WildcardAdditionalOptions,
 };
 use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;
-use datafusion::sql::sqlparser::tokenizer::Span;
+use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use engine::{name_in_schema, schema_and_name};
 
@@ -25,13 +26,14 @@ use crate::error::Result;
 use crate::names::schemas::{local, spelled};
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::parsing::parse::{Places, parse_query};
-use crate::planning::functions::users::called_by_path;
+use crate::planning::functions::users::{self, Found, called_by_path};
 use crate::semantics::naming::columns::{Output, Scope, label};
 use crate::statements::view_joins;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
 use crate::syntax::walk::Walk;
 use crate::syntax::with_scope::WithScope;
+use crate::values::pg_types::shown_name;
 
 /// What takes the place of a part of a text.
 type Edit = (Range<usize>, String);
@@ -50,6 +52,7 @@ pub(crate) fn fixed(query: &Query, (start, end): (usize, Option<usize>), source:
             stars.edits.push((place.start..place.start, format!("{}.", written(&schema.value))));
         }
     });
+    stars.edits.extend(casts(query, source, tables));
     stars.edits.extend(called_by_path(query, tables).into_iter().filter_map(|(schema, span)| {
         let place = place(span, source)?;
         Some((place.start..place.start, format!("{}.", written(&schema))))
@@ -61,6 +64,62 @@ pub(crate) fn fixed(query: &Query, (start, end): (usize, Option<usize>), source:
     let text = source.text[start..end.unwrap_or(source.text.len())].trim_end();
     let end = start + text.trim_end_matches(|c: char| c == ';' || c.is_whitespace()).len();
     edited(source.text, start..end, stars.edits)
+}
+
+/// The casts of arguments without which a function could be another one later.
+fn casts(query: &Query, source: &Source, tables: &Tables) -> Vec<Edit> {
+    let found = users::found(query, tables, false);
+    let has_casts = found.iter().any(|found| found.casts.iter().any(Option::is_some));
+    let Some(tokens) = has_casts.then(|| source.tokens().ok()).flatten() else { return Vec::new() };
+    let tokens: Vec<&TokenWithSpan> =
+        tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let mut edits = Vec::new();
+    for Found { name, casts, .. } in &found {
+        let behind = tokens.iter().position(|token| token.span.start >= name.end);
+        let arguments = behind.map(|behind| arguments(&tokens[behind..])).unwrap_or_default();
+        if arguments.len() != casts.len() {
+            continue;
+        }
+        for (argument, data_type) in arguments.iter().zip(casts) {
+            let (Some(place), Some(data_type)) = (place(*argument, source), data_type) else { continue };
+            edits.push((place.start..place.start, "(".to_owned()));
+            edits.push((place.end..place.end, format!(")::{}", shown_name(*data_type))));
+        }
+    }
+    edits
+}
+
+/// Where the arguments of a call stand of which these tokens are the rest, from its parenthesis on, without the names of parameters.
+fn arguments(tokens: &[&TokenWithSpan]) -> Vec<Span> {
+    let (mut depth, mut found, mut start) = (0, Vec::new(), 1);
+    for (at, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth -= 1,
+            Token::RArrow | Token::Assignment if depth == 1 && at == start + 1 => start = at + 1,
+            _ => {}
+        }
+        if depth == 0 || (depth == 1 && token.token == Token::Comma) {
+            found.extend((start < at).then(|| tokens[start].span.union(&tokens[at - 1].span)));
+            start = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// The text of a view's query that goes on calling a function which gets another name.
+pub(crate) fn with_function_renamed(text: &str, key: &str, to: (&str, &str), tables: &Tables) -> Result<String> {
+    let (query, source) = (parse_query(text, Places::Known)?, Source::new(text));
+    let name = match to {
+        (SCHEMA, name) => written(name),
+        (schema, name) => format!("{}.{}", written(schema), written(name)),
+    };
+    let found = users::found(&query, tables, true).into_iter().filter(|found| found.key == key);
+    let edits = found.filter_map(|found| Some((place(found.name, &source)?, name.clone()))).collect();
+    Ok(edited(text, 0..text.len(), edits))
 }
 
 /// A part of a text with edits in it, which do not overlap.

@@ -35,6 +35,18 @@ impl Dropped<'_> {
     }
 }
 
+impl Dropped<'_> {
+    /// The error where something depends on it that does not go with it, as these lines tell.
+    pub(crate) fn refused(&self, lines: &[String]) -> SqlError {
+        let message = match self.names {
+            [name] => format!("cannot drop {} because other objects depend on it", self.shown(name)),
+            _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
+        };
+        let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
+        SqlError::new("2BP01", message).detail(lines.join("\n")).hint(hint)
+    }
+}
+
 /// A view, materialized or not, and what it reads.
 pub(crate) struct User {
     pub(crate) name: String,
@@ -52,6 +64,21 @@ impl User {
     /// What it is called in messages.
     pub(crate) fn shown(&self) -> String {
         format!("{} {}", wrong_kind::kind(&self.table), quoted(&self.name))
+    }
+
+    /// Gives it another query.
+    pub(crate) fn set_query(&self, transaction: &mut Transaction, query: String) -> Result<()> {
+        match self.table.view() {
+            Some(before) => {
+                let definition = ViewDefinition { query, ..before.clone() };
+                transaction.replace_view(&self.name, self.table.schema().as_ref().clone(), definition)?;
+            }
+            None => {
+                let before = transaction.settings(&self.table).materialized.unwrap_or_default();
+                transaction.set_materialized(&self.name, MaterializedQuery { query, ..before })?;
+            }
+        }
+        Ok(())
     }
 
     /// Drops it. What depends on it is to be released first.
@@ -123,14 +150,8 @@ pub(crate) fn release_of(
 fn refuse_or_tell(dropped: &Dropped<'_>, dependents: &[Dependent<'_>], command: Command) -> Result<Command> {
     let Some(first) = dependents.first() else { return Ok(command) };
     if !dropped.cascade {
-        let message = match dropped.names {
-            [name] => format!("cannot drop {} because other objects depend on it", dropped.shown(name)),
-            _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
-        };
         let of = |dependent: &Dependent<'_>| format!("{} depends on {}", dependent.user.shown(), dependent.on);
-        let lines: Vec<String> = dependents.iter().map(of).collect();
-        let hint = "Use DROP ... CASCADE to drop the dependent objects too.";
-        return Err(SqlError::new("2BP01", message).detail(lines.join("\n")).hint(hint));
+        return Err(dropped.refused(&dependents.iter().map(of).collect::<Vec<_>>()));
     }
     let notice = match dependents.len() {
         1 => format!("drop cascades to {}", first.user.shown()),
@@ -184,18 +205,8 @@ pub(crate) fn change_users(
     change: impl Fn(&str) -> Result<String>,
 ) -> Result<()> {
     let all = users(transaction)?;
-    for User { name, query, table, .. } in all.into_iter().filter(|user| user.reads.iter().any(|name| name == read)) {
-        let query = change(&query)?;
-        match table.view() {
-            Some(before) => {
-                let definition = ViewDefinition { query, ..before.clone() };
-                transaction.replace_view(&name, table.schema().as_ref().clone(), definition)?;
-            }
-            None => {
-                let before = transaction.settings(&table).materialized.unwrap_or_default();
-                transaction.set_materialized(&name, MaterializedQuery { query, ..before })?;
-            }
-        }
+    for user in all.into_iter().filter(|user| user.reads.iter().any(|name| name == read)) {
+        user.set_query(transaction, change(&user.query)?)?;
     }
     Ok(())
 }

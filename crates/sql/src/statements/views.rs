@@ -23,7 +23,7 @@ use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::create_as::{column_of, rounding_columns};
 use crate::statements::view_users::{self, Dropped};
-use crate::statements::{held_types, schemas, view_text, wrong_kind};
+use crate::statements::{function_users, held_types, schemas, view_text, wrong_kind};
 use crate::syntax::source::Source;
 use crate::syntax::walk::walk_expressions;
 use crate::values::pg_types;
@@ -52,7 +52,7 @@ pub(crate) fn run(session: &mut Session, statement: &ViewStatement, source: &Sou
             Ok(Command::new(tag))
         }
         ViewStatement::Drop { views, if_exists, cascade } => {
-            drop(write.transaction, views, (*if_exists, *cascade), Command::new(tag))
+            drop(write.transaction, session, views, (*if_exists, *cascade), Command::new(tag))
         }
     })
 }
@@ -75,6 +75,7 @@ pub(crate) fn rename(transaction: &mut Transaction, name: &str, to: &PlacedName)
     let new = beside(name, &to.name);
     transaction.rename_table(name, &new).map_err(|error| to.error(error))?;
     comments::rename(transaction, name, &new)?;
+    function_users::rename_rows(transaction, name, &new)?;
     view_users::rename(transaction, name, &new)
 }
 
@@ -95,6 +96,7 @@ pub(crate) fn skipped(view: &PlacedName, tag: &str) -> Command {
 
 fn drop(
     transaction: &mut Transaction,
+    session: &Session,
     views: &[PlacedName],
     (if_exists, cascade): (bool, bool),
     mut command: Command,
@@ -115,7 +117,9 @@ fn drop(
     }
     found.sort();
     found.dedup();
-    let command = view_users::release(transaction, &Dropped { kind: "view", names: &found, cascade }, command)?;
+    let dropped = Dropped { kind: "view", names: &found, cascade };
+    let command = function_users::release_rows(transaction, session, &dropped, command)?;
+    let command = view_users::release(transaction, &dropped, command)?;
     found.iter().try_for_each(|name| transaction.drop_view(name))?;
     Ok(command)
 }

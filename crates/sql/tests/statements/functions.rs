@@ -105,7 +105,7 @@ fn parameters_of_statements_have_the_types_of_the_arguments_that_they_go_to() {
 }
 
 #[test]
-fn a_function_with_another_value_each_time_is_refused_where_it_would_have_one_for_all_rows() {
+fn a_function_with_another_value_each_time_has_one_for_each_row() {
     let db = Database::in_memory();
     let mut session = session(&db);
     for statement in [
@@ -117,8 +117,15 @@ fn a_function_with_another_value_each_time_is_refused_where_it_would_have_one_fo
     ] {
         session.execute(statement).unwrap();
     }
-    for query in ["SELECT token() FROM t", "SELECT twice(random()) FROM t"] {
-        assert_eq!(code_of(&mut session, query), "0A000", "{query}");
+    for value in ["token()", "twice(random())", "twice(twice(random())) + 0", "number()"] {
+        let queries = [
+            format!("SELECT count(DISTINCT n) FROM (SELECT {value} AS n FROM t) q"),
+            format!("SELECT count(DISTINCT n) FROM (SELECT {value} AS n FROM generate_series(1, 3)) q"),
+            format!("SELECT count(DISTINCT n) FROM (SELECT {value} AS n FROM t WHERE {value} IS NOT NULL) q"),
+        ];
+        for query in queries {
+            assert_eq!(ask(&mut session, &query), ["3"], "{query}");
+        }
     }
     assert_eq!(ask(&mut session, "SELECT count(*) FROM token()"), ["1"]);
     assert_eq!(ask(&mut session, "SELECT count(DISTINCT n) FROM (SELECT number() AS n FROM t) q"), ["3"]);
@@ -131,4 +138,61 @@ fn calls_within_calls_do_not_double_the_statement_at_each_step() {
     session.execute("CREATE FUNCTION twice(x int) RETURNS int LANGUAGE sql AS 'SELECT x + x'").unwrap();
     let query = format!("SELECT {}1{}", "twice(".repeat(14), ")".repeat(14));
     assert_eq!(ask(&mut session, &query), ["16384"]);
+}
+
+#[test]
+fn queries_find_the_index_of_a_function_by_its_calls() {
+    let db = Database::in_memory();
+    let mut session = session(&db);
+    for statement in [
+        "CREATE FUNCTION twice(k int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT k * 2'",
+        "CREATE FUNCTION strict(k int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS 'SELECT k * 3'",
+        "CREATE FUNCTION norm(t text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT lower(trim(t))'",
+        "CREATE FUNCTION is_some(k int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT k > 10 AND k < 100'",
+        "CREATE TABLE t (a int, n text)",
+        "INSERT INTO t SELECT i, 'A' || i FROM generate_series(1, 3000) AS i",
+        "CREATE INDEX by_twice ON t (twice(a))",
+        "CREATE INDEX by_strict ON t (strict(a))",
+        "CREATE INDEX by_norm ON t (norm(n))",
+        "CREATE INDEX of_some ON t (n) WHERE is_some(a)",
+    ] {
+        session.execute(statement).unwrap();
+    }
+    for (condition, index) in [
+        ("twice(a) = 200", "by_twice"),
+        ("strict(a) = 300", "by_strict"),
+        ("norm(n) = 'a77'", "by_norm"),
+        ("is_some(a) AND n = 'A50'", "of_some"),
+    ] {
+        let Outcome::Rows(rows) = session.execute(&format!("EXPLAIN SELECT * FROM t WHERE {condition}")).unwrap()
+        else {
+            panic!("EXPLAIN gives no rows")
+        };
+        let plan: String =
+            rows.map(Result::unwrap).map(|batch| text_value(batch.column(1), batch.num_rows() - 1).unwrap()).collect();
+        assert!(plan.contains(&format!("index={index}")), "{condition}: {plan}");
+        assert_eq!(ask(&mut session, &format!("SELECT count(*) FROM t WHERE {condition}")), ["1"], "{condition}");
+    }
+}
+
+#[test]
+fn exists_and_aggregates_in_bodies_become_joins() {
+    let db = Database::in_memory();
+    let mut session = session(&db);
+    for statement in [
+        "CREATE TABLE t (a int)",
+        "CREATE TABLE u (b int)",
+        "CREATE FUNCTION has(k int) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT EXISTS (SELECT 1 FROM u WHERE b = k)'",
+        "CREATE FUNCTION count_of(k int) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT count(*) FROM u WHERE b = k'",
+    ] {
+        session.execute(statement).unwrap();
+    }
+    for query in ["SELECT a FROM t WHERE has(a)", "SELECT a, count_of(t.a) FROM t"] {
+        let Outcome::Rows(rows) = session.execute(&format!("EXPLAIN {query}")).unwrap() else {
+            panic!("EXPLAIN gives no rows")
+        };
+        let plan: String =
+            rows.map(Result::unwrap).map(|batch| text_value(batch.column(1), batch.num_rows() - 1).unwrap()).collect();
+        assert!(plan.contains("HashJoinExec") && !plan.contains("subplan"), "{query}: {plan}");
+    }
 }

@@ -41,6 +41,11 @@ const CALLS: [(&str, Call); 11] = [
     ("pg_advisory_unlock_all", Call::ReleaseAll),
 ];
 
+/// Whether a function is one of these.
+pub(super) fn is_one(name: &str) -> bool {
+    CALLS.iter().any(|(known, _)| *known == name)
+}
+
 /// Makes the functions known to the plan of a statement.
 pub(crate) fn register(state: &mut SessionState, view: &View) -> DataFusionResult<()> {
     for (name, call) in CALLS {

@@ -3,7 +3,24 @@
 //! Imports no other folder of functions.
 pub(crate) mod advisory;
 pub(crate) mod commit;
+pub(crate) mod each_row;
 pub(crate) mod sample;
 pub(crate) mod sequences;
 pub(crate) mod session;
 pub(crate) mod user;
+
+/// Whether one of these functions has another value each time, or does more than give one.
+pub(crate) fn is_volatile(name: &str) -> bool {
+    const OTHERS: [&str; 9] = [
+        "nextval",
+        "setval",
+        "currval",
+        "lastval",
+        "set_config",
+        "clock_timestamp",
+        "timeofday",
+        "pg_sleep",
+        "pg_sleep_for",
+    ];
+    OTHERS.contains(&name) || advisory::is_one(name) || name == each_row::NAME
+}

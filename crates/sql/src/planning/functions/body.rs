@@ -4,26 +4,30 @@
 //! SELECT count(*) FROM orders WHERE user_id = owner   ─▶   SELECT count(*) FROM orders WHERE user_id = $1
 //! ```
 //!
-//! A name is an argument's where no table of the query around it has a column of that name. A query in FROM sees nothing of the tables
-//! beside it, and what orders a query sees what the query reads and gives.
+//! A name is an argument's where no table of the query around it has a column of that name, and an error where there is no such argument
+//! either (`names`).
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr, TableFactor, Value, VisitorMut,
+    Expr, FromTable, Function, FunctionArg, FunctionArguments, Ident, ObjectNamePart, Query, Select, SelectItem,
+    Statement, TableFactor, TableObject, UpdateTableFromKind, Value, VisitorMut,
 };
 use engine::{FunctionArgument, FunctionBody, FunctionDefinition, PUBLIC_SCHEMA};
 
 use super::build::cast;
+use super::names::{Meaning, Names, OfTable};
 use crate::error::{Result, SqlError};
+use crate::interrupt::made_types::MadeFunction;
 use crate::names::headings::heading;
 use crate::names::schemas::schema_of;
 use crate::names::tables::Tables;
-use crate::parsing::parse::{Places, parse_query};
-use crate::semantics::naming::columns::{Output, Scope, label};
+use crate::parsing::ParsedStatement;
+use crate::parsing::parse::{Places, parse, parse_query};
 use crate::syntax::identifiers::fold;
 use crate::syntax::split::split;
 use crate::syntax::walk::WalkMut;
 use crate::syntax::with_scope::WithScope;
+use crate::values::literals::is_default;
 
 /// The statements of a body.
 pub(crate) fn statements(definition: &FunctionDefinition) -> Vec<String> {
@@ -46,20 +50,50 @@ pub(super) fn query_of(name: &str, definition: &FunctionDefinition, tables: Opti
     if let Some(tables) = tables.filter(|tables| !tables.path().is_plain()) {
         let _ = query.walk_mut(&mut Placing { tables, scope: WithScope::default() });
     }
-    let mut numbering = Numbering { name, definition, scope: tables.map(Scope::new), frames: Vec::new() };
+    let mut numbering = Numbering { name, definition, names: Names::new(tables) };
     match query.walk_mut(&mut numbering) {
         ControlFlow::Continue(()) => Ok(query),
         ControlFlow::Break(error) => Err(*error),
     }
 }
 
+/// A statement of a function that is run, with the numbers of arguments in place of their names.
+///
+/// # Errors
+/// 0A000 where it is neither a query nor a plain change of rows.
+pub(crate) fn numbered(function: &MadeFunction, text: &str, tables: &Tables) -> Result<Statement> {
+    let parsed = parse(text).map_err(|error| SqlError { position: None, ..error })?;
+    let ParsedStatement::Statement(mut statement) = parsed else { return Err(not_a_query()) };
+    let definition = &function.definition;
+    let mut numbering = Numbering { name: &function.name, definition, names: Names::new(Some(tables)) };
+    match numbering.statement(statement.as_mut()) {
+        ControlFlow::Continue(()) => Ok(*statement),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+/// The error about a statement that functions can't have.
+pub(crate) fn not_a_query() -> SqlError {
+    let error = SqlError::unsupported("a statement other than SELECT, INSERT, UPDATE and DELETE in a function");
+    error.hint("Nor can the queries of a WITH change rows there.")
+}
+
+/// Puts expressions in the place of the arguments of a statement.
+pub(crate) fn fill(statement: &mut Statement, arguments: &[Expr]) {
+    let _ = statement.walk_mut(&mut Filling(arguments));
+}
+
 /// That query with NULL for each argument, as it is planned when the function is made.
 pub(crate) fn with_nulls(name: &str, definition: &FunctionDefinition, tables: &Tables) -> Result<Box<Query>> {
     let mut query = query_of(name, definition, Some(tables))?;
-    let null = |argument: &FunctionArgument| cast(Expr::value(Value::Null), argument.data_type);
-    let nulls: Vec<Expr> = definition.arguments.iter().map(null).collect();
-    let _ = query.walk_mut(&mut Filling(&nulls));
+    let _ = query.walk_mut(&mut Filling(&nulls(definition)));
     Ok(query)
+}
+
+/// NULL for each argument.
+pub(crate) fn nulls(definition: &FunctionDefinition) -> Vec<Expr> {
+    let null = |argument: &FunctionArgument| cast(Expr::value(Value::Null), argument.data_type);
+    definition.arguments.iter().map(null).collect()
 }
 
 /// Says the schema of each name in FROM that says none, by the session's search path.
@@ -96,109 +130,86 @@ impl VisitorMut for Placing<'_> {
     }
 }
 
-/// What is seen at a place.
-enum Frame {
-    /// The columns and the labels of a SELECT's tables.
-    Select { columns: Vec<String>, labels: Vec<String> },
-    /// What a query's ORDER BY sees, where that is asked.
-    Order { columns: Vec<String>, labels: Vec<String> },
-    /// A query in FROM, which does not see the SELECT around it.
-    Derived,
-}
-
 struct Numbering<'a> {
     name: &'a str,
     definition: &'a FunctionDefinition,
-    scope: Option<Scope<'a>>,
-    frames: Vec<Frame>,
+    names: Names<'a>,
 }
 
 impl Numbering<'_> {
-    fn seen(&mut self, select: &Select) -> (Vec<String>, Vec<String>) {
-        let outputs: Vec<Output> =
-            select.from.iter().filter_map(|table| self.scope.as_mut()?.joined(table)).flatten().collect();
-        let factors = select
-            .from
-            .iter()
-            .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
-        let labels = factors.filter_map(label).map(|label| fold(&label)).collect();
-        (outputs.into_iter().map(|output| output.name).collect(), labels)
+    /// The number of the argument of a name, from 0.
+    fn argument(&self, name: &str) -> Option<usize> {
+        self.definition.arguments.iter().position(|argument| !name.is_empty() && argument.name == name)
     }
 
-    /// Whether the tables around have such a thing.
-    fn is_seen(&self, is_it: impl Fn(&[String], &[String]) -> bool) -> bool {
-        let mut hidden = 0;
-        for (depth, frame) in self.frames.iter().rev().enumerate() {
-            match frame {
-                Frame::Derived => hidden += 1,
-                Frame::Select { .. } if hidden > 0 => hidden -= 1,
-                Frame::Select { columns, labels } if is_it(columns, labels) => return true,
-                Frame::Order { columns, labels } if depth == 0 && is_it(columns, labels) => return true,
-                Frame::Select { .. } | Frame::Order { .. } => {}
-            }
-        }
-        false
-    }
-
-    /// The number of the argument that a name means, from 0.
-    fn number(&self, expr: &Expr) -> Option<usize> {
-        let argument = |name: &Ident| {
-            let name = fold(name);
-            self.definition.arguments.iter().position(|argument| !name.is_empty() && argument.name == name)
-        };
+    /// What stands in the place of a name; `None` where the name stays.
+    ///
+    /// # Errors
+    /// 42703 and 42P01 where it is neither an argument's nor that of anything in the body.
+    fn meant(&self, expr: &Expr) -> Result<Option<Expr>> {
         match expr {
-            Expr::Identifier(name) => {
-                let column = fold(name);
-                argument(name).filter(|_| !self.is_seen(|columns, _| columns.contains(&column)))
-            }
+            Expr::Identifier(name) => self.alone(name),
             Expr::CompoundIdentifier(parts) => match &parts[..] {
-                [function, name] if fold(function) == self.name => {
-                    argument(name).filter(|_| !self.is_seen(|_, labels| labels.iter().any(|label| label == self.name)))
-                }
-                _ => None,
+                [.., table, name] if parts.len() <= 3 => self.behind(parts, table, name),
+                _ => Ok(None),
             },
-            _ => None,
+            _ => Ok(None),
         }
     }
+
+    fn alone(&self, name: &Ident) -> Result<Option<Expr>> {
+        let folded = fold(name);
+        let Meaning::Unknown(tables) = self.names.column(&folded) else { return Ok(None) };
+        match (self.argument(&folded), &tables[..]) {
+            (Some(at), _) => Ok(Some(parameter(at))),
+            (None, []) => Err(SqlError::new("42703", format!("column \"{folded}\" does not exist"))),
+            (None, [Some(table)]) => {
+                Ok(Some(Expr::CompoundIdentifier(vec![Ident::with_quote('"', table), name.clone()])))
+            }
+            (None, _) => Ok(None),
+        }
+    }
+
+    fn behind(&self, parts: &[Ident], table: &Ident, name: &Ident) -> Result<Option<Expr>> {
+        let (of, folded) = (fold(table), fold(name));
+        let found = self.names.column_of(&of, &folded);
+        let argument = self.argument(&folded).filter(|_| parts.len() == 2 && of == self.name);
+        match (found, argument) {
+            (OfTable::Own, _) => Ok(None),
+            (OfTable::NoColumn | OfTable::NoTable, Some(at)) => Ok(Some(parameter(at))),
+            (OfTable::NoColumn, None) => Err(SqlError::new("42703", format!("column {of}.{folded} does not exist"))),
+            (OfTable::NoTable, None) => {
+                let message = format!("missing FROM-clause entry for table \"{of}\"");
+                Err(SqlError::new("42P01", message))
+            }
+        }
+    }
+}
+
+fn broken<T>(error: SqlError) -> ControlFlow<Box<SqlError>, T> {
+    ControlFlow::Break(Box::new(error))
 }
 
 impl VisitorMut for Numbering<'_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        self.scope.iter_mut().for_each(|scope| scope.enter(query));
-        let (mut columns, mut labels) = (Vec::new(), Vec::new());
-        let mut body = query.body.as_ref();
-        while let SetExpr::SetOperation { left, .. } = body {
-            body = left;
-        }
-        if let SetExpr::Select(select) = body {
-            if std::ptr::eq(body, query.body.as_ref()) {
-                (columns, labels) = self.seen(select);
-            }
-            columns.extend(select.projection.iter().filter_map(|item| match item {
-                SelectItem::UnnamedExpr(expr) => heading(expr),
-                SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
-                _ => None,
-            }));
-        }
-        self.frames.push(Frame::Order { columns, labels });
+        self.names.enter_query(query);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.frames.pop();
-        self.scope.iter_mut().for_each(Scope::leave);
+        self.names.leave_query();
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        let (columns, labels) = self.seen(select);
-        self.frames.push(Frame::Select { columns, labels });
+        self.names.enter_select(select);
         for item in &mut select.projection {
             // A column goes on being called like the argument.
             if let SelectItem::UnnamedExpr(expr) = item
-                && let Some(name) = heading(expr).filter(|_| self.number(expr).is_some())
+                && let Ok(Some(Expr::Value(_))) = self.meant(expr)
+                && let Some(name) = heading(expr)
             {
                 *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', name) };
             }
@@ -207,39 +218,93 @@ impl VisitorMut for Numbering<'_> {
     }
 
     fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Self::Break> {
-        self.frames.pop();
+        self.names.leave_select();
         ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        if let TableFactor::Derived { lateral: false, .. } = factor {
-            self.frames.push(Frame::Derived);
+        self.names.enter_factor(factor);
+        match factor {
+            TableFactor::Table { args: Some(args), .. } => self.keep_parameters(&args.args),
+            TableFactor::Function { args, .. } => self.keep_parameters(args),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        if let TableFactor::Derived { lateral: false, .. } = factor {
-            self.frames.pop();
-        }
+        self.names.leave_factor(factor);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if let Expr::Value(value) = expr
-            && let Value::Placeholder(name) = &value.value
-        {
-            let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
-            let is_there = number.is_some_and(|number| (1..=self.definition.arguments.len()).contains(&number));
-            if !is_there {
-                let error = SqlError::new("42P02", format!("there is no parameter {name}"));
-                return ControlFlow::Break(Box::new(error));
+        match expr {
+            Expr::Value(value) => {
+                if let Value::Placeholder(name) = &value.value {
+                    let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
+                    let is_there = number.is_some_and(|number| (1..=self.definition.arguments.len()).contains(&number));
+                    if !is_there {
+                        return broken(SqlError::new("42P02", format!("there is no parameter {name}")));
+                    }
+                }
             }
-        }
-        if let Some(at) = self.number(expr) {
-            *expr = parameter(at);
+            Expr::Function(Function { args: FunctionArguments::List(list), .. }) => self.keep_parameters(&list.args),
+            _ if self.names.is_kept(expr) || is_default(expr) => {}
+            _ => match self.meant(expr) {
+                Ok(Some(instead)) => *expr = instead,
+                Ok(None) => {}
+                Err(error) => return broken(error),
+            },
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl Numbering<'_> {
+    /// Goes through a statement that may change rows: all of it sees the table, but for what an `INSERT` puts in.
+    fn statement(&mut self, statement: &mut Statement) -> ControlFlow<Box<SqlError>> {
+        match statement {
+            Statement::Query(query) => query.walk_mut(self),
+            Statement::Insert(insert) => {
+                if let Some(source) = &mut insert.source {
+                    source.walk_mut(self)?;
+                }
+                if let TableObject::TableName(table) = &insert.table {
+                    self.names.enter_insert(table, insert.table_alias.as_ref().map(|alias| &alias.alias));
+                    insert.on.walk_mut(self)?;
+                    insert.returning.walk_mut(self)?;
+                    self.names.leave_change();
+                }
+                ControlFlow::Continue(())
+            }
+            Statement::Update(update) => {
+                let others = match &update.from {
+                    Some(UpdateTableFromKind::BeforeSet(others) | UpdateTableFromKind::AfterSet(others)) => &others[..],
+                    None => &[],
+                };
+                self.names.enter_change(&std::iter::once(&update.table).chain(others).collect::<Vec<_>>());
+                update.walk_mut(self)?;
+                self.names.leave_change();
+                ControlFlow::Continue(())
+            }
+            Statement::Delete(delete) => {
+                let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+                let others = delete.using.iter().flatten();
+                self.names.enter_change(&tables.iter().chain(others).collect::<Vec<_>>());
+                delete.walk_mut(self)?;
+                self.names.leave_change();
+                ControlFlow::Continue(())
+            }
+            _ => broken(not_a_query()),
+        }
+    }
+
+    fn keep_parameters(&mut self, args: &[FunctionArg]) {
+        for arg in args {
+            if let FunctionArg::ExprNamed { name, .. } = arg {
+                self.names.keep_parameter(name);
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{Expr, FunctionArguments, VisitorMut};
 use engine::{Column, DataType};
 
 use super::build::Written;
-use super::{Calls, Columns, Place};
+use super::{Calls, Columns, Library, Place};
 use crate::error::{Result, SqlError};
 use crate::names::position;
 use crate::planning::planner::plain_state;
@@ -27,7 +27,9 @@ pub(crate) fn inlined(mut expr: Expr, columns: &[Column], source: &Source) -> Re
     let state = plain_state();
     let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
     let is_built_in = |name: &str| state.scalar_functions().contains_key(name) || is_aggregate(name);
-    let Some(calls) = Calls::without_tables(&is_aggregate, &is_built_in) else { return Ok(expr) };
+    // An expression that changes is refused when it is planned.
+    let library = Library { is_aggregate: &is_aggregate, is_built_in: &is_built_in, is_volatile: &|_| false };
+    let Some(calls) = Calls::without_tables(library) else { return Ok(expr) };
     let seen = Columns::of(columns);
     let mut inlining = Inlining { calls: &calls, columns: &seen, parameters: &[], source: Some(source), depth: 0 };
     match expr.walk_mut(&mut inlining) {
@@ -38,7 +40,7 @@ pub(crate) fn inlined(mut expr: Expr, columns: &[Column], source: &Source) -> Re
 
 struct Inlining<'a> {
     calls: &'a Calls<'a>,
-    columns: &'a Columns,
+    columns: &'a Columns<'a>,
     parameters: &'a [DataType],
     source: Option<&'a Source<'a>>,
     depth: usize,
@@ -70,8 +72,8 @@ impl Inlining<'_> {
         }
         let data_type = called.function.value_type().filter(|_| !definition.returns_set).ok_or_else(refused)?;
         let is_strict = definition.is_strict;
-        let written = Written { query, arguments: called.arguments, is_strict, number: 0 };
-        written.alone(data_type, self.calls.is_aggregate).map(Some).ok_or_else(refused)
+        let written = Written { query, arguments: called.arguments, types, is_strict, number: 0 };
+        written.alone(data_type, self.calls.library).map(Some).ok_or_else(refused)
     }
 }
 

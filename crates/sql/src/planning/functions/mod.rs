@@ -7,9 +7,12 @@
 //! So the planner sees no such function: its body is planned with the statement. The bodies' own views and functions are written out
 //! by `views`, which walks through statements and asks here.
 pub(crate) mod body;
-mod build;
+pub(crate) mod build;
+pub(crate) mod changing;
 mod choose;
 pub(crate) mod kept;
+mod names;
+pub(crate) mod reading;
 mod sight;
 pub(crate) mod users;
 
@@ -29,10 +32,12 @@ use crate::names::made_functions::entry;
 use crate::names::schemas::spelled;
 use crate::names::tables::{CATALOG, Tables};
 use crate::parsing::parse::{Places, parse_query};
+use crate::state::view::RowTarget;
 use crate::syntax::identifiers::fold;
 use crate::syntax::template::template;
 use crate::syntax::walk::walk_expressions;
 use crate::values::pg_types::shown_name;
+pub(crate) use build::Library;
 use build::Written;
 use choose::{Candidate, Given, Miss, Sight, choose};
 pub(super) use sight::Columns;
@@ -42,20 +47,28 @@ use sight::Seen;
 pub(super) struct Calls<'a> {
     functions: Vec<MadeFunction>,
     tables: Option<&'a Tables>,
-    is_aggregate: &'a dyn Fn(&str) -> bool,
-    is_built_in: &'a dyn Fn(&str) -> bool,
+    /// The tables of which rows are changed or given back.
+    targets: &'a [RowTarget],
+    library: Library<'a>,
 }
 
 /// A call that means a function, with its arguments in the order of the parameters.
 pub(super) struct Called<'a> {
     pub(super) function: &'a MadeFunction,
     arguments: Vec<Expr>,
+    /// Of each argument that the call gives the type of its parameter, if it is not of that.
+    casts: Vec<Option<DataType>>,
 }
 
 impl Called<'_> {
     /// See [`key`].
     pub(super) fn key(&self) -> String {
         key(self.function)
+    }
+
+    /// Of each argument that the call gives the type that it is to be cast to, if it is not of that.
+    fn casts(&self) -> Vec<Option<DataType>> {
+        self.casts.clone()
     }
 }
 
@@ -67,7 +80,7 @@ pub(super) fn key(function: &MadeFunction) -> String {
 /// What stands around a call.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'p> {
-    pub(super) columns: &'p Columns,
+    pub(super) columns: &'p Columns<'p>,
     /// The types of the arguments of the function whose body it is.
     pub(super) parameters: &'p [DataType],
     /// Whether names without a schema are those of `public` alone, as in a view.
@@ -76,26 +89,25 @@ pub(super) struct Place<'p> {
 
 impl<'a> Calls<'a> {
     /// The functions that there are; `None` where there is none.
-    pub(super) fn of(
-        tables: &'a Tables,
-        is_aggregate: &'a dyn Fn(&str) -> bool,
-        is_built_in: &'a dyn Fn(&str) -> bool,
-    ) -> Option<Calls<'a>> {
+    pub(super) fn of(tables: &'a Tables, library: Library<'a>) -> Option<Calls<'a>> {
         let functions = made_types::functions();
-        (!functions.is_empty()).then_some(Calls { functions, tables: Some(tables), is_aggregate, is_built_in })
+        (!functions.is_empty()).then_some(Calls { functions, tables: Some(tables), targets: &[], library })
+    }
+
+    /// Those of a statement that changes rows of these tables, or gives them back.
+    pub(super) fn with_targets(self, targets: &'a [RowTarget]) -> Calls<'a> {
+        Calls { targets, ..self }
+    }
+
+    /// What calls see before a query is entered.
+    pub(super) fn columns(&self) -> Columns<'a> {
+        Columns::over(self.tables, self.targets)
     }
 
     /// Those that read no table.
-    fn without_tables(
-        is_aggregate: &'a dyn Fn(&str) -> bool,
-        is_built_in: &'a dyn Fn(&str) -> bool,
-    ) -> Option<Calls<'a>> {
+    fn without_tables(library: Library<'a>) -> Option<Calls<'a>> {
         let functions = made_types::functions();
-        (!functions.is_empty()).then_some(Calls { functions, tables: None, is_aggregate, is_built_in })
-    }
-
-    pub(super) fn tables(&self) -> Option<&'a Tables> {
-        self.tables
+        (!functions.is_empty()).then_some(Calls { functions, tables: None, targets: &[], library })
     }
 
     /// Whether a part of a statement calls what may be one of the functions.
@@ -157,40 +169,49 @@ impl<'a> Calls<'a> {
         let of_name = fold_last(name);
         match choose(functions.into_iter(), &given) {
             Ok(candidate) => Ok(Some(called(candidate, &given, &values)?)),
-            Err(_) if (self.is_built_in)(&of_name) && name.0.len() == 1 => Ok(None),
+            Err(_) if (self.library.is_built_in)(&of_name) && name.0.len() == 1 => Ok(None),
             Err(miss) => Err(missed(miss, name, &given)),
         }
     }
 
     /// Whether an unqualified call may mean a function of our own instead.
     pub(super) fn is_built_in(&self, name: &ObjectName) -> bool {
-        name.0.len() == 1 && (self.is_built_in)(&fold_last(name))
+        name.0.len() == 1 && (self.library.is_built_in)(&fold_last(name))
     }
 
     /// The query that a function's body is, with its arguments by number.
     pub(super) fn query_of(&self, function: &MadeFunction) -> Result<Box<Query>> {
-        body::query_of(&function.name, &function.definition, self.tables)
+        match changing::is_run(&function.definition) {
+            true => Err(changing::elsewhere(function)),
+            false => body::query_of(&function.name, &function.definition, self.tables),
+        }
+    }
+
+    /// Whether a call has another value each time.
+    pub(super) fn is_volatile(&self, called: &Called<'_>, query: &Query) -> bool {
+        build::is_volatile(query, self.library)
+            || called.arguments.iter().any(|of| build::is_volatile(of, self.library))
     }
 
     /// What stands in the place of a call in an expression.
-    pub(super) fn value(&self, called: Called<'_>, query: Box<Query>, number: usize, around: &Columns) -> Result<Expr> {
+    pub(super) fn value(
+        &self,
+        called: Called<'_>,
+        query: Box<Query>,
+        number: usize,
+        around: &Columns<'_>,
+    ) -> Result<Expr> {
         let definition = &called.function.definition;
         let is_strict = definition.is_strict;
-        let written = Written { query, arguments: called.arguments, is_strict, number };
+        let types = called.function.types();
+        let written = Written { query, arguments: called.arguments, types, is_strict, number };
         let of_value = called.function.value_type();
         match (of_value, definition.returns_set) {
-            (Some(data_type), false) => {
-                if around.are_there() && written.alone(data_type, self.is_aggregate).is_none() {
-                    written.check_steady(self.is_aggregate)?;
-                }
-                written.value(data_type, self.is_aggregate)
-            }
+            (Some(data_type), false) => written.value(data_type, self.library, around),
             (Some(data_type), true) => {
                 let columns = [(called.function.name.clone(), Some(data_type))];
-                if around.are_there() {
-                    written.check_steady(self.is_aggregate)?;
-                }
-                build::spread(written.rows(&columns, true, self.is_aggregate)?.0)
+                let is_each_row = written.is_each_row(self.library);
+                build::spread(written.rows(&columns, true, is_each_row, self.library)?.0)
             }
             (None, _) => {
                 let what = format!("function {}, which gives rows, outside of FROM", called.function.signature());
@@ -216,6 +237,7 @@ impl<'a> Calls<'a> {
         let columns = match &definition.result {
             FunctionResult::Value(data_type) => vec![(own.clone(), Some(*data_type))],
             FunctionResult::Table(columns) | FunctionResult::Out(columns) => typed(columns),
+            FunctionResult::Nothing => return Err(changing::elsewhere(function)),
             FunctionResult::RowOf(table) => {
                 let missing = || SqlError::new("42704", format!("type \"{}\" does not exist", spelled(table)));
                 let found = self.tables.and_then(|tables| tables.find(table).ok());
@@ -223,18 +245,20 @@ impl<'a> Calls<'a> {
                 table.schema().columns().iter().map(|column| (column.name.clone(), None)).collect()
             }
         };
-        let written = Written { query, arguments: called.arguments, is_strict: definition.is_strict, number };
+        let (is_strict, types) = (definition.is_strict, function.types());
+        let written = Written { query, arguments: called.arguments, types, is_strict, number };
         let (mut query, lateral) = match function.value_type().filter(|_| !definition.returns_set) {
             Some(data_type) => {
-                let value = written.value(data_type, self.is_aggregate)?;
+                let is_beside = written.arguments.iter().any(|argument| !build::is_constant(argument));
+                let value = written.value(data_type, self.library, &Columns::default())?;
                 let mut query = template("SELECT 1")?;
                 let alias = Ident::with_quote('"', &columns[0].0);
                 if let SetExpr::Select(select) = query.body.as_mut() {
                     select.projection = vec![SelectItem::ExprWithAlias { expr: value, alias }];
                 }
-                (query, true)
+                (query, is_beside)
             }
-            None => written.rows(&columns, definition.returns_set, self.is_aggregate)?,
+            None => written.rows(&columns, definition.returns_set, false, self.library)?,
         };
         let mut names: Vec<String> = columns.into_iter().map(|(name, _)| name).collect();
         if is_numbered {
@@ -250,8 +274,12 @@ impl<'a> Calls<'a> {
 fn called<'a>(candidate: Candidate<'a>, given: &[Given], values: &[&Expr]) -> Result<Called<'a>> {
     let Candidate { function, places } = candidate;
     let mut arguments = Vec::with_capacity(places.len());
+    let mut casts = vec![None; given.len()];
     for (argument, place) in function.definition.arguments.iter().zip(places) {
         let is_of_type = place.is_some_and(|at| given[at].sight == Sight::Known(argument.data_type));
+        if let Some(at) = place.filter(|_| !is_of_type) {
+            casts[at] = Some(argument.data_type);
+        }
         let value = match (place, &argument.default) {
             (Some(at), _) => values[at].clone(),
             (None, Some(default)) => parsed_default(default)?,
@@ -261,7 +289,7 @@ fn called<'a>(candidate: Candidate<'a>, given: &[Given], values: &[&Expr]) -> Re
         let stays = is_of_type && !build::is_constant(&value);
         arguments.push(if stays { value } else { build::cast(value, argument.data_type) });
     }
-    Ok(Called { function, arguments })
+    Ok(Called { function, arguments, casts })
 }
 
 /// A default as a call has it: a text by itself is of the argument's type.

@@ -3,14 +3,15 @@
 //! Columns of tables and views, literals, casts, the operators between them and a few functions have a type that is seen. What is not
 //! seen leaves the choice among functions of one name to their numbers of arguments.
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SelectItem,
-    SetExpr, UnaryOperator, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectNamePart, Query,
+    Select, SelectItem, SetExpr, TableFactor, TableWithJoins, UnaryOperator, Value,
 };
 use engine::{ArrayItem, Column, DataType};
 
 use super::choose::{Sight, becomes};
 use crate::names::tables::Tables;
 use crate::semantics::naming::columns::{Output, Scope};
+use crate::state::view::{RowTarget, TARGET_SCHEMA, target_table};
 use crate::syntax::identifiers::{fold, last_part};
 use crate::values::types::{BARE_NUMERIC, column_type};
 
@@ -42,37 +43,71 @@ const ONE_OF: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
 
 /// The columns that expressions see, by the SELECTs around them.
 #[derive(Default)]
-pub(in crate::planning) struct Columns(Vec<Vec<Output>>);
+pub(in crate::planning) struct Columns<'a> {
+    scope: Option<Scope<'a>>,
+    targets: &'a [RowTarget],
+    levels: Vec<Level>,
+}
 
-impl Columns {
-    /// Goes into a SELECT.
-    pub(in crate::planning) fn enter(&mut self, select: &Select, tables: Option<&Tables>) {
-        let mut scope = tables.map(Scope::new);
-        let outputs = select.from.iter().filter_map(|table| scope.as_mut()?.joined(table)).flatten();
-        self.0.push(outputs.collect());
-    }
+/// The columns of the tables of one SELECT.
+#[derive(Default)]
+struct Level {
+    outputs: Vec<Output>,
+    /// Whether there is a table of which the columns are not known.
+    has_others: bool,
+}
 
-    /// Goes into a query.
-    pub(in crate::planning) fn enter_query(&mut self, query: &Query, tables: Option<&Tables>) {
-        match query.body.as_ref() {
-            SetExpr::Select(select) => self.enter(select, tables),
-            _ => self.0.push(Vec::new()),
-        }
+impl<'a> Columns<'a> {
+    /// Those of statements over these tables, and over rows that are changed or given back.
+    pub(super) fn over(tables: Option<&'a Tables>, targets: &'a [RowTarget]) -> Columns<'a> {
+        Columns { scope: tables.map(Scope::new), targets, levels: Vec::new() }
     }
 
     /// These columns of one table.
-    pub(super) fn of(columns: &[Column]) -> Columns {
-        Columns(vec![columns.iter().map(|column| Output::of("", &column.name, Some(column.data_type))).collect()])
+    pub(super) fn of(columns: &[Column]) -> Columns<'a> {
+        let outputs = columns.iter().map(|column| Output::of("", &column.name, Some(column.data_type))).collect();
+        Columns { scope: None, targets: &[], levels: vec![Level { outputs, has_others: false }] }
     }
 
-    /// Whether there are columns, and so rows for each of which a call is worked out.
-    pub(super) fn are_there(&self) -> bool {
-        self.0.iter().any(|columns| !columns.is_empty())
+    /// Goes into a SELECT.
+    pub(in crate::planning) fn enter(&mut self, select: &Select) {
+        let mut level = Level::default();
+        for table in &select.from {
+            match self.target(table).or_else(|| self.scope.as_mut().and_then(|scope| scope.joined(table))) {
+                Some(outputs) => level.outputs.extend(outputs),
+                None => level.has_others = true,
+            }
+        }
+        self.levels.push(level);
     }
 
-    /// Comes out of what was entered last.
+    /// The columns of a table of which rows are changed or given back, if this is one.
+    fn target(&self, table: &TableWithJoins) -> Option<Vec<Output>> {
+        let TableFactor::Table { name, alias: Some(alias), .. } = &table.relation else { return None };
+        let [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name)] = &name.0[..] else { return None };
+        let is_target = schema.value == TARGET_SCHEMA && table.joins.is_empty();
+        let at = (0..self.targets.len()).find(|at| is_target && name.value == target_table(*at))?;
+        Some(Output::all_of(&alias.name.value, &self.targets[at].table))
+    }
+
+    /// Goes into a query, whose ORDER BY sees the columns of its SELECT.
+    pub(in crate::planning) fn enter_query(&mut self, query: &Query) {
+        self.scope.iter_mut().for_each(|scope| scope.enter(query));
+        match query.body.as_ref() {
+            SetExpr::Select(select) => self.enter(select),
+            _ => self.levels.push(Level::default()),
+        }
+    }
+
+    /// Comes out of the query that was entered last.
+    pub(in crate::planning) fn leave_query(&mut self) {
+        self.scope.iter_mut().for_each(Scope::leave);
+        self.leave();
+    }
+
+    /// Comes out of the SELECT that was entered last.
     pub(in crate::planning) fn leave(&mut self) {
-        self.0.pop();
+        self.levels.pop();
     }
 
     fn column(&self, table: Option<&Ident>, column: &Ident) -> Option<DataType> {
@@ -82,14 +117,52 @@ impl Columns {
             (Some(table), Expr::CompoundIdentifier(parts)) => parts.first().map(fold) == Some(fold(table)),
             (Some(_), _) => false,
         };
-        let outputs = self.0.iter().rev().flatten();
+        let outputs = self.levels.iter().rev().flat_map(|level| &level.outputs);
         outputs.filter(|output| output.name == column).find(is_of)?.data_type
+    }
+
+    /// An argument with its columns behind the names of their tables, none of which is one of `hidden`; `None` where that can't be said, or
+    /// the argument is more than a column.
+    pub(super) fn qualified(&self, expr: &Expr, hidden: &[String]) -> Option<Expr> {
+        let is_seen = |table: &Ident| !hidden.contains(&fold(table));
+        Some(match expr {
+            Expr::Identifier(name) => match self.table_of(name)? {
+                Expr::CompoundIdentifier(parts) if is_seen(&parts[0]) => Expr::CompoundIdentifier(parts),
+                _ => return None,
+            },
+            Expr::CompoundIdentifier(parts) if parts.len() == 2 && is_seen(&parts[0]) => expr.clone(),
+            Expr::Value(_) | Expr::TypedString(_) => expr.clone(),
+            Expr::Nested(inner) => Expr::Nested(Box::new(self.qualified(inner, hidden)?)),
+            Expr::Cast { kind, expr: inner, data_type, array, format } => Expr::Cast {
+                kind: kind.clone(),
+                expr: Box::new(self.qualified(inner, hidden)?),
+                data_type: data_type.clone(),
+                array: *array,
+                format: format.clone(),
+            },
+            _ => return None,
+        })
+    }
+
+    /// A column that is named alone, behind the name of its table.
+    fn table_of(&self, name: &Ident) -> Option<Expr> {
+        let name = fold(name);
+        for level in self.levels.iter().rev() {
+            let mut found = level.outputs.iter().filter(|output| output.name == name);
+            match (found.next(), found.next()) {
+                _ if level.has_others => return None,
+                (None, _) => {}
+                (Some(one), None) if !one.is_merged => return Some(one.expr.clone()),
+                _ => return None,
+            }
+        }
+        None
     }
 }
 
 /// What expressions are seen by.
 pub(super) struct Seen<'a> {
-    pub(super) columns: &'a Columns,
+    pub(super) columns: &'a Columns<'a>,
     /// The types of parameters, by their numbers.
     pub(super) parameters: &'a [DataType],
 }

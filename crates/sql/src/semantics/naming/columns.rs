@@ -8,8 +8,9 @@ use datafusion::sql::sqlparser::ast::{
 use engine::DataType;
 use engine::name_in_schema;
 
-use crate::functions::has_columns;
+use crate::functions::{columns_of, has_columns};
 use crate::names::headings::heading;
+use crate::names::made_functions;
 use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::semantics::operations::merged::Side;
 use crate::semantics::spelling::spellings::calling_quoted;
@@ -179,11 +180,8 @@ impl<'a> Scope<'a> {
                 };
                 renamed(columns, alias.as_ref())?
             }
-            // A function's one column is called like what it gives.
-            TableFactor::Table { name, alias: Some(alias), args: Some(_), .. } => {
-                let function = name.0.last().and_then(ObjectNamePart::as_ident)?;
-                let only = (!has_columns(&fold(function))).then(|| vec![fold(&alias.name)]);
-                renamed(only, Some(alias))?
+            TableFactor::Table { name, alias: Some(alias), args: Some(args), with_ordinality, .. } => {
+                self.of_call(name, args.args.len(), Some(alias), *with_ordinality)?
             }
             TableFactor::Derived { subquery, alias: Some(alias), .. } => renamed(self.query(subquery), Some(alias))?,
             TableFactor::NestedJoin { table_with_joins, alias: None } => return self.joined(table_with_joins),
@@ -203,6 +201,30 @@ impl<'a> Scope<'a> {
             }
         }
         Some(outputs)
+    }
+
+    /// The columns of a call in FROM of a function with so many arguments.
+    pub(crate) fn of_call(
+        &self,
+        name: &ObjectName,
+        arguments: usize,
+        alias: Option<&TableAlias>,
+        is_numbered: bool,
+    ) -> Option<Vec<String>> {
+        let function = fold(name.0.last().and_then(ObjectNamePart::as_ident)?);
+        let own = alias.map_or_else(|| function.clone(), |alias| fold(&alias.name));
+        let mut columns = match made_functions::columns_of_call(&function, &own, self.tables) {
+            Some(of_made) => of_made?,
+            None if has_columns(&function) => return None,
+            None => match columns_of(&function) {
+                Some((_, names)) if names[0] != function => names.iter().map(|name| (*name).to_owned()).collect(),
+                _ if function == "unnest" && arguments > 1 => vec![function; arguments],
+                // The one column is called like what the function gives.
+                _ => vec![own],
+            },
+        };
+        columns.extend(is_numbered.then(|| "ordinality".to_owned()));
+        renamed(Some(columns), alias)
     }
 
     /// The columns of a table and what is joined to it, as `*` has them: first those that a join merges.

@@ -22,6 +22,7 @@ use super::answer::Answer;
 use super::run::{Statement, waiting};
 use super::scope;
 use crate::error::SqlError;
+use crate::functions::statement::each_row;
 use crate::semantics::operations::{constants, mixed};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 
@@ -85,7 +86,7 @@ pub(super) fn call(
     })?;
     let returns = returned(kind, &plan);
     let parameters = references.iter().map(|(field, _)| field.data_type().clone()).collect();
-    let is_volatile = is_volatile(&plan)?;
+    let (is_volatile, is_each_row) = (is_volatile(&plan)?, is_each_row(&plan)?);
     let plan = limited(kind, plan)?;
     let failure = constants::check(&plan, &failure).err().map(Arc::new);
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -95,6 +96,7 @@ pub(super) fn call(
         plan: statement.optimize(plan)?,
         parameters,
         is_volatile,
+        is_each_row,
         statement: statement.clone(),
         returns: returns.data_type().clone(),
         failure,
@@ -228,6 +230,20 @@ pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
+/// Whether a query is to be worked out for each row of the query around it, whatever columns of that it names.
+pub(super) fn is_each_row(plan: &LogicalPlan) -> Result<bool> {
+    let is_mark = |expr: &Expr| matches!(expr, Expr::ScalarFunction(function) if function.name() == each_row::NAME);
+    let mut found = false;
+    plan.look(|node| {
+        node.look_at_expressions(|expr| {
+            found |= expr.has(|expr| Ok(is_mark(expr)))?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
 /// Whether a function asks a subquery that gives the same rows whenever it runs.
 pub(crate) fn is_steady(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<Call>().is_some_and(|call| !call.subquery.is_volatile)
@@ -242,6 +258,8 @@ struct Subquery {
     /// The types of the parameters.
     parameters: Vec<ArrowType>,
     is_volatile: bool,
+    /// Whether it is run for each row though it has no parameters.
+    is_each_row: bool,
     statement: Arc<Statement>,
     returns: ArrowType,
     /// What a constant in it fails with.
@@ -309,7 +327,7 @@ impl ScalarUDFImpl for Call {
             Kind::Members { .. } if !arrays.is_empty() => Some(arrays.remove(0)),
             _ => None,
         };
-        if self.subquery.parameters.is_empty() {
+        if self.subquery.parameters.is_empty() && !self.subquery.is_each_row {
             return self.subquery.once()?.values(self.kind, operand.as_ref());
         }
         self.collect(rows, |row| {

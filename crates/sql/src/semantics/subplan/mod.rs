@@ -231,6 +231,7 @@ impl Subplans {
             }
             Expr::ScalarSubquery(Subquery { subquery, .. }) => {
                 let plan = self.convert(subquery.as_ref().clone())?;
+                let may_join = may_join && !call::is_each_row(&plan)?;
                 let plain = if may_join { joinable::scalar(&plan, visible)? } else { None };
                 Transformed::yes(match plain {
                     Some(plain) => Expr::ScalarSubquery(plain),
