@@ -71,7 +71,6 @@ pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
 pub use keys::definition::{Exclusion, IndexDefinition, IndexExpression, IndexMethod, IndexPart};
 pub use keys::entries::Direction;
-pub use keys::extents::extent_of;
 pub use keys::range::IndexRange;
 pub use keys::space::IndexWindow;
 pub use lineage::{
@@ -114,7 +113,7 @@ pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
 pub use types::{
     ArrayItem, ArrayValue, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Extent, Geometry,
-    GeometryKind, Interval, RangeKind, RangeValue, Rid, Schema, SchemaError, Snapshot, Timestamp, TxnId, Value,
-    double_text, real_text,
+    GeometryKind, Interval, Network, NetworkKind, RangeKind, RangeValue, Rid, Schema, SchemaError, Snapshot, Timestamp,
+    TxnId, Value, double_text, real_text,
 };
-pub use types::{geometry, json, range};
+pub use types::{geometry, json, network, range};

@@ -80,7 +80,7 @@ impl Lists {
                     IndexRange::within(IndexWindow::Between(vec![(Bound::Included(at.clone()), Bound::Included(at))]))
                 }
                 IndexMethod::Gist => {
-                    let extents = vec![engine::extent_of(&at, DataType::BigInt)];
+                    let extents = vec![self.table.indexes()[0].extent_of(0, &at)];
                     IndexRange::within(IndexWindow::Overlapping { extents, takes_others: false })
                 }
                 _ => IndexRange::equal(vec![at]),

@@ -6,10 +6,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use engine::geometry::{Point, Rectangle};
+use engine::network::Family;
 use engine::{
     Column, Comparison, DataType, Database, Error, Geometry, GeometryKind, Index, IndexDefinition, IndexMethod,
-    Isolation, RangeKind, RangeValue, ScanOptions, Schema, SpaceRelation, Table, Test, TransactionOptions, Value,
-    space_array,
+    Isolation, Network, NetworkKind, RangeKind, RangeValue, ScanOptions, Schema, SpaceRelation, Table, Test,
+    TransactionOptions, Value, space_array,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -271,5 +272,54 @@ fn a_serializable_transaction_has_read_what_it_searched_for() {
         writer.commit().unwrap();
         reader.insert(&places.table, &values(2, (None, None))).unwrap();
         assert_eq!(reader.commit().is_err(), meets, "{other:?}");
+    }
+}
+
+#[test]
+fn many_networks_at_once_find_what_each_finds() {
+    const INET: DataType = DataType::Network(NetworkKind::Inet);
+    let network = |text: &str| Network::parse(NetworkKind::Inet, text).unwrap();
+    let db = Database::in_memory();
+    let columns = vec![Column::new("id", DataType::BigInt), Column::new("address", INET)];
+    let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+    let index = db.create_index("t", IndexDefinition::new("i", &[1]).using(IndexMethod::Gist)).unwrap();
+    let mut random = StdRng::seed_from_u64(5);
+    let mut any = || {
+        let bytes: [u8; 16] = std::array::from_fn(|_| if random.random_bool(0.7) { 0 } else { random.random() });
+        let length: u8 = random.random_range(0..=128);
+        let family = if random.random_bool(0.5) { Family::V4 } else { Family::V6 };
+        Network::new(NetworkKind::Inet, family, &bytes[..family.bytes()], length.min(family.bits())).unwrap()
+    };
+    let rows: Vec<Network> = (0..500).map(|_| any()).chain([network("::/0"), network("0.0.0.0/0")]).collect();
+    let mut transaction = db.begin().unwrap();
+    for (id, row) in (0i64..).zip(&rows) {
+        transaction.insert(&table, &[Value::from(id), Value::Network(*row)]).unwrap();
+    }
+    transaction.insert(&table, &[Value::from(-1i64), Value::Null]).unwrap();
+    transaction.commit().unwrap();
+    let asked: Vec<Network> = (0..100).map(|_| any()).collect();
+    let values: Vec<Value> = asked.iter().map(|of| Value::Network(*of)).collect();
+    let array = space_array(INET, &values).unwrap();
+    for relation in RELATIONS {
+        let holds = |row: &Network, asked: &Network| match relation {
+            SpaceRelation::Overlaps => row.is_within(*asked, true) || asked.is_within(*row, true),
+            SpaceRelation::Contains => asked.is_within(*row, true),
+            SpaceRelation::Within => row.is_within(*asked, true),
+        };
+        let of = |at: usize| {
+            let holds = |(_, row): &(usize, &Network)| holds(row, &asked[at]);
+            rows.iter().enumerate().filter(holds).map(move |(id, _)| (at as u64, id as i64)).collect::<Vec<_>>()
+        };
+        let expected: BTreeSet<(u64, i64)> = (0..asked.len()).flat_map(of).collect();
+        let options = ScanOptions { columns: vec![0], ..ScanOptions::default() };
+        let view = db.read_view().unwrap();
+        let mut found = BTreeSet::new();
+        for pairs in table.search_batch(&view, &index, &array, relation, &options).unwrap() {
+            let pairs = pairs.unwrap();
+            let (queries, ids) =
+                (pairs.column(0).as_primitive::<UInt64Type>(), pairs.column(1).as_primitive::<Int64Type>());
+            found.extend(queries.values().iter().copied().zip(ids.values().iter().copied()));
+        }
+        assert_eq!(found, expected, "{relation:?}");
     }
 }

@@ -211,14 +211,15 @@ fn check_rows(
 type Asked = (IndexRange, Box<dyn Fn(&ModelKey) -> bool>);
 
 /// Ranges to ask for.
-fn ranges(definition: &IndexDefinition, state: &State) -> Vec<Asked> {
+fn ranges(index: &Index, state: &State) -> Vec<Asked> {
+    let definition = index.definition();
     let mut ranges: Vec<Asked> = Vec::new();
     for (id, row) in state.iter().take(3) {
         let Some(key) = found_under(definition, (*id, row)) else { continue };
         let values = key_values(definition, (*id, row)).unwrap().unwrap();
         let (of_key, first) = (key.clone(), key[0].clone());
         if definition.method == IndexMethod::Gist {
-            return windows::overlapping(definition, &values, &key);
+            return windows::overlapping(index, &values, &key);
         }
         if definition.method.is_spatial() && ranges.is_empty() {
             ranges.extend(windows::between(definition, &values, &key));
@@ -379,7 +380,7 @@ impl World {
 /// One index through a view.
 fn check_view(table: &Table, view: &ReadView, index: &Index, state: &State, keeps: bool) {
     let definition = index.definition();
-    for (range, is_in) in ranges(definition, state) {
+    for (range, is_in) in ranges(index, state) {
         let options = || ScanOptions { columns: vec![0, 1, 2], ..ScanOptions::default() };
         let expected = expected(definition, state, is_in);
         for direction in [Direction::Upward, Direction::Downward] {
@@ -409,7 +410,7 @@ impl Running {
         expected_names.sort_unstable();
         assert_eq!(names, expected_names);
         for index in &indexes {
-            for (range, is_in) in ranges(index.definition(), &self.state) {
+            for (range, is_in) in ranges(index, &self.state) {
                 let expected = expected(index.definition(), &self.state, is_in);
                 for direction in [Direction::Upward, Direction::Downward] {
                     let rows = self.transaction.index_scan(&table, index, &range, direction).unwrap();

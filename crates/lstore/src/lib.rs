@@ -68,7 +68,7 @@ pub use engine::{
     LockStrength, LockWait, OpenOptions, PointAccess, PointAction, PointStatement, ReadView, RecordVersion,
     RecoveryTarget, Referential, Referrer, Result, Retention, Rid, RowChange, ScanOptions, Schema, Sequence,
     SequenceOptions, Snapshot, SpaceRelation, Table, TableScan, TableSettings, Timestamp, Transaction,
-    TransactionOptions, Value, ViewDefinition, extent_of, geometry, range, space_array,
+    TransactionOptions, Value, ViewDefinition, geometry, range, space_array,
 };
 pub use server;
 pub use sql::{

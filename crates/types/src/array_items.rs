@@ -94,6 +94,7 @@ fn put(out: &mut Vec<u8>, value: &Value) {
         Value::Interval(span) => escaped(&span.to_bytes()),
         Value::Range(range) => escaped(&range.to_bytes()),
         Value::Geometry(shape) => escaped(&shape.to_bytes()),
+        Value::Network(address) => escaped(&address.to_bytes()),
         Value::Array(inner) => escaped(inner.as_bytes()),
     }
 }

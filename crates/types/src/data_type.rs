@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-use crate::{EnumType, GeometryKind, RangeKind};
+use crate::{EnumType, GeometryKind, NetworkKind, RangeKind};
 
 /// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -63,6 +63,8 @@ pub enum DataType {
     Range(RangeKind),
     /// a geometric type; see [`Geometry`](crate::Geometry)
     Geometry(GeometryKind),
+    /// `inet` or `cidr`; see [`Network`](crate::Network)
+    Network(NetworkKind),
     /// an array of one dimension; see [`ArrayValue`](crate::ArrayValue)
     Array(ArrayItem),
 }
@@ -93,6 +95,7 @@ impl DataType {
             DataType::Enum(of) => ArrowType::Timestamp(TimeUnit::Second, Some(Arc::from(of.zone()))),
             DataType::Range(kind) => fixed(kind.width()),
             DataType::Geometry(kind) => fixed(kind.width()),
+            DataType::Network(kind) => fixed(kind.width()),
             DataType::Array(item) => {
                 ArrowType::List(Arc::new(Field::new_list_field(item.data_type().to_arrow(), true)))
             }
@@ -103,9 +106,8 @@ impl DataType {
     pub fn to_stored_arrow(self) -> ArrowType {
         match self {
             DataType::Json => ArrowType::Utf8View,
-            DataType::Jsonb | DataType::Interval | DataType::Array(_) | DataType::Range(_) | DataType::Geometry(_) => {
-                ArrowType::BinaryView
-            }
+            DataType::Jsonb | DataType::Interval | DataType::Array(_) => ArrowType::BinaryView,
+            DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_) => ArrowType::BinaryView,
             other => other.to_arrow(),
         }
     }
@@ -148,11 +150,13 @@ impl DataType {
         })
     }
 
-    /// The type of ranges or shapes that are kept in so many bytes.
+    /// The type of ranges, shapes or addresses that are kept in so many bytes.
     fn of_width(width: i32) -> Option<DataType> {
         let is = |own: usize| usize::try_from(width) == Ok(own);
         let range = RangeKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Range);
-        range.or_else(|| GeometryKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Geometry))
+        let shape = || GeometryKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Geometry);
+        let network = || NetworkKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Network);
+        range.or_else(shape).or_else(network)
     }
 
     /// Whether its values are no text, and Arrow has them as text.
@@ -207,6 +211,7 @@ impl fmt::Display for DataType {
             DataType::Enum(of) => write!(f, "{}", of.name()),
             DataType::Range(kind) => f.write_str(kind.name()),
             DataType::Geometry(kind) => f.write_str(kind.name()),
+            DataType::Network(kind) => f.write_str(kind.name()),
             DataType::Array(item) => write!(f, "{}[]", item.data_type()),
         }
     }
@@ -214,7 +219,7 @@ impl fmt::Display for DataType {
 
 macro_rules! items {
     ($($name:ident),* $(,)?) => {
-        /// The type of an array's items: any type of a column but another array, a range or a shape.
+        /// The type of an array's items: any type of a column but another array, a range, a shape or an address.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
         #[allow(missing_docs, reason = "each is the type of its name")]
         pub enum ArrayItem {
@@ -245,7 +250,7 @@ macro_rules! items {
                     DataType::Text { max_chars } => ArrayItem::Text { max_chars },
                     DataType::Char { chars } => ArrayItem::Char { chars },
                     DataType::Enum(of) => ArrayItem::Enum(of),
-                    DataType::Range(_) | DataType::Geometry(_) | DataType::Array(_) => return None,
+                    DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_) | DataType::Array(_) => return None,
                 })
             }
 

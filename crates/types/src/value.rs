@@ -4,7 +4,7 @@ use std::fmt;
 use crate::calendar::{write_date, write_timestamp};
 use crate::interval::write_clock;
 use crate::json::Jsonb;
-use crate::{ArrayValue, DataType, EnumValue, Geometry, Interval, RangeValue};
+use crate::{ArrayValue, DataType, EnumValue, Geometry, Interval, Network, RangeValue};
 
 /// An exact decimal number: `unscaled / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -73,6 +73,8 @@ pub enum Value {
     Range(Box<RangeValue>),
     /// a point, a box or a circle
     Geometry(Geometry),
+    /// an address or a network
+    Network(Network),
     /// an array
     Array(ArrayValue),
 }
@@ -110,6 +112,7 @@ impl Value {
             (Value::Enum(value), DataType::Enum(of)) => value.of == of,
             (Value::Range(range), DataType::Range(kind)) => range.kind() == kind,
             (Value::Geometry(shape), DataType::Geometry(kind)) => shape.kind() == kind,
+            (Value::Network(address), DataType::Network(kind)) => address.kind() == kind,
             (Value::Array(array), DataType::Array(item)) => array.item() == item,
             (Value::Text(text), DataType::Text { max_chars }) => {
                 max_chars.is_none_or(|max| text.chars().nth(max as usize).is_none())
@@ -147,6 +150,7 @@ impl fmt::Display for Value {
             Value::Enum(value) => write!(f, "{value}"),
             Value::Range(range) => write!(f, "{range}"),
             Value::Geometry(shape) => write!(f, "{shape}"),
+            Value::Network(address) => write!(f, "{address}"),
             Value::Array(array) => write!(f, "{array}"),
             Value::Bytea(bytes) => {
                 f.write_str("\\x")?;

@@ -1,4 +1,5 @@
 //! An index of a table: its definition, its entries, whether it is there; and the list of a table's indexes.
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -7,12 +8,12 @@ use lineage::Cell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::{EpochCell, Late};
-use types::{Column, Rid, Schema, Timestamp, TxnId, Value};
+use types::{Column, Extent, Rid, Schema, Timestamp, TxnId, Value};
 
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
-use super::extents::{DIMENSIONS_MAX, dimensions};
+use super::extents::{DIMENSIONS_MAX, dimensions, extent_between, extent_of};
 use super::order::{IndexKey, KeyShape};
 use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
@@ -82,6 +83,29 @@ impl Index {
     /// Its compiled predicate, if it is of some rows only.
     pub fn predicate(&self) -> Option<Arc<dyn RowExpression>> {
         self.data.computed()?.predicate().cloned()
+    }
+
+    /// How many dimensions the extent of a part of its keys has.
+    fn dimensions_of(&self, part: usize) -> usize {
+        dimensions(self.key_columns().iter().map(|column| column.data_type))[part]
+    }
+
+    /// Where a value is to be looked for in a part of the keys of a `gist` index; `None` if it lies nowhere. Of a value that stands for
+    /// another type, such as a point that a box is to contain, it is where that lies.
+    ///
+    /// # Panics
+    /// If the index has no such part.
+    pub fn extent_of(&self, part: usize, value: &Value) -> Option<Extent> {
+        extent_of(value, self.key_columns()[part].data_type, self.dimensions_of(part))
+    }
+
+    /// Where the values between two others are to be looked for in a part of the keys of a `gist` index; `None` if that may be
+    /// anywhere. NULL is no bound.
+    ///
+    /// # Panics
+    /// If the index has no such part.
+    pub fn extent_between(&self, part: usize, low: Bound<&Value>, high: Bound<&Value>) -> Option<Extent> {
+        extent_between((low, high), self.key_columns()[part].data_type, self.dimensions_of(part))
     }
 
     /// The memory that it takes.
@@ -342,7 +366,7 @@ fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result:
             Err("an exclusion constraint is of access method \"gist\", with an operator for each part".into())
         }
         IndexMethod::Gist => {
-            let dimensions: usize = columns.iter().map(|column| dimensions(column.data_type)).sum();
+            let dimensions: usize = dimensions(columns.iter().map(|column| column.data_type)).into_iter().sum();
             match dimensions > DIMENSIONS_MAX {
                 true => Err(format!(
                     "access method \"{name}\" takes {DIMENSIONS_MAX} dimensions at most, and these columns have {dimensions}"

@@ -142,6 +142,7 @@ impl Exclusion {
             (_, Value::Null, _) | (_, _, Value::Null) => false,
             (Exclusion::Equal, one, other) => one == other,
             (Exclusion::Overlapping, Value::Range(one), Value::Range(other)) => one.overlaps(other),
+            (Exclusion::Overlapping, Value::Network(one), Value::Network(other)) => one.overlaps(*other),
             (Exclusion::Overlapping, Value::Geometry(one), Value::Geometry(other)) => match (one, other) {
                 (Geometry::Box(one), Geometry::Box(other)) => one.is(Relation::Overlaps, other),
                 // What is too large to be worked out is in the way.

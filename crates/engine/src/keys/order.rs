@@ -91,7 +91,7 @@ impl KeyShape {
 
     /// How many dimensions the extents of keys have.
     pub(crate) fn dimensions(&self) -> usize {
-        self.types.iter().map(|data_type| extents::dimensions(*data_type)).sum()
+        extents::dimensions(self.types.iter().copied()).into_iter().sum()
     }
 
     /// Whether keys are words.

@@ -37,8 +37,9 @@ pub enum IndexWindow {
     /// Rows whose value in each column of the index lies between two bounds. A bound leaves out NULL; a column that has none on either
     /// side may be NULL.
     Between(Vec<(Bound<Value>, Bound<Value>)>),
-    /// Rows of which each part of the key has an extent that overlaps the one given for it ([`extent_of`](crate::extent_of)), if one
-    /// is given; and those that have none in some part, if they are asked for. There may be others among them: ask each row.
+    /// Rows of which each part of the key has an extent that overlaps the one given for it
+    /// ([`Index::extent_of`](crate::Index::extent_of)), if one is given; and those that have none in some part, if they are asked for.
+    /// There may be others among them: ask each row.
     Overlapping {
         /// An extent for each part of the key, or `None` for any.
         extents: Vec<Option<Extent>>,
@@ -128,8 +129,7 @@ impl Window {
     ) -> Window {
         let (mut low, mut high) = (Ends::new(), Ends::new());
         for (extent, dimensions) in extents.iter().zip(dimensions) {
-            let open = Extent { dimensions, low: [f64::NEG_INFINITY; 2], high: [f64::INFINITY; 2] };
-            let extent = extent.unwrap_or(open);
+            let extent = extent.unwrap_or(Extent::open(dimensions));
             debug_assert_eq!(extent.dimensions, dimensions, "{extent:?} is of another type");
             low.extend_from_slice(&extent.low[..dimensions]);
             high.extend_from_slice(&extent.high[..dimensions]);

@@ -1,4 +1,4 @@
-//! An Arrow array of ranges or shapes, and the rows of a table that meet them.
+//! An Arrow array of ranges, shapes or addresses, and the rows of a table that meet them.
 //!
 //! ```text
 //! values, by number     portions                        batches
@@ -25,7 +25,6 @@ use types::{DataType, Geometry, Value};
 use crate::error::Result;
 use crate::keys::data::Index;
 use crate::keys::definition::IndexMethod;
-use crate::keys::extents::extent_of;
 use crate::keys::range::IndexRange;
 use crate::keys::space::{Asked, IndexWindow};
 use crate::state::table_data::ScanOptions;
@@ -57,6 +56,7 @@ impl SpaceRelation {
         use types::GeometryKind::{Box, Circle, Point};
         match (of_rows, asked) {
             (DataType::Range(rows), DataType::Range(asked)) => rows == asked,
+            (DataType::Network(_), DataType::Network(_)) => true,
             (DataType::Geometry(rows), DataType::Geometry(asked)) => match (rows, asked) {
                 (Box, Box) | (Circle, Circle) => matches!(self, Overlaps | Contains | Within),
                 (Box | Circle, Point) => self == Contains,
@@ -79,6 +79,11 @@ impl SpaceRelation {
                 SpaceRelation::Overlaps => row.overlaps(asked),
                 SpaceRelation::Contains => row.contains(asked),
                 SpaceRelation::Within => asked.contains(row),
+            },
+            (Value::Network(row), Value::Network(asked)) => match self {
+                SpaceRelation::Overlaps => row.overlaps(*asked),
+                SpaceRelation::Contains => asked.is_within(*row, true),
+                SpaceRelation::Within => row.is_within(*asked, true),
             },
             (Value::Geometry(row), Value::Geometry(asked)) => match (row, asked) {
                 (Geometry::Box(row), Geometry::Box(asked)) => row.is(relation, asked),
@@ -107,7 +112,7 @@ impl IndexWindow {
         if value.is_null() {
             return None;
         }
-        let extent = extent_of(value, parts[part].data_type);
+        let extent = index.extent_of(part, value);
         // What lies nowhere overlaps nothing, and is within all.
         if extent.is_none() && relation == SpaceRelation::Overlaps {
             return None;
@@ -118,14 +123,15 @@ impl IndexWindow {
     }
 }
 
-/// Ranges or shapes of one type as an Arrow array, in the form in which queries give them; [`Value::Null`] is NULL. `None` if one is of
-/// another type, or the type is none of ranges or shapes.
+/// Ranges, shapes or addresses of one type as an Arrow array, in the form in which queries give them; [`Value::Null`] is NULL. `None` if
+/// one is of another type, or the type is none of these.
 pub fn space_array<'v>(data_type: DataType, values: impl IntoIterator<Item = &'v Value>) -> Option<ArrayRef> {
     let ArrowType::FixedSizeBinary(width) = data_type.to_arrow() else { return None };
     let bytes = |value: &Value| match (value, data_type) {
         (Value::Null, _) => Some(None),
         (Value::Range(range), DataType::Range(kind)) if range.kind() == kind => Some(Some(range.to_bytes())),
         (Value::Geometry(shape), DataType::Geometry(kind)) if shape.kind() == kind => Some(Some(shape.to_bytes())),
+        (Value::Network(of), DataType::Network(kind)) if of.kind() == kind => Some(Some(of.to_bytes())),
         _ => None,
     };
     let bytes: Option<Vec<Option<Vec<u8>>>> = values.into_iter().map(bytes).collect();
@@ -214,7 +220,7 @@ impl Table {
                 .data
                 .refuse_range("is asked for many values, for which there are gist indexes of all rows"));
         }
-        let is_space = |of: DataType| matches!(of, DataType::Range(_) | DataType::Geometry(_));
+        let is_space = |of: DataType| matches!(of, DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_));
         let Some(part) = parts.iter().position(|part| is_space(part.data_type)) else {
             return Err(index.data.refuse_range("is asked for ranges or shapes, and has none"));
         };
@@ -286,6 +292,7 @@ impl BatchSearch {
         let width = match self.asked_type {
             DataType::Range(kind) => kind.width(),
             DataType::Geometry(kind) => kind.width(),
+            DataType::Network(kind) => kind.width(),
             _ => 0,
         };
         debug_assert!(width > 0, "{} is no type of ranges or shapes", self.asked_type);

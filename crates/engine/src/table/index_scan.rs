@@ -109,8 +109,8 @@ impl TableData {
             window if window.is_empty() => Ok(None),
             IndexWindow::Between(bounds) => Ok(Window::between(&self.name, columns, bounds)?.map(Asked::Space)),
             IndexWindow::Overlapping { extents, takes_others } => {
-                let dimensions = columns.iter().map(|column| dimensions(column.data_type));
-                Ok(Some(Asked::Space(Window::overlapping(extents, dimensions, *takes_others))))
+                let dimensions = dimensions(columns.iter().map(|column| column.data_type));
+                Ok(Some(Asked::Space(Window::overlapping(extents, dimensions.into_iter(), *takes_others))))
             }
         }
     }

@@ -79,11 +79,11 @@ impl Table {
         }
         let schema = self.data.projection(&options).schema;
         // A dimension in which a point has NaN does not count.
-        let in_part = |(at, of): (usize, &DataType)| match at == part {
+        let in_part = |(at, of): (usize, usize)| match at == part {
             true => point.to_vec(),
-            false => vec![f64::NAN; dimensions(*of)],
+            false => vec![f64::NAN; of],
         };
-        let point = types.iter().enumerate().flat_map(in_part).collect();
+        let point = dimensions(types.iter().copied()).into_iter().enumerate().flat_map(in_part).collect();
         let next = if types.len() == 1 { Next::beginning() } else { Next::NowhereFirst };
         Ok(NearestScan { table: self.clone(), index: index.data.clone(), view: held, point, options, schema, next })
     }

@@ -1,7 +1,7 @@
 //! What indexes of space are asked for in the model, and which keys are to be found.
 use std::ops::Bound;
 
-use engine::{DataType, Extent, IndexDefinition, IndexPart, IndexRange, IndexWindow, Value};
+use engine::{DataType, Extent, Index, IndexDefinition, IndexPart, IndexRange, IndexWindow, Value};
 
 /// A key: whether a part is NULL, and its number or its text.
 type ModelKey = Vec<(bool, i64, String)>;
@@ -41,7 +41,8 @@ pub fn between(definition: &IndexDefinition, values: &[Value], key: &ModelKey) -
 }
 
 /// What to ask an index of extents for, around a key.
-pub fn overlapping(definition: &IndexDefinition, values: &[Value], key: &ModelKey) -> Vec<Asked> {
+pub fn overlapping(index: &Index, values: &[Value], key: &ModelKey) -> Vec<Asked> {
+    let definition = index.definition();
     let types = types_of(definition);
     let mut windows: Vec<Asked> = Vec::new();
     let mut ask = |extents: Vec<Option<Extent>>, takes_others: bool, is_in: Box<dyn Fn(&ModelKey) -> bool>| {
@@ -50,7 +51,7 @@ pub fn overlapping(definition: &IndexDefinition, values: &[Value], key: &ModelKe
     let has_place = |key: &ModelKey| key.iter().all(|(is_null, ..)| !is_null);
     ask(vec![None; definition.parts.len()], true, Box::new(|_| true));
     ask(vec![None; definition.parts.len()], false, Box::new(has_place));
-    let extents: Vec<_> = values.iter().zip(&types).map(|(value, of)| engine::extent_of(value, *of)).collect();
+    let extents: Vec<_> = values.iter().enumerate().map(|(part, value)| index.extent_of(part, value)).collect();
     if has_place(key) {
         let same = key.clone();
         ask(extents.clone(), false, Box::new(move |other| *other == same));

@@ -16,7 +16,10 @@ use smallvec::SmallVec;
 use types::geometry::GEOMETRY_BYTES_MAX;
 use types::json::Jsonb;
 use types::range::RANGE_BYTES_MAX;
-use types::{ArrayValue, DataType, Decimal, EnumValue, Geometry, GeometryKind, Interval, RangeKind, RangeValue, Value};
+use types::{
+    ArrayValue, DataType, Decimal, EnumValue, Geometry, GeometryKind, Interval, Network, NetworkKind, RangeKind,
+    RangeValue, Value,
+};
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -85,6 +88,7 @@ impl Storage {
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)
+            | DataType::Network(_)
             | DataType::Array(_) => Storage::Bytes,
         }
     }
@@ -116,6 +120,7 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Enum(_) => [18, 0, 0],
         DataType::Range(kind) => [19, range_number(kind), 0],
         DataType::Geometry(kind) => [20, geometry_number(kind), 0],
+        DataType::Network(kind) => [21, network_number(kind), 0],
         // Behind the numbers of all other types: one for arrays of each.
         DataType::Array(item) => {
             let [number, first, second] = tag_of(item.data_type());
@@ -132,6 +137,13 @@ fn range_number(kind: RangeKind) -> u8 {
         RangeKind::Date => 4,
         RangeKind::Ts => 5,
         RangeKind::TsTz => 6,
+    }
+}
+
+fn network_number(kind: NetworkKind) -> u8 {
+    match kind {
+        NetworkKind::Inet => 1,
+        NetworkKind::Cidr => 2,
     }
 }
 
@@ -195,6 +207,7 @@ macro_rules! with_primitive {
             | ::types::DataType::Interval
             | ::types::DataType::Range(_)
             | ::types::DataType::Geometry(_)
+            | ::types::DataType::Network(_)
             | ::types::DataType::Array(_) => $other,
         }
     };
@@ -286,6 +299,7 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         | Value::Interval(_)
         | Value::Range(_)
         | Value::Geometry(_)
+        | Value::Network(_)
         | Value::Array(_) => None,
     }
 }
@@ -305,6 +319,7 @@ pub(crate) fn bytes_of<'a>(value: &'a Value, scratch: &'a mut Scratch) -> &'a [u
         }
         Value::Range(range) => range.write_bytes(&mut scratch.0),
         Value::Geometry(shape) => shape.write_bytes(&mut scratch.0),
+        Value::Network(address) => address.write_bytes(&mut scratch.0),
         Value::Decimal(number) => {
             let digits = number.unscaled.to_le_bytes();
             scratch.0[..digits.len()].copy_from_slice(&digits);
@@ -342,6 +357,7 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         DataType::Interval => Value::Interval(Interval::from_bytes(bytes)),
         DataType::Range(kind) => Value::from(RangeValue::from_bytes(kind, bytes)),
         DataType::Geometry(kind) => Value::Geometry(Geometry::from_bytes(kind, bytes)),
+        DataType::Network(kind) => Value::Network(Network::from_bytes(kind, bytes)),
         DataType::Array(item) => Value::Array(ArrayValue::from_bytes(item, bytes)),
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: decimal_of_bytes(bytes), scale }),
         DataType::Uuid => Value::Uuid(uuid_of_text(bytes)),
@@ -382,6 +398,7 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         | DataType::Interval
         | DataType::Range(_)
         | DataType::Geometry(_)
+        | DataType::Network(_)
         | DataType::Array(_) => unreachable!("{data_type} is stored as bytes"),
     }
 }
@@ -436,6 +453,7 @@ impl<'a> ArrayCells<'a> {
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)
+            | DataType::Network(_)
             | DataType::Array(_) => ArrayCells::Bytea(array.as_binary_view()),
         }
     }

@@ -57,6 +57,7 @@ impl ColumnBuilder {
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)
+            | DataType::Network(_)
             | DataType::Array(_) => Builder::Bytea(BinaryViewBuilder::with_capacity(capacity)),
         };
         ColumnBuilder { data_type, builder }

@@ -16,6 +16,7 @@ use engine::{
     Comparison, DataType, Index, IndexMethod, IndexPart, IndexRange, IndexWindow, Schema, Table, Test, Value,
 };
 
+use crate::access::bounds::narrow;
 use crate::access::conditions::test_of;
 use crate::access::implied;
 use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
@@ -235,35 +236,4 @@ fn values_of(part: usize, tests: &[PartTest<'_>]) -> Option<Vec<Value>> {
         _ => None,
     };
     of_part().find_map(pinned).or_else(|| of_part().find_map(listed))
-}
-
-/// Takes a test of the range's next column in. The first of several bounds on a side counts, as all tests are made of every
-/// row that is read.
-fn narrow(range: &mut IndexRange, test: &Test) {
-    let (low, high) = match test {
-        Test::Compare(Comparison::Greater, value) => (Bound::Excluded(value.clone()), Bound::Unbounded),
-        Test::Compare(Comparison::GreaterOrEqual, value) => (Bound::Included(value.clone()), Bound::Unbounded),
-        Test::Compare(Comparison::Less, value) => (Bound::Unbounded, Bound::Excluded(value.clone())),
-        Test::Compare(Comparison::LessOrEqual, value) => (Bound::Unbounded, Bound::Included(value.clone())),
-        Test::Between(low, high) => (Bound::Included(low.clone()), Bound::Included(high.clone())),
-        Test::Prefix(prefix) => match beginning_with(prefix) {
-            Some(bounds) => bounds,
-            None => return,
-        },
-        _ => return,
-    };
-    if range.low == Bound::Unbounded {
-        range.low = low;
-    }
-    if range.high == Bound::Unbounded {
-        range.high = high;
-    }
-}
-
-/// The bounds of texts that begin in some way, where its last character has a next one of its length.
-fn beginning_with(prefix: &[u8]) -> Option<(Bound<Value>, Bound<Value>)> {
-    let text = std::str::from_utf8(prefix).ok()?;
-    let last = *prefix.last().filter(|last| **last < 0x7f)?;
-    let end = format!("{}{}", &text[..text.len() - 1], char::from(last + 1));
-    Some((Bound::Included(Value::from(text)), Bound::Excluded(Value::from(end.as_str()))))
 }

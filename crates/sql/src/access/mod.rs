@@ -2,6 +2,7 @@
 //! statistics, and tables whose rows are worked out.
 //!
 //! Imports the state and below; the semantics, the catalog and planning import it.
+pub(crate) mod bounds;
 pub(crate) mod computed;
 pub(crate) mod conditions;
 pub(crate) mod default_expressions;

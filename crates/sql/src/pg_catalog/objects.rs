@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
-    Check, CheckOption, Column, ColumnDefault, DomainDefinition, ForeignKey, Index, IndexDefinition, IndexExpression,
-    IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition, ViewDefinition,
+    Check, CheckOption, Column, ColumnDefault, DataType, DomainDefinition, ForeignKey, Index, IndexDefinition,
+    IndexExpression, IndexMethod, IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition, ViewDefinition,
 };
 
 use crate::access::index_expressions::text::{parsed, part_names};
@@ -350,6 +350,21 @@ impl TableObject {
         index.definition.parts.iter().map(part).collect()
     }
 
+    /// The parts as a statement has them that makes the index: with the operator classes without which PostgreSQL would not take them.
+    fn classed_parts(&self, index: &IndexObject, style: Style) -> Vec<String> {
+        let columns = self.table.schema().columns();
+        let of_part = |part: &IndexPart| match part {
+            IndexPart::Column(at) => columns[*at].data_type,
+            IndexPart::Expression(expression) => expression.data_type,
+        };
+        let class = |part: &IndexPart| match (index.definition.method, of_part(part)) {
+            (IndexMethod::Gist, DataType::Network(_)) => " inet_ops",
+            _ => "",
+        };
+        let parts = self.parts(index, style).into_iter().zip(&index.definition.parts);
+        parts.map(|(written, part)| format!("{written}{}", class(part))).collect()
+    }
+
     /// The expressions among them, and the predicate.
     pub(super) fn expressions(&self, index: &IndexObject) -> (Option<String>, Option<String>) {
         let shown = |of: &IndexExpression| self.expression(of, Style::Plain, written);
@@ -374,7 +389,7 @@ impl TableObject {
         let (name, table) = (quoted(&index.name), quoted(&self.name));
         // As in PostgreSQL the schema is left out where it need not be said.
         let table = if style == Style::Pretty { table } else { format!("{}.{table}", quoted(schema_of(&self.key))) };
-        let parts = self.parts(index, style).join(", ");
+        let parts = self.classed_parts(index, style).join(", ");
         let predicate = index.definition.predicate.as_ref();
         let predicate =
             predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style, written)));
@@ -385,7 +400,7 @@ impl TableObject {
 
     /// The definition of the constraint that an index stands for.
     pub(super) fn constraint(&self, index: &IndexObject) -> String {
-        let parts = self.parts(index, Style::Plain);
+        let parts = self.classed_parts(index, Style::Plain);
         let exclusion = &index.definition.exclusion;
         if !exclusion.is_empty() {
             let with = parts.iter().zip(exclusion).map(|(part, of)| format!("{part} WITH {}", of.operator()));

@@ -185,9 +185,15 @@ impl Scope<'_> {
     /// The value of a column for one that takes it as it is.
     fn taken(&self, read: usize, column_type: DataType) -> Option<Term> {
         let fits = match (self.known(read).data_type, column_type) {
-            (DataType::Json | DataType::Jsonb | DataType::Interval | DataType::Range(_) | DataType::Geometry(_), _) => {
-                false
-            }
+            (
+                DataType::Json
+                | DataType::Jsonb
+                | DataType::Interval
+                | DataType::Range(_)
+                | DataType::Geometry(_)
+                | DataType::Network(_),
+                _,
+            ) => false,
             (DataType::Text { .. }, DataType::Text { .. }) => true,
             (from, to) => from == to || (is_integer(from) && is_integer(to)),
         };

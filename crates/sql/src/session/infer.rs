@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement, TableFactor, TableObject,
     TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
 };
-use engine::{ArrayItem, DataType, GeometryKind, Schema};
+use engine::{ArrayItem, DataType, GeometryKind, NetworkKind, Schema};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
@@ -437,15 +437,17 @@ fn is_arithmetic(op: &BinaryOperator) -> bool {
 }
 
 fn is_space(data_type: Option<DataType>) -> bool {
-    matches!(data_type, Some(DataType::Range(_) | DataType::Geometry(_)))
+    matches!(data_type, Some(DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_)))
 }
 
-/// The type of a parameter beside a range or a shape: that of the other operand, but a point where a shape is moved by one. Beside
-/// `point <@` it may be of several.
+/// The type of a parameter beside a range, a shape or an address: that of the other operand, but a point where a shape is moved by
+/// one, and a number where an address is. Beside `point <@` it may be of several.
 fn beside_space(op: &BinaryOperator, other: Option<DataType>) -> Option<DataType> {
     match other {
         Some(DataType::Geometry(_)) if is_arithmetic(op) => Some(DataType::Geometry(GeometryKind::Point)),
         Some(DataType::Geometry(GeometryKind::Point)) if *op == BinaryOperator::ArrowAt => None,
+        Some(DataType::Network(_)) if *op == BinaryOperator::Plus => Some(DataType::BigInt),
+        Some(DataType::Network(NetworkKind::Cidr)) => Some(DataType::Network(NetworkKind::Inet)),
         other => other,
     }
 }

@@ -1,9 +1,9 @@
 //! `EXCLUDE USING gist (room WITH =, during WITH &&)`: constraints that no two rows have keys which are so to each other.
-use datafusion::sql::sqlparser::ast::{IndexColumn, UniqueConstraint};
+use datafusion::sql::sqlparser::ast::{Ident, IndexColumn, ObjectName, UniqueConstraint};
 use engine::{DataType, Exclusion, GeometryKind, IndexDefinition, IndexMethod, IndexPart, Table};
 
 use crate::error::{Result, SqlError};
-use crate::statements::index_parts;
+use crate::statements::{index_parts, operator_classes};
 use crate::syntax::exclude_tokens::{EXCLUDE, WITH};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
@@ -11,7 +11,8 @@ use crate::values::long_name;
 
 /// What such a constraint is of.
 pub(super) struct AskedExclusion {
-    elements: Vec<(IndexColumn, String)>,
+    /// parts, with the operator of each and its class, if it has one
+    elements: Vec<(IndexColumn, String, Option<String>)>,
 }
 
 impl AskedExclusion {
@@ -34,8 +35,12 @@ impl AskedExclusion {
         let element = |column: &IndexColumn| {
             let class = column.operator_class.as_ref().and_then(last_part);
             let operator = class.as_deref().and_then(|class| class.strip_prefix(WITH)).map(str::to_owned);
+            let (operator, class) = match operator.as_deref().and_then(|both| both.split_once(' ')) {
+                Some((operator, class)) => (Some(operator.to_owned()), Some(class.to_owned())),
+                None => (operator, None),
+            };
             let missing = || SqlError::syntax("each element of an exclusion constraint needs WITH and an operator");
-            Ok((IndexColumn { operator_class: None, ..column.clone() }, operator.ok_or_else(missing)?))
+            Ok((IndexColumn { operator_class: None, ..column.clone() }, operator.ok_or_else(missing)?, class))
         };
         Ok(Some(AskedExclusion { elements: constraint.columns.iter().map(element).collect::<Result<_>>()? }))
     }
@@ -43,12 +48,16 @@ impl AskedExclusion {
     /// The index behind it, without a name.
     pub(super) fn define(&self, table: &Table, source: &Source) -> Result<IndexDefinition> {
         let (mut parts, mut exclusion) = (Vec::new(), Vec::new());
-        for (column, operator) in &self.elements {
+        for (column, operator, class) in &self.elements {
             let part = index_parts::part(column, table, IndexMethod::Gist, source)?;
             let data_type = match &part {
                 IndexPart::Column(column) => table.schema().columns()[*column].data_type,
                 IndexPart::Expression(expression) => expression.data_type,
             };
+            if let Some(class) = class {
+                let name = ObjectName::from(vec![Ident::new(class)]);
+                operator_classes::check(&name, data_type, IndexMethod::Gist, source)?;
+            }
             exclusion.push(exclusion_of(operator, data_type)?);
             parts.push(part);
         }
@@ -60,14 +69,14 @@ impl AskedExclusion {
 fn exclusion_of(operator: &str, data_type: DataType) -> Result<Exclusion> {
     let overlaps = matches!(
         data_type,
-        DataType::Range(_) | DataType::Geometry(GeometryKind::Box) | DataType::Geometry(GeometryKind::Circle)
+        DataType::Range(_) | DataType::Geometry(GeometryKind::Box | GeometryKind::Circle) | DataType::Network(_)
     );
     match operator {
         "=" if !matches!(data_type, DataType::Geometry(_)) => Ok(Exclusion::Equal),
         "&&" if overlaps => Ok(Exclusion::Overlapping),
         _ => {
             let name = long_name(data_type);
-            let hint = "An exclusion constraint has = for values, and && for ranges, boxes and circles.";
+            let hint = "An exclusion constraint has = for values, and && for ranges, boxes, circles and addresses.";
             Err(SqlError::unsupported(format!("the operator {operator} of {name} in an exclusion constraint"))
                 .hint(hint))
         }

@@ -49,6 +49,7 @@ fn accepts(class: &str, method: IndexMethod) -> Option<fn(DataType) -> bool> {
     if method == IndexMethod::Gist {
         return match class {
             "range_ops" => Some(|of| matches!(of, DataType::Range(_))),
+            "inet_ops" => Some(|of| matches!(of, DataType::Network(_))),
             "point_ops" => Some(|of| of == DataType::Geometry(GeometryKind::Point)),
             "box_ops" => Some(|of| of == DataType::Geometry(GeometryKind::Box)),
             "circle_ops" => Some(|of| of == DataType::Geometry(GeometryKind::Circle)),
@@ -75,6 +76,7 @@ fn accepts(class: &str, method: IndexMethod) -> Option<fn(DataType) -> bool> {
         "time_ops" => |of| matches!(of, DataType::Time),
         "interval_ops" => |of| matches!(of, DataType::Interval),
         "range_ops" => |of| matches!(of, DataType::Range(_)),
+        "inet_ops" | "cidr_ops" => |of| matches!(of, DataType::Network(_)),
         "uuid_ops" => |of| matches!(of, DataType::Uuid),
         _ => return None,
     })

@@ -4,7 +4,8 @@
 //! EXCLUDE USING gist (room WITH =, during WITH &&)  ->  UNIQUE "\0exclude" USING gist (room "\0with =", during "\0with &&")
 //! ```
 //!
-//! So each is a UNIQUE constraint with operator classes that no statement can name.
+//! So each is a UNIQUE constraint with operator classes that no statement can name: that of the element, if it has one, follows the
+//! operator.
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
@@ -12,7 +13,7 @@ use crate::syntax::tokens::{following, is_sign, keyword};
 
 /// The index name of a UNIQUE constraint that stands for an exclusion constraint.
 pub(crate) const EXCLUDE: &str = "\0exclude";
-/// What its operator classes begin with; the operator follows.
+/// What its operator classes begin with; the operator follows, and behind a blank the class.
 pub(crate) const WITH: &str = "\0with ";
 
 /// Changes the tokens of a statement.
@@ -36,6 +37,21 @@ fn word(value: String) -> Token {
     Token::Word(Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword })
 }
 
+/// The operator class of an element, if one stands in front of its WITH, and where.
+fn class_before(tokens: &[TokenWithSpan], with: usize) -> Option<(String, usize)> {
+    let mut before = (0..with).rev().filter(|at| is_sign(&tokens[*at]));
+    let (place, element) = (before.next()?, before.next()?);
+    let follows_element = match &tokens[element].token {
+        Token::RParen => true,
+        Token::Word(_) => keyword(&tokens[element]) != Keyword::COLLATE,
+        _ => false,
+    };
+    match &tokens[place].token {
+        Token::Word(class) if follows_element => Some((class.value.to_lowercase(), place)),
+        _ => None,
+    }
+}
+
 /// Rewrites the constraint that begins here.
 fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
     let (mut depth, mut at) = (0_usize, start);
@@ -47,9 +63,13 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
             Token::Word(_) if depth == 1 && keyword(&tokens[at]) == Keyword::WITH => {
                 let operator = following(tokens, at).next();
                 if let Some(operator) = operator {
-                    let name = format!("{WITH}{}", tokens[operator].token);
-                    let span = tokens[at].span;
-                    tokens.splice(at..=operator, [TokenWithSpan { token: word(name), span }]);
+                    let (mut name, mut first) = (format!("{WITH}{}", tokens[operator].token), at);
+                    if let Some((class, place)) = class_before(tokens, at) {
+                        (name, first) = (format!("{name} {class}"), place);
+                    }
+                    let span = tokens[first].span;
+                    tokens.splice(first..=operator, [TokenWithSpan { token: word(name), span }]);
+                    at = first;
                 }
             }
             _ => {}
@@ -79,6 +99,11 @@ mod tests {
         let text = "CREATE TABLE t (a int, CONSTRAINT n EXCLUDE USING gist (a WITH =, (f(a, 1)) WITH &&), b int)";
         let expected = "CREATE TABLE t (a int, CONSTRAINT n UNIQUE \"#exclude\" USING gist (a \"#with =\", (f(a, 1)) \
                         \"#with &&\"), b int)";
+        assert_eq!(spelled(text), expected);
+        let text =
+            "CREATE TABLE t (EXCLUDE USING gist (a INET_ops WITH &&, (b) range_ops WITH =, c COLLATE \"C\" WITH =))";
+        let expected = "CREATE TABLE t (UNIQUE \"#exclude\" USING gist (a \"#with && inet_ops\", (b) \"#with = range_ops\", \
+                        c COLLATE \"C\" \"#with =\"))";
         assert_eq!(spelled(text), expected);
         for text in ["SELECT exclude using", "CREATE TABLE t (exclude int)", "WITH a AS (SELECT 1) SELECT 1"] {
             assert_eq!(spelled(text), text);

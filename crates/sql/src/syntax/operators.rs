@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{DataType, Expr, TypedString, UnaryOperator
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
-use engine::RangeKind;
+use engine::{NetworkKind, RangeKind};
 
 /// The rank of a token behind an operand, if the library has another one.
 pub(crate) fn precedence(dialect: &impl Dialect, token: &Token) -> Option<u8> {
@@ -42,8 +42,8 @@ pub(crate) fn is_isnull(token: &Token) -> bool {
     matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("isnull"))
 }
 
-/// An operator and the operand behind it, if an operator with the rank of the others is next, or a literal of a range type, whose
-/// names the library does not know.
+/// An operator and the operand behind it, if an operator with the rank of the others is next, or a literal of a range type or of an
+/// address, whose names the library does not know.
 ///
 /// # Errors
 /// Where the operand is no expression.
@@ -61,9 +61,11 @@ pub(crate) fn prefixed(dialect: &impl Dialect, parser: &mut Parser) -> Result<Op
     Ok(Some(Expr::UnaryOp { op, expr }))
 }
 
-/// Whether a word is the name of a range type.
+/// Whether a word is the name of a range type, or of addresses.
 fn names_range(word: &Word) -> bool {
-    word.quote_style.is_none() && RangeKind::ALL.iter().any(|kind| word.value.eq_ignore_ascii_case(kind.name()))
+    let mut names =
+        RangeKind::ALL.iter().map(|kind| kind.name()).chain(NetworkKind::ALL.iter().map(|kind| kind.name()));
+    word.quote_style.is_none() && names.any(|name| word.value.eq_ignore_ascii_case(name))
 }
 
 /// A literal such as `int4range '[1,5)'`, if a text follows the name of the type.

@@ -10,10 +10,11 @@ use arrow_array::{Array, ArrayRef, ListArray, StringViewArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::arrow::buffer::OffsetBuffer;
-use engine::DataType;
+use engine::{DataType, NetworkKind, Value};
 
 use super::builder::ColumnBuilder;
 use super::input;
+use super::single::value_at;
 use super::zoned;
 use super::{Misfit, blanks, clock};
 use crate::error::{Result, SqlError};
@@ -112,6 +113,7 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         (from_type, DataType::Decimal { .. }) if from_type.is_floating() => floats_into_decimals(array, to),
         (from_type, DataType::Decimal { .. }) if is_number(from_type) => checked(array, &target),
         (from_type, DataType::Bytea) if is_binary(from_type) => kernel(array, &target),
+        (ArrowType::FixedSizeBinary(_), DataType::Network(kind)) => networks(array, kind).ok_or((None, Misfit::Kind)),
         (from_type, _) if is_label(from_type) || matches!(to, DataType::Enum(_)) => Err((None, Misfit::Kind)),
         (from_type @ (ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..)), _)
             if matches!(to, DataType::Date | DataType::Timestamp | DataType::TimestampTz) =>
@@ -124,6 +126,21 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         }
         _ => Err((None, Misfit::Kind)),
     }
+}
+
+/// Addresses of one kind as those of the other one; `None` if they are none. A `cidr` has no more than the network.
+fn networks(array: &ArrayRef, to: NetworkKind) -> Option<ArrayRef> {
+    let of = DataType::from_arrow(array.data_type()).filter(|of| matches!(of, DataType::Network(_)))?;
+    let mut builder = ColumnBuilder::new(DataType::Network(to));
+    for row in 0..array.len() {
+        let value = match value_at(array, row, of)? {
+            Value::Network(address) if to == NetworkKind::Cidr => Value::Network(address.network()),
+            Value::Network(address) => Value::Network(address.inet()),
+            other => other,
+        };
+        builder.append_value(&value).ok()?;
+    }
+    Some(builder.finish())
 }
 
 /// Arrays whose items are assigned to items of this type.
@@ -151,11 +168,17 @@ fn is_binary(data_type: &ArrowType) -> bool {
         && !is_space(data_type)
 }
 
-/// The text that a value becomes when assigned; booleans are spelled out then.
+/// The text that a value becomes when assigned; booleans are spelled out then, and addresses have their length.
 pub(crate) fn long_text(array: &ArrayRef, row: usize) -> Option<String> {
-    match array.as_boolean_opt() {
-        Some(values) => (!array.is_null(row)).then(|| values.value(row).to_string()),
-        None => text_value(array, row),
+    if let Some(values) = array.as_boolean_opt() {
+        return (!array.is_null(row)).then(|| values.value(row).to_string());
+    }
+    match DataType::from_arrow(array.data_type()) {
+        Some(of @ DataType::Network(_)) => match value_at(array, row, of)? {
+            Value::Network(address) => Some(address.with_mask()),
+            _ => None,
+        },
+        _ => text_value(array, row),
     }
 }
 

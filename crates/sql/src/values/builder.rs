@@ -144,6 +144,7 @@ impl ColumnBuilder {
             DataType::Enum(_) => Values::Label(TimestampSecondBuilder::new().with_data_type(data_type.to_arrow())),
             DataType::Range(kind) => fixed(kind.width()),
             DataType::Geometry(kind) => fixed(kind.width()),
+            DataType::Network(kind) => fixed(kind.width()),
             DataType::Array(item) => {
                 let items = ColumnBuilder::new(item.data_type());
                 Values::List(Box::new(Lists { items, lengths: Vec::new(), valid: Vec::new() }))
@@ -194,6 +195,9 @@ impl ColumnBuilder {
             }
             (Values::Fixed(builder), DataType::Geometry(kind)) => {
                 put(builder, &space_input::geometry(text, kind)?.to_bytes())?;
+            }
+            (Values::Fixed(builder), DataType::Network(kind)) => {
+                put(builder, &space_input::network(text, kind)?.to_bytes())?;
             }
             (Values::List(lists), _) => lists.append_text(text)?,
             (Values::Decimal(_) | Values::Label(_) | Values::Fixed(_), _) => return Err(Misfit::Kind),
@@ -265,6 +269,7 @@ impl ColumnBuilder {
             (Values::Label(builder), Value::Enum(value)) => builder.append_value(value.position),
             (Values::Fixed(builder), Value::Range(range)) => put(builder, &range.to_bytes())?,
             (Values::Fixed(builder), Value::Geometry(shape)) => put(builder, &shape.to_bytes())?,
+            (Values::Fixed(builder), Value::Network(address)) => put(builder, &address.to_bytes())?,
             (Values::List(lists), Value::Array(array)) => lists.append_values(&array.values())?,
             (Values::Date(builder), Value::Date(days)) => builder.append_value(*days),
             (Values::Timestamp(builder), Value::Timestamp(time) | Value::TimestampTz(time)) => {

@@ -49,6 +49,10 @@ impl Misfit {
                 let message = format!("malformed range literal: \"{shown}\"");
                 return SqlError::new("22P02", message).detail(fault.detail());
             }
+            Misfit::Host => {
+                let error = SqlError::new("22P02", format!("invalid cidr value: \"{shown}\""));
+                return error.detail("Value has bits set to right of mask.");
+            }
             Misfit::Bounds(fault) => match data_type {
                 DataType::Range(kind) => space_input::fault_of_range(fault, kind),
                 _ => SqlError::new("22000", format!("invalid bounds for type {name}")),

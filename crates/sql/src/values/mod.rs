@@ -55,6 +55,8 @@ pub(crate) enum Misfit {
     RangeText(RangeTextFault),
     /// The bounds of a range are none.
     Bounds(RangeFault),
+    /// An address has a host, and the type is of networks.
+    Host,
 }
 
 /// PostgreSQL's long name of a column's type, as its error messages write it.

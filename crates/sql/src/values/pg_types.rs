@@ -1,6 +1,6 @@
 //! PostgreSQL's types: the numbers, names and sizes by which the catalog, messages and the wire name those that columns have, and
 //! some that only queries have.
-use engine::{ArrayItem, DataType, EnumType, GeometryKind, RangeKind, schema_and_name};
+use engine::{ArrayItem, DataType, EnumType, GeometryKind, NetworkKind, RangeKind, schema_and_name};
 
 use super::types::BARE_NUMERIC;
 use crate::syntax::identifiers::quoted;
@@ -26,10 +26,12 @@ numbers! {
     JSON = 114: "json",
     POINT = 600: "point",
     BOX = 603: "box",
+    CIDR = 650: "cidr",
     FLOAT4 = 700: "real",
     FLOAT8 = 701: "double precision",
     UNKNOWN = 705: "unknown",
     CIRCLE = 718: "circle",
+    INET = 869: "inet",
     BPCHAR = 1042: "character",
     VARCHAR = 1043: "character varying",
     DATE = 1082: "date",
@@ -79,7 +81,7 @@ const fn named(
 }
 
 /// All types that are known here.
-pub static TYPES: [PgType; 31] = [
+pub static TYPES: [PgType; 33] = [
     named((BOOL, 1000), "bool", "boolean", 1, "B", Some(DataType::Boolean)),
     named((BYTEA, 1001), "bytea", "bytea", -1, "U", Some(DataType::Bytea)),
     named((NAME, 1003), "name", "name", 64, "S", None),
@@ -105,6 +107,8 @@ pub static TYPES: [PgType; 31] = [
     shape((POINT, 1017), "point", 16, GeometryKind::Point),
     shape((BOX, 1020), "box", 32, GeometryKind::Box),
     shape((CIRCLE, 719), "circle", 24, GeometryKind::Circle),
+    network((INET, 1041), "inet", NetworkKind::Inet),
+    network((CIDR, 651), "cidr", NetworkKind::Cidr),
     range((INT4RANGE, 3905), "int4range", RangeKind::Int4),
     range((NUMRANGE, 3907), "numrange", RangeKind::Num),
     range((TSRANGE, 3909), "tsrange", RangeKind::Ts),
@@ -122,6 +126,10 @@ const fn range(numbers: (u32, u32), name: &'static str, kind: RangeKind) -> PgTy
 
 const fn shape(numbers: (u32, u32), name: &'static str, length: i16, kind: GeometryKind) -> PgType {
     named(numbers, name, name, length, "G", Some(DataType::Geometry(kind)))
+}
+
+const fn network(numbers: (u32, u32), name: &'static str, kind: NetworkKind) -> PgType {
+    named(numbers, name, name, -1, "I", Some(DataType::Network(kind)))
 }
 
 /// An array of such items.
@@ -188,6 +196,8 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Geometry(GeometryKind::Point) => POINT,
         DataType::Geometry(GeometryKind::Box) => BOX,
         DataType::Geometry(GeometryKind::Circle) => CIRCLE,
+        DataType::Network(NetworkKind::Inet) => INET,
+        DataType::Network(NetworkKind::Cidr) => CIDR,
         DataType::Enum(of) => of.number(),
         DataType::Array(ArrayItem::Enum(of)) => of.array_number(),
         DataType::Array(item) => of_column(item.data_type()).array,
@@ -289,6 +299,7 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         | DataType::Jsonb
         | DataType::Range(_)
         | DataType::Geometry(_)
+        | DataType::Network(_)
         | DataType::Array(_) => Measure::None,
     }
 }

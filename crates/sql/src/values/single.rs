@@ -4,7 +4,7 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
-use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, RangeValue, Value};
+use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, Network, RangeValue, Value};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
@@ -50,6 +50,7 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Interval => Value::Interval(input::interval(text)?),
         DataType::Range(kind) => space_input::range(text, kind)?.into(),
         DataType::Geometry(kind) => Value::Geometry(space_input::geometry(text, kind)?),
+        DataType::Network(kind) => Value::Network(space_input::network(text, kind)?),
         DataType::Uuid => {
             let canonical = input::uuid(text)?;
             Value::Uuid(uuid::Uuid::try_parse(&canonical).map_err(|_| Misfit::Syntax)?.into_bytes())
@@ -135,6 +136,9 @@ pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Opti
         (ScalarValue::FixedSizeBinary(_, Some(bytes)), DataType::Geometry(kind)) => {
             Value::Geometry(Geometry::from_bytes(kind, bytes))
         }
+        (ScalarValue::FixedSizeBinary(_, Some(bytes)), DataType::Network(kind)) => {
+            Value::Network(Network::from_bytes(kind, bytes))
+        }
         (ScalarValue::Time64Microsecond(Some(micros)), _) => Value::Time(*micros),
         (ScalarValue::IntervalMonthDayNano(Some(interval)), _) => Value::Interval(span_of(*interval)),
         (ScalarValue::TimestampSecond(Some(position), _), DataType::Enum(of)) => {
@@ -161,6 +165,7 @@ pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Op
         DataType::Geometry(kind) => {
             bytes_at(array, row).map(|bytes| Value::Geometry(Geometry::from_bytes(kind, bytes)))
         }
+        DataType::Network(kind) => bytes_at(array, row).map(|bytes| Value::Network(Network::from_bytes(kind, bytes))),
         // Rows of the table have arrays as they are kept, rows of queries as lists.
         DataType::Array(item) if array.as_binary_view_opt().is_some() => {
             array.as_binary_view_opt().map(|kept| Value::Array(ArrayValue::from_bytes(item, kept.value(row))))
@@ -169,7 +174,7 @@ pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Op
     }
 }
 
-/// The bytes of a range or a shape: rows of the table have them in another array than those of queries.
+/// The bytes of a range, a shape or an address: rows of the table have them in another array than those of queries.
 fn bytes_at(array: &dyn Array, row: usize) -> Option<&[u8]> {
     match array.as_fixed_size_binary_opt() {
         Some(queried) => Some(queried.value(row)),
@@ -201,6 +206,7 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
         (Value::Interval(span), DataType::Interval) => ScalarValue::IntervalMonthDayNano(Some(interval_of(*span))),
         (Value::Range(range), DataType::Range(kind)) if range.kind() == kind => bytes_of(range.to_bytes()),
         (Value::Geometry(shape), DataType::Geometry(kind)) if shape.kind() == kind => bytes_of(shape.to_bytes()),
+        (Value::Network(address), DataType::Network(kind)) if address.kind() == kind => bytes_of(address.to_bytes()),
         (Value::Array(array), DataType::Array(_)) => {
             let mut builder = ColumnBuilder::new(data_type);
             builder.append_value(&Value::Array(array.clone())).ok()?;
@@ -219,7 +225,7 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
     })
 }
 
-/// A range or a shape as it is kept.
+/// A range, a shape or an address as it is kept.
 fn bytes_of(bytes: Vec<u8>) -> ScalarValue {
     ScalarValue::FixedSizeBinary(i32::try_from(bytes.len()).unwrap_or(i32::MAX), Some(bytes))
 }

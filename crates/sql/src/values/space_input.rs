@@ -1,5 +1,6 @@
-//! PostgreSQL's input syntax of ranges and shapes.
+//! PostgreSQL's input syntax of ranges, shapes and addresses.
 use engine::geometry::{Geometry, GeometryFault, GeometryKind};
+use engine::network::{Network, NetworkKind, NetworkTextFault};
 use engine::range::{RangeFault, RangeKind, RangeText, RangeValue};
 
 use super::{Misfit, datetime, input};
@@ -43,6 +44,14 @@ pub(super) fn wrong_bound(text: &str, kind: RangeKind) -> Option<(String, Misfit
 pub(crate) fn geometry(text: &str, kind: GeometryKind) -> Result<Geometry, Misfit> {
     Geometry::parse(kind, text)
         .map_err(|fault| if fault == GeometryFault::Syntax { Misfit::Syntax } else { Misfit::Range })
+}
+
+/// An address or a network.
+pub(crate) fn network(text: &str, kind: NetworkKind) -> Result<Network, Misfit> {
+    Network::parse(kind, text).map_err(|fault| match fault {
+        NetworkTextFault::Syntax => Misfit::Syntax,
+        NetworkTextFault::Host => Misfit::Host,
+    })
 }
 
 /// PostgreSQL's error for bounds of a range, or for two ranges.

@@ -7,7 +7,7 @@
 //! | `jsonb` | bytes | `LargeBinary` |
 //! | `interval` | bytes | `Interval` |
 //! | arrays | bytes | `List` |
-//! | ranges, shapes | bytes | `FixedSizeBinary` of a width of their own |
+//! | ranges, shapes, addresses | bytes | `FixedSizeBinary` of a width of their own |
 //! | any other | as in a query | |
 //!
 //! Files of other programs have the Arrow types of queries for plain texts and bytes.

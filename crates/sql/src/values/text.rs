@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
-use engine::{EnumType, EnumValue, Geometry, GeometryKind, RangeValue, double_text, real_text};
+use engine::{EnumType, EnumValue, Geometry, GeometryKind, Network, RangeValue, double_text, real_text};
 
 use crate::interrupt::session_zone;
 use crate::values::datetime::{MICROS_PER_DAY, format_date, format_moment, format_time, format_timestamp};
@@ -139,6 +139,7 @@ fn fixed_text(bytes: &[u8], data_type: &DataType) -> String {
     match engine::DataType::from_arrow(data_type) {
         Some(engine::DataType::Range(kind)) => RangeValue::from_bytes(kind, bytes).to_string(),
         Some(engine::DataType::Geometry(kind)) => Geometry::from_bytes(kind, bytes).to_string(),
+        Some(engine::DataType::Network(kind)) => Network::from_bytes(kind, bytes).to_string(),
         _ => bytes_text(bytes),
     }
 }

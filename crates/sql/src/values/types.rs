@@ -11,7 +11,8 @@ use datafusion::sql::sqlparser::ast::{
     TimezoneInfo,
 };
 use engine::{
-    ArrayItem, Column, DataType, DomainDefinition, EnumType, GeometryKind, RangeKind, TypeDefinition, schema_and_name,
+    ArrayItem, Column, DataType, DomainDefinition, EnumType, GeometryKind, NetworkKind, RangeKind, TypeDefinition,
+    schema_and_name,
 };
 
 use crate::error::{Result, SqlError};
@@ -68,7 +69,7 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::JSONB => DataType::Jsonb,
         SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item)) => {
             let (item, notice) = column_type(item)?;
-            if matches!(item, DataType::Range(_) | DataType::Geometry(_)) {
+            if matches!(item, DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_)) {
                 return Err(SqlError::unsupported(format!("type {item}[]")));
             }
             // The dimensions of a type are not kept, in PostgreSQL neither.
@@ -124,6 +125,7 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
         DataType::Enum(of) => named_by_user(of),
         DataType::Range(kind) => SqlType::Custom(ObjectName::from(vec![Ident::new(kind.name())]), Vec::new()),
         DataType::Geometry(kind) => SqlType::Custom(ObjectName::from(vec![Ident::new(kind.name())]), Vec::new()),
+        DataType::Network(kind) => SqlType::Custom(ObjectName::from(vec![Ident::new(kind.name())]), Vec::new()),
     }
 }
 
@@ -155,10 +157,8 @@ pub(crate) fn column_or_domain(name: &SqlType) -> Result<(DataType, Option<(Stri
 }
 
 /// Types of PostgreSQL that there are not here.
-const NOT_HERE: [&str; 27] = [
+const NOT_HERE: [&str; 25] = [
     "money",
-    "inet",
-    "cidr",
     "macaddr",
     "macaddr8",
     "line",
@@ -185,7 +185,7 @@ const NOT_HERE: [&str; 27] = [
     "oidvector",
 ];
 
-/// The range type or geometric type of this name.
+/// The range type, geometric type or type of addresses of this name.
 fn space_type(name: &ObjectName) -> Option<DataType> {
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
     let local = match &parts[..] {
@@ -194,7 +194,8 @@ fn space_type(name: &ObjectName) -> Option<DataType> {
         _ => return None,
     };
     let range = RangeKind::named(local).map(DataType::Range);
-    range.or_else(|| GeometryKind::named(local).map(DataType::Geometry))
+    let shape = || GeometryKind::named(local).map(DataType::Geometry);
+    range.or_else(shape).or_else(|| NetworkKind::named(local).map(DataType::Network))
 }
 
 fn no_modifier(name: &str) -> SqlError {
@@ -432,10 +433,11 @@ pub(crate) fn is_enum(found: &ArrowType) -> bool {
     matches!(DataType::from_arrow(found), Some(DataType::Enum(_)))
 }
 
-/// Whether an Arrow type is that of ranges or shapes.
+/// Whether an Arrow type is that of ranges, shapes or addresses.
 pub(crate) fn is_space(found: &ArrowType) -> bool {
     let is_fixed = matches!(found, ArrowType::FixedSizeBinary(_));
-    is_fixed && matches!(DataType::from_arrow(found), Some(DataType::Range(_) | DataType::Geometry(_)))
+    let is_own = |of: DataType| matches!(of, DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_));
+    is_fixed && DataType::from_arrow(found).is_some_and(is_own)
 }
 
 /// PostgreSQL's name for the type of a query's column.

@@ -35,11 +35,16 @@ fn samples() -> Vec<(DataType, Value)> {
     .into_iter()
     .chain(RangeKind::ALL.map(|kind| (DataType::Range(kind), range(kind, -3))))
     .chain(GeometryKind::ALL.map(|kind| (DataType::Geometry(kind), shape(kind, 1.5))))
+    .chain(NetworkKind::ALL.map(|kind| (DataType::Network(kind), address(kind))))
     .collect()
 }
 
 fn range(kind: RangeKind, lower: i128) -> Value {
     RangeValue::new(kind, Some((lower, true)), None).unwrap().into()
+}
+
+fn address(kind: NetworkKind) -> Value {
+    Value::Network(Network::parse(kind, "2001:db8::/32").unwrap())
 }
 
 fn shape(kind: GeometryKind, number: f64) -> Value {

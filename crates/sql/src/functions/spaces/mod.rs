@@ -1,8 +1,10 @@
-//! Functions and operators of ranges, points, boxes and circles.
+//! Functions and operators of ranges, points, boxes, circles and addresses.
 //!
 //! A function is a list of forms: the types that it takes, the type that it gives, and what it computes of the values of a row. The
 //! first form serves whose types the arguments have or become: a literal without a type becomes any, a number and a date become a
 //! wider one. A form that does not ask for NULLs gives NULL for them.
+mod form;
+mod networks;
 mod ranges;
 mod shapes;
 
@@ -15,46 +17,31 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::string::{lower, upper};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
-use engine::{DataType, Value};
+use engine::{DataType, NetworkKind, Value};
 
+use super::numbers::bits;
 use super::overloads::beside;
 use crate::error::SqlError;
 use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
 use crate::values::single::value_at;
 use crate::values::types::{is_enum, is_space, type_name};
+use form::Form;
 
+pub(crate) use form::PART;
 pub(crate) use shapes::{areas_of, compare_areas};
-
-/// What a form computes of a row; NULL is [`Value::Null`].
-type Compute = Box<dyn Fn(&[Value]) -> std::result::Result<Value, SqlError> + Send + Sync>;
-
-/// One way to call a function.
-struct Form {
-    takes: Vec<DataType>,
-    gives: DataType,
-    sees_null: bool,
-    compute: Compute,
-}
-
-/// A form that gives NULL for any NULL.
-fn strict(
-    takes: impl Into<Vec<DataType>>,
-    gives: DataType,
-    compute: impl Fn(&[Value]) -> std::result::Result<Value, SqlError> + Send + Sync + 'static,
-) -> Form {
-    Form { takes: takes.into(), gives, sees_null: false, compute: Box::new(compute) }
-}
 
 /// The functions that SQL may call by their names.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    let is_overloaded = |name: &str| ["lower", "upper"].contains(&name);
-    let plain = NAMED.iter().filter(move |function| !is_overloaded(function.name())).cloned();
-    let overloaded = [lower(), upper()].into_iter().filter_map(|library| {
+    let of_bits = bits::functions().filter(|function| function.name() == "bitwise_not").map(Arc::new);
+    let of_library: Vec<Arc<ScalarUDF>> = [lower(), upper()].into_iter().chain(of_bits).collect();
+    let is_overloaded = |name: &str| of_library.iter().any(|library| library.name() == name);
+    let plain: Vec<ScalarUDF> = NAMED.iter().filter(|function| !is_overloaded(function.name())).cloned().collect();
+    let overloaded = of_library.into_iter().filter_map(|library| {
         let own = NAMED.iter().find(|function| function.name() == library.name())?;
         Some(beside(library, Arc::new(own.clone()), is_space))
     });
-    plain.chain(overloaded)
+    plain.into_iter().chain(overloaded)
 }
 
 /// The function of an operator, whose name it has: SQL does not call it by that.
@@ -79,17 +66,14 @@ pub(crate) fn operands_of(function: &ScalarUDF) -> Vec<(DataType, DataType)> {
     own.forms.iter().filter_map(pair).collect()
 }
 
-/// The operator of a part of a shape, as in `p[0]`.
-pub(crate) const PART: &str = "[]";
-
 static NAMED: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
-    let named = ranges::named().into_iter().chain(shapes::named());
+    let named = ranges::named().into_iter().chain(shapes::named()).chain(networks::named());
     named.map(|(name, forms)| function(name.to_owned(), forms)).collect()
 });
 
 static OPERATORS: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
     let mut operators = ranges::operators();
-    for (op, mut forms) in shapes::operators() {
+    for (op, mut forms) in shapes::operators().into_iter().chain(networks::operators()) {
         match operators.iter_mut().find(|(known, _)| *known == op) {
             Some((_, known)) => known.append(&mut forms),
             None => operators.push((op, forms)),
@@ -102,7 +86,7 @@ fn function(name: String, forms: Vec<Form>) -> ScalarUDF {
     ScalarUDF::from(OfSpaces { name, forms, signature: Signature::variadic_any(Volatility::Immutable) })
 }
 
-/// A function of ranges or shapes; its name tells it from others.
+/// A function of ranges, shapes or addresses; its name tells it from others.
 struct OfSpaces {
     name: String,
     forms: Vec<Form>,
@@ -159,6 +143,9 @@ pub(crate) fn becomes(found: &ArrowType, to: DataType) -> bool {
         (found, DataType::Integer | DataType::BigInt) => found.is_integer(),
         (found, DataType::Decimal { .. }) => found.is_integer() || found.is_decimal(),
         (found, DataType::Double) => found.is_numeric(),
+        (found, to) if to == DataType::Network(NetworkKind::Inet) => {
+            matches!(DataType::from_arrow(found), Some(DataType::Network(_)))
+        }
         (ArrowType::Date32 | ArrowType::Timestamp(_, None), DataType::Timestamp) => true,
         (ArrowType::Date32 | ArrowType::Timestamp(..), DataType::TimestampTz) => !is_enum(found),
         (found, to) => *found == to.to_arrow(),

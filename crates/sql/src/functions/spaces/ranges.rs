@@ -2,7 +2,7 @@
 use engine::range::{RangeFault, RangeKind, RangeValue};
 use engine::{DataType, Value};
 
-use super::{Compute, Form, strict};
+use super::form::{Compute, Form, strict};
 use crate::error::SqlError;
 use crate::values::space_input::fault_of_range;
 

@@ -6,7 +6,7 @@ use datafusion::logical_expr::Operator;
 use engine::geometry::{Circle, Geometry, GeometryFault, GeometryKind, Point, Rectangle, Relation, order_of_areas};
 use engine::{DataType, Value};
 
-use super::{Form, strict};
+use super::form::{Form, PART, strict};
 use crate::error::SqlError;
 use crate::values::single::value_at;
 use crate::values::space_input::fault_of_geometry;
@@ -127,7 +127,7 @@ pub(super) fn operators() -> Vec<(&'static str, Vec<Form>)> {
     operators.extend([("*", moved(Geometry::times)), ("/", moved(Geometry::over))]);
     operators.extend([
         ("<->", distances()),
-        (super::PART, parts()),
+        (PART, parts()),
         (
             "#",
             vec![strict([BOX, BOX], BOX, |row| {

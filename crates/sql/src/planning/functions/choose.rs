@@ -150,6 +150,7 @@ fn kind(data_type: DataType) -> char {
         DataType::Enum(_) => 'E',
         DataType::Range(_) => 'R',
         DataType::Geometry(_) => 'G',
+        DataType::Network(_) => 'I',
         DataType::Bytea | DataType::Uuid | DataType::Json | DataType::Jsonb => 'U',
     }
 }

@@ -1,4 +1,4 @@
-//! What compares ranges or shapes without an operator: `IN`, `BETWEEN`, `CASE`, `IS DISTINCT FROM`, `USING`, the frames of windows.
+//! What compares ranges, shapes or addresses without an operator: `IN`, `BETWEEN`, `CASE`, `IS DISTINCT FROM`, `USING`, frames of windows.
 //!
 //! The planner's library has all of them compare bytes. Shapes are equal by their areas, so each becomes the operators that
 //! PostgreSQL looks up for it. Of ranges, whose bytes are in their order, only `CASE` does, which the library can't do for such bytes;
@@ -27,7 +27,7 @@ use super::spaces;
 use super::untyped::adapt;
 use crate::error::SqlError;
 use crate::semantics::operations::operand_types;
-use crate::semantics::operations::spaces::is_shape;
+use crate::semantics::operations::spaces::{is_shape, need_operators};
 use crate::semantics::operations::visible::visible;
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::types::is_space;
@@ -119,9 +119,12 @@ fn compared(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -
 
 fn with_operators(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    let shapes = |parts: &[&Expr]| parts.iter().any(|part| of_type(part, schema, is_shape));
+    let shapes = |parts: &[&Expr]| {
+        let types: Vec<_> = parts.iter().filter_map(|part| part.get_type(schema).ok()).collect();
+        need_operators(types.iter())
+    };
     Ok(Transformed::yes(match expr {
-        Expr::InList(InList { expr, list, negated }) if shapes(&[&expr]) || list.iter().any(|item| shapes(&[item])) => {
+        Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| shapes(&[&expr, item])) => {
             let op = if negated { NotEq } else { Eq };
             let each = list.iter().map(|item| compared(&op, &expr, item, schema)).collect::<Result<Vec<_>>>()?;
             let joined = |left: Expr, right| if negated { left.and(right) } else { left.or(right) };

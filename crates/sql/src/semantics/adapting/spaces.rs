@@ -1,20 +1,21 @@
-//! Operators of ranges, points, boxes and circles as functions.
+//! Operators of ranges, points, boxes, circles and addresses as functions.
 //!
-//! An operator is one of these where an operand is a range or a shape. A literal without a type beside it is of the other's type if
-//! there is such an operator, or else of the one type that the operator has there. Ranges are compared by the planner's library, as
-//! the bytes that it has of them are in their order.
+//! An operator is one of these where an operand is a range, a shape or an address. A literal without a type beside it is of the other's
+//! type if there is such an operator, or else of the one type that the operator has there. Ranges and addresses are compared by the
+//! planner's library, as the bytes that it has of them are in their order; of an `inet` and a `cidr` both are taken for `inet`.
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use engine::{DataType, GeometryKind};
+use engine::{DataType, GeometryKind, NetworkKind};
 
 use super::arithmetic::type_of;
 use super::untyped::{adapt, read, untyped};
 use crate::error::SqlError;
-use crate::functions::spaces::{PART, becomes, operands_of, operator};
+use crate::functions::spaces::{PART, becomes, named, operands_of, operator};
 use crate::semantics::operations::operand_types;
-use crate::semantics::operations::spaces::{is_shape, space_of};
+use crate::semantics::operations::spaces::{is_network, is_shape, need_operators, space_of};
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::values::types::type_name;
 
@@ -29,13 +30,13 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
     };
     let Some(function) = operator(&name) else { return distinct(op, left, right, schema) };
     let (Some(first), Some(second)) = (type_of(left, schema), type_of(right, schema)) else { return Ok(None) };
-    let (of_left, of_right) = (space_of(&first), space_of(&second));
+    let (of_left, of_right) = (operand_of(&first), operand_of(&second));
     if of_left.is_none() && of_right.is_none() {
         return Ok(None);
     }
     let is_comparison = ["=", "<>", "<", "<=", ">", ">="].contains(&name.as_str());
     if is_comparison && !is_shape(&first) && !is_shape(&second) {
-        return Ok(None);
+        return compared_addresses(op, left, right, schema);
     }
     let refused = || operand_types::refused(op, left, right, schema);
     let pairs = operands_of(&function);
@@ -60,6 +61,37 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
     Ok(Some(function.call(vec![left, right])))
 }
 
+/// The type that operators take an operand for: those of an `inet` are all that there is of a `cidr`.
+fn operand_of(found: &ArrowType) -> Option<DataType> {
+    match space_of(found) {
+        Some(DataType::Network(_)) => Some(DataType::Network(NetworkKind::Inet)),
+        other => other,
+    }
+}
+
+/// A comparison of addresses of two kinds.
+fn compared_addresses(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let (left, right) = (adapt(left.clone(), right, schema)?, adapt(right.clone(), left, schema)?);
+    let types = [left.get_type(schema)?, right.get_type(schema)?];
+    if types[0] == types[1] || !types.iter().all(is_network) {
+        return Ok(None);
+    }
+    let as_inet = |of: Expr, found: &ArrowType| match (space_of(found), named(NetworkKind::Inet.name())) {
+        (Some(DataType::Network(NetworkKind::Cidr)), Some(function)) => function.call(vec![of]),
+        _ => of,
+    };
+    let (left, right) = (as_inet(left, &types[0]), as_inet(right, &types[1]));
+    let op = match op {
+        BinaryOperator::NotEq => Operator::NotEq,
+        BinaryOperator::Lt => Operator::Lt,
+        BinaryOperator::LtEq => Operator::LtEq,
+        BinaryOperator::Gt => Operator::Gt,
+        BinaryOperator::GtEq => Operator::GtEq,
+        _ => Operator::Eq,
+    };
+    Ok(Some(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) })))
+}
+
 /// `IS DISTINCT FROM` of shapes and its inverse, which become what they mean by a rule that knows all of the plan.
 ///
 /// # Errors
@@ -70,8 +102,8 @@ fn distinct(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -
         BinaryOperator::Custom(name) if name == NOT_DISTINCT => Operator::IsNotDistinctFrom,
         _ => return Ok(None),
     };
-    let has_shape = [left, right].iter().any(|operand| type_of(operand, schema).is_some_and(|found| is_shape(&found)));
-    if !has_shape {
+    let types: Vec<ArrowType> = [left, right].into_iter().filter_map(|operand| type_of(operand, schema)).collect();
+    if !need_operators(types.iter()) {
         return Ok(None);
     }
     let (left, right) = (adapt(left.clone(), right, schema)?, adapt(right.clone(), left, schema)?);

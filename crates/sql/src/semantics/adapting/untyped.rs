@@ -3,7 +3,8 @@ use arrow_schema::Field;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable};
-use engine::{ArrayItem, DataType};
+use engine::network::NetworkTextFault;
+use engine::{ArrayItem, DataType, Network, NetworkKind};
 
 use crate::error::SqlError;
 use crate::functions::times::intervals;
@@ -57,10 +58,16 @@ pub(super) fn adapt_to_field(literal: Expr, field: &Field) -> Result<Expr> {
     }
 }
 
-/// The type of a literal that is compared with values of a type: of arrays one without the length or the decimals of a column's items,
-/// where the literal has more.
+/// The type of a literal that is compared with values of a type: beside a `cidr` an `inet`, if it has a host; of arrays one without the
+/// length or the decimals of a column's items, where the literal has more.
 fn beside(text: &str, data_type: DataType) -> DataType {
-    let DataType::Array(item) = data_type else { return data_type };
+    let item = match data_type {
+        DataType::Array(item) => item,
+        DataType::Network(kind) if Network::parse(kind, text) == Err(NetworkTextFault::Host) => {
+            return DataType::Network(NetworkKind::Inet);
+        }
+        _ => return data_type,
+    };
     let item = match item {
         ArrayItem::Text { .. } => ArrayItem::TEXT,
         ArrayItem::Decimal { scale, .. } => {

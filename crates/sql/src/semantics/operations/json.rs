@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::operand_types;
-use super::spaces::is_shape;
+use super::spaces::{is_network, is_shape};
 use crate::error::SqlError;
 use crate::functions::json::access;
 use crate::functions::spaces::takes_spaces;
@@ -133,7 +133,11 @@ pub(crate) fn check_call(name: &str, types: &[ArrowType]) -> Result<()> {
     ];
     let is_own = name.starts_with(['\0', '_']) || name.contains("json");
     let is_cast = name.starts_with("to_") || name.starts_with("as_") || name.starts_with("array_");
-    let compares = |found: &ArrowType| ["greatest", "least"].contains(&name) && !is_shape(found);
+    let compares = |found: &ArrowType| match name {
+        "greatest" | "least" => !is_shape(found),
+        "min" | "max" => is_network(found),
+        _ => false,
+    };
     let is_fine = |found: &ArrowType| !is_json(found) && (!is_space(found) || takes_spaces(name) || compares(found));
     if is_own || is_cast || TAKE_ANYTHING.contains(&name) || types.iter().all(is_fine) {
         return Ok(());

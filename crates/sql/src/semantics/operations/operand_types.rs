@@ -57,10 +57,13 @@ enum Family {
     Range(RangeKind),
     /// Points, boxes and circles, whose comparisons are functions.
     Shape,
+    /// Addresses, of hosts and of networks.
+    Network,
 }
 
 use Family::{
-    Any, Array, Bytes, Date, Enum, Interval, Json, Jsonb, Number, Range, Shape, Text, Time, Timestamp, Truth, Whole,
+    Any, Array, Bytes, Date, Enum, Interval, Json, Jsonb, Network, Number, Range, Shape, Text, Time, Timestamp, Truth,
+    Whole,
 };
 
 impl Family {
@@ -78,6 +81,7 @@ impl Family {
             ArrowType::Interval(_) | ArrowType::Duration(_) => Interval,
             other if let Some(space) = space_of(other) => match space {
                 DataType::Range(kind) => Range(kind),
+                DataType::Network(_) => Network,
                 _ => Shape,
             },
             other if other.is_list() => Array,

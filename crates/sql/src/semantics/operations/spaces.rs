@@ -1,4 +1,4 @@
-//! Where ranges, points, boxes and circles are not as other values are: their casts, and that shapes have no order.
+//! Where ranges, points, boxes, circles and addresses are not as other values are: their casts, and that shapes have no order.
 use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::common::{DFSchema, FunctionalDependence, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
@@ -11,7 +11,7 @@ use crate::error::SqlError;
 use crate::functions::spaces::{becomes, named, operands_of, operator};
 use crate::values::types::{is_space, type_name};
 
-/// The range type or geometric type that an Arrow type is.
+/// The range type, geometric type or type of addresses that an Arrow type is.
 pub(crate) fn space_of(found: &ArrowType) -> Option<DataType> {
     is_space(found).then(|| DataType::from_arrow(found)).flatten()
 }
@@ -19,6 +19,17 @@ pub(crate) fn space_of(found: &ArrowType) -> Option<DataType> {
 /// Whether an Arrow type is that of points, boxes or circles.
 pub(crate) fn is_shape(found: &ArrowType) -> bool {
     matches!(space_of(found), Some(DataType::Geometry(_)))
+}
+
+/// Whether an Arrow type is that of addresses.
+pub(crate) fn is_network(found: &ArrowType) -> bool {
+    matches!(space_of(found), Some(DataType::Network(_)))
+}
+
+/// Whether values of these types are compared by operators that are functions: shapes, and addresses of two kinds.
+pub(crate) fn need_operators<'t>(mut types: impl Iterator<Item = &'t ArrowType> + Clone) -> bool {
+    let first = types.clone().find(|found| is_network(found));
+    types.any(|found| is_shape(found) || is_network(found) && first.is_some_and(|first| first != found))
 }
 
 /// What a cast from or to one of these types is, if it is none between one type and itself or a text.
@@ -36,6 +47,7 @@ pub(crate) fn cast(expr: &Expr, from: &ArrowType, to: &ArrowType) -> Result<Opti
             (Box | Circle, Point) | (Point | Circle, Box) | (Box, Circle) => named(to.name()),
             _ => None,
         },
+        (Some(DataType::Network(_)), Some(DataType::Network(to))) => named(to.name()),
         _ => None,
     };
     match function {

@@ -84,6 +84,7 @@ pub(super) fn texts(column: &Column) -> Texts {
         | DataType::Interval
         | DataType::Range(_)
         | DataType::Geometry(_)
+        | DataType::Network(_)
         | DataType::Array(_) => Texts::AreRead,
         _ => Texts::Stay,
     }

@@ -1,11 +1,13 @@
-//! The binary form of ranges and shapes.
+//! The binary form of ranges, shapes and addresses.
 //!
 //! ```text
 //! range    flags (1 byte)   for each bound that there is: its length (4 bytes), its binary form
 //! shape    its numbers, 8 bytes each: x, y | x, y, x, y | x, y, radius
+//! address  family (2 or 3), bits of the network, 1 of a cidr, how many bytes follow (1 byte each), the bytes of the address
 //! flags    1 empty, 2 holds its lower bound, 4 holds its upper bound, 8 has no lower bound, 16 has no upper bound
 //! ```
-use engine::{DataType, Geometry, GeometryKind, RangeKind, RangeValue, Value};
+use engine::{DataType, Geometry, GeometryKind, Network, NetworkKind, RangeKind, RangeValue, Value};
+use types::network::Family;
 
 use super::numeric::{self, Wrong};
 use super::{EPOCH_DAYS, EPOCH_MICROS, parameters};
@@ -26,6 +28,7 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8], data_type: Option<DataType>) 
             let numbers = Geometry::from_bytes(kind, bytes).numbers();
             numbers[..kind.numbers()].iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
         }
+        Some(DataType::Network(kind)) => put_network(out, &Network::from_bytes(kind, bytes)),
         _ => return false,
     }
     true
@@ -105,6 +108,45 @@ pub(crate) fn geometry(bytes: &[u8], kind: GeometryKind) -> Result<Result<Value,
     Ok(Ok(Value::Geometry(Geometry::of_numbers(kind, numbers))))
 }
 
+/// PostgreSQL's numbers of the families.
+const V4: u8 = 2;
+const V6: u8 = 3;
+
+fn put_network(out: &mut Vec<u8>, of: &Network) {
+    let family = if of.family() == Family::V4 { V4 } else { V6 };
+    let (is_cidr, address) = (of.kind() == NetworkKind::Cidr, of.address());
+    out.extend_from_slice(&[family, of.length(), is_cidr.into(), if family == V4 { 4 } else { 16 }]);
+    out.extend_from_slice(&address);
+}
+
+/// Reads an address. Whether it calls itself a `cidr` means nothing: the type is known.
+pub(crate) fn network(bytes: &[u8], kind: NetworkKind) -> Result<Result<Value, SqlError>, Wrong> {
+    let ([family, length, _, count], address) = bytes.split_first_chunk::<4>().ok_or(Wrong::Form)?;
+    let name = kind.name();
+    let refused = |what: String| Ok(Err(SqlError::new("22P03", what)));
+    let family = match *family {
+        V4 => Family::V4,
+        V6 => Family::V6,
+        _ => return refused(format!("invalid address family in external \"{name}\" value")),
+    };
+    if *length > family.bits() {
+        return refused(format!("invalid bits in external \"{name}\" value"));
+    }
+    if usize::from(*count) != family.bytes() {
+        return refused(format!("invalid length in external \"{name}\" value"));
+    }
+    if address.len() != family.bytes() {
+        return Err(Wrong::Form);
+    }
+    match Network::new(kind, family, address, *length) {
+        Some(network) => Ok(Ok(Value::Network(network))),
+        None => {
+            let error = SqlError::new("22P03", "invalid external \"cidr\" value");
+            Ok(Err(SqlError { detail: Some("Value has bits set to right of mask.".to_owned()), ..error }))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +155,7 @@ mod tests {
         match value {
             Value::Range(range) => range.to_bytes(),
             Value::Geometry(shape) => shape.to_bytes(),
+            Value::Network(address) => address.to_bytes(),
             _ => Vec::new(),
         }
     }
@@ -159,5 +202,30 @@ mod tests {
         assert_eq!(code(range(&turned, RangeKind::Int4)), "22000");
         let circle: Vec<u8> = [0.0_f64, 0.0, -1.0].iter().flat_map(|number| number.to_be_bytes()).collect();
         assert_eq!(code(geometry(&circle, GeometryKind::Circle)), "22P03");
+    }
+
+    #[test]
+    fn addresses_come_back_from_their_binary_form() {
+        let (inet, cidr) = (NetworkKind::Inet, NetworkKind::Cidr);
+        let forms: [(NetworkKind, &str, &[u8]); 4] = [
+            (inet, "10.0.0.1/8", &[2, 8, 0, 4, 10, 0, 0, 1]),
+            (cidr, "10.0.0.0/8", &[2, 8, 1, 4, 10, 0, 0, 0]),
+            (inet, "::1", &[3, 128, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+            (cidr, "::/0", &[3, 0, 1, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        ];
+        for (kind, text, form) in forms {
+            let value = crate::read_value(text, DataType::Network(kind)).unwrap();
+            let mut out = Vec::new();
+            assert!(put(&mut out, &bytes_of(&value), Some(DataType::Network(kind))), "{text}");
+            assert_eq!(out, form, "{text}");
+            assert_eq!(network(&out, kind), Ok(Ok(value)), "{text}");
+            assert_eq!(network(&out[..out.len() - 1], kind), Err(Wrong::Form), "{text}");
+            assert_eq!(network(&out[..3], kind), Err(Wrong::Form), "{text}");
+        }
+        let message = |bytes: &[u8], kind| network(bytes, kind).unwrap().unwrap_err().message;
+        assert_eq!(message(&[1, 8, 0, 4, 10, 0, 0, 1], inet), "invalid address family in external \"inet\" value");
+        assert_eq!(message(&[2, 33, 0, 4, 10, 0, 0, 1], inet), "invalid bits in external \"inet\" value");
+        assert_eq!(message(&[2, 8, 0, 16, 10, 0, 0, 1], cidr), "invalid length in external \"cidr\" value");
+        assert_eq!(message(&[2, 8, 1, 4, 10, 0, 0, 1], cidr), "invalid external \"cidr\" value");
     }
 }
