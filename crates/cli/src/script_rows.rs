@@ -66,6 +66,10 @@ impl CopyInput for ScriptRows<'_, '_> {
         if self.script.is_none() {
             return NoInput.begin(columns, is_binary);
         }
+        if is_binary {
+            let message = "COPY FROM STDIN in binary is not supported in a script";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
         self.is_reading = true;
         Ok(())
     }
@@ -74,7 +78,7 @@ impl CopyInput for ScriptRows<'_, '_> {
         self.pass_over()
     }
 
-    fn begin_giving(&mut self, _: usize) -> io::Result<()> {
+    fn begin_giving(&mut self, _: usize, _: bool) -> io::Result<()> {
         self.has_given = true;
         Ok(())
     }

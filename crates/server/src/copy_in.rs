@@ -103,8 +103,8 @@ impl CopyInput for ClientInput<'_> {
         Ok(())
     }
 
-    fn begin_giving(&mut self, columns: usize) -> io::Result<()> {
-        self.output.copy_out(columns);
+    fn begin_giving(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
+        self.output.copy_out(columns, is_binary);
         Ok(())
     }
 

@@ -175,7 +175,7 @@ impl CopyInput for Rows<'_> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "a dump reads no rows"))
     }
 
-    fn begin_giving(&mut self, _: usize) -> io::Result<()> {
+    fn begin_giving(&mut self, _: usize, _: bool) -> io::Result<()> {
         Ok(())
     }
 

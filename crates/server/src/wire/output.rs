@@ -161,21 +161,21 @@ impl<W: Write> Output<W> {
 
     /// Asks for the rows of `COPY FROM STDIN`.
     pub(crate) fn copy_in(&mut self, columns: usize, is_binary: bool) {
+        self.copy(b'G', columns, is_binary);
+    }
+
+    fn copy(&mut self, kind: u8, columns: usize, is_binary: bool) {
         let format = u16::from(is_binary);
-        self.message(b'G', |body| {
+        self.message(kind, |body| {
             body.push(u8::from(is_binary));
             body.extend_from_slice(&short_of(columns).to_be_bytes());
             (0..columns).for_each(|_| body.extend_from_slice(&format.to_be_bytes()));
         });
     }
 
-    /// Says that the rows of `COPY TO STDOUT` follow, as text.
-    pub(crate) fn copy_out(&mut self, columns: usize) {
-        self.message(b'H', |body| {
-            body.push(0);
-            body.extend_from_slice(&short_of(columns).to_be_bytes());
-            (0..columns).for_each(|_| body.extend_from_slice(&0_u16.to_be_bytes()));
-        });
+    /// Says that the rows of `COPY TO STDOUT` follow.
+    pub(crate) fn copy_out(&mut self, columns: usize, is_binary: bool) {
+        self.copy(b'H', columns, is_binary);
     }
 
     /// An error; `position` counts the characters of the client's text from 1.

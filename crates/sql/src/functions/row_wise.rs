@@ -11,22 +11,27 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
-    LargeBinaryArray, LargeStringArray, ListArray, StringArray, StringViewArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    LargeBinaryArray, LargeStringArray, ListArray, StringArray, StringViewArray, Time64MicrosecondArray,
+    TimestampMicrosecondArray,
 };
 use arrow_cast::cast;
-use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 use engine::DataType;
 
 use crate::error::SqlError;
+use crate::functions::json::path;
 use crate::interrupt::session_zone;
 use crate::values::array_input::items;
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
 use crate::values::text::text_value;
+use crate::values::types::of_catalog;
 use crate::values::zoned::cast_in;
 
 /// The types of arguments and results.
@@ -410,6 +415,22 @@ impl ScalarUDFImpl for RowWise {
 
     fn return_type(&self, types: &[ArrowType]) -> Result<ArrowType> {
         Ok(self.variant(types)?.gives.arrow())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let variant = self.variant(&types)?;
+        for (at, literal) in args.scalar_arguments.iter().enumerate() {
+            // A path that is none is an error, also where no row is.
+            if variant.kind(at) == Some(Kind::Path)
+                && let Some(text) = literal.and_then(|literal| literal.try_as_str().flatten())
+            {
+                path::check(text).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            }
+        }
+        let field = Field::new(self.name, variant.gives.arrow(), true);
+        let is_path = variant.gives == Kind::Path;
+        Ok(Arc::new(if is_path { of_catalog(field, path::CAST) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

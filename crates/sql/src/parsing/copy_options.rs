@@ -31,6 +31,8 @@ pub(crate) enum Format {
     /// PostgreSQL's own, with tabs and backslashes.
     Text,
     Csv,
+    /// PostgreSQL's own, with values as the wire has them.
+    Binary,
     Parquet,
 }
 
@@ -82,6 +84,7 @@ impl CopyStatement {
             }
         };
         match self.options.needs_csv {
+            Some(option) if format == Format::Binary => Err(not_in_binary(option)),
             Some("DELIMITER" | "NULL" | "HEADER") if format == Format::Text => Ok(format),
             Some(option) if format != Format::Csv => {
                 Err(SqlError::new("0A000", format!("COPY {option} requires CSV mode")))
@@ -91,13 +94,24 @@ impl CopyStatement {
     }
 }
 
+/// The error for an option that says how texts are written.
+fn not_in_binary(option: &str) -> SqlError {
+    match option {
+        "ON_ERROR" => SqlError::syntax("only ON_ERROR STOP is allowed in BINARY mode"),
+        "HEADER" => SqlError::new("0A000", "cannot specify HEADER in BINARY mode"),
+        "DELIMITER" | "NULL" => SqlError::syntax(format!("cannot specify {option} in BINARY mode")),
+        other => SqlError::new("0A000", format!("COPY {} available only in CSV mode", other.to_lowercase())),
+    }
+}
+
 /// Parses a `COPY`; `None`, and nothing is consumed, where it is another statement.
 pub(crate) fn parse_copy(parser: &mut Parser, source: &Source) -> Result<Option<CopyStatement>> {
     let wrong = |error| source.parser_error(error);
     if !parser.parse_keyword(Keyword::COPY) {
         return Ok(None);
     }
-    let subject = if parser.consume_token(&Token::LParen) {
+    let is_binary = parser.parse_keyword(Keyword::BINARY);
+    let subject = if !is_binary && parser.consume_token(&Token::LParen) {
         let query = parser.parse_query().map_err(wrong)?;
         parser.expect_token(&Token::RParen).map_err(wrong)?;
         Subject::Query(query)
@@ -121,7 +135,8 @@ pub(crate) fn parse_copy(parser: &mut Parser, source: &Source) -> Result<Option<
         }
         _ => return Err(unexpected(&token, source)),
     };
-    let mut reader = Reader { parser, source, options: CopyOptions::default() };
+    let format = is_binary.then_some(Format::Binary);
+    let mut reader = Reader { parser, source, options: CopyOptions { format, ..CopyOptions::default() } };
     reader.read()?;
     let options = reader.options;
     check(&options, is_from)?;
@@ -315,7 +330,7 @@ fn format(name: &str) -> Result<Format> {
         "text" => Ok(Format::Text),
         "csv" => Ok(Format::Csv),
         "parquet" => Ok(Format::Parquet),
-        "binary" => Err(SqlError::unsupported("COPY format \"binary\"").hint("Use text, csv or parquet.")),
+        "binary" => Ok(Format::Binary),
         _ => Err(invalid(format!("COPY format \"{name}\" not recognized"))),
     }
 }
@@ -365,7 +380,10 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         let state = |text: &str| copy(text).and_then(|copy| copy.format()).err().map(|error| error.sqlstate);
         assert_eq!(state("COPY t FROM 'x'"), Some("22023"));
-        assert_eq!(state("COPY t FROM 'x' (FORMAT binary)"), Some("0A000"));
+        assert_eq!(state("COPY t FROM 'x' (FORMAT binary)"), None);
+        assert_eq!(state("COPY t FROM 'x' (FORMAT binary, DELIMITER ',')"), Some("42601"));
+        assert_eq!(state("COPY t FROM 'x' (FORMAT binary, HEADER)"), Some("0A000"));
+        assert_eq!(state("COPY BINARY t FROM 'x' QUOTE '!'"), Some("0A000"));
         assert_eq!(state("COPY t TO 'x' (FORMAT text)"), None);
         assert_eq!(state("COPY t FROM 'x' (FORMAT xml)"), Some("22023"));
         assert_eq!(state("COPY t FROM 'x' (FORMAT parquet, DELIMITER ',')"), Some("0A000"));

@@ -95,7 +95,7 @@ const PASSES: [Pass; 26] = [
     // functions
     |_, around| register_functions(around),
     |statement, around| domains::spell_out(statement, &mut around.state, around.compile),
-    |statement, around| functions::spell_out_in_from(statement, &around.state),
+    |statement, around| functions::spell_out_in_from(statement, &around.state, &around.view.tables),
     |statement, around| {
         rows_as_json::rewrite(statement, &around.view.tables);
         Ok(())

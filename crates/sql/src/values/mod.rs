@@ -19,6 +19,7 @@ pub(crate) mod stored;
 pub(crate) mod text;
 pub(crate) mod text_column;
 pub(crate) mod types;
+pub mod wire;
 pub(crate) mod zoned;
 
 use engine::DataType;

@@ -417,9 +417,14 @@ fn with_type(field: Field, name: String) -> Field {
     field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), name)]))
 }
 
-/// The type of a query's column that only the catalog has: `int2vector`, which is written without braces, or `char`.
+/// A field of a type that no table has a column of.
+pub(crate) fn of_catalog(field: Field, name: &str) -> Field {
+    with_type(field, name.to_owned())
+}
+
+/// The type of a query's column that no table has: `int2vector`, which is written without braces, `char`, or `jsonpath`.
 pub fn catalog_type(field: &Field) -> Option<&str> {
-    field.metadata().get(TYPE_KEY).map(String::as_str).filter(|name| ["int2vector", "char"].contains(name))
+    field.metadata().get(TYPE_KEY).map(String::as_str).filter(|name| ["int2vector", "char", "jsonpath"].contains(name))
 }
 
 /// Whether an Arrow type is that of an enum.

@@ -65,7 +65,11 @@ pub(crate) fn operator(op: &BinaryOperator) -> Option<ScalarUDF> {
         BinaryOperator::LongArrow => function("json_object_field_text", FIELD_TEXT),
         BinaryOperator::HashArrow => function("json_extract_path_op", PATH),
         BinaryOperator::HashLongArrow => function("json_extract_path_text_op", PATH_TEXT),
-        _ => return super::change::operator(op).or_else(|| super::contain::operator(op)).or_else(|| super::path::operator(op)),
+        _ => {
+            return super::change::operator(op)
+                .or_else(|| super::contain::operator(op))
+                .or_else(|| super::path::operator(op));
+        }
     })
 }
 

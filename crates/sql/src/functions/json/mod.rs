@@ -9,6 +9,7 @@ pub(crate) mod change;
 mod contain;
 mod parts;
 pub(crate) mod path;
+pub(crate) mod records;
 pub(crate) mod written;
 
 use datafusion::logical_expr::ScalarUDF;
@@ -21,4 +22,5 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
         .chain(contain::functions())
         .chain(build::functions())
         .chain(path::functions())
+        .chain(records::functions())
 }

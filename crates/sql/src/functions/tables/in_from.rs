@@ -16,8 +16,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::json_rows::columns_of;
-use super::{generate, named_values, time_constants};
+use super::{generate, json_records, named_values, time_constants};
 use crate::error::{Result, SqlError};
+use crate::names::tables::Tables;
 use crate::syntax::identifiers::{fold, hidden};
 use crate::syntax::template::template;
 use crate::syntax::walk::WalkMut;
@@ -31,8 +32,8 @@ pub(crate) fn is_set_returning(name: &str) -> bool {
 }
 
 /// Rewrites such calls of a statement.
-pub(crate) fn spell_out(statement: &mut Statement, state: &SessionState) -> Result<()> {
-    match statement.walk_mut(&mut Selects { state }) {
+pub(crate) fn spell_out(statement: &mut Statement, state: &SessionState, tables: &Tables) -> Result<()> {
+    match statement.walk_mut(&mut Selects { state, tables }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -40,6 +41,7 @@ pub(crate) fn spell_out(statement: &mut Statement, state: &SessionState) -> Resu
 
 struct Selects<'s> {
     state: &'s SessionState,
+    tables: &'s Tables,
 }
 
 impl VisitorMut for Selects<'_> {
@@ -67,6 +69,10 @@ impl Selects<'_> {
     }
 
     fn factor(&self, factor: &mut TableFactor, is_first: bool) -> Result<()> {
+        if let Some(query) = json_records::query(factor, is_first, self.tables)? {
+            *factor = query;
+            return Ok(());
+        }
         let call = match factor {
             TableFactor::NestedJoin { table_with_joins, .. } => return self.joined(table_with_joins, is_first),
             TableFactor::UNNEST { array_exprs, alias, with_ordinality, with_offset: false, .. } => {
@@ -186,7 +192,7 @@ impl Call {
     }
 }
 
-fn call(name: &ObjectName, args: Vec<FunctionArg>) -> Expr {
+pub(super) fn call(name: &ObjectName, args: Vec<FunctionArg>) -> Expr {
     Expr::Function(Function {
         name: name.clone(),
         uses_odbc_syntax: false,

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::functions::arrays::fills;
 use crate::functions::columns_of;
+use crate::functions::json::path;
 use crate::functions::texts::regexp;
 use crate::functions::times::zones;
 use crate::syntax::identifiers::fold;
@@ -70,6 +71,9 @@ impl VisitorMut for Calls {
                     let last = upper_bound.take().unwrap_or_else(|| number(i32::MAX));
                     *expr = calling_quoted(fills::SLICED, vec![take(root), first, last]);
                 }
+            }
+            Expr::Cast { expr: inner, data_type, .. } if is_path(data_type) => {
+                *expr = calling(path::CAST, vec![take(inner)]);
             }
             Expr::Function(call) => {
                 if let Some(operation) = respell(call) {
@@ -203,6 +207,14 @@ fn respell(call: &mut Function) -> Option<Expr> {
         }
     }
     None
+}
+
+/// Whether a type is that of paths of SQL/JSON.
+fn is_path(data_type: &DataType) -> bool {
+    let DataType::Custom(name, modifiers) = data_type else { return false };
+    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    modifiers.is_empty() && matches!(parts[..], [path::CAST] | ["pg_catalog", path::CAST])
 }
 
 /// The names of the arguments of `make_interval`.

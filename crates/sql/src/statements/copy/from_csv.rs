@@ -29,7 +29,7 @@ use crate::values::stored::rows_as_stored;
 const REJECTS_TOLD: usize = 20;
 
 /// Threads that read chunks at most; more than that wait for the insertion.
-const THREADS_MAX: usize = 8;
+pub(super) const THREADS_MAX: usize = 8;
 
 /// Loads a file; returns how many rows came in, and what there is to tell.
 pub(crate) fn run(
@@ -64,7 +64,7 @@ pub(crate) fn run_input(
 }
 
 /// The error for a client that has given up, or can't be asked.
-fn input_failed(error: &std::io::Error) -> SqlError {
+pub(super) fn input_failed(error: &std::io::Error) -> SqlError {
     match error.kind() {
         std::io::ErrorKind::Unsupported => SqlError::new("0A000", error.to_string()),
         std::io::ErrorKind::ConnectionAborted => SqlError::new("57014", error.to_string()),

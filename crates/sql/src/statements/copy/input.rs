@@ -27,19 +27,19 @@ pub trait CopyInput: Read {
         Ok(())
     }
 
-    /// Rows of so many columns are given from here on.
+    /// Rows of so many columns are given from here on, as lines of text or in PostgreSQL's binary form.
     ///
     /// # Errors
     /// If there is no client that takes them. The text of the error is told to the user.
-    fn begin_giving(&mut self, columns: usize) -> io::Result<()> {
-        let _ = columns;
+    fn begin_giving(&mut self, columns: usize, is_binary: bool) -> io::Result<()> {
+        let _ = (columns, is_binary);
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
             "COPY TO STDOUT is not supported without a client that takes rows",
         ))
     }
 
-    /// Gives a row, as a line with its end.
+    /// Gives a row: a line with its end, or its bytes.
     ///
     /// # Errors
     /// If the client can't be reached.
@@ -64,6 +64,13 @@ pub trait BatchInput {
 
     /// The next batch. An error ends the statement.
     fn next_batch(&mut self) -> Option<Result<RecordBatch, SqlError>>;
+}
+
+/// Why rows come or go no further.
+pub(crate) enum Broken {
+    Io(io::Error),
+    /// the rows are none, or have a value that can't be sent
+    Rows(SqlError),
 }
 
 /// An input that waits no longer than the statement runs.

@@ -1,8 +1,10 @@
 //! `COPY` between a table or query and a file, or from what a client sends.
+mod binary;
 mod chunks;
 mod csv_reader;
 mod csv_writer;
 mod from_batches;
+mod from_binary;
 mod from_csv;
 mod from_parquet;
 pub(crate) mod input;
@@ -60,6 +62,7 @@ pub(crate) fn run(
                     Format::Csv | Format::Text => {
                         from_csv::run(write, into, path, format, &copy.options, progress.clone())
                     }
+                    Format::Binary => from_binary::run(write, into, path, progress.clone()),
                     Format::Parquet => from_parquet::run(write, into, path, progress.clone()),
                 }
             })?;
@@ -94,6 +97,9 @@ fn from_input(
         let filling = Filling::of(session, write, &target)?;
         if let Some(batches) = input.batches() {
             return from_batches::run(write, (&target, &filling), batches);
+        }
+        if format == Format::Binary {
+            return from_binary::run_input(write, (&target, &filling), input);
         }
         from_csv::run_input(write, (&target, &filling), input, format, &copy.options)
     })?;

@@ -1,8 +1,9 @@
-//! `COPY ... TO STDOUT`: rows for the client, a line each.
+//! `COPY ... TO STDOUT`: rows for the client, each as a line or in binary.
 use std::io::{self, Write};
 
+use super::binary::BinaryWriter;
 use super::csv_writer::CsvWriter;
-use super::input::CopyInput;
+use super::input::{Broken, CopyInput};
 use super::text_writer::TextWriter;
 use super::to_file::rows_of;
 use crate::error::{Result, SqlError};
@@ -25,7 +26,7 @@ pub(crate) fn run(
     let rows = rows_of(session, copy, source)?;
     let schema = rows.schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    client.begin_giving(names.len()).map_err(unreachable)?;
+    client.begin_giving(names.len(), format == Format::Binary).map_err(unreachable)?;
     let (mut lines, mut count) = (Lines { client }, 0);
     match format {
         Format::Csv => {
@@ -35,6 +36,15 @@ pub(crate) fn run(
                 writer.write_by_line(&batch).map_err(unreachable)?;
                 count += batch.num_rows();
             }
+        }
+        Format::Binary => {
+            let mut writer = BinaryWriter::new(&mut lines, &schema);
+            for batch in rows {
+                let batch = batch?;
+                writer.write(&batch).map_err(broken)?;
+                count += batch.num_rows();
+            }
+            writer.finish().map_err(broken)?;
         }
         Format::Text | Format::Parquet => {
             let mut writer = TextWriter::new(&mut lines, &copy.options, &names).map_err(unreachable)?;
@@ -47,6 +57,13 @@ pub(crate) fn run(
     }
     lines.client.end_giving();
     Ok(Command::new(format!("COPY {count}")))
+}
+
+fn broken(broken: Broken) -> SqlError {
+    match broken {
+        Broken::Io(error) => unreachable(error),
+        Broken::Rows(error) => error,
+    }
 }
 
 fn unreachable(error: io::Error) -> SqlError {

@@ -11,7 +11,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
+use super::binary::BinaryWriter;
 use super::csv_writer::CsvWriter;
+use super::input::Broken;
 use super::meter::Meter;
 use super::text_writer::TextWriter;
 use crate::Rows;
@@ -49,6 +51,7 @@ pub(crate) fn run(
         Format::Csv => write_csv(rows, &mut file, copy, meter)?,
         Format::Parquet => write_parquet(rows, &mut file, meter)?,
         Format::Text => write_text(rows, &mut file, copy, meter)?,
+        Format::Binary => write_binary(rows, &mut file, meter)?,
     };
     file.keep()?;
     Ok(Command::new(format!("COPY {count}")))
@@ -130,6 +133,26 @@ fn write_text(rows: Rows, file: &mut NewFile, copy: &CopyStatement, mut meter: M
         count += u64::try_from(batch.num_rows()).unwrap_or(0);
     }
     out.flush().map_err(failed)?;
+    meter.reach(out.bytes);
+    Ok(count)
+}
+
+fn write_binary(rows: Rows, file: &mut NewFile, mut meter: Meter) -> Result<u64> {
+    let path = file.path.clone();
+    let failed = |broken: Broken| match broken {
+        Broken::Io(error) => SqlError::io("write", &path, &error),
+        Broken::Rows(error) => error,
+    };
+    let mut out = Counter { out: BufWriter::with_capacity(1 << 18, file.file()?), bytes: 0 };
+    let mut writer = BinaryWriter::new(&mut out, &rows.schema());
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        writer.write(&batch).map_err(failed)?;
+        count += u64::try_from(batch.num_rows()).unwrap_or(0);
+    }
+    writer.finish().map_err(failed)?;
+    out.flush().map_err(|error| failed(Broken::Io(error)))?;
     meter.reach(out.bytes);
     Ok(count)
 }

@@ -24,8 +24,8 @@ pub(super) enum TokenKind {
 
 /// Signs, those first that begin as another one.
 const SIGNS: [&str; 29] = [
-    "&&", "||", "**", "<=", "<>", "==", "!=", ">=", "<", ">", "!", "?", "%", "$", ".", "[", "]", "{", "}", "(", ")", "|",
-    "&", "=", "@", "#", ",", "*", ":",
+    "&&", "||", "**", "<=", "<>", "==", "!=", ">=", "<", ">", "!", "?", "%", "$", ".", "[", "]", "{", "}", "(", ")",
+    "|", "&", "=", "@", "#", ",", "*", ":",
 ];
 const MORE_SIGNS: [&str; 3] = ["-", "+", "/"];
 
@@ -249,8 +249,7 @@ impl<'t> Lexer<'t> {
     /// A character of one code, or of two halves.
     fn pair(&mut self, code: u32) -> Result<char, SqlError> {
         let halves = |why: &str| {
-            SqlError::new("22P02", "invalid input syntax for type jsonpath")
-                .detail(format!("Unicode {why}."))
+            SqlError::new("22P02", "invalid input syntax for type jsonpath").detail(format!("Unicode {why}."))
         };
         match code {
             0xd800..=0xdbff => {

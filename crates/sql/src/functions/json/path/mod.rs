@@ -55,8 +55,7 @@ const MATCH: &[Variant] = variants!(Match, Boolean);
 const ROWS: &[Variant] = variants!(Rows, Jsonbs);
 const ARRAY: &[Variant] = variants!(Array, Kept);
 const FIRST: &[Variant] = variants!(First, Kept);
-const EXISTS_OPERATOR: &[Variant] =
-    &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Whether, true))];
+const EXISTS_OPERATOR: &[Variant] = &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Whether, true))];
 const MATCH_OPERATOR: &[Variant] = &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Match, true))];
 const PATH: &[Variant] = &[
     Variant::strict(&[Path], Path, |row| shown(text(row.first()))),
@@ -107,6 +106,11 @@ fn path_of(text: &str) -> Result<Rc<JsonPath>, SqlError> {
             Ok(path)
         }
     })
+}
+
+/// An error if a text is no path.
+pub(crate) fn check(text: &str) -> Result<(), SqlError> {
+    path_of(text).map(drop)
 }
 
 fn shown(text: &str) -> Given {

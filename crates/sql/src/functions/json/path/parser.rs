@@ -28,15 +28,8 @@ impl JsonPath {
     /// # Errors
     /// PostgreSQL's of a text that is none.
     pub(crate) fn parse(text: &str) -> Parsed<JsonPath> {
-        let mut parser = Parser {
-            text,
-            tokens: tokens(text),
-            at: 0,
-            levels: 0,
-            filters: 0,
-            subscripts: 0,
-            misplaced: None,
-        };
+        let mut parser =
+            Parser { text, tokens: tokens(text), at: 0, levels: 0, filters: 0, subscripts: 0, misplaced: None };
         if let [Token { kind: TokenKind::End, .. }] = &parser.tokens[..] {
             return Err(SqlError::new("22P02", format!("invalid input syntax for type jsonpath: \"{text}\"")));
         }

@@ -98,15 +98,8 @@ pub(super) enum Method {
 pub(super) const LAST_LEVEL: u32 = u32::MAX;
 
 impl Method {
-    pub(super) const ALL: [Method; 7] = [
-        Method::Abs,
-        Method::Size,
-        Method::Type,
-        Method::Floor,
-        Method::Double,
-        Method::Ceiling,
-        Method::KeyValue,
-    ];
+    pub(super) const ALL: [Method; 7] =
+        [Method::Abs, Method::Size, Method::Type, Method::Floor, Method::Double, Method::Ceiling, Method::KeyValue];
 
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -79,9 +79,10 @@ impl<'a> Run<'a> {
         test: impl Fn(&Item<'a>, Option<&Item<'a>>) -> Outcome<Truth>,
     ) -> Outcome<Truth> {
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-        for (node, opens, given) in
-            [(Some(left), true, &mut lefts), (right.map(|right| right.0), right.is_some_and(|right| right.1), &mut rights)]
-        {
+        for (node, opens, given) in [
+            (Some(left), true, &mut lefts),
+            (right.map(|right| right.0), right.is_some_and(|right| right.1), &mut rights),
+        ] {
             let Some(node) = node else { continue };
             match self.quietly(node, item, Some(given), opens) {
                 Err(Failure::OfPath(_)) => return Ok(Truth::Unknown),

@@ -78,13 +78,7 @@ impl<'a> Run<'a> {
     }
 
     /// An object for each member of an object: its key, its value, and where the object is.
-    fn key_values(
-        &mut self,
-        node: &'a Node,
-        at: usize,
-        item: &Item<'a>,
-        mut found: Found<'_, 'a>,
-    ) -> Outcome<bool> {
+    fn key_values(&mut self, node: &'a Node, at: usize, item: &Item<'a>, mut found: Found<'_, 'a>) -> Outcome<bool> {
         let Json::Object(members) = item.json() else {
             return Err(self.failed("2203C", || refused(Method::KeyValue, "an object")));
         };

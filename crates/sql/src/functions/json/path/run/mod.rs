@@ -166,14 +166,7 @@ impl<'a> Run<'a> {
 
     /// Applies the rest of a path, from its head, which is number 0, or from a step on. `opens` where an array is opened for a step
     /// that takes none.
-    fn step(
-        &mut self,
-        node: &'a Node,
-        at: usize,
-        item: Item<'a>,
-        found: Found<'_, 'a>,
-        opens: bool,
-    ) -> Outcome<bool> {
+    fn step(&mut self, node: &'a Node, at: usize, item: Item<'a>, found: Found<'_, 'a>, opens: bool) -> Outcome<bool> {
         self.within(|run| match at.checked_sub(1).and_then(|at| node.steps.get(at)) {
             None => run.head(node, item, found),
             Some(Step::Key(key)) => run.key(node, at, key, item, found, opens),

@@ -49,9 +49,7 @@ impl<'a> Run<'a> {
         match item.json() {
             Json::Object(_) => match item.field(key) {
                 Some(value) => self.next(node, at, value, found),
-                None => {
-                    self.missing("2203A", || format!("JSON object does not contain key \"{key}\""))
-                }
+                None => self.missing("2203A", || format!("JSON object does not contain key \"{key}\"")),
             },
             Json::Array(_) if opens => self.each(node, at, &item, found),
             _ => self.missing("2203A", || "jsonpath member accessor can only be applied to an object".to_owned()),

@@ -5,11 +5,12 @@
 //! shape    its numbers, 8 bytes each: x, y | x, y, x, y | x, y, radius
 //! flags    1 empty, 2 holds its lower bound, 4 holds its upper bound, 8 has no lower bound, 16 has no upper bound
 //! ```
-use sql::SqlError;
-use types::{DataType, Geometry, GeometryKind, RangeKind, RangeValue, Value};
+use engine::{DataType, Geometry, GeometryKind, RangeKind, RangeValue, Value};
 
 use super::numeric::{self, Wrong};
 use super::{EPOCH_DAYS, EPOCH_MICROS, parameters};
+use crate::error::SqlError;
+use crate::values::read_value;
 
 const EMPTY: u8 = 1;
 const HOLDS_LOWER: u8 = 2;
@@ -85,7 +86,7 @@ pub(crate) fn range(bytes: &[u8], kind: RangeKind) -> Result<Result<Value, SqlEr
         }
         text.push_str(behind);
     }
-    if rest.is_empty() { Ok(sql::read_value(&text, DataType::Range(kind))) } else { Err(Wrong::Form) }
+    if rest.is_empty() { Ok(read_value(&text, DataType::Range(kind))) } else { Err(Wrong::Form) }
 }
 
 /// Reads a shape.
@@ -128,7 +129,7 @@ mod tests {
             (RangeKind::Int4, "empty"),
         ];
         for (kind, text) in ranges {
-            let value = sql::read_value(text, DataType::Range(kind)).unwrap();
+            let value = read_value(text, DataType::Range(kind)).unwrap();
             let mut out = Vec::new();
             assert!(put(&mut out, &bytes_of(&value), Some(DataType::Range(kind))), "{text}");
             assert_eq!(range(&out, kind), Ok(Ok(value)), "{text}");
@@ -137,7 +138,7 @@ mod tests {
         for (kind, text) in
             [(GeometryKind::Point, "(1,2)"), (GeometryKind::Box, "(3,4),(1,2)"), (GeometryKind::Circle, "<(1,2),3>")]
         {
-            let value = sql::read_value(text, DataType::Geometry(kind)).unwrap();
+            let value = read_value(text, DataType::Geometry(kind)).unwrap();
             let mut out = Vec::new();
             assert!(put(&mut out, &bytes_of(&value), Some(DataType::Geometry(kind))), "{text}");
             assert_eq!(out.len(), kind.numbers() * 8);
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_form_is_that_of_postgresql() {
-        let value = sql::read_value("[1,5)", DataType::Range(RangeKind::Int4)).unwrap();
+        let value = read_value("[1,5)", DataType::Range(RangeKind::Int4)).unwrap();
         let mut out = Vec::new();
         put(&mut out, &bytes_of(&value), Some(DataType::Range(RangeKind::Int4)));
         assert_eq!(out, [2, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 5]);

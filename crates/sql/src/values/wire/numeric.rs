@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The weight says how many digits of base 10,000 stand before the point, less one; zeros at both ends are left out.
-use types::Decimal;
+use engine::Decimal;
 
 const NEGATIVE: u16 = 0x4000;
 
@@ -41,7 +41,8 @@ fn group(digits: &[u8]) -> u16 {
 
 /// Why bytes are no number that there is here.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub enum Wrong {
+    /// Of another form, or too short, or too long.
     Form,
     /// Not a number, infinite, or of too many digits.
     Range,
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_number_comes_back_as_it_was_sent_and_no_bytes_are_a_panic() {
-        let mut bytes = crate::wire::noise(2);
+        let mut bytes = super::super::noise(2);
         for _ in 0..5_000 {
             let digits = u32::from(bytes.next().unwrap_or(0)) % 39;
             let raw = bytes.by_ref().take(16).fold(0_u128, |raw, byte| raw << 8 | u128::from(byte));

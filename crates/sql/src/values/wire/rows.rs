@@ -8,13 +8,17 @@ use arrow_array::{
     StringViewArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use sql::{SqlError, TextColumn, pg_types, text_value};
-use types::DataType;
+use engine::DataType;
 
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
+use crate::error::SqlError;
+use crate::values::pg_types;
+use crate::values::text::text_value;
+use crate::values::text_column::TextColumn;
 
 /// A column of a batch, and how its values are written.
-pub(crate) struct Column<'a> {
+#[expect(missing_debug_implementations, reason = "arrays and writers of their text")]
+pub struct Column<'a> {
     array: &'a dyn Array,
     oid: u32,
     is_binary: bool,
@@ -39,7 +43,8 @@ enum Values<'a> {
 }
 
 impl<'a> Column<'a> {
-    pub(crate) fn new(array: &'a dyn Array, oid: u32, format: i16) -> Column<'a> {
+    /// A column whose values are written in the text (0) or binary (1) form of a type.
+    pub fn new(array: &'a dyn Array, oid: u32, format: i16) -> Column<'a> {
         let values = match array.data_type() {
             ArrowType::Boolean => Values::Boolean(array.as_boolean()),
             ArrowType::Int16 => Values::Int16(array.as_primitive::<Int16Type>()),
@@ -60,7 +65,10 @@ impl<'a> Column<'a> {
     }
 
     /// Appends a value with its length.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, row: usize) -> Result<(), SqlError> {
+    ///
+    /// # Errors
+    /// Where the type has no such form.
+    pub fn put(&self, out: &mut Vec<u8>, row: usize) -> Result<(), SqlError> {
         if self.array.is_null(row) || self.array.data_type().is_null() {
             out.extend_from_slice(&(-1_i32).to_be_bytes());
             return Ok(());
@@ -131,6 +139,11 @@ impl<'a> Column<'a> {
             }
             oids::JSONB => {
                 // The number of the form.
+                out.push(1);
+                out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
+                Ok(())
+            }
+            oids::JSONPATH => {
                 out.push(1);
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())

@@ -3,11 +3,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType as ArrowType, IntervalUnit};
-use sql::{SqlError, text_value};
-use types::DataType;
+use engine::DataType;
 
 use super::rows::Column;
 use super::{oids, spaces};
+use crate::error::SqlError;
+use crate::values::text::text_value;
 
 /// Appends a time of day, an interval, a range, a shape or an array; anything else has no binary form here.
 pub(crate) fn put(out: &mut Vec<u8>, array: &dyn Array, row: usize, oid: u32) -> Result<(), SqlError> {

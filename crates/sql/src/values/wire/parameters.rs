@@ -1,16 +1,20 @@
 //! The values that a client binds to parameters.
-use sql::SqlError;
-use types::{DataType, Interval, Value};
+use engine::{DataType, Interval, Value};
 
 use super::numeric::{self, Wrong};
 use super::{EPOCH_DAYS, EPOCH_MICROS, oids, spaces};
+use crate::error::SqlError;
+use crate::values::read_value;
 
 /// Reads the value of parameter number `at` (from 0) in the form in which it came. `oid` is the type that the client has
 /// said, or 0.
-pub(crate) fn read(bytes: &[u8], format: i16, data_type: DataType, oid: u32, at: usize) -> Result<Value, SqlError> {
+///
+/// # Errors
+/// Where it is no value of the type.
+pub fn read(bytes: &[u8], format: i16, data_type: DataType, oid: u32, at: usize) -> Result<Value, SqlError> {
     if format == 0 {
         let text = text_of(bytes)?;
-        return sql::read_value(text, data_type);
+        return read_value(text, data_type);
     }
     binary(bytes, data_type, oid).map_err(|wrong| match wrong {
         Wrong::Form => SqlError::new("22P03", format!("incorrect binary data format in bind parameter {}", at + 1)),
@@ -25,7 +29,8 @@ fn text_of(bytes: &[u8]) -> Result<&str, SqlError> {
     })
 }
 
-pub(super) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, SqlError>, Wrong> {
+/// Reads a value in its binary form; inside, what is wrong with a value of the right form.
+pub(crate) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, SqlError>, Wrong> {
     Ok(Ok(match data_type {
         DataType::Boolean => match bytes {
             [value] => Value::Boolean(*value != 0),
@@ -53,18 +58,18 @@ pub(super) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
         DataType::Array(item) => {
             let number = oids::of_type(item.data_type());
             return Ok(match array_text(bytes, number)? {
-                Ok(text) => sql::read_value(&text.to_string(), data_type),
+                Ok(text) => read_value(&text.to_string(), data_type),
                 Err(error) => Err(error),
             });
         }
         DataType::Range(kind) => return spaces::range(bytes, kind),
         DataType::Geometry(kind) => return spaces::geometry(bytes, kind),
         DataType::Json | DataType::Enum(_) => {
-            return Ok(text_of(bytes).and_then(|text| sql::read_value(text, data_type)));
+            return Ok(text_of(bytes).and_then(|text| read_value(text, data_type)));
         }
         DataType::Jsonb => match bytes {
             // The number of the form.
-            [1, text @ ..] => return Ok(text_of(text).and_then(|text| sql::read_value(text, data_type))),
+            [1, text @ ..] => return Ok(text_of(text).and_then(|text| read_value(text, data_type))),
             _ => return Err(Wrong::Form),
         },
         DataType::Time => match i64::from_be_bytes(exactly(bytes)?) {
@@ -80,7 +85,7 @@ pub(super) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
         }
         DataType::Text { .. } | DataType::Char { .. } => match oid {
             0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN => {
-                return Ok(text_of(bytes).and_then(|text| sql::read_value(text, DataType::TEXT)));
+                return Ok(text_of(bytes).and_then(|text| read_value(text, DataType::TEXT)));
             }
             array if let Some(item) = oids::item_of(array) => return array_text(bytes, item),
             other => {
