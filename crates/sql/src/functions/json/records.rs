@@ -49,7 +49,14 @@ fn column(row: &[Option<Cell>]) -> Given {
         return Ok(Some(Cell::List(if is_set { Vec::new() } else { vec![None] })));
     }
     let json = tree(row.first());
-    let refused = |kind: &str| wrong(format!("cannot call {called} on {kind}"));
+    let refused = |kind: &str| {
+        wrong(match (is_set, called.starts_with("jsonb_")) {
+            (true, true) => format!("cannot call {called} on a non-array"),
+            (true, false) => format!("cannot call {called} on {kind}"),
+            // So is called what does it in PostgreSQL.
+            (false, _) => format!("cannot call populate_composite on {kind}"),
+        })
+    };
     let objects = match &json {
         Json::Object(_) if is_set => return Err(refused("an object")),
         Json::Object(_) => std::slice::from_ref(&json),

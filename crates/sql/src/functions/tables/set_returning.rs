@@ -1,7 +1,7 @@
 //! Functions that give rows, in the select list: `SELECT id, generate_series(1, k) FROM t`.
 //!
 //! The planner knows one such function there, `unnest` of a list: each row is repeated for each value; several go side by
-//! side, the shorter ones filled up with NULL; a list without values gives no row. `generate_series` becomes that of a list, and so do functions of JSON.
+//! side, the shorter ones filled up with NULL; a list without values gives no row. `generate_series` becomes that of a list.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -10,7 +10,6 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::generate;
-use super::json_rows::columns_of;
 use crate::syntax::identifiers::fold;
 use crate::syntax::visit::own_after;
 use crate::syntax::walk::WalkMut;
@@ -51,17 +50,7 @@ fn called(expr: &Expr) -> Option<String> {
         [schema, name] if schema == "pg_catalog" => name,
         _ => return None,
     };
-    (name == generate::NAME || name == "unnest" || list_function(name).is_some()).then(|| name.clone())
-}
-
-/// The function that gives as a list what a function of rows gives.
-fn list_function(name: &str) -> Option<&'static str> {
-    match (name, columns_of(name)) {
-        (generate::NAME, _) => Some(generate::LIST_NAME),
-        // Two columns are a row of a type of its own.
-        (_, Some(([function], _))) => Some(function),
-        _ => None,
-    }
+    (name == generate::NAME || name == "unnest").then(|| name.clone())
 }
 
 /// Makes a call that gives rows one of `unnest`; whether it is such a call.
@@ -69,9 +58,9 @@ fn spread(expr: &mut Expr) -> bool {
     let Some(name) = called(expr) else { return false };
     if let Expr::Function(function) = expr {
         function.name = ObjectName::from(vec![Ident::new("unnest")]);
-        if let Some(named) = list_function(&name) {
+        if name == generate::NAME {
             let mut list = function.clone();
-            list.name = ObjectName::from(vec![Ident::with_quote('"', named)]);
+            list.name = ObjectName::from(vec![Ident::with_quote('"', generate::LIST_NAME)]);
             wrap(function, Expr::Function(list));
         }
     }
