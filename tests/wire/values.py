@@ -213,6 +213,75 @@ class Values(unittest.TestCase):
             found = connection.execute("SELECT j, b FROM documents WHERE id > 3 ORDER BY id").fetchall()
             self.assertEqual(found, [([1], {"a": 1}), (None, None)])
 
+    def test_rows_are_copied_in_binary_both_ways(self):
+        key = uuid.UUID(int=7)
+        kinds = {
+            "int4": (7, None, -(2**31)),
+            "int8": (2**40, None, -1),
+            "int2": (-3, None, 3),
+            "bool": (True, None, False),
+            "float4": (1.5, None, float("inf")),
+            "float8": (-0.0, None, 1e300),
+            "numeric": (Decimal("12.50"), None, Decimal("-0.0100000000")),
+            "text": ("\u00e4\t\\N", None, ""),
+            "bytea": (b"\x00\xff", None, b""),
+            "date": (dt.date(2020, 1, 2), None, dt.date(1, 1, 1)),
+            "time": (dt.time(1, 2, 3, 500000), None, dt.time(0)),
+            "timestamp": (dt.datetime(2020, 1, 2, 3, 4, 5, 6), None, dt.datetime(1969, 12, 31)),
+            "timestamptz": (dt.datetime(2020, 1, 2, tzinfo=dt.timezone.utc), None, dt.datetime(1999, 1, 1, tzinfo=dt.timezone.utc)),
+            "interval": (dt.timedelta(days=3, seconds=4), None, dt.timedelta(0)),
+            "uuid": (key, None, key),
+            "jsonb": (Jsonb({"a": [1]}), None, Jsonb(None)),
+            "int4[]": ([1, None, 3], None, []),
+            "text[]": (["a,b", None, ""], None, ["x"]),
+        }
+        with connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS kinds")
+            columns = ", ".join(f"c{at} {name}" for at, name in enumerate(kinds))
+            connection.execute(f"CREATE TABLE kinds (id int PRIMARY KEY, {columns})")
+            rows = list(zip((1, 2, 3), *kinds.values()))
+            cursor = connection.cursor()
+            with cursor.copy("COPY kinds FROM STDIN (FORMAT BINARY)") as copy:
+                copy.set_types(["int4", *kinds])
+                for row in rows:
+                    copy.write_row(row)
+            wanted = [tuple(value.obj if isinstance(value, Jsonb) else value for value in row) for row in rows]
+            self.assertEqual(cursor.execute("SELECT * FROM kinds ORDER BY id").fetchall(), wanted)
+            with cursor.copy("COPY (SELECT * FROM kinds ORDER BY id) TO STDOUT (FORMAT BINARY)") as copy:
+                copy.set_types(["int4", *kinds])
+                self.assertEqual(list(copy.rows()), wanted)
+            with cursor.copy("COPY kinds TO STDOUT WITH BINARY") as copy:
+                data = b"".join(copy)
+            connection.execute("DELETE FROM kinds")
+            with cursor.copy("COPY kinds FROM STDIN WITH BINARY") as copy:
+                for at in range(0, len(data), 7):
+                    copy.write(data[at : at + 7])
+            self.assertEqual(cursor.execute("SELECT * FROM kinds ORDER BY id").fetchall(), wanted)
+            connection.execute("DELETE FROM kinds")
+            with cursor.copy("COPY kinds TO STDOUT (FORMAT BINARY)") as copy:
+                self.assertEqual(b"".join(copy), b"PGCOPY\n\xff\r\n\x00" + b"\x00" * 8 + b"\xff\xff")
+            head = data[:19]
+            for wrong, code in (
+                (b"PGCOPY\n", "22P04"),
+                (head[:11] + b"\x00\x01\x00\x00" + head[15:], "22P04"),
+                (head + b"\x00\x01", "22P04"),
+                (data[:40], "22P04"),
+                (data + b"\x00", "22P04"),
+            ):
+                with self.assertRaises(psycopg.Error) as caught:
+                    with cursor.copy("COPY kinds FROM STDIN (FORMAT BINARY)") as copy:
+                        copy.write(wrong)
+                self.assertEqual(caught.exception.sqlstate, code, wrong)
+            connection.execute("DROP TABLE IF EXISTS narrow")
+            connection.execute("CREATE TABLE narrow (n int, t varchar(3))")
+            for row, code in ((("\x00" * 3, "a"), "08P01"), (("\x00" * 5, "a"), "22P03"), (("\x00" * 4, "abcd"), "22001")):
+                with self.assertRaises(psycopg.Error) as caught:
+                    with cursor.copy("COPY narrow FROM STDIN (FORMAT BINARY)") as copy:
+                        copy.set_types(["text", "text"])
+                        copy.write_row(row)
+                self.assertEqual(caught.exception.sqlstate, code, row)
+            self.assertEqual(cursor.execute("SELECT count(*) FROM narrow").fetchone(), (0,))
+
     def test_columns_that_are_arrays_go_both_ways_in_both_formats(self):
         key = uuid.UUID(int=7)
         cases = {
