@@ -25,7 +25,6 @@ use datafusion::logical_expr::{
 use engine::DataType;
 
 use crate::error::SqlError;
-use crate::functions::json::path;
 use crate::interrupt::session_zone;
 use crate::values::array_input::items;
 use crate::values::builder::ColumnBuilder;
@@ -97,22 +96,32 @@ pub(super) struct Variant {
     /// Whether more arguments of the last type may follow.
     goes_on: bool,
     compute: Compute,
+    /// What a literal has to pass that is a path, also where no row is.
+    check: Option<Check>,
 }
+
+/// A test of a text.
+pub(super) type Check = fn(&str) -> Result<(), SqlError>;
 
 impl Variant {
     /// NULL for any NULL.
     pub(super) const fn strict(takes: &'static [Kind], gives: Kind, compute: Compute) -> Variant {
-        Variant { takes, gives, sees_null: false, goes_on: false, compute }
+        Variant { takes, gives, sees_null: false, goes_on: false, compute, check: None }
     }
 
     /// Of any number of arguments, NULLs among them.
     pub(super) const fn variadic(takes: &'static [Kind], gives: Kind, compute: Compute) -> Variant {
-        Variant { takes, gives, sees_null: true, goes_on: true, compute }
+        Variant { takes, gives, sees_null: true, goes_on: true, compute, check: None }
     }
 
     /// With NULLs among the arguments.
     pub(super) const fn with_nulls(takes: &'static [Kind], gives: Kind, compute: Compute) -> Variant {
-        Variant { takes, gives, sees_null: true, goes_on: false, compute }
+        Variant { takes, gives, sees_null: true, goes_on: false, compute, check: None }
+    }
+
+    /// With a test of literals that are paths.
+    pub(super) const fn checking(self, check: Check) -> Variant {
+        Variant { check: Some(check), ..self }
     }
 
     fn kind(&self, at: usize) -> Option<Kind> {
@@ -421,16 +430,16 @@ impl ScalarUDFImpl for RowWise {
         let types: Vec<ArrowType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let variant = self.variant(&types)?;
         for (at, literal) in args.scalar_arguments.iter().enumerate() {
-            // A path that is none is an error, also where no row is.
             if variant.kind(at) == Some(Kind::Path)
-                && let Some(text) = literal.and_then(|literal| literal.try_as_str().flatten())
+                && let (Some(check), Some(text)) =
+                    (variant.check, literal.and_then(|literal| literal.try_as_str().flatten()))
             {
-                path::check(text).map_err(|error| DataFusionError::External(Box::new(error)))?;
+                check(text).map_err(|error| DataFusionError::External(Box::new(error)))?;
             }
         }
         let field = Field::new(self.name, variant.gives.arrow(), true);
         let is_path = variant.gives == Kind::Path;
-        Ok(Arc::new(if is_path { of_catalog(field, path::CAST) } else { field }))
+        Ok(Arc::new(if is_path { of_catalog(field, "jsonpath") } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -5,39 +5,14 @@ use engine::json::Json;
 use super::cells::{Given, tree, wrong};
 use crate::error::SqlError;
 use crate::functions::row_wise::{Cell, Kind, Variant, function, text};
+use crate::functions::tables::json_records::{COLUMN, Reads};
 
 use Kind::{Jsonb as Kept, Text, Texts};
-
-/// The function that gives the texts of one column, one for each object.
-pub(crate) const COLUMN: &str = "\0jsonb record column";
 
 const COLUMNS: &[Variant] = &[Variant::with_nulls(&[Kept, Text, Text, Text], Texts, column)];
 
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     std::iter::once(function(COLUMN, COLUMNS))
-}
-
-/// As what a member is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reads {
-    Text,
-    Json,
-    Array,
-}
-
-impl Reads {
-    /// How the function is told.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Reads::Text => "text",
-            Reads::Json => "json",
-            Reads::Array => "array",
-        }
-    }
-
-    fn of(word: &str) -> Reads {
-        [Reads::Json, Reads::Array].into_iter().find(|reads| reads.word() == word).unwrap_or(Reads::Text)
-    }
 }
 
 /// The texts of a column, of these arguments: the value, the name of the column, the function that was called, as what to read.

@@ -13,7 +13,6 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::in_from::call;
 use crate::error::{Result, SqlError};
-use crate::functions::json::records::{COLUMN, Reads};
 use crate::names::tables::Tables;
 use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::template::template;
@@ -22,6 +21,33 @@ use crate::values::types::sql_type;
 /// What the functions are called behind `json_` or `jsonb_`, and whether their columns are those of their first argument.
 const NAMES: [(&str, bool); 4] =
     [("to_record", false), ("to_recordset", false), ("populate_record", true), ("populate_recordset", true)];
+
+/// The function that gives the texts of one column, one for each object.
+pub(crate) const COLUMN: &str = "\0jsonb record column";
+
+/// As what a member is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    Text,
+    Json,
+    Array,
+}
+
+impl Reads {
+    /// How the function is told.
+    fn word(self) -> &'static str {
+        match self {
+            Reads::Text => "text",
+            Reads::Json => "json",
+            Reads::Array => "array",
+        }
+    }
+
+    /// What the function was told.
+    pub(crate) fn of(word: &str) -> Reads {
+        [Reads::Json, Reads::Array].into_iter().find(|reads| reads.word() == word).unwrap_or(Reads::Text)
+    }
+}
 
 /// The query that a call of one of these functions is, if a factor is one.
 ///

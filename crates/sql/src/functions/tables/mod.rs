@@ -6,7 +6,7 @@ pub(crate) mod changes;
 pub(crate) mod generate;
 pub(crate) mod history;
 pub(crate) mod in_from;
-mod json_records;
+pub(crate) mod json_records;
 pub(crate) mod json_rows;
 pub(crate) mod keywords;
 mod named_values;

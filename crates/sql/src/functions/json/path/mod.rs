@@ -41,11 +41,12 @@ enum Wants {
 macro_rules! variants {
     ($wants:ident, $gives:ident) => {
         &[
-            Variant::strict(&[Kept, Path], $gives, |row| answer(row, Wants::$wants, false)),
-            Variant::strict(&[Kept, Path, Kept], $gives, |row| answer(row, Wants::$wants, false)),
+            Variant::strict(&[Kept, Path], $gives, |row| answer(row, Wants::$wants, false)).checking(check),
+            Variant::strict(&[Kept, Path, Kept], $gives, |row| answer(row, Wants::$wants, false)).checking(check),
             Variant::strict(&[Kept, Path, Kept, Boolean], $gives, |row| {
                 answer(row, Wants::$wants, row.get(3) == Some(&Some(Cell::Boolean(true))))
-            }),
+            })
+            .checking(check),
         ]
     };
 }
@@ -55,10 +56,12 @@ const MATCH: &[Variant] = variants!(Match, Boolean);
 const ROWS: &[Variant] = variants!(Rows, Jsonbs);
 const ARRAY: &[Variant] = variants!(Array, Kept);
 const FIRST: &[Variant] = variants!(First, Kept);
-const EXISTS_OPERATOR: &[Variant] = &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Whether, true))];
-const MATCH_OPERATOR: &[Variant] = &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Match, true))];
+const EXISTS_OPERATOR: &[Variant] =
+    &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Whether, true)).checking(check)];
+const MATCH_OPERATOR: &[Variant] =
+    &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Match, true)).checking(check)];
 const PATH: &[Variant] = &[
-    Variant::strict(&[Path], Path, |row| shown(text(row.first()))),
+    Variant::strict(&[Path], Path, |row| shown(text(row.first()))).checking(check),
     Variant::strict(&[Kind::Text], Path, |row| shown(text(row.first()))),
 ];
 
@@ -109,7 +112,7 @@ fn path_of(text: &str) -> Result<Rc<JsonPath>, SqlError> {
 }
 
 /// An error if a text is no path.
-pub(crate) fn check(text: &str) -> Result<(), SqlError> {
+fn check(text: &str) -> Result<(), SqlError> {
     path_of(text).map(drop)
 }
 
