@@ -10,7 +10,7 @@
 //! its client. So a client that stalls delays no other client, a statement by key is answered without being handed
 //! from thread to thread, and analytical queries compute on DataFusion's own threads meanwhile.
 //!
-//! The modules: `wire` is bytes, `values` the forms of values, `startup` the beginning of a connection, `simple`
+//! The modules: `wire` is bytes, `values` how columns are described, `startup` the beginning of a connection, `simple`
 //! and `extended` the two ways to run statements, `ready` the end of what came together, `copy_in` rows from a client,
 //! `registry` the connections, `watch` the thread that looks after them.
 #![forbid(unsafe_code)]
