@@ -85,6 +85,7 @@ impl Network {
     }
 
     /// The bits turned over.
+    #[expect(clippy::should_implement_trait, reason = "a plain function, as all that is computed of addresses")]
     pub fn not(self) -> Network {
         self.inet().with(!self.address & mask(self.family.bits()), self.length)
     }

@@ -213,7 +213,7 @@ fn hexadecimal(text: &str) -> (Vec<u8>, &str) {
     let end = text.find(|character: char| !character.is_ascii_hexdigit()).unwrap_or(text.len());
     let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok()).unwrap_or(0);
     let byte = |pair: &[u8]| digit(&pair[0]) << 4 | pair.get(1).map_or(0, digit);
-    (text[..end].as_bytes().chunks(2).map(byte).collect(), &text[end..])
+    (text.as_bytes()[..end].chunks(2).map(byte).collect(), &text[end..])
 }
 
 /// The numbers with which a network of version 4 begins, and what is behind them.

@@ -124,6 +124,7 @@ impl OfSpaces {
             .forms
             .iter()
             .find(|form| fits(form, exact))
+            .or_else(|| self.forms.iter().find(|form| fits(form, becomes_within_its_type)))
             .or_else(|| self.forms.iter().find(|form| fits(form, becomes)));
         found.ok_or_else(|| {
             let named: Vec<String> = types.iter().map(type_name).collect();
@@ -133,6 +134,11 @@ impl OfSpaces {
             external(error.hint(hint))
         })
     }
+}
+
+/// Whether an argument is taken for a type, other than a `cidr` for an `inet`: that is the last that is looked for.
+fn becomes_within_its_type(found: &ArrowType, to: DataType) -> bool {
+    becomes(found, to) && (!is_space(found) || *found == to.to_arrow())
 }
 
 /// Whether an argument of one type is taken for another one.
