@@ -10,7 +10,6 @@ mod defaults;
 mod foreign_keys;
 mod functions;
 mod generated;
-mod inlined_functions;
 mod join_order;
 mod kept_plans;
 mod made_types;

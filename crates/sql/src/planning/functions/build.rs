@@ -217,7 +217,12 @@ impl Written {
                 Expr::Subquery(self.query.clone())
             }
         };
-        let value = self.unless_null(self.cast_to(value, data_type));
+        let value = match data_type {
+            DataType::Boolean => self.cast_to(value, data_type),
+            // What stands around the query sees the type by the cast.
+            _ => cast(value, data_type),
+        };
+        let value = self.unless_null(value);
         let mut query = template("SELECT 1")?;
         set_list(&mut query, vec![SelectItem::UnnamedExpr(if is_each_row { each_row(value)? } else { value })]);
         let hidden = labels(query.as_ref());

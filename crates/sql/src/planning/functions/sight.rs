@@ -206,7 +206,7 @@ impl Seen<'_> {
             Expr::Subquery(query) => match query.body.as_ref() {
                 // That of a call that was written out.
                 SetExpr::Select(select) => match &select.projection[..] {
-                    [SelectItem::UnnamedExpr(expr @ Expr::Cast { .. })] => self.sight(expr),
+                    [SelectItem::UnnamedExpr(expr)] => written(expr).map_or(Sight::Unseen, |cast| self.sight(cast)),
                     _ => Sight::Unseen,
                 },
                 _ => Sight::Unseen,
@@ -286,6 +286,22 @@ impl Seen<'_> {
             "min" | "max" | "abs" => arguments.first().map_or(Sight::Unseen, |first| self.sight(first)),
             _ => Sight::Unseen,
         }
+    }
+}
+
+/// The cast within what stands in the select list of a call that was written out.
+fn written(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Cast { .. } => Some(expr),
+        // That of a function that is NULL where an argument is.
+        Expr::Nested(inner) => match inner.as_ref() {
+            Expr::Case { operand: None, conditions, else_result: None, .. } => match &conditions[..] {
+                [only] => written(&only.result),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
     }
 }
 
