@@ -100,14 +100,15 @@ impl Table {
         if is_short && !self.data.has_changed_keys() { stretches(key.kiss()?, low, high) } else { None }
     }
 
-    /// The rows of a range of the primary key, upward, at most as many as are wanted. `None` if this is not the way to them.
+    /// The rows of a range of the primary key, upward, at most as many as are wanted, and the last key that was looked for. `None` if
+    /// this is not the way to them.
     pub(crate) fn rows_of_runs(
         &self,
         view: View<'_, Transactions>,
         (index, bounds): (&IndexData, &Bounds),
         options: &ScanOptions,
         few: Few,
-    ) -> Result<Option<RecordBatch>> {
+    ) -> Result<Option<(RecordBatch, IndexKey)>> {
         let Some(key) = self.data.primary_key.as_ref().filter(|key| std::ptr::eq(&*key.index, index)) else {
             return Ok(None);
         };
@@ -118,7 +119,7 @@ impl Table {
         }
         let Some(stretches) = self.stretches_of_keys((low, high), few.entries) else { return Ok(None) };
         let arrays = self.arrays_of(view, &stretches, &options.columns)?;
-        Ok(arrays.map(|arrays| self.batch_of_stretches(&stretches, arrays, options)))
+        Ok(arrays.map(|arrays| (self.batch_of_stretches(&stretches, arrays, options), IndexKey::Word(high))))
     }
 
     /// Whether all keys in a range pass the tests, and nothing else is tested.
