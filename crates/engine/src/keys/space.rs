@@ -13,6 +13,7 @@ use lineage::{Cell, Storage};
 use smallvec::SmallVec;
 use types::{Column, DataType, Extent, Rid, Value};
 
+use super::entries::Direction;
 use super::extents::{Ends, ends, near};
 use super::order::{Bounds, IndexKey, NULL, VALUE, ordered_integer};
 use crate::error::Result;
@@ -67,6 +68,15 @@ pub(crate) enum Asked {
 }
 
 impl Asked {
+    /// Those of them that a walk in this direction meets up to an end. Entries in a part of space are met in no order.
+    pub(crate) fn up_to(self, end: (IndexKey, Rid), direction: Direction) -> Asked {
+        match (self, direction) {
+            (Asked::Keys((low, _)), Direction::Upward) => Asked::Keys((low, Bound::Included(end))),
+            (Asked::Keys((_, high)), Direction::Downward) => Asked::Keys((Bound::Included(end), high)),
+            (space @ Asked::Space(_), _) => space,
+        }
+    }
+
     /// Whether an entry is one of these.
     pub(crate) fn contains(&self, entry: &(IndexKey, Rid)) -> bool {
         match self {

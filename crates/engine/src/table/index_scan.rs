@@ -14,11 +14,12 @@ use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::IndexMethod;
 use crate::keys::entries::{Direction, Entry};
 use crate::keys::extents::dimensions;
-use crate::keys::order::IndexKey;
+use crate::keys::order::{IndexKey, beside_all};
 use crate::keys::range::IndexRange;
 use crate::keys::space::{Asked, IndexWindow, Window};
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::index_walk::{Cursor, ENTRIES_FIRST, Used};
+use crate::table::read_set::ReadSet;
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
 use crate::terms::outcomes::Transactions;
@@ -287,18 +288,17 @@ impl Table {
         options: ScanOptions,
     ) -> Result<IndexScan> {
         self.data.check_no_array("reading by an index", "Read it by key, or by scans.")?;
-        let Sight { snapshot, reads, .. } = view.into();
+        let sight = view.into();
+        let (snapshot, reads) = (sight.snapshot, sight.shared_reads());
         let held = self.hold(snapshot)?;
         if !index.data.serves(snapshot.at) {
             return Err(Error::NoSuchIndex(index.data.definition.name.clone()));
         }
         let bounds = self.data.index_bounds(&index.data, range)?;
-        if let (Some(reads), Some(bounds)) = (reads, &bounds) {
-            reads.note_entries(&self.data, &index.data, bounds);
-        }
+        let unread = reads.zip(bounds.clone());
         let (schema, cursor) = (self.data.projection(&options).schema, Cursor::new(bounds, direction));
-        let left = usize::MAX;
-        Ok(IndexScan { table: self.clone(), index: index.data.clone(), view: held, cursor, options, schema, left })
+        let (table, index, left) = (self.clone(), index.data.clone(), usize::MAX);
+        Ok(IndexScan { table, index, view: held, cursor, options, schema, left, unread })
     }
 
     /// The visible rows of some ranges of an index that pass the tests, if they are few: one batch, shaped as a scan's are, range
@@ -343,9 +343,10 @@ impl Table {
             _ => None,
         };
         if let (Some(Some(asked @ Asked::Keys(bounds))), Direction::Upward) = (&known, direction)
-            && let Some(rows) = self.rows_of_runs(view, (&index.data, bounds), options, few)?
+            && let Some((rows, last)) = self.rows_of_runs(view, (&index.data, bounds), options, few)?
         {
-            reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, asked));
+            let read = asked.clone().up_to(beside_all(&last, true), direction);
+            reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, &read));
             let count = rows.num_rows();
             return Ok(Some((rows, vec![count])));
         }
@@ -356,9 +357,10 @@ impl Table {
                 ends.push(rows.len());
                 continue;
             };
-            if let Some(reads) = reads {
-                reads.note_entries(&self.data, &index.data, &bounds);
+            if rows.len() >= few.rows {
+                break;
             }
+            let asked = reads.is_some().then(|| bounds.clone());
             let mut cursor = Cursor::new(Some(bounds), direction);
             while rows.len() < few.rows && cursor.advance(&index.data, Some(snapshot.at)) {
                 let Some(less) = left.checked_sub(cursor.entries.len()) else {
@@ -371,6 +373,10 @@ impl Table {
                     && direction == Direction::Upward
                     && let Some(whole) = self.rows_of_entries(view, &index.data, &cursor.entries, options)?
                 {
+                    reads
+                        .zip(asked)
+                        .into_iter()
+                        .for_each(|(reads, asked)| reads.note_entries(&self.data, &index.data, &asked));
                     let wanted = whole.num_rows().min(few.rows);
                     return Ok(Some((first_of(whole, wanted), vec![wanted])));
                 }
@@ -380,9 +386,17 @@ impl Table {
                 let used = self.data.read_entries(view, &index.data, &cursor.entries, &columns, take)?;
                 cursor.note_used(&self.data, &index.data, transactions, used);
             }
+            if let Some((reads, asked)) = reads.zip(asked) {
+                let read = match rows.last_of(few.rows).and_then(|last| cursor.end_behind(&index.data, last)) {
+                    Some(end) => asked.up_to(end, direction),
+                    None => asked,
+                };
+                reads.note_entries(&self.data, &index.data, &read);
+            }
             cursor.end_idle(&self.data, &index.data, transactions);
             ends.push(rows.len());
         }
+        ends.resize(ranges.len(), rows.len());
         debug_assert!(rows.len() <= few.entries, "invariant 7: a record comes twice");
         debug_assert!(ends.is_sorted() && ends.len() == ranges.len(), "each range ends where the next begins");
         let rows = rows.finish();
@@ -414,6 +428,12 @@ impl<'a> FoundRows<'a> {
         self.rows.as_ref().map_or(0, Rows::len)
     }
 
+    /// The last of the rows that are wanted, once they are there.
+    fn last_of(&self, wanted: usize) -> Option<Rid> {
+        let rids = self.rows.as_ref().map_or(&[][..], |rows| &rows.rids);
+        wanted.checked_sub(1).and_then(|last| rids.get(last)).map(|rid| Rid::from_word(*rid))
+    }
+
     fn begun(&mut self) -> &mut Rows<'a> {
         self.rows.get_or_insert_with(|| Rows::with_room(self.table, self.options, self.room))
     }
@@ -434,12 +454,21 @@ pub struct IndexScan {
     schema: SchemaRef,
     /// the entries that it may still look at
     left: usize,
+    /// what it has not noted yet as read, if its transaction is serializable
+    unread: Option<(Arc<ReadSet>, Asked)>,
 }
 
 impl IndexScan {
     /// This scan with an end after so many entries, whatever is left then; see [`is_cut`](Self::is_cut).
     pub fn up_to(mut self, entries: usize) -> IndexScan {
         self.left = entries;
+        self
+    }
+
+    /// This scan for the sake of so many rows: it begins with as many entries, so that a serializable transaction that takes no more
+    /// rows has read nothing behind them.
+    pub fn wanting(mut self, rows: usize) -> IndexScan {
+        self.cursor.begin_with(rows);
         self
     }
 
@@ -462,7 +491,12 @@ impl Iterator for IndexScan {
         let mut rows = Rows::new(&table, &self.options);
         let columns = rows.columns.clone();
         let transactions = &table.database.shared.core.transactions;
-        while rows.len() == 0 && self.left > 0 && self.cursor.advance(&self.index, Some(self.view.at())) {
+        while rows.len() == 0 && self.left > 0 {
+            let has_found = self.cursor.advance(&self.index, Some(self.view.at()));
+            note_read(&mut self.unread, &table.data, &self.index, &self.cursor);
+            if !has_found {
+                break;
+            }
             self.left = self.left.saturating_sub(self.cursor.entries.len());
             let entries = &self.cursor.entries;
             let take = |rid: Rid, cells: &[Cell<'_>]| rows.push(rid, cells);
@@ -495,7 +529,9 @@ impl Iterator for IndexRows {
                 return Some(Ok(row));
             }
             let scan = &mut self.scan;
-            if !scan.cursor.advance(&scan.index, Some(scan.view.at())) {
+            let has_found = scan.cursor.advance(&scan.index, Some(scan.view.at()));
+            note_read(&mut scan.unread, &scan.table.data, &scan.index, &scan.cursor);
+            if !has_found {
                 return None;
             }
             let table = &scan.table;
@@ -510,4 +546,18 @@ impl Iterator for IndexRows {
             self.found = found.into_iter();
         }
     }
+}
+
+/// Notes the entries that are looked at, and what was passed before them: a reader that stops there depends on nothing behind it. Where
+/// there are none, it has read all that was left.
+fn note_read(
+    unread: &mut Option<(Arc<ReadSet>, Asked)>,
+    table: &Arc<TableData>,
+    index: &Arc<IndexData>,
+    cursor: &Cursor,
+) {
+    let Some((reads, asked)) = unread.take() else { return };
+    let Some((end, left)) = cursor.end_and_rest(index) else { return reads.note_entries(table, index, &asked) };
+    reads.note_entries(table, index, &asked.up_to(end, cursor.direction()));
+    *unread = Some((reads, left));
 }

@@ -107,6 +107,26 @@ impl Cursor {
         self.bounds.is_none()
     }
 
+    /// The end of these entries and what comes behind it, if anything does.
+    pub(crate) fn end_and_rest(&self, index: &IndexData) -> Option<(Entry, Asked)> {
+        Some((self.end_of(index, self.entries.last()?), self.bounds.clone()?))
+    }
+
+    /// Looks at no more entries at first than are likely to be wanted.
+    pub(crate) fn begin_with(&mut self, entries: usize) {
+        self.count = entries.clamp(1, ENTRIES_FIRST);
+    }
+
+    pub(crate) fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The end of what was passed once the entries of a record were, if it has one among these.
+    pub(crate) fn end_behind(&self, index: &IndexData, record: Rid) -> Option<Entry> {
+        let last = self.entries.iter().rev().find(|(_, rid)| *rid == record)?;
+        Some(self.end_of(index, last))
+    }
+
     /// The end of what was passed once an entry was: where the records of its key are listed, that is the end of the key.
     fn end_of(&self, index: &IndexData, entry: &Entry) -> Entry {
         match index.entries_so_far().are_listed(&entry.0) {

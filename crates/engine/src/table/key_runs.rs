@@ -101,14 +101,15 @@ impl Table {
         self.rows_of_pieces(guard, view, (index, &pieces), options).map(Some)
     }
 
-    /// The rows of a range of the primary key, upward, at most as many as are wanted. `None` if this is not the way to them.
+    /// The rows of a range of the primary key, upward, at most as many as are wanted, and the last key that was looked for. `None` if
+    /// this is not the way to them.
     pub(crate) fn rows_of_runs(
         &self,
         view: View<'_, Transactions>,
         (index, bounds): (&IndexData, &Bounds),
         options: &ScanOptions,
         few: Few,
-    ) -> Result<Option<RecordBatch>> {
+    ) -> Result<Option<(RecordBatch, IndexKey)>> {
         let Some(key) = self.data.primary_key.as_ref().filter(|key| std::ptr::eq(&*key.index, index)) else {
             return Ok(None);
         };
@@ -120,7 +121,8 @@ impl Table {
         let found = self.rows_of_keys(view, (low, end), few.entries, options)?;
         // Where a key has no row, those that are wanted reach further.
         let found = found.filter(|(_, count)| end == high || *count == few.rows);
-        Ok(found.map(|(arrays, count)| batch_of(self.data.projection(options).schema, arrays, count)))
+        let batch = |(arrays, count)| batch_of(self.data.projection(options).schema, arrays, count);
+        Ok(found.map(|found| (batch(found), IndexKey::Word(end))))
     }
 
     /// Whether all keys in a range pass the tests, and nothing else is tested.

@@ -164,6 +164,11 @@ pub struct Sight<'v> {
 }
 
 impl Sight<'_> {
+    /// Where a read that goes on notes what it reads.
+    pub(crate) fn shared_reads(&self) -> Option<Arc<ReadSet>> {
+        self.view.and_then(|view| view.reads.clone())
+    }
+
     /// The rows of an array table.
     ///
     /// # Errors

@@ -70,7 +70,7 @@ impl Transaction {
     /// # Errors
     /// - [`Error::NoSuchColumn`] or [`Error::ColumnTwice`] if `changes` name no column of the table, or one twice.
     /// - [`Error::NoPrimaryKey`] or [`Error::WrongWidth`] if the table has no such key; [`Error::BadValue`] or
-    ///   [`Error::NullInColumn`] if a value does not fit its column.
+    ///   [`Error::NullInColumn`] if a value does not fit its column, the latter only where there is such a row.
     /// - [`Error::Conflict`] above READ COMMITTED if another transaction has changed the row: it has not ended, or it
     ///   has committed after this one's snapshot.
     /// - [`Error::DuplicateKey`] and [`Error::Expression`] as [`insert`](Self::insert); those of a write and of a
@@ -95,8 +95,13 @@ impl Transaction {
         if words.len() == changes.len() {
             return self.change_key(data, key, Change::Update(&words));
         }
-        let mut fitted =
-            FittedRow::new(&data.name, data.schema.columns(), changes.iter().map(|(at, value)| (*at, value)))?;
+        let values = changes.iter().map(|(at, value)| (*at, value));
+        let mut fitted = match FittedRow::new(&data.name, data.schema.columns(), values) {
+            Ok(fitted) => fitted,
+            // Where there is no row, no column of one is NULL.
+            Err(Error::NullInColumn { .. }) if self.get(table, key)?.is_none() => return Ok(false),
+            Err(error) => return Err(error),
+        };
         let values: Vec<(usize, Cell<'_>)> = fitted.cells().collect();
         self.change_key(data, key, Change::Update(&values))
     }

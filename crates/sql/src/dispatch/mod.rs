@@ -92,7 +92,10 @@ impl Session {
         let _scope = interrupt::enter(&self.token);
         let answered = stack::with_room(text.len(), || self.answer(text, read, input));
         let done = answered.map_err(|error| pointed(self.token.explain(error), text).shown(schemas::shown));
-        let done = done.map(Outcome::shown);
+        let mut done = done.map(Outcome::shown);
+        if let Ok(Outcome::Done(command)) = &mut done {
+            command.notices.retain(|notice| self.settings.tells(notice));
+        }
         if let Err(error) = &done {
             self.fail(error);
         }

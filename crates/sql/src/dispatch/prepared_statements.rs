@@ -1,9 +1,9 @@
 //! The statements that make, run and forget prepared statements.
 use datafusion::sql::sqlparser::ast::{
-    DataType as SqlType, DiscardObject, Expr, Ident, ObjectName, Reset, SelectItem, SetExpr, Statement,
+    DataType as SqlType, DiscardObject, Expr, Ident, ObjectName, Reset, SelectItem, SetExpr, Spanned, Statement,
 };
 
-use engine::Value;
+use engine::{DataType, Value};
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
@@ -13,10 +13,16 @@ use crate::state::outcome::{Command, Outcome};
 use crate::statements::copy::input::CopyInput;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
+use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::literals::{Literal, literal};
 use crate::values::read_value;
 use crate::values::text::text_value;
-use crate::values::types::column_or_domain;
+use crate::values::types::{column_or_domain, type_name_of_field};
+
+fn is_number(data_type: DataType) -> bool {
+    use DataType::{BigInt, Decimal, Double, Integer, Real, SmallInt};
+    matches!(data_type, SmallInt | Integer | BigInt | Real | Double | Decimal { .. })
+}
 
 /// The name that an `EXECUTE` gives.
 pub(crate) fn name_of(name: Option<&ObjectName>) -> Result<String> {
@@ -68,29 +74,41 @@ impl Session {
             return Err(SqlError::syntax(message).detail(format!("Expected {expected} parameters but got {given}.")));
         }
         let mut values = Vec::with_capacity(arguments.len());
-        for (argument, data_type) in arguments.iter().zip(&prepared.parameters) {
+        for (at, (argument, data_type)) in arguments.iter().zip(&prepared.parameters).enumerate() {
             values.push(match literal(argument) {
                 Some(Literal::Null) => Value::Null,
-                Some(Literal::Text(text) | Literal::Number(text)) => read_value(&text, *data_type)?,
-                Some(Literal::Boolean(value)) => read_value(if value { "t" } else { "f" }, *data_type)?,
-                _ => self.compute(argument, *data_type, source)?,
+                Some(Literal::Text(text)) => read_value(&text, *data_type)?,
+                Some(Literal::Number(text))
+                    if is_number(*data_type)
+                        && let Ok(value) = read_value(&text, *data_type) =>
+                {
+                    value
+                }
+                _ => self.compute((argument, at + 1), *data_type, source)?,
             });
         }
         self.execute_bound(&prepared, &values, input)
     }
 
-    /// The value of an expression without columns.
-    fn compute(&mut self, argument: &Expr, data_type: engine::DataType, source: &Source) -> Result<Value> {
+    /// The value of an expression without columns as that of a parameter, to which it is assigned.
+    fn compute(&mut self, (argument, number): (&Expr, usize), to: DataType, source: &Source) -> Result<Value> {
         let mut query = template("SELECT 1")?;
         if let SetExpr::Select(select) = query.body.as_mut() {
             select.projection = vec![SelectItem::UnnamedExpr(argument.clone())];
         }
-        let batches = self.plan(Statement::Query(query), source)?.collect()?;
-        let cell = batches.iter().find(|batch| batch.num_rows() > 0).map(|batch| batch.column(0).clone());
-        match cell.and_then(|cell| text_value(&cell, 0)) {
-            None => Ok(Value::Null),
-            Some(text) => read_value(&text, data_type),
+        let plan = self.plan(Statement::Query(query), source)?;
+        let field = plan.schema().field(0).clone();
+        if !is_assignable(&field, to, Texts::Stay) {
+            let found = type_name_of_field(&field);
+            let message = format!("parameter ${number} of type {found} cannot be coerced to the expected type {to}");
+            let error = SqlError::mismatch(message).at(source.start(argument.span()));
+            return Err(error.hint("You will need to rewrite or cast the expression."));
         }
+        let batches = plan.collect()?;
+        let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else { return Ok(Value::Null) };
+        let assigned = assign(batch.column(0), &field, "", to, Texts::Stay);
+        let assigned = assigned.map_err(|error| SqlError { detail: None, ..error })?;
+        text_value(&assigned, 0).map_or(Ok(Value::Null), |text| read_value(&text, to))
     }
 
     /// `DISCARD`: all that a session has of its own, or a part of it.

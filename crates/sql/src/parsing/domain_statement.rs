@@ -3,7 +3,7 @@
 //! ```text
 //! CREATE DOMAIN name [AS] type { COLLATE c | DEFAULT expr | [CONSTRAINT n] { NOT NULL | NULL | CHECK (expr) } } ...
 //! ALTER DOMAIN name { SET DEFAULT expr | DROP DEFAULT | SET NOT NULL | DROP NOT NULL | ADD [CONSTRAINT n] CHECK (expr)
-//!     | DROP CONSTRAINT [IF EXISTS] n [CASCADE | RESTRICT] | RENAME CONSTRAINT n TO n | VALIDATE CONSTRAINT n }
+//!     | DROP CONSTRAINT [IF EXISTS] n [CASCADE | RESTRICT] | RENAME CONSTRAINT n TO n | RENAME TO name | VALIDATE CONSTRAINT n }
 //! DROP DOMAIN [IF EXISTS] name, ... [CASCADE | RESTRICT]
 //! ```
 use datafusion::sql::sqlparser::ast::{ColumnOption, DataType as SqlType, Expr, Ident, ObjectName};
@@ -34,6 +34,8 @@ pub(crate) enum DomainChange {
         if_exists: bool,
     },
     Rename(Ident, Ident),
+    /// The domain gets another name.
+    RenameTo(Ident),
     Validate(Ident),
 }
 
@@ -153,7 +155,10 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<DomainStatement> {
             parser.expect_keyword(Keyword::TO).map_err(failed)?;
             DomainChange::Rename(constraint, parser.parse_identifier().map_err(failed)?)
         }
-        Keyword::RENAME => return unsupported("renaming a domain"),
+        Keyword::RENAME => {
+            parser.expect_keyword(Keyword::TO).map_err(failed)?;
+            DomainChange::RenameTo(parser.parse_identifier().map_err(failed)?)
+        }
         _ => {
             parser.expect_keyword(Keyword::CONSTRAINT).map_err(failed)?;
             DomainChange::Validate(parser.parse_identifier().map_err(failed)?)

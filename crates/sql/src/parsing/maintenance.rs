@@ -5,21 +5,31 @@
 //! VACUUM [(option [value], ...)] [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table [(column, ...)], ...]
 //! ANALYZE [(option [value], ...)] [VERBOSE] [table [(column, ...)], ...]
 //! ```
-use datafusion::sql::sqlparser::ast::ObjectName;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{IsOptional, Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::Result;
-use crate::names::{position, table_name};
+use crate::names::{fold, position, table_name};
 use crate::syntax::source::Source;
 
 /// A `VACUUM` or `ANALYZE` statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Maintenance {
     pub(crate) tag: &'static str,
-    /// The tables that are named, and where.
-    pub(crate) tables: Vec<(String, Option<usize>)>,
+    pub(crate) tables: Vec<MaintainedTable>,
+}
+
+/// A table that such a statement names.
+#[derive(Clone, Debug)]
+pub(crate) struct MaintainedTable {
+    /// Its name as the catalog has it, in the schema `public` where none is said.
+    pub(crate) name: String,
+    pub(crate) has_schema: bool,
+    pub(crate) at: Option<usize>,
+    /// The columns that are named, and where.
+    pub(crate) columns: Vec<(String, Option<usize>)>,
 }
 
 /// Reads such a statement, if the next one is.
@@ -31,11 +41,15 @@ pub(crate) fn parse_maintenance(parser: &mut Parser, source: &Source) -> Result<
     };
     parser.next_token();
     let names = read(parser).map_err(|error| source.parser_error(error))?;
-    let table = |name: &ObjectName| Ok((table_name(name, source)?, position(name, source)));
+    let table = |(name, columns): &(ObjectName, Vec<Ident>)| {
+        let columns = columns.iter().map(|column| (fold(column), source.start(column.span))).collect();
+        let (known, at) = (table_name(name, source)?, position(name, source));
+        Ok(MaintainedTable { name: known, has_schema: name.0.len() > 1, at, columns })
+    };
     Ok(Some(Maintenance { tag, tables: names.iter().map(table).collect::<Result<_>>()? }))
 }
 
-fn read(parser: &mut Parser) -> Result<Vec<ObjectName>, ParserError> {
+fn read(parser: &mut Parser) -> Result<Vec<(ObjectName, Vec<Ident>)>, ParserError> {
     if parser.consume_token(&Token::LParen) {
         while !parser.consume_token(&Token::RParen) {
             let next = parser.next_token();
@@ -50,8 +64,8 @@ fn read(parser: &mut Parser) -> Result<Vec<ObjectName>, ParserError> {
     let mut names = Vec::new();
     if matches!(parser.peek_token().token, Token::Word(_)) {
         loop {
-            names.push(parser.parse_object_name(false)?);
-            parser.parse_parenthesized_column_list(IsOptional::Optional, false)?;
+            let name = parser.parse_object_name(false)?;
+            names.push((name, parser.parse_parenthesized_column_list(IsOptional::Optional, false)?));
             if !parser.consume_token(&Token::Comma) {
                 break;
             }

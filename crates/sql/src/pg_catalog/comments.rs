@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::cells::{Cell, Row};
 use super::objects::{FunctionObject, Objects};
-use super::oids::{DATABASE_OID, PUBLIC_OID, schema_oid};
+use super::oids::{DATABASE_OID, schema_oid};
 use super::types;
 use crate::error::Result;
 use crate::names::made_functions::entry;
@@ -11,32 +11,63 @@ use crate::names::tables::{SCHEMA, Tables};
 use crate::state::comments::About;
 use Cell::Number;
 
-/// In the place of a column's number where an object is a constraint: an index that stands for one has the same number.
-pub(super) const OF_CONSTRAINT: i64 = -1;
+/// The table of the catalog of which an object is a row. An index that stands for a constraint has the constraint's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Class {
+    Relation,
+    Type,
+    Function,
+    Constraint,
+    Namespace,
+    Database,
+}
 
-/// The numbers of the tables of the catalog of which objects are rows: of `pg_class`, `pg_type`, `pg_proc`, `pg_constraint` and
-/// `pg_namespace`.
-const RELATION_CLASS: i64 = 1259;
-const TYPE_CLASS: i64 = 1247;
-const FUNCTION_CLASS: i64 = 1255;
-const CONSTRAINT_CLASS: i64 = 2606;
-const NAMESPACE_CLASS: i64 = 2615;
+impl Class {
+    pub(super) const ALL: [Class; 6] =
+        [Class::Relation, Class::Type, Class::Function, Class::Constraint, Class::Namespace, Class::Database];
 
-/// The comments, by the numbers of their objects and of columns, from 1, or 0 for the whole, or [`OF_CONSTRAINT`].
-pub(super) fn all(objects: &Objects, tables: &Tables) -> Result<BTreeMap<(i64, i64), String>> {
+    fn number(self) -> i64 {
+        match self {
+            Class::Relation => 1259,
+            Class::Type => 1247,
+            Class::Function => 1255,
+            Class::Constraint => 2606,
+            Class::Namespace => 2615,
+            Class::Database => 1262,
+        }
+    }
+
+    /// The table's name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Class::Relation => "pg_class",
+            Class::Type => "pg_type",
+            Class::Function => "pg_proc",
+            Class::Constraint => "pg_constraint",
+            Class::Namespace => "pg_namespace",
+            Class::Database => "pg_database",
+        }
+    }
+}
+
+/// The comments, by the classes and numbers of their objects, and those of columns, from 1, or 0 for the whole.
+pub(super) type Comments = BTreeMap<(Class, i64, i64), String>;
+
+/// The comments that there are.
+pub(super) fn all(objects: &Objects, tables: &Tables) -> Result<Comments> {
     let mut remembered = tables.remembered()?;
     let mut comments = BTreeMap::new();
     if remembered.is_empty() {
         return Ok(comments);
     }
-    let mut note = |oid: i64, column: i64, about: About<'_>| {
-        comments.extend(remembered.remove(&about.key()).map(|text| ((oid, column), text)));
+    let mut note = |class: Class, (oid, column): (i64, i64), about: About<'_>| {
+        comments.extend(remembered.remove(&about.key()).map(|text| ((class, oid, column), text)));
     };
-    objects.names().for_each(|(key, oid)| note(oid, 0, About::Relation(key)));
+    objects.names().for_each(|(key, oid)| note(Class::Relation, (oid, 0), About::Relation(key)));
     let columns = objects.tables.iter().map(|table| (&table.key, table.oid, &table.table));
     for (key, oid, table) in columns.chain(objects.views.iter().map(|view| (&view.key, view.oid, &view.table))) {
         for (column, number) in table.schema().columns().iter().zip(1..) {
-            note(oid, number, About::Column(key, &column.name));
+            note(Class::Relation, (oid, number), About::Column(key, &column.name));
         }
     }
     for table in &objects.tables {
@@ -44,39 +75,30 @@ pub(super) fn all(objects: &Objects, tables: &Tables) -> Result<BTreeMap<(i64, i
         let checks = table.checks.iter().map(|check| (check.oid, check.check.name.as_str()));
         let keys = table.foreign_keys.iter().map(|key| (key.oid, key.key.name.as_str()));
         let constraints = indexes.chain(checks).chain(keys);
-        constraints.for_each(|(oid, name)| note(oid, OF_CONSTRAINT, About::Constraint(&table.key, name)));
+        constraints.for_each(|(oid, name)| note(Class::Constraint, (oid, 0), About::Constraint(&table.key, name)));
     }
     for (name, of_type) in &objects.types {
-        note(types::number(of_type), 0, About::Type(name));
+        note(Class::Type, (types::number(of_type), 0), About::Type(name));
         let checks = types::checks_of(name, of_type);
-        checks.for_each(|(oid, check)| note(oid, OF_CONSTRAINT, About::OfDomain(name, check)));
+        checks.for_each(|(oid, check)| note(Class::Constraint, (oid, 0), About::OfDomain(name, check)));
     }
     for FunctionObject { oid, function } in &objects.functions {
-        note(*oid, 0, About::Function(&entry(&function.schema, &function.name, &function.types())));
+        let key = entry(&function.schema, &function.name, &function.types());
+        note(Class::Function, (*oid, 0), About::Function(&key));
     }
     let made = objects.schemas.iter().map(String::as_str).chain([SCHEMA]);
-    made.for_each(|schema| note(schema_oid(schema), 0, About::Schema(schema)));
-    note(DATABASE_OID, 0, About::Database);
+    made.for_each(|schema| note(Class::Namespace, (schema_oid(schema), 0), About::Schema(schema)));
+    note(Class::Database, (DATABASE_OID, 0), About::Database);
     Ok(comments)
 }
 
 /// The rows of `pg_description`.
 pub(super) fn descriptions(objects: &Objects, tables: &Tables) -> Result<Vec<Row>> {
-    let schemas: Vec<i64> = objects.schemas.iter().map(|schema| schema_oid(schema)).chain([PUBLIC_OID]).collect();
-    let types: Vec<i64> = objects.types.iter().map(|(_, of_type)| types::number(of_type)).collect();
-    let functions: Vec<i64> = objects.functions.iter().map(|function| function.oid).collect();
-    let row = |((oid, column), text): ((i64, i64), String)| -> Row {
-        let (class, column) = match column {
-            OF_CONSTRAINT => (CONSTRAINT_CLASS, 0),
-            _ if schemas.contains(&oid) => (NAMESPACE_CLASS, column),
-            _ if types.contains(&oid) => (TYPE_CLASS, column),
-            _ if functions.contains(&oid) => (FUNCTION_CLASS, column),
-            _ => (RELATION_CLASS, column),
-        };
-        let mut row = vec![("objoid", Number(oid)), ("classoid", Number(class)), ("objsubid", Number(column))];
-        row.push(("description", Cell::Text(text)));
-        row
+    let row = |((class, oid, column), text): ((Class, i64, i64), String)| -> Row {
+        let numbers = [("objoid", oid), ("classoid", class.number()), ("objsubid", column)];
+        let numbers = numbers.map(|(name, number)| (name, Number(number)));
+        numbers.into_iter().chain([("description", Cell::Text(text))]).collect()
     };
     let comments = all(objects, tables)?.into_iter();
-    Ok(comments.filter(|((oid, _), _)| *oid != DATABASE_OID).map(row).collect())
+    Ok(comments.filter(|((class, ..), _)| *class != Class::Database).map(row).collect())
 }

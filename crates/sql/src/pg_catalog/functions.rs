@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::Expr;
 
-use super::comments::OF_CONSTRAINT;
+use super::comments::{Class, Comments};
 use super::constraints;
 use super::defaults::serial_sequences;
 use super::objects::{FunctionObject, Objects};
@@ -41,7 +41,7 @@ enum Answer {
     /// The text of the relation that the first argument names, or is the number of.
     OfRelation(BTreeMap<i64, String>, BTreeMap<String, i64>),
     /// The comment on an object of this number, or on its column of the number that is the second argument.
-    Comment(BTreeMap<(i64, i64), String>, bool),
+    Comment(Comments, bool),
     /// Whether a relation is found without its schema.
     Visible(BTreeSet<i64>),
     /// The definition of the constraint of the number that is the first argument: plain, or pretty if the second says so.
@@ -303,16 +303,20 @@ impl Answer {
     }
 }
 
-/// The comments on objects, or on their columns.
-fn comments(arguments: &Arguments, known: &BTreeMap<(i64, i64), String>, of_columns: bool) -> Result<ArrayRef> {
+/// The comments on objects of the class that is named, or of any where none is, or on columns of relations.
+fn comments(arguments: &Arguments, known: &Comments, of_columns: bool) -> Result<ArrayRef> {
     let oids = arguments.numbers(0)?;
-    let columns = if of_columns { arguments.numbers(1)? } else { Int64Array::from(vec![0; oids.len()]) };
-    let of = |oid: i64, column: i64| known.get(&(oid, column)).map(String::as_str);
-    let comment = |(oid, column): (Option<i64>, Option<i64>)| {
-        let (oid, column) = (oid?, column?);
-        of(oid, column).or_else(|| of(oid, OF_CONSTRAINT).filter(|_| !of_columns))
+    if of_columns {
+        let of = |(oid, column): (Option<i64>, Option<i64>)| known.get(&(Class::Relation, oid?, column?));
+        return Ok(Arc::new(oids.iter().zip(&arguments.numbers(1)?).map(of).collect::<StringViewArray>()));
+    }
+    let (is_classed, classes) = (arguments.arrays.len() > 1, arguments.texts(1)?);
+    let comment = |(oid, class): (Option<i64>, Option<&str>)| {
+        let oid = oid?;
+        let mut asked = Class::ALL.into_iter().filter(|known| !is_classed || Some(known.name()) == class);
+        asked.find_map(|class| known.get(&(class, oid, 0)))
     };
-    Ok(Arc::new(oids.iter().zip(&columns).map(comment).collect::<StringViewArray>()))
+    Ok(Arc::new(oids.iter().zip(&classes).map(comment).collect::<StringViewArray>()))
 }
 
 /// Whether relations of these numbers are found without their schemas.

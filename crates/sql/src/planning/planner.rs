@@ -43,8 +43,8 @@ use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
     AdaptLiterals, CheckedIntegers, DerivedTables, DescribeColumns, FailingConstants, Frames, GroupedExpressions,
     LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates,
-    SpaceComparisons, Subplans, UnnestedRows, UsingTypes, ValueTables, WithNames, WorkedOutLists, ZonedTimes,
-    is_steady, optimizer_rules, physical_rules,
+    SpaceComparisons, Subplans, UnnestedRows, UntypedColumns, UsingTypes, ValueTables, WithNames, WorkedOutLists,
+    ZonedTimes, is_steady, optimizer_rules, physical_rules,
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::{context, context_with};
@@ -174,6 +174,7 @@ fn build_template(partitions: usize) -> SessionState {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(OuterAggregates),
         Arc::new(SpaceComparisons),
+        Arc::new(UntypedColumns),
         Arc::new(OperandTypes),
         Arc::new(GroupedExpressions),
         Arc::new(UsingTypes),

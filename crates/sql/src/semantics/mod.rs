@@ -37,6 +37,7 @@ use crate::semantics::spelling::{
 pub(crate) use adapting::adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use adapting::described::DescribeColumns;
 pub(crate) use adapting::space_comparisons::SpaceComparisons;
+pub(crate) use adapting::untyped_columns::UntypedColumns;
 pub(crate) use aggregates::frames::Frames;
 pub(crate) use aggregates::grouped_expressions::GroupedExpressions;
 pub(crate) use aggregates::sorted_aggregates::SortedAggregates;

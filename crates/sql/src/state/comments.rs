@@ -68,6 +68,16 @@ pub(crate) fn forget(transaction: &mut Transaction, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Of the constraints of a table no others are there than these.
+pub(crate) fn keep_constraints(transaction: &mut Transaction, table: &str, names: &[String]) -> Result<()> {
+    let start = About::Constraint(table, "").key();
+    let is_gone = |key: &String| key.strip_prefix(&start).is_some_and(|name| !names.iter().any(|known| known == name));
+    for key in transaction.remembered()?.into_keys().filter(is_gone) {
+        transaction.remember(&key, None)?;
+    }
+    Ok(())
+}
+
 /// A relation has got another name.
 pub(crate) fn rename(transaction: &mut Transaction, from: &str, to: &str) -> Result<()> {
     forget(transaction, to)?;

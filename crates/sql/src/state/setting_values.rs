@@ -7,6 +7,7 @@ use engine::{Durability, PUBLIC_SCHEMA};
 use crate::error::{Result, SqlError};
 use crate::interrupt::zone::{Zone, offset_text};
 use crate::parsing::time_limit::{self, Wrong};
+use crate::state::outcome::Severity;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::values::interval_input;
 
@@ -28,6 +29,39 @@ pub(crate) fn milliseconds(name: &str, value: &str) -> Result<u32> {
             SqlError::new("22023", message)
         }
     })
+}
+
+/// The least important of the messages that a client is told, by its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Messages(pub(crate) &'static str);
+
+impl Default for Messages {
+    fn default() -> Messages {
+        Messages("notice")
+    }
+}
+
+impl Messages {
+    /// The names, from the least important on.
+    const NAMES: [&str; 10] =
+        ["debug5", "debug4", "debug3", "debug2", "debug1", "log", "info", "notice", "warning", "error"];
+
+    pub(crate) fn read(name: &str, value: &str) -> Result<Messages> {
+        let value = if value.eq_ignore_ascii_case("debug") { "debug2" } else { value };
+        let found = Messages::NAMES.iter().find(|known| known.eq_ignore_ascii_case(value));
+        let available = "debug5, debug4, debug3, debug2, debug1, log, notice, warning, error";
+        found
+            .map(|known| Messages(known))
+            .ok_or_else(|| invalid(name, value).hint(format!("Available values: {available}.")))
+    }
+
+    /// Whether messages of this importance are among those that are told.
+    pub(crate) fn tell(self, severity: Severity) -> bool {
+        match severity {
+            Severity::Notice => !["warning", "error"].contains(&self.0),
+            Severity::Warning => self.0 != "error",
+        }
+    }
 }
 
 /// PostgreSQL's words, and one more; those that wait for standbys are one here with `on`, as there are none.

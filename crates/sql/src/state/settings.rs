@@ -29,9 +29,12 @@ use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
 use crate::state::device_settings::{self, DeviceSetting, DeviceSettings};
 use crate::state::memory_limit;
+use crate::state::outcome::Notice;
 use crate::state::past;
 use crate::state::query_memory::{self, QUERY_MEMORY};
-use crate::state::setting_values::{PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds};
+use crate::state::setting_values::{
+    Messages, PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds,
+};
 
 /// The values that a setting may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,8 @@ enum AllowedValues {
     Time(Limit),
     /// When commits are acknowledged.
     Durability,
+    /// The least important of the messages that are told.
+    Messages,
     /// How texts are sent: in one way, that has many names.
     Encoding,
     /// The schemas in which names are looked for.
@@ -75,20 +80,11 @@ impl AllowedValues {
     /// Whether a session may begin with another value than others.
     fn is_of_sessions(self) -> bool {
         match self {
-            AllowedValues::Any
-            | AllowedValues::Only(_)
-            | AllowedValues::Time(_)
-            | AllowedValues::Durability
-            | AllowedValues::Path
-            | AllowedValues::Zone
-            | AllowedValues::QueryMemory
-            | AllowedValues::Planner(_)
-            | AllowedValues::Cost(_)
-            | AllowedValues::Device(_) => true,
             AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
                 whose == Whose::Default
             }
             AllowedValues::Fixed | AllowedValues::Memory | AllowedValues::Past | AllowedValues::Encoding => false,
+            _ => true,
         }
     }
 }
@@ -121,7 +117,7 @@ const KNOWN: [(&str, &str, AllowedValues); 44] = [
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     (CHECK_BODIES, "on", AllowedValues::Planner(Choice::CheckBodies)),
     ("client_encoding", "UTF8", AllowedValues::Encoding),
-    ("client_min_messages", "notice", AllowedValues::Only(&["notice", "warning", "error"])),
+    ("client_min_messages", "notice", AllowedValues::Messages),
     ("datestyle", "ISO, YMD", AllowedValues::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
     ("default_table_access_method", "heap", AllowedValues::Only(&["heap"])),
     ("default_tablespace", "", AllowedValues::Only(&[""])),
@@ -170,6 +166,7 @@ struct Values {
     as_of: Option<Timestamp>,
     modes: Modes,
     durability: Durability,
+    messages: Messages,
     /// What the planner does, by [`Choice`].
     choices: [bool; Choice::COUNT],
     costs: CostModel,
@@ -220,6 +217,7 @@ enum AssignedValue {
     Modes(AskedModes),
     Limit(Limit, u32),
     Durability(Durability),
+    Messages(Messages),
     Planner(Choice, bool),
     Costs(CostSetting, CostModel),
     QueryMemory(Option<u64>),
@@ -245,6 +243,7 @@ impl Settings {
             as_of: None,
             modes: Modes::DEFAULT,
             durability: Durability::Sync,
+            messages: Messages::default(),
             choices: [true; Choice::COUNT],
             costs: CostModel::default(),
             query_memory: None,
@@ -362,6 +361,11 @@ impl Settings {
         self.values.in_use.durability
     }
 
+    /// Whether the client is to be told a notice.
+    pub(crate) fn tells(&self, notice: &Notice) -> bool {
+        self.values.in_use.messages.tell(notice.severity)
+    }
+
     /// How long something may take now, if that is limited.
     pub(crate) fn limit(&self, limit: Limit) -> Option<Duration> {
         time_limit::limit(self.values.in_use.limits[limit as usize])
@@ -424,6 +428,7 @@ impl Settings {
                 Durability::Partition => "partition".to_owned(),
                 durability => on(durability == Durability::Sync),
             },
+            AllowedValues::Messages => values.messages.0.to_owned(),
             AllowedValues::Planner(choice) => on(values.choices[choice as usize]),
             AllowedValues::Cost(setting) => setting.show(&values.costs),
             AllowedValues::Device(setting) => setting.show(&values.device),
@@ -511,6 +516,7 @@ impl Settings {
                 AssignedValue::Modes(asked) => values.modes = values.modes.with(*asked),
                 AssignedValue::Limit(limit, millis) => values.limits[*limit as usize] = *millis,
                 AssignedValue::Durability(durability) => values.durability = *durability,
+                AssignedValue::Messages(messages) => values.messages = *messages,
                 AssignedValue::QueryMemory(limit) => values.query_memory = Some(*limit),
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Costs(setting, value) => values.costs = setting.taken(values.costs, value),
@@ -558,6 +564,7 @@ impl Settings {
             }
             AllowedValues::Time(limit) => Ok(AssignedValue::Limit(limit, milliseconds(name, value)?)),
             AllowedValues::Durability => Ok(AssignedValue::Durability(durability(name, value)?)),
+            AllowedValues::Messages => Messages::read(name, value).map(AssignedValue::Messages),
             AllowedValues::Planner(choice) => Ok(AssignedValue::Planner(choice, boolean(name, value)?)),
             AllowedValues::Cost(setting) => {
                 setting.read(CostModel::default(), value).map(|model| AssignedValue::Costs(setting, model))

@@ -1,4 +1,4 @@
-//! `ALTER TABLE ... ALTER COLUMN`: `SET DEFAULT`, `DROP DEFAULT` and `ADD GENERATED ... AS IDENTITY`.
+//! `ALTER TABLE ... ALTER COLUMN`: `SET DEFAULT`, `DROP DEFAULT`, `DROP EXPRESSION` and `ADD GENERATED ... AS IDENTITY`.
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, Expr, GeneratedAs, Ident, SequenceOptions as AskedOption,
 };
@@ -9,10 +9,11 @@ use crate::names::{find_column, fold, table_name};
 use crate::planning::default_define::define;
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::statements::altered::altered_table;
 use crate::statements::columns;
 use crate::statements::sequence_users::of_column;
+use crate::syntax::identity_tokens::{DROP_EXPRESSION, DROP_EXPRESSION_IF_EXISTS};
 use crate::syntax::source::Source;
 
 /// What is to fill a column.
@@ -20,6 +21,10 @@ use crate::syntax::source::Source;
 pub(crate) enum Change<'a> {
     Expression(&'a Expr),
     Nothing,
+    /// Nothing, where it was a generated column.
+    NoExpression {
+        if_exists: bool,
+    },
     /// The numbers of a sequence of its own, from here on without choice, or with.
     Identity(&'a GeneratedAs, &'a [AskedOption]),
 }
@@ -32,6 +37,14 @@ pub(crate) fn changes(alter: &AlterTable) -> Option<Vec<(&Ident, Change<'_>)>> {
 pub(crate) fn change_of(operation: &AlterTableOperation) -> Option<(&Ident, Change<'_>)> {
     let AlterTableOperation::AlterColumn { column_name, op } = operation else { return None };
     let change = match op {
+        AlterColumnOperation::SetDefault { value: Expr::Identifier(name) } if name.value == DROP_EXPRESSION => {
+            Change::NoExpression { if_exists: false }
+        }
+        AlterColumnOperation::SetDefault { value: Expr::Identifier(name) }
+            if name.value == DROP_EXPRESSION_IF_EXISTS =>
+        {
+            Change::NoExpression { if_exists: true }
+        }
         AlterColumnOperation::SetDefault { value } => Change::Expression(value),
         AlterColumnOperation::DropDefault => Change::Nothing,
         AlterColumnOperation::AddGenerated { generated_as: Some(strictly), sequence_options } => {
@@ -55,31 +68,42 @@ pub(crate) fn run(
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        apply(session, write, &table, changes, source)?;
-        Ok(Command::new("ALTER TABLE"))
+        let notices = apply(session, write, &table, changes, source)?;
+        Ok(Command { notices, ..Command::new("ALTER TABLE") })
     })
 }
 
-/// Changes what fills columns of a table.
+/// Changes what fills columns of a table; what there is to say of those where there is nothing to change.
 pub(crate) fn apply(
     session: &Session,
     write: &mut Write<'_>,
     table: &Table,
     changes: &[(&Ident, Change<'_>)],
     source: &Source,
-) -> Result<()> {
+) -> Result<Vec<Notice>> {
+    let mut notices = Vec::new();
     let mut defaults = write.transaction.settings(table).defaults;
     for (column, change) in changes {
         let at = find_column(table, &fold(column), source.start(column.span))?;
         let before = of_column(&mut defaults, at);
+        if let Change::NoExpression { if_exists } = change
+            && !before.is_generated
+        {
+            let of = format!("column \"{}\" of relation \"{}\"", fold(column), table.name());
+            let message = format!("{of} is not a stored generated column");
+            match if_exists {
+                true => notices.push(Notice::skipping("00000", message)),
+                false => return Err(SqlError::new("55000", message)),
+            }
+            continue;
+        }
         *before = changed(session, write, (table, at), before, change, source)?;
-        defaults.retain(|default| {
-            default.expression.is_some() || !default.sequences.is_empty() || default.domain.is_some()
-        });
     }
+    defaults
+        .retain(|default| default.expression.is_some() || !default.sequences.is_empty() || default.domain.is_some());
     write.end_reading();
     write.transaction.set_defaults(table.name(), defaults)?;
-    Ok(())
+    Ok(notices)
 }
 
 /// What fills a column after a change.
@@ -101,6 +125,9 @@ fn changed(
         SqlError::syntax(message)
     };
     let expression = match change {
+        Change::NoExpression { .. } => {
+            return Ok(ColumnDefault { is_generated: false, expression: None, ..before.clone() });
+        }
         Change::Nothing if before.is_generated => {
             return Err(is_generated().hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."));
         }

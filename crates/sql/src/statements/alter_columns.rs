@@ -25,7 +25,7 @@ use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
 use crate::statements::alter_column::{self, Change as Filled};
 use crate::statements::altered::{altered, locked_table, renamed_in};
-use crate::statements::checks::check_rows;
+use crate::statements::checks::{check_rows, names_of};
 use crate::statements::columns::{self, NewColumn};
 use crate::statements::index_columns::{self, Moved};
 use crate::statements::sequence_users::{self, Dropped};
@@ -121,6 +121,9 @@ pub(crate) fn run(
         changes.iter().try_for_each(|change| new.refuse_null(change))?;
         new.make(write)?;
         new.fill(write, changes)?;
+        let made = write.transaction.table(&name)?;
+        let constraints = names_of(write.transaction, &made, &name);
+        comments::keep_constraints(write.transaction, &name, &constraints)?;
         Ok(new.command)
     })
 }
@@ -221,7 +224,8 @@ impl<'a> NewTable<'a> {
             }
             Change::Filled(column, Filled::Nothing) => {
                 self.place(column)?;
-                alter_column::apply(self.session, write, &self.old, &[(column, Filled::Nothing)], self.source)
+                let filled = [(*column, Filled::Nothing)];
+                alter_column::apply(self.session, write, &self.old, &filled, self.source).map(drop)
             }
             _ => Ok(()),
         }
@@ -470,7 +474,8 @@ impl<'a> NewTable<'a> {
         for change in changes {
             if let Change::Filled(column, filled) = change {
                 let table = write.transaction.table(self.name())?;
-                alter_column::apply(self.session, write, &table, &[(column, filled.clone())], self.source)?;
+                let said = alter_column::apply(self.session, write, &table, &[(column, filled.clone())], self.source)?;
+                self.command.notices.extend(said);
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
 use crate::statements::add_key;
 use crate::statements::altered::locked_table;
-use crate::statements::checks::{AskedCheck, Names, check_rows};
+use crate::statements::checks::{AskedCheck, Names, check_rows, names_of};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::generated;
 use crate::statements::indexes::Unique;
@@ -103,6 +103,11 @@ fn apply(
     command: Command,
     source: &Source,
 ) -> Result<Command> {
+    if matches!(change, Change::AddCheck(..) | Change::AddForeignKey(..) | Change::AddUnique(_)) {
+        // A new constraint has no comment, whatever had its name before.
+        let known = names_of(write.transaction, table, name);
+        comments::keep_constraints(write.transaction, name, &known)?;
+    }
     match change {
         Change::AddCheck(asked, not_valid) => {
             add_check(session, write, (table, name), (asked, *not_valid), source)?;

@@ -46,7 +46,7 @@ pub(crate) fn run(session: &mut Session, name: &ObjectName, change: &DomainChang
         if after != before {
             let view = ViewDefinition::of_type(TypeDefinition::Domain(after.clone()));
             write.transaction.replace_view(&entry(&known), kept.schema().as_ref().clone(), view)?;
-            change_columns(session, write, (&known, &before), &after)?;
+            change_columns(session, write, (&known, &before), (&known, &after))?;
         }
         Ok(command)
     })
@@ -93,6 +93,8 @@ fn changed(
             comments::rename_one(write.transaction, about.0, Some(about.1))?;
             after.checks[at].0 = to;
         }
+        // Another name is given by `rename_type`.
+        DomainChange::RenameTo(_) => {}
         // All constraints of a domain hold for the rows that there are.
         DomainChange::Validate(name) => {
             place(before, name).ok_or_else(|| no_constraint(known, name, source))?;
@@ -124,12 +126,12 @@ fn default(
     Ok(text)
 }
 
-/// Gives all columns of a domain what it asks and fills from here on.
-fn change_columns(
+/// Gives all columns of a domain what it asks and fills from here on, and what it is called.
+pub(crate) fn change_columns(
     session: &Session,
     write: &mut Write<'_>,
     (known, before): (&str, &DomainDefinition),
-    after: &DomainDefinition,
+    (new, after): (&str, &DomainDefinition),
 ) -> Result<()> {
     let of_type = TypeDefinition::Domain(before.clone());
     let mut tables: Vec<String> =
@@ -141,8 +143,9 @@ fn change_columns(
         let mut defaults = write.transaction.settings(&table).defaults;
         let mut places = Vec::new();
         for default in &mut defaults {
-            if let Some(domain) = default.domain.as_ref().filter(|domain| domain.name == known) {
+            if let Some(domain) = default.domain.as_mut().filter(|domain| domain.name == known) {
                 places.push(default.column);
+                domain.name = new.to_owned();
                 if domain.fills {
                     default.expression.clone_from(&after.default);
                 }
@@ -150,7 +153,7 @@ fn change_columns(
         }
         write.transaction.set_defaults(&name, defaults)?;
         for place in places {
-            change_rules(session, write, (&table, &name, place), (known, before, after))?;
+            change_rules(session, write, (&table, &name, place), (known, before), (new, after))?;
         }
     }
     Ok(())
@@ -161,11 +164,12 @@ fn change_rules(
     session: &Session,
     write: &mut Write<'_>,
     (table, name, place): (&Table, &str, usize),
-    (known, before, after): (&str, &DomainDefinition, &DomainDefinition),
+    (known, before): (&str, &DomainDefinition),
+    (new, after): (&str, &DomainDefinition),
 ) -> Result<()> {
     let mut checks = write.transaction.settings(table).checks;
     checks.retain(|check| !(check.columns == [place] && rule_of(check).is_some_and(|(domain, _)| domain == known)));
-    let own = rules(&(known.to_owned(), after.clone()), place, (name, table.schema().columns()), &checks)?;
+    let own = rules(&(new.to_owned(), after.clone()), place, (name, table.schema().columns()), &checks)?;
     checks.extend(own.iter().cloned());
     write.transaction.set_checks(name, checks)?;
     let column = &table.schema().columns()[place].name;

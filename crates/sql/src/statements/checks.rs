@@ -123,7 +123,7 @@ fn all_names(transaction: &Transaction, without: Option<&str>) -> Result<Vec<Str
 }
 
 /// The names of the constraints of a table.
-fn names_of(transaction: &Transaction, table: &Table, name: &str) -> Vec<String> {
+pub(crate) fn names_of(transaction: &Transaction, table: &Table, name: &str) -> Vec<String> {
     let settings = transaction.settings(table);
     let key = table.primary_index().map(|_| format!("{}_pkey", local(name)));
     let indexes = transaction.indexes(table);

@@ -14,14 +14,14 @@ use engine::{Column, DomainDefinition, TypeDefinition, schema_and_name};
 
 use crate::error::{Result, SqlError};
 use crate::names::{fold, position};
-use crate::parsing::domain_statement::{DomainStatement, NewDomain};
+use crate::parsing::domain_statement::{DomainChange, DomainStatement, NewDomain};
 use crate::planning::default_define::define as define_default;
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define_over;
 use crate::session::Session;
 use crate::state::outcome::Command;
 use crate::statements::domain_rules::VALUE;
-use crate::statements::{alter_domain, made_types};
+use crate::statements::{alter_domain, made_types, rename_type};
 use crate::syntax::source::Source;
 use crate::values::types::column_or_domain;
 
@@ -29,6 +29,9 @@ use crate::values::types::column_or_domain;
 pub(crate) fn run(session: &mut Session, statement: &DomainStatement, source: &Source) -> Result<Command> {
     match statement {
         DomainStatement::Create(new) => create(session, new, source),
+        DomainStatement::Alter { name, change } if let DomainChange::RenameTo(to) = change.as_ref() => {
+            rename_type::run(session, "ALTER DOMAIN", (name, to), source)
+        }
         DomainStatement::Alter { name, change } => alter_domain::run(session, name, change, source),
         DomainStatement::Drop { names, if_exists, cascade } => drop(session, names, (*if_exists, *cascade), source),
     }

@@ -50,6 +50,9 @@ pub(crate) fn write_insert(
     };
     let label = label(insert, name, source)?;
     let conflicts = OnConflict::read(insert.on.as_ref(), &label, (write, &table, view.as_ref()), source)?;
+    if let Some(conflicts) = &conflicts {
+        conflicts.check(session, write, &table)?;
+    }
     let is_kept = returning.is_some() || view.as_ref().is_some_and(ViewTarget::has_checks);
     let inserted = Inserted::none(session, is_kept, conflicts);
     let into = Into { target, width: Width { is_named: !named.is_empty(), computed }, overriding, inserted };
@@ -79,12 +82,29 @@ fn target_through(
         let (columns, next) = view.leading();
         let columns: Vec<(String, Option<usize>)> = columns.into_iter().map(|name| (name, None)).collect();
         let computed = next.map(|column| view.computed(column, VERB));
+        check_once(&[], &columns)?;
         let target = Target::new(table, &columns)?;
         // No columns at all would stand for those of the table.
         return Ok((target.first(columns.len()), computed));
     }
     let columns = named.iter().map(|(name, at)| Ok((view.column(name, VERB, *at)?, *at)));
-    Ok((Target::new(table, &columns.collect::<Result<Vec<_>>>()?)?, None))
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    check_once(named, &columns)?;
+    Ok((Target::new(table, &columns)?, None))
+}
+
+/// Refuses two columns of a view that are one of its table. Of one name that comes twice the target tells.
+fn check_once(named: &[(String, Option<usize>)], columns: &[(String, Option<usize>)]) -> Result<()> {
+    let is_named_twice =
+        named.iter().enumerate().any(|(at, (name, _))| named[..at].iter().any(|(other, _)| other == name));
+    let twice =
+        columns.iter().enumerate().find(|(at, (name, _))| columns[..*at].iter().any(|(other, _)| other == name));
+    match twice {
+        Some((_, (name, at))) if !is_named_twice => {
+            Err(SqlError::syntax(format!("multiple assignments to same column \"{name}\"")).at(*at))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The table, and what is given back of its new rows.

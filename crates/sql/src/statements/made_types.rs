@@ -13,12 +13,12 @@ use engine::{
 use crate::error::{Result, SqlError};
 use crate::interrupt::made_types::MadeFunction;
 use crate::names::made_types::{definition, entry, name_of};
-use crate::names::schemas::{beside, is_temporary, schema_of, spelled};
+use crate::names::schemas::{is_temporary, schema_of, spelled};
 use crate::names::{fold, position, table_name};
 use crate::parsing::parse::{Places, parse_query};
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::comments::{self, About};
+use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
 use crate::statements::held_types::{columns_of, is_of_enum};
 use crate::statements::{alter_columns, function_users, schemas, view_users};
@@ -150,7 +150,7 @@ pub(crate) fn not_there(name: &ObjectName, source: &Source) -> SqlError {
     SqlError::new("42704", format!("type \"{}\" does not exist", parts.join("."))).at(position(name, source))
 }
 
-/// `ALTER TYPE`.
+/// `ALTER TYPE`, but for another name.
 pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -> Result<Command> {
     session.write("ALTER TYPE", |session, write| {
         let transaction = &mut *write.transaction;
@@ -163,10 +163,6 @@ pub(crate) fn alter(session: &mut Session, alter: &AlterType, source: &Source) -
             Err(_) => return Err(not_there(&alter.name, source)),
         };
         let command = Command::new("ALTER TYPE");
-        if let AlterTypeOperation::Rename(rename) = &alter.operation {
-            rename_type(transaction, (&known, of_type), &fold(&rename.new_name))?;
-            return Ok(command);
-        }
         let TypeDefinition::Enum(mut labels) = of_type else {
             return Err(SqlError::new("42809", format!("\"{}\" is not an enum", schema_and_name(&known).1)));
         };
@@ -250,28 +246,8 @@ fn check_unnamed(transaction: &Transaction, label: &str) -> Result<()> {
     Ok(())
 }
 
-/// Gives a type another name. What names it in a text must be changed first.
-fn rename_type(transaction: &mut Transaction, (known, of_type): (&str, TypeDefinition), to: &str) -> Result<()> {
-    let new = beside(known, to);
-    if let Some((view, _)) = views_naming(transaction, known)?.into_iter().next() {
-        let message = format!("renaming type \"{}\", which view \"{view}\" names,", schema_and_name(known).1);
-        return Err(SqlError::unsupported(message).hint("Drop the view, and make it again afterwards."));
-    }
-    if let Some(what) = expression_naming(transaction, known)? {
-        let message = format!("renaming type \"{}\", which {what} names,", schema_and_name(known).1);
-        return Err(SqlError::unsupported(message).hint("Drop it, and make it again afterwards."));
-    }
-    let of_type = match of_type {
-        TypeDefinition::Enum(labels) => TypeDefinition::Enum(EnumDefinition { name: new.clone(), ..labels }),
-        TypeDefinition::Domain(_) => return Err(SqlError::unsupported("renaming a domain")),
-    };
-    make(transaction, &new, of_type)?;
-    comments::rename_one(transaction, About::Type(known), Some(About::Type(&new)))?;
-    Ok(transaction.drop_view(&entry(known))?)
-}
-
 /// The views whose queries name a type, with what they are called in messages.
-fn views_naming(transaction: &Transaction, known: &str) -> Result<Vec<(String, String)>> {
+pub(crate) fn views_naming(transaction: &Transaction, known: &str) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for user in view_users::users(transaction)? {
         if names_type(&*parse_query(&user.query, Places::Unknown)?, known) {
@@ -337,7 +313,7 @@ fn domains(transaction: &Transaction) -> Vec<(String, DomainDefinition)> {
 }
 
 /// Whose expression, kept as a text, has the name of a type.
-fn expression_naming(transaction: &Transaction, known: &str) -> Result<Option<String>> {
+pub(crate) fn expression_naming(transaction: &Transaction, known: &str) -> Result<Option<String>> {
     let name = schema_and_name(known).1;
     Ok(kept_texts(transaction)?.into_iter().find(|(_, text)| has_word(text, name)).map(|(what, _)| what))
 }

@@ -52,6 +52,7 @@ pub(crate) mod on_conflict;
 pub(crate) mod operator_classes;
 pub(crate) mod owner;
 pub(crate) mod point;
+pub(crate) mod rename_type;
 pub(crate) mod returning;
 pub(crate) mod schemas;
 pub(crate) mod search;
@@ -74,7 +75,7 @@ pub(crate) mod view_users;
 pub(crate) mod views;
 pub(crate) mod wrong_kind;
 
-use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
+use datafusion::sql::sqlparser::ast::{AlterTypeOperation, ObjectType, Statement};
 
 use crate::error::{Result, SqlError};
 use crate::parsing::OwnStatement;
@@ -93,9 +94,7 @@ pub(crate) fn run_own(
     match own {
         OwnStatement::Copy(statement) => copy::run(session, statement, source, input),
         OwnStatement::AlterDatabase(alter) => Ok(set::alter_database(session, &alter)?.into()),
-        OwnStatement::Maintenance(asked) => {
-            Ok(vacuum::answer(&asked, &session.tables, session.block.is_some())?.into())
-        }
+        OwnStatement::Maintenance(asked) => Ok(vacuum::answer(&asked, session)?.into()),
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
         OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
         OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),
@@ -133,7 +132,13 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
             Ok(schemas::drop(session, &statement, source)?.into())
         }
         Statement::CreateType { .. } => Ok(made_types::create(session, &statement, source)?.into()),
-        Statement::AlterType(alter) => Ok(made_types::alter(session, &alter, source)?.into()),
+        Statement::AlterType(alter) => Ok(match &alter.operation {
+            AlterTypeOperation::Rename(rename) => {
+                rename_type::run(session, "ALTER TYPE", (&alter.name, &rename.new_name), source)?
+            }
+            _ => made_types::alter(session, &alter, source)?,
+        }
+        .into()),
         Statement::Drop { object_type: ObjectType::Type, .. } => {
             Ok(made_types::drop(session, &statement, source)?.into())
         }

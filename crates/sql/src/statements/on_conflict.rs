@@ -35,8 +35,9 @@ use crate::statements::upsert::Upsert;
 use crate::statements::view_target::{OWN, Through, ViewTarget};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
-use crate::values::assign::Texts;
+use crate::values::assign::{Texts, assign};
 use crate::values::stored::rows_as_stored;
+use crate::values::types::arrow_schema;
 
 /// The name of the rows that were to be put in.
 const EXCLUDED: &str = "excluded";
@@ -133,6 +134,24 @@ impl<'a> OnConflict<'a> {
             }
         };
         Ok(Some(OnConflict { view: view.cloned(), ..OnConflict::new(arbiter, update, label, source) }))
+    }
+
+    /// Plans what a conflict would ask for, so that what is wrong with it is an error whether or not there is one.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub(crate) fn check(&self, session: &Session, write: &mut Write<'_>, table: &Table) -> Result<()> {
+        let Some(Update { sets, by: By::Query { exprs, selection } }) = &self.update else { return Ok(()) };
+        let none = RecordBatch::new_empty(arrow_schema(table.schema()));
+        let query = self.query(exprs.iter().cloned(), *selection)?;
+        let qualified = self.run(session, write, query, (table, &none), &[])?;
+        write.end_reading();
+        let fields = qualified.schema();
+        for ((at, texts), (field, array)) in sets.iter().zip(fields.fields().iter().zip(qualified.columns()).skip(1)) {
+            let column = &table.schema().columns()[*at];
+            assign(array, field, &column.name, column.data_type, *texts)?;
+        }
+        Ok(())
     }
 
     /// A clause that goes the short way.

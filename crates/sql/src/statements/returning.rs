@@ -141,8 +141,9 @@ impl<'a> Returning<'a> {
         )?;
         let schema = plan.schema();
         let shown = headings::apply(&schema, &names);
-        let asked: Vec<usize> =
-            (0..schema.fields().len()).filter(|at| !is_rid_column(schema.field(*at).name())).collect();
+        // `*` of a view has its hidden columns, too, which may have got other names beside those of other tables.
+        let is_hidden = |at: &usize| [&schema, &shown].iter().any(|named| is_rid_column(named.field(*at).name()));
+        let asked: Vec<usize> = (0..schema.fields().len()).filter(|at| !is_hidden(at)).collect();
         let failed = |error: ArrowError| SqlError::new("XX000", error.to_string());
         let batches: Result<Vec<RecordBatch>> =
             plan.collect()?.iter().map(|batch| batch.project(&asked).map_err(failed)).collect();

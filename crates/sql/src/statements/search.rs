@@ -188,7 +188,7 @@ impl Locking<'_> {
             let options = self.options.clone();
             let scan = self.table.index_scan(moment.view(), &path.index, range, path.direction(), options);
             let Some(scan) = there(scan)? else { return Ok(None) };
-            let mut scan = scan.up_to(ENTRIES_MAX);
+            let mut scan = scan.up_to(ENTRIES_MAX).wanting(self.cut.end());
             while locked.count < self.cut.end() {
                 let Some(batch) = scan.next() else { break };
                 self.lock(write, &moment, &batch?, &mut locked)?;

@@ -1,11 +1,14 @@
-//! `SELECT set_config(name, value, is_local)`: `SET` in the shape of a query, as some tools send it.
+//! `SELECT set_config(name, value, is_local)`: `SET` in the shape of a query, as some tools send it, alone or within an expression.
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr, Value,
+    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SetExpr, Value,
 };
 
 use crate::error::Result;
 use crate::session::Session;
 use crate::syntax::identifiers::last_part;
+use crate::syntax::visit::{self, Found};
 
 /// Carries out what a query of nothing else asks for, and puts the new values into the query.
 pub(crate) fn apply(session: &mut Session, query: &mut Query) -> Result<()> {
@@ -20,18 +23,42 @@ pub(crate) fn describe(query: &mut Query) -> Result<()> {
     each(query, |_, value, _| Ok(value.to_owned()))
 }
 
+/// Each call of a query that reads nothing, but for those in a `CASE`, which may not be reached.
 fn each(query: &mut Query, mut set: impl FnMut(&str, &str, bool) -> Result<String>) -> Result<()> {
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
-    if !select.from.is_empty() || select.selection.is_some() {
+    if !select.from.is_empty() {
         return Ok(());
     }
-    for item in &mut select.projection {
-        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { continue };
-        if let Some((name, value, is_local)) = asked(expr) {
-            *expr = Expr::value(Value::SingleQuotedString(set(&name, &value, is_local)?));
+    let mut cases = 0;
+    let found = visit::own_around(select, |found| {
+        match found {
+            Found::Expr(Expr::Case { .. }) => cases += 1,
+            Found::Left(Expr::Case { .. }) => cases -= 1,
+            Found::Expr(expr)
+                if cases == 0
+                    && let Some((name, value, is_local)) = asked(expr) =>
+            {
+                match set(&name, &value, is_local) {
+                    Ok(value) => *expr = text(value),
+                    Err(error) => return ControlFlow::Break(error),
+                }
+            }
+            _ => {}
         }
+        ControlFlow::Continue(())
+    });
+    found.break_value().map_or(Ok(()), Err)
+}
+
+/// A text as an expression of that type.
+fn text(value: String) -> Expr {
+    Expr::Cast {
+        kind: CastKind::DoubleColon,
+        expr: Box::new(Expr::value(Value::SingleQuotedString(value))),
+        data_type: DataType::Text,
+        array: false,
+        format: None,
     }
-    Ok(())
 }
 
 /// The name, the value and whether it is for the block only, if an expression is such a call.

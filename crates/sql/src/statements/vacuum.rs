@@ -1,22 +1,42 @@
-//! What `VACUUM` and `ANALYZE` answer: nothing is done, but the tables have to be there.
+//! What `VACUUM` and `ANALYZE` answer: nothing is done, but the tables and their columns have to be there.
+use engine::{PUBLIC_SCHEMA, Table, schema_and_name};
+
 use crate::error::{Result, SqlError};
-use crate::names::tables::Tables;
-use crate::parsing::maintenance::Maintenance;
+use crate::names::find_column;
+use crate::parsing::maintenance::{MaintainedTable, Maintenance};
+use crate::session::Session;
 use crate::state::outcome::{Command, Notice};
 
-/// Answers such a statement, of a session that sees these tables and is in a block or not.
-pub(crate) fn answer(asked: &Maintenance, tables: &Tables, is_in_block: bool) -> Result<Command> {
-    if asked.tag == "VACUUM" && is_in_block {
+/// Answers such a statement.
+pub(crate) fn answer(asked: &Maintenance, session: &Session) -> Result<Command> {
+    if asked.tag == "VACUUM" && session.block.is_some() {
         return Err(SqlError::new("25001", "VACUUM cannot run inside a transaction block"));
     }
     let mut command = Command::new(asked.tag);
-    for (name, at) in &asked.tables {
-        let table = tables.find(name).map_err(|error| SqlError::from(error).at(*at))?;
+    for named in &asked.tables {
+        let table = found(named, session)?;
+        for (at, (column, place)) in named.columns.iter().enumerate() {
+            find_column(&table, column, *place)?;
+            if named.columns[..at].iter().any(|(other, _)| other == column) {
+                let message = format!("column \"{column}\" of relation \"{}\" appears more than once", table.name());
+                return Err(SqlError::new("42701", message).at(*place));
+            }
+        }
         if table.view().is_some() {
-            let doing = asked.tag.to_lowercase();
+            let (doing, name) = (asked.tag.to_lowercase(), schema_and_name(&named.name).1);
             let message = format!("skipping \"{name}\" --- cannot {doing} non-tables or special system tables");
             command = command.with_notice(Notice::warning("01000", message));
         }
     }
     Ok(command)
+}
+
+/// The table that a name means, by the search path where it has no schema.
+fn found(named: &MaintainedTable, session: &Session) -> Result<Table> {
+    let find = |name: &str| session.tables.find(name);
+    let found = match (named.has_schema, schema_and_name(&named.name)) {
+        (false, (PUBLIC_SCHEMA, local)) => session.path().names(local).find_map(|name| find(&name).ok()),
+        _ => None,
+    };
+    found.map_or_else(|| find(&named.name), Ok).map_err(|error| SqlError::from(error).at(named.at))
 }

@@ -1,9 +1,11 @@
-//! What statements say of identity columns, brought into words that the parser's library reads, among the tokens of a statement.
+//! What statements say of identity columns and generated ones, brought into words that the parser's library reads, among the
+//! tokens of a statement.
 //!
 //! ```text
 //! INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES ...  ->  INSERT INTO t (a, "\0overriding system") VALUES ...
 //! ... AS IDENTITY (START 5 INCREMENT 2)                 ->  ... AS IDENTITY (INCREMENT 2 START 5)
 //! ... AS IDENTITY (SEQUENCE NAME s START 5)             ->  ... AS IDENTITY (START 5)
+//! ALTER COLUMN a DROP EXPRESSION                        ->  ALTER COLUMN a SET DEFAULT "\0drop expression"
 //! ```
 //!
 //! The library knows no `OVERRIDING`, and reads the options of a sequence in one order alone. The name that a dump gives to the sequence is
@@ -18,8 +20,45 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     let first = tokens.iter().find(|token| is_sign(token)).map_or(Keyword::NoKeyword, keyword);
     match first {
         Keyword::INSERT => overriding(tokens),
-        Keyword::CREATE | Keyword::ALTER => options(tokens),
+        Keyword::CREATE => options(tokens),
+        Keyword::ALTER => {
+            options(tokens);
+            expressions(tokens);
+        }
         _ => {}
+    }
+}
+
+/// The name that stands for `DROP EXPRESSION` as a default.
+pub(crate) const DROP_EXPRESSION: &str = "\0drop expression";
+
+/// The name that stands for `DROP EXPRESSION IF EXISTS` there.
+pub(crate) const DROP_EXPRESSION_IF_EXISTS: &str = "\0drop expression if exists";
+
+/// `DROP EXPRESSION [IF EXISTS]` as a default that no statement can spell.
+fn expressions(tokens: &mut Vec<TokenWithSpan>) {
+    let is_word = |token: &TokenWithSpan, text: &str| match &token.token {
+        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text),
+        _ => false,
+    };
+    let mut at = 0;
+    while at < tokens.len() {
+        if keyword(&tokens[at]) == Keyword::DROP
+            && let [expression, rest @ ..] = &following(tokens, at).take(3).collect::<Vec<_>>()[..]
+            && is_word(&tokens[*expression], "expression")
+        {
+            let (last, name) = match rest {
+                [first, second] if is_word(&tokens[*first], "if") && is_word(&tokens[*second], "exists") => {
+                    (*second, DROP_EXPRESSION_IF_EXISTS)
+                }
+                _ => (*expression, DROP_EXPRESSION),
+            };
+            let (span, blank) = (tokens[at].span, Token::Whitespace(Whitespace::Space));
+            let word = |text: &str| Token::make_word(text, None);
+            let spelled = [word("SET"), blank.clone(), word("DEFAULT"), blank, Token::make_word(name, Some('"'))];
+            tokens.splice(at..=last, spelled.map(|token| TokenWithSpan { token, span }));
+        }
+        at += 1;
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! PostgreSQL has one rank for all operators that have no rank of their own, before an operand and between two: below `+` and
 //! above `LIKE`. So `~ a + b` is `~ (a + b)`, and `a || b ~ c || d` is `((a || b) ~ c) || d`. `ISNULL` ranks with `IS NULL`.
-use datafusion::sql::sqlparser::ast::{DataType, Expr, TypedString, UnaryOperator};
+use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, TypedString, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 use engine::{NetworkKind, RangeKind};
@@ -54,11 +55,41 @@ pub(crate) fn prefixed(dialect: &impl Dialect, parser: &mut Parser) -> Result<Op
         Token::PGSquareRoot => UnaryOperator::PGSquareRoot,
         Token::PGCubeRoot => UnaryOperator::PGCubeRoot,
         Token::Word(word) if names_range(word) => return ranged(parser),
+        Token::Word(word) if may_name_type(word) && stands_before_text(parser) => return typed(parser),
         _ => return Ok(None),
     };
     parser.advance_token();
     let expr = Box::new(parser.parse_subexpr(dialect.prec_value(Precedence::PgOther))?);
     Ok(Some(Expr::UnaryOp { op, expr }))
+}
+
+/// Whether a word may be the name of a type that a user has made: no word of the library's own begins a literal then.
+fn may_name_type(word: &Word) -> bool {
+    word.quote_style.is_some() || word.keyword == Keyword::NoKeyword
+}
+
+/// Whether a text follows the name, which may have a schema's before it.
+fn stands_before_text(parser: &Parser) -> bool {
+    let is_text = |at: usize| matches!(parser.peek_nth_token_ref(at).token, Token::SingleQuotedString(_));
+    let is_qualified = || {
+        parser.peek_nth_token_ref(1).token == Token::Period
+            && matches!(parser.peek_nth_token_ref(2).token, Token::Word(_))
+    };
+    is_text(1) || (is_qualified() && is_text(3))
+}
+
+/// A literal such as `mood 'ok'`, as the cast that it stands for. Types that the library knows are left to it.
+fn typed(parser: &mut Parser) -> Result<Option<Expr>, ParserError> {
+    let start = parser.index();
+    let data_type = parser.parse_data_type()?;
+    if !matches!(data_type, DataType::Custom(..)) {
+        while parser.index() > start {
+            parser.prev_token();
+        }
+        return Ok(None);
+    }
+    let expr = Box::new(Expr::Value(parser.parse_value()?));
+    Ok(Some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None }))
 }
 
 /// Whether a word is the name of a range type, or of addresses.

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A long text is cut into tokens piece by piece, so that a statement may be stopped between two of them. What stands in
-//! quotes and is as long as a piece is a token as it is: the library would go through it letter by letter.
+//! quotes and is as long as a piece is a token as it is: the library would go through it letter by letter. A piece also ends
+//! where PostgreSQL ends an operator and the library would not: `a>-1`.
 use std::iter;
 use std::sync::OnceLock;
 
@@ -97,9 +98,9 @@ impl<'a> Source<'a> {
 
     /// Where pieces of the text start and end that are cut into tokens by themselves, and whether they are texts in quotes.
     fn pieces(&self) -> impl Iterator<Item = (usize, usize, bool)> {
-        let mut start = 0;
+        let (mut start, operators) = (0, split::may_end_operators(self.text));
         iter::from_fn(move || {
-            let (end, is_text) = split::end_of_part(self.text, start, PIECE_BYTES);
+            let (end, is_text) = split::end_of_part(self.text, start, PIECE_BYTES, operators);
             (start < self.text.len()).then(|| (std::mem::replace(&mut start, end), end, is_text))
         })
     }

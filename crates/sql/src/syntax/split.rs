@@ -81,13 +81,22 @@ impl Body {
 ///
 /// - behind the first comma from `start + least` on that stands outside of quotes, dollar quotes and comments,
 /// - before and behind a text in quotes that is longer than that, and stands by itself,
+/// - behind an operator that ends before the characters of operators do, if `operators` says so,
 /// - or at the end.
-pub(crate) fn end_of_part(text: &str, start: usize, least: usize) -> (usize, bool) {
+pub(crate) fn end_of_part(text: &str, start: usize, least: usize, operators: bool) -> (usize, bool) {
     let bytes = text.as_bytes();
     let mut at = start;
-    while at < bytes.len() && bytes.len() - start > least {
+    while at < bytes.len() && (operators || bytes.len() - start > least) {
         if bytes[at] == b',' && at - start >= least {
             return (at + 1, false);
+        }
+        let (operator, run) = if operators { operator(bytes, at) } else { (0, 0) };
+        if operator > 0 {
+            at += operator;
+            if operator < run {
+                return (at, false);
+            }
+            continue;
         }
         let end = match skip(bytes, at) {
             SkippedText::Blank(end) | SkippedText::Token(end) => end,
@@ -99,6 +108,32 @@ pub(crate) fn end_of_part(text: &str, start: usize, least: usize) -> (usize, boo
         at = end;
     }
     (bytes.len(), false)
+}
+
+/// Whether a text may hold an operator that ends before the characters of operators do: `>-1`, `=/* ... */`.
+pub(crate) fn may_end_operators(text: &str) -> bool {
+    let may_end = |pair: &[u8]| matches!(pair[1], b'+' | b'-' | b'/') && is_operator(pair[0]);
+    text.as_bytes().windows(2).any(may_end)
+}
+
+fn is_operator(byte: u8) -> bool {
+    b"+-*/<>=~!@#%^&|`?".contains(&byte)
+}
+
+/// The length of the operator at a position (0: none), and that of all the characters of operators there. By PostgreSQL's rule a
+/// comment ends it, and so does a `+` or `-` at its end where it has no character but those of the standard's operators.
+fn operator(bytes: &[u8], at: usize) -> (usize, usize) {
+    let rest = &bytes[at..];
+    let run = rest.iter().position(|byte| !is_operator(*byte)).unwrap_or(rest.len());
+    let rest = &rest[..run];
+    let starts_comment = |pair: &[u8]| matches!(pair, b"--" | b"/*");
+    let mut length = rest.windows(2).position(starts_comment).unwrap_or(run);
+    if !rest[..length].iter().any(|byte| b"~!@#%^&|`?".contains(byte)) {
+        while length > 1 && matches!(rest[length - 1], b'+' | b'-') {
+            length -= 1;
+        }
+    }
+    (length, run)
 }
 
 /// Whether a token is a text in quotes that end, with nothing before it that would give it another meaning.
@@ -237,6 +272,15 @@ mod tests {
         assert_eq!(texts("select a$b;c$b"), ["select a$b", "c$b"]);
         assert_eq!(texts("select $1; select $2"), ["select $1", "select $2"]);
         assert_eq!(texts("select date'\\'; x"), ["select date'\\'", "x"]);
+    }
+
+    #[test]
+    fn an_operator_ends_before_signs_and_comments() {
+        let first = |text: &str| &text[..end_of_part(text, 0, usize::MAX, true).0];
+        assert_eq!([first(">-1"), first(">=--1"), first("<>-+-1"), first("-+1")], [">", ">=", "<>", "-"]);
+        assert_eq!([first("@-1"), first("<->p"), first("#-'{a}'"), first("- 1")], ["@-1", "<->p", "#-'{a}'", "- 1"]);
+        assert_eq!([first("=/* - */1"), first("||--a\n1"), first("'a>-1'")], ["=", "||", "'a>-1'"]);
+        assert!(may_end_operators("a<>-b") && !may_end_operators("a <> -b") && !may_end_operators("a->'b'"));
     }
 
     #[test]

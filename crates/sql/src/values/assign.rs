@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, ListArray, StringViewArray, new_null_array};
+use arrow_array::{Array, ArrayRef, Float64Array, ListArray, StringViewArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::arrow::buffer::OffsetBuffer;
@@ -231,6 +231,9 @@ fn into_integers(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Mispl
 }
 
 fn into_floats(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+    if array.data_type().is_decimal() {
+        return decimals_into_floats(array, target);
+    }
     let cast = checked(array, target)?;
     if let (ArrowType::Float64, Some(narrow)) = (array.data_type(), cast.as_primitive_opt::<Float32Type>()) {
         let wide = array.as_primitive::<Float64Type>();
@@ -243,6 +246,16 @@ fn into_floats(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplac
         }
     }
     Ok(cast)
+}
+
+/// Numerics as the floats that are nearest to them: their digits are read as such.
+fn decimals_into_floats(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> {
+    let read = |row: usize| text_value(array, row).and_then(|text| text.parse::<f64>().ok());
+    let doubles = (0..array.len()).map(read).collect::<Float64Array>();
+    match target {
+        ArrowType::Float64 => Ok(Arc::new(doubles)),
+        _ => into_floats(&(Arc::new(doubles) as ArrayRef), target),
+    }
 }
 
 /// PostgreSQL takes as many digits of a float as it holds for sure: 15, and 6 of a `real`.
@@ -295,9 +308,7 @@ fn into_text(array: &ArrayRef, max_chars: Option<u32>) -> Result<ArrayRef, Mispl
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{
-        BooleanArray, Decimal128Array, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
-    };
+    use arrow_array::{BooleanArray, Decimal128Array, Int64Array, StringArray, TimestampMicrosecondArray};
 
     use super::*;
 

@@ -4,6 +4,7 @@ mod alter_columns;
 mod composed;
 mod foreign_keys;
 mod hermitage;
+mod limits;
 mod on_conflict;
 mod returning;
 mod sessions;

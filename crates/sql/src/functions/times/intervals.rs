@@ -13,6 +13,7 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -135,6 +136,11 @@ impl ScalarUDFImpl for Function {
             Does::ToTimestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Does::Digits { of, .. } => of.arrow(),
         })
+    }
+
+    /// Without the type of what it gives, the library knows no order of a sum with it.
+    fn evaluate_bounds(&self, _: &[&Interval]) -> Result<Interval> {
+        Interval::make_unbounded(&self.return_type(&[])?)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

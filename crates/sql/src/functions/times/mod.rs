@@ -2,6 +2,7 @@
 //!
 //! Imports no other folder of functions.
 pub(crate) mod calendar;
+pub(crate) mod days;
 pub(crate) mod in_zone;
 pub(crate) mod intervals;
 pub(crate) mod parts;

@@ -1,7 +1,7 @@
 //! Untyped literals take the type of what they are compared with, as in PostgreSQL: `id = '5'` compares numbers.
 use std::sync::Arc;
 
-use arrow_schema::Field;
+use arrow_schema::{DataType as ArrowType, Field, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, JoinConstraint, ScalarValue};
@@ -15,12 +15,12 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{CastItems, ReadText, Round, WriteText};
-use super::untyped::{adapt, adapt_to_field, failed, is_text, read, untyped};
+use super::untyped::{adapt, adapt_to_field, failed, is_text, read, typed, untyped};
 use super::{arithmetic, chars, json_casts, lengths, outer_columns, spaces};
 use crate::functions::arrays::{fills, lists};
 use crate::functions::numbers::{bits, floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
-use crate::functions::times::{intervals, parts};
+use crate::functions::times::{days, intervals, parts};
 use crate::functions::typed;
 use crate::interrupt;
 use crate::semantics::operations::visible::visible;
@@ -271,6 +271,7 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             beside_enums(&mut call, schema)?;
+            beside_uuids(&mut call, schema)?;
             written_out(&mut call, schema);
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())
@@ -322,6 +323,15 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let whole = Cast::new_from_field(cast.expr, Arc::new(Field::new("", exact, true)));
         return Ok(Transformed::yes(if is_same { *whole.expr } else { Expr::Cast(whole) }));
     }
+    match (from.data_type(), cast.field.data_type()) {
+        (ArrowType::Date32, ArrowType::Timestamp(TimeUnit::Microsecond, None)) => {
+            return Ok(Transformed::yes(days::midnight(*cast.expr)));
+        }
+        (ArrowType::Timestamp(TimeUnit::Microsecond, None), ArrowType::Date32) => {
+            return Ok(Transformed::yes(days::day(*cast.expr)));
+        }
+        _ => {}
+    }
     let target = type_of_field(&cast.field);
     if let Some(adapted) = own_cast(&cast, from.data_type(), target)? {
         return Ok(adapted);
@@ -355,7 +365,7 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     let value = ScalarValue::Decimal128(Some(unscaled), precision, scale);
                     Ok(Transformed::yes(Expr::Literal(value, None)))
                 }
-                (Some(text), _) => Ok(Transformed::yes(read(text, data_type)?)),
+                (Some(text), _) => Ok(Transformed::yes(typed(text, data_type)?)),
                 (None, _) => Ok(call(ReadText::function(data_type), *cast.expr)),
             }
         }
@@ -368,6 +378,10 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Some(to @ (DataType::SmallInt | DataType::Integer | DataType::Decimal { .. }))
             if is_wider(from.data_type(), &to.to_arrow()) =>
         {
+            Ok(call(Round::function(to), *cast.expr))
+        }
+        // The library divides by a power of ten what it has rounded before.
+        Some(to @ (DataType::Real | DataType::Double)) if has_more_digits(from.data_type()) => {
             Ok(call(Round::function(to), *cast.expr))
         }
         Some(to @ (DataType::Real | DataType::Decimal { .. })) if loses_digits(from.data_type(), to) => {
@@ -400,6 +414,23 @@ fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
         for arg in &mut call.args {
             if let Some(text) = untyped(arg) {
                 *arg = read(text, of)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The literals without a type among the arguments of a function that gives one of them, of which another is a uuid.
+fn beside_uuids(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
+    if !["coalesce", "greatest", "least", "nullif"].contains(&call.name()) {
+        return Ok(());
+    }
+    let is_uuid =
+        |arg: &Expr| arg.to_field(schema).is_ok_and(|(_, field)| type_of_field(&field) == Some(DataType::Uuid));
+    if call.args.iter().any(is_uuid) {
+        for arg in &mut call.args {
+            if let Some(text) = untyped(arg) {
+                *arg = typed(text, DataType::Uuid)?;
             }
         }
     }
@@ -458,6 +489,11 @@ fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>
 fn check_enum_cast(from: &arrow_schema::DataType, to: &arrow_schema::DataType) -> Result<()> {
     let is_fine = from == to || from.is_null() || !(is_enum(from) || is_enum(to)) || is_text(from) || is_text(to);
     if is_fine { Ok(()) } else { Err(json::no_cast(&type_name(from), &type_name(to))) }
+}
+
+/// Whether a type is one of numerics that may have more digits than a float holds for sure.
+fn has_more_digits(from: &arrow_schema::DataType) -> bool {
+    from.is_decimal() && digits(from).is_some_and(|(whole, scale)| whole + i16::from(scale) > 15)
 }
 
 /// Whether a float becomes one of fewer digits, or a numeric, which has as many as the float holds for sure.

@@ -43,6 +43,8 @@ pub(crate) fn plan(
     };
     // A real beside another number that is none is a double.
     let (left, right) = match (&first, &second) {
+        (ArrowType::Float64, other) if other.is_decimal() => (left, cast(right, ArrowType::Float64)),
+        (other, ArrowType::Float64) if other.is_decimal() => (cast(left, ArrowType::Float64), right),
         (ArrowType::Float32, other) if other.is_integer() || other.is_decimal() => {
             (cast(left, ArrowType::Float64), right)
         }

@@ -12,3 +12,4 @@ pub(crate) mod outer_columns;
 pub(crate) mod space_comparisons;
 mod spaces;
 pub(crate) mod untyped;
+pub(crate) mod untyped_columns;

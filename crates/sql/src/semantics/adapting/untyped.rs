@@ -1,5 +1,6 @@
 //! Literals without a type as values of the type that they meet.
 use arrow_schema::Field;
+use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable};
@@ -9,11 +10,12 @@ use engine::{ArrayItem, DataType, Network, NetworkKind};
 use crate::error::SqlError;
 use crate::functions::times::intervals;
 use crate::values::builder::ColumnBuilder;
+use crate::values::literals::field_of;
 use crate::values::types::type_of_field;
 use crate::values::{Misfit, array_input, input};
 
 /// The text of an untyped literal.
-pub(super) fn untyped(expr: &Expr) -> Option<&str> {
+pub(crate) fn untyped(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
         _ => None,
@@ -96,6 +98,18 @@ pub(super) fn read(text: &str, data_type: DataType) -> Result<Expr> {
     let mut builder = ColumnBuilder::new(data_type);
     builder.append_text(text).map_err(|misfit| failed(misfit, data_type, text))?;
     Ok(Expr::Literal(ScalarValue::try_from_array(&builder.finish(), 0)?, None))
+}
+
+/// A text as a literal that is known to be of a type, also where its value does not tell that.
+pub(crate) fn typed(text: &str, data_type: DataType) -> Result<Expr> {
+    Ok(match read(text, data_type)? {
+        Expr::Literal(value, None) => {
+            let field = field_of(data_type);
+            let mark = (!field.metadata().is_empty()).then(|| FieldMetadata::from(&field));
+            Expr::Literal(value, mark)
+        }
+        other => other,
+    })
 }
 
 fn own_scale(text: &str) -> DataType {

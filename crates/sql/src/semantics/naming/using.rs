@@ -3,7 +3,8 @@
 //! - `*` has the merged columns first, then the others of the left and of the right side: it is written out in that order.
 //! - A merged column of a RIGHT join is the one on the right, of a FULL join whichever there is, and of columns of two types it
 //!   has the type of both: such joins are written with ON, and the column, wherever it stands without a table, as what it is.
-//! - Of other joins the planner takes the column for ambiguous in `WHERE` unless it is told the column's table.
+//! - Of other joins the planner takes the column for ambiguous in `WHERE` unless it is told the column's table, and anywhere once
+//!   more than two joins merge columns: these are written with ON, too.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -59,6 +60,13 @@ fn any_join(table: &TableWithJoins, is_such: &dyn Fn(&JoinOperator) -> bool) -> 
     within(&table.relation) || table.joins.iter().any(|join| is_such(&join.join_operator) || within(&join.relation))
 }
 
+/// How many joins of a chain merge columns; none where joins are within each other.
+fn count_of_merges(table: &TableWithJoins) -> usize {
+    let is_nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { .. });
+    let is_chain = !is_nested(&table.relation) && !table.joins.iter().any(|join| is_nested(&join.relation));
+    if is_chain { table.joins.iter().filter(|join| merges(&join.join_operator)).count() } else { 0 }
+}
+
 struct Joins<'a> {
     scope: Scope<'a>,
 }
@@ -100,7 +108,9 @@ impl Joins<'_> {
         let is_computed = |output: &Output| output.is_merged && matches!(output.expr, Expr::Function(_));
         let mut of_types = select.from.iter().filter_map(|table| self.scope.joined(table)).flatten();
         let is_written = of_types.any(|output| is_computed(&output));
-        let is_from_the_right = is_written || select.from.iter().any(|table| any_join(table, &merges_from_the_right));
+        let is_from_the_right = is_written
+            || select.from.iter().any(|table| any_join(table, &merges_from_the_right))
+            || self.merges_many(select);
         let all: Option<Vec<Vec<Output>>> = match is_from_the_right {
             true => select.from.iter_mut().map(|table| self.scope.spell_out(table)).collect(),
             false => select.from.iter().map(|table| self.scope.joined(table)).collect(),
@@ -122,6 +132,12 @@ impl Joins<'_> {
         }
         write_out(&mut select.projection, &outputs);
         ControlFlow::Continue(())
+    }
+
+    /// Whether more joins merge columns than the planner can tell them of, and all columns are known.
+    fn merges_many(&mut self, select: &Select) -> bool {
+        let is_long = select.from.iter().any(|table| count_of_merges(table) > 2);
+        is_long && select.from.iter().all(|table| self.scope.joined(table).is_some())
     }
 
     /// The first column in `USING` that one of the sides is known not to have.

@@ -403,8 +403,8 @@ fn check_union(union: &Union) -> Result<()> {
             continue;
         };
         let Some(other) = types.iter().find(|found| *found != of && !found.is_null()) else { continue };
-        if **other == ArrowType::Utf8 {
-            let what = if matches!(Family::of(of), Enum(_)) { "an enum".to_owned() } else { type_name(of) };
+        if **other == ArrowType::Utf8 && !matches!(Family::of(of), Enum(_)) {
+            let what = type_name(of);
             let error = SqlError::unsupported(format!("a literal without a type beside {what} in a set operation"));
             return Err(external(error.hint("Give it a type with a cast.")));
         }

@@ -12,7 +12,7 @@ use super::mixed;
 use crate::values::types::is_enum;
 
 /// Whether a join stands for such an operation. No other one takes NULLs for equal.
-fn is_one(join: &Join) -> bool {
+pub(crate) fn is_set_operation(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
         && join.null_equality == NullEquality::NullEqualsNull
 }
@@ -20,7 +20,7 @@ fn is_one(join: &Join) -> bool {
 /// A node with columns of the types that both sides have in common.
 pub(crate) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Join(mut join) = plan else { return Ok(plan) };
-    if !is_one(&join) {
+    if !is_set_operation(&join) {
         return Ok(LogicalPlan::Join(join));
     }
     let pairs = join.left.schema().fields().iter().zip(join.right.schema().fields());

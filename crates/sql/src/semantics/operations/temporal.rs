@@ -1,14 +1,14 @@
 //! Arithmetic and comparisons of dates, times and intervals by PostgreSQL's rules.
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::Between;
+use datafusion::logical_expr::expr::{Between, InList, ScalarFunction};
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::functions::times::intervals;
+use crate::functions::times::{days, intervals};
 
 /// `interval * number`, `number * interval` and `interval / number`, for which the planner has no types.
 pub(crate) fn scale(
@@ -47,7 +47,12 @@ fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 fn is_comparison(op: Operator) -> bool {
-    matches!(op, Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq)
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+fn between(expr: Expr, negated: bool, low: Expr, high: Expr) -> Expr {
+    Expr::Between(Between { expr: Box::new(expr), negated, low: Box::new(low), high: Box::new(high) })
 }
 
 fn is_date(expr: &Expr, schema: &DFSchema) -> bool {
@@ -59,8 +64,23 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) => comparison(*left, op, *right, schema),
         Expr::Between(Between { expr, negated, low, high }) if is_date(&expr, schema) => {
-            let (low, high) = (Box::new(as_date(*low, schema)), Box::new(as_date(*high, schema)));
-            Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
+            let (mut expr, mut low, mut high) = (*expr, as_date(*low, schema), as_date(*high, schema));
+            beside_timestamps(&mut [&mut expr, &mut low, &mut high], schema);
+            Transformed::yes(between(expr, negated, low, high))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if is_date(&low, schema) || is_date(&high, schema) => {
+            let (mut expr, mut low, mut high) = (*expr, *low, *high);
+            beside_timestamps(&mut [&mut expr, &mut low, &mut high], schema);
+            Transformed::yes(between(expr, negated, low, high))
+        }
+        Expr::InList(InList { mut expr, mut list, negated }) => {
+            // Long lists are of one type; the first of them tells.
+            let differs = list.first().is_some_and(|first| is_date(first, schema) != is_date(&expr, schema));
+            if differs {
+                let mut values: Vec<&mut Expr> = std::iter::once(&mut *expr).chain(list.iter_mut()).collect();
+                beside_timestamps(&mut values, schema);
+            }
+            Transformed::yes(Expr::InList(InList { expr, list, negated }))
         }
         Expr::Between(Between { expr, negated, low, high })
             if is_interval(&expr, schema) && is_interval(&low, schema) && is_interval(&high, schema) =>
@@ -73,6 +93,10 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
                 Ok(found) if found.is_numeric() => Transformed::yes(intervals::to_timestamp(call.args.remove(0))),
                 _ => Transformed::no(Expr::ScalarFunction(call)),
             }
+        }
+        Expr::ScalarFunction(mut call) => {
+            let has_joined = joined(&mut call, schema);
+            Transformed::new(Expr::ScalarFunction(call), has_joined, TreeNodeRecursion::Continue)
         }
         other => Transformed::no(other),
     })
@@ -121,10 +145,53 @@ fn comparison(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Trans
     if is_interval(&left, schema) && is_interval(&right, schema) {
         return Transformed::yes(binary(intervals::order(left), intervals::order(right)));
     }
-    match (is_date(&left, schema), is_date(&right, schema)) {
-        (true, false) => Transformed::yes(binary(left, as_date(right, schema))),
-        (false, true) => Transformed::yes(binary(as_date(left, schema), right)),
-        _ => Transformed::no(binary(left, right)),
+    let (left, right) = match (is_date(&left, schema), is_date(&right, schema)) {
+        (true, false) => (left, as_date(right, schema)),
+        (false, true) => (as_date(left, schema), right),
+        _ => return Transformed::no(binary(left, right)),
+    };
+    let by_dates = match (&left, &right) {
+        (date, Expr::Literal(ScalarValue::TimestampMicrosecond(Some(at), None), _)) => days::compared(date, op, *at),
+        (Expr::Literal(ScalarValue::TimestampMicrosecond(Some(at), None), _), date) => {
+            op.swap().and_then(|op| days::compared(date, op, *at))
+        }
+        _ => None,
+    };
+    let (mut left, mut right) = (left, right);
+    beside_timestamps(&mut [&mut left, &mut right], schema);
+    Transformed::yes(by_dates.unwrap_or_else(|| binary(left, right)))
+}
+
+/// Dates among values that are compared with timestamps.
+fn beside_timestamps(values: &mut [&mut Expr], schema: &DFSchema) {
+    let is_moment = |value: &&mut Expr| match value.get_type(schema) {
+        Ok(ArrowType::Timestamp(TimeUnit::Microsecond, zone)) => Some(zone.is_some()),
+        _ => None,
+    };
+    let Some(are_moments) = values.iter().find_map(is_moment) else { return };
+    for value in values.iter_mut().filter(|value| is_date(value, schema)) {
+        **value = days::beside_timestamps(std::mem::replace(*value, lit(false)), are_moments);
+    }
+}
+
+/// The arguments of a function that gives one of them as timestamps, where some are and others dates.
+fn joined(call: &mut ScalarFunction, schema: &DFSchema) -> bool {
+    let is_plain = |arg: &Expr| matches!(arg.get_type(schema), Ok(ArrowType::Timestamp(TimeUnit::Microsecond, None)));
+    if !["coalesce", "greatest", "least"].contains(&call.name()) || !call.args.iter().any(is_plain) {
+        return false;
+    }
+    let dates: Vec<&mut Expr> = call.args.iter_mut().filter(|arg| is_date(arg, schema)).collect();
+    let has_dates = !dates.is_empty();
+    dates.into_iter().for_each(|date| *date = days::midnight(std::mem::replace(date, lit(false))));
+    has_dates
+}
+
+/// The date that was made a timestamp.
+fn date_below<'e>(expr: &'e Expr, schema: &DFSchema) -> Option<&'e Expr> {
+    match expr {
+        Expr::Cast(cast) => Some(&*cast.expr).filter(|inner| is_date(inner, schema)),
+        Expr::ScalarFunction(call) => days::date_below(call),
+        _ => None,
     }
 }
 
@@ -139,15 +206,14 @@ fn as_date(expr: Expr, schema: &DFSchema) -> Expr {
     };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) => {
-            match (*left, *right) {
-                (Expr::Cast(inner), right) if is_whole(&right) && is_date(&inner.expr, schema) => {
-                    Expr::BinaryExpr(BinaryExpr { left: inner.expr, op, right: Box::new(right) })
-                }
-                (left, Expr::Cast(inner)) if is_whole(&left) && is_date(&inner.expr, schema) => {
-                    Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: inner.expr })
-                }
-                (left, right) => Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }),
-            }
+            let (left, right) = (*left, *right);
+            let below = |expr: &Expr| date_below(expr, schema).cloned();
+            let (left, right) = match (below(&left), below(&right)) {
+                (Some(date), _) if is_whole(&right) => (date, right),
+                (_, Some(date)) if is_whole(&left) => (left, date),
+                _ => (left, right),
+            };
+            Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) })
         }
         other => other,
     }

@@ -231,7 +231,8 @@ impl Subplans {
             }
             Expr::ScalarSubquery(Subquery { subquery, .. }) => {
                 let plan = self.convert(subquery.as_ref().clone())?;
-                let may_join = may_join && !call::is_each_row(&plan)?;
+                // Of two that are equal the library runs one.
+                let may_join = may_join && !call::is_each_row(&plan)? && !call::is_volatile(&plan)?;
                 let plain = if may_join { joinable::scalar(&plan, visible)? } else { None };
                 Transformed::yes(match plain {
                     Some(plain) => Expr::ScalarSubquery(plain),
