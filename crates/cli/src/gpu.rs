@@ -41,6 +41,7 @@ fn subject(name: &str) -> Result<Subject, String> {
 pub fn bench(args: &GpuArgs) -> Result<(), LabError> {
     let options = Options {
         size: if args.small { Size::Small } else { Size::Full },
+        only: None,
         is_json: args.json,
         file: args.out.clone(),
         date: args.date.clone(),

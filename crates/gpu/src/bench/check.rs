@@ -10,15 +10,16 @@ use crate::contention::{Optimizer, Settings as Budget, Use};
 use crate::device::{Device, DeviceBuffer, Grid, Parameters, Pinned, Stream};
 use crate::error::GpuError;
 use crate::group::{self, Arrangement, Column, Measured, resident};
-use crate::join::{self, Append, Bits, Groups, Hash, Keys, Settings, Transfer};
+use crate::join::{self, Append, Bits, Built, Delivery, Groups, Hash, Keys, Settings, Transfer};
 use crate::tree;
 
 /// One subject of the checks.
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 10] = [
+pub const CHECKS: [(&str, Check); 11] = [
     ("join", check_join),
+    ("join for partners", check_partners),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
     ("groups", check_groups),
@@ -55,6 +56,7 @@ fn random_settings(random: &mut Random) -> Settings {
         hash: one_of(random, &[Hash::Mixed, Hash::LowBits]),
         transfer: one_of(random, &[Transfer::InPlace, Transfer::Resident, Transfer::Copied { rows: 100 }]),
         append: one_of(random, &[Append::Direct, Append::Cached, Append::Warped]),
+        delivery: one_of(random, &[Delivery::InPlace, Delivery::Copied]),
         collected_max: one_of(random, &[None, Some(1), Some(64)]),
         table_bytes_max: one_of(random, &[None, None, Some(0), Some(1000)]),
         blocks: one_of(random, &[None, Some(1), Some(3)]),
@@ -135,6 +137,52 @@ fn check_join(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
     let settings = random_settings(random);
     let found = join::join(device, &build, &probe, &settings).map_err(told)?;
     compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&build, &probe))
+}
+
+fn check_partners(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for _ in 0..4 {
+        let settings = random_settings(random);
+        let (form, has_nulls) = (random.below(3), random.below(2) == 1);
+        // Build rows of different keys, or of a few that are equal.
+        let (build_rows, probe_rows) = (random.below(700) as usize, random.below(1500) as usize);
+        let different: Vec<u32> = (0..build_rows as u32).map(|row| row.wrapping_mul(0x2545_f491)).collect();
+        let keys = one_of(random, &[60, 1 << 11]);
+        let (mut build, probe) = (Table::of(random, build_rows, keys), Table::of(random, probe_rows, keys));
+        let is_foreign = random.below(4) > 0;
+        let few: Vec<u32> = probe.halves.iter().map(|key| key.wrapping_mul(0x2545_f491)).collect();
+        let of = |halves: &[u32]| -> (Vec<u64>, Vec<u64>) {
+            let tuple = |(key, row): (&u32, u64)| u64::from(*key) | row << 32;
+            (halves.iter().zip(0..).map(tuple).collect(), halves.iter().map(|key| u64::from(*key) << 9).collect())
+        };
+        let probe = if is_foreign {
+            (build.tuples, build.words) = of(&different);
+            build.halves = different;
+            let (tuples, words) = of(&few);
+            Table { tuples, words, halves: few, ..probe }
+        } else {
+            probe
+        };
+        let (build, probe) = (build.keys(form, has_nulls), probe.keys(form, has_nulls));
+        let expected = join::twin::join(&build, &probe);
+        let found =
+            Built::new(device, &build, &settings).and_then(|built| built.probe_partners(&probe)).map_err(told)?;
+        let what = format!("{form}, {settings:?}");
+        let is_repeated = expected.windows(2).any(|pairs| pairs[0] >> 32 == pairs[1] >> 32);
+        match found {
+            Some(found) if !is_repeated => {
+                if found.bits().iter().map(|word| word.count_ones() as usize).sum::<usize>() != found.len() {
+                    return Err(format!("{what}: {} partners and another number of bits", found.len()));
+                }
+                // Rows of the build table are in the order of those of the probe table.
+                if found.pairs() != expected {
+                    return Err(format!("{what}: {} partners for {}", found.len(), expected.len()));
+                }
+            }
+            None if is_repeated => {}
+            _ => return Err(format!("{what}: rows with several partners {is_repeated}, not told")),
+        }
+    }
+    Ok(())
 }
 
 fn check_join_grouped(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
@@ -228,8 +276,10 @@ fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
     for groups in [1, 2 + random.below(60) as usize, 900, 13_000] {
         let rows = random.below(9000) as usize;
         let data = Cloned::of(random, rows, groups, Use::Writes);
-        let values: Vec<i64> = (0..rows).map(|_| random.word() as i64 >> 16).collect();
-        let has_values = random.below(2) == 1;
+        // Sums of small values, of both signs, carry at 0; those of large ones everywhere.
+        let shift = one_of(random, &[0, 16, 62]);
+        let values: Vec<i64> = (0..rows).map(|_| random.word() as i64 >> shift).collect();
+        let has_values = random.below(3) > 0;
         let plain = Column {
             codes: &data.codes,
             values: has_values.then_some(values.as_slice()),
@@ -243,11 +293,12 @@ fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
             ways.push((plain, Arrangement::Private));
         }
         if groups <= 900 {
-            ways.push((plain, Arrangement::Shared));
-            ways.push((
-                Column { codes: &data.places, group_of_place: Some(&data.group_of_place), ..plain },
-                Arrangement::Shared,
-            ));
+            let cloned = Column { codes: &data.places, group_of_place: Some(&data.group_of_place), ..plain };
+            let copies = 1 + random.below(3) as u32;
+            let halves = [Arrangement::Halves { copies }, Arrangement::Held { copies }, Arrangement::Peers];
+            for arrangement in halves.into_iter().chain([Arrangement::Shared]) {
+                ways.extend([(plain, arrangement), (cloned, arrangement)]);
+            }
         }
         ways.push((plain, Arrangement::Partitioned));
         for (column, arrangement) in ways {
@@ -459,10 +510,10 @@ fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> 
     expect(device, &stream, "roof_read", grid, pieces, expected)?;
     let words = Parameters::new().word(pinned.address().map_err(told)?).word(count as u64).half(0);
     expect(device, &stream, "roof_read_words", grid, words, expected)?;
-    for spread in [0, 1, 32] {
+    for (spread, operand) in [(0, 0), (1, 0), (32, 0), (0, 3)] {
         let grid = Grid { shared_bytes: 4 * 1024, ..grid };
-        let parameters = Parameters::new().half(10).half(spread).half(1024);
-        expect(device, &stream, "roof_shared_atomics", grid, parameters, 3 * 64 * 10)?;
+        let parameters = Parameters::new().half(10).half(spread).half(1024).half(operand);
+        expect(device, &stream, "roof_shared_atomics", grid, parameters, 3 * 64 * 10 * u64::from(operand.max(1)))?;
     }
     let written = DeviceBuffer::<u64>::filled(device, 500, 0, "a check").map_err(told)?;
     let mut parameters = Parameters::new().word(written.address()).word(500).word(9);

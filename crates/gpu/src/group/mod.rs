@@ -60,7 +60,22 @@ pub enum Arrangement {
     },
     /// In shared memory, a part of the groups in each block; the parts read the same codes.
     Partitioned,
+    /// In shared memory, sums as two halves of 32 bits, which it adds without a loop; so many copies of a place, which lanes take in turn.
+    Halves {
+        /// Copies, at least one.
+        copies: u32,
+    },
+    /// Likewise, and each thread keeps the group that it meets most often to itself.
+    Held {
+        /// Copies, at least one.
+        copies: u32,
+    },
+    /// Likewise, one copy, to which a lane adds the rows of all lanes of a warp that have its group.
+    Peers,
 }
+
+/// Copies of a place of which more are of no use: one for each lane.
+const COPIES_MAX: u32 = 32;
 
 /// Bytes of one place.
 fn place_bytes(column: &Column<'_>) -> usize {
@@ -84,12 +99,23 @@ impl Arrangement {
         }
     }
 
+    /// Sums as halves, in as many copies as let two blocks share a multiprocessor, or in one.
+    pub fn halves_of(column: &Column<'_>, device: &Properties) -> Self {
+        let one = column.place_count() as usize * place_bytes(column);
+        let fitting = (device.shared_bytes_total / 2 - 1024) / one.max(1);
+        Self::Halves { copies: (fitting as u32).clamp(1, COPIES_MAX) }
+    }
+
     /// Shared memory of a block, and how many parts the groups are cut into.
     fn shared_bytes(self, column: &Column<'_>, device: &Properties) -> (usize, u32) {
         let bytes = place_bytes(column);
         match self {
             Self::Shared => (column.place_count() as usize * bytes, 1),
             Self::Private => (column.group_count as usize * 32 * bytes, 1),
+            Self::Halves { copies } | Self::Held { copies } => {
+                (column.place_count() as usize * copies.max(1) as usize * bytes, 1)
+            }
+            Self::Peers => (column.place_count() as usize * bytes, 1),
             Self::Global { .. } => (0, 1),
             Self::Partitioned => {
                 let parts = (column.group_count as usize * bytes).div_ceil(device.shared_bytes_max).max(2) as u32;
