@@ -198,6 +198,9 @@ fn by_arrangement(bench: &mut Bench<'_>, codes: &[u32], theta: f64) -> Result<()
 
 /// Figures 5 to 8: clones for writes by window and budget, for values only, for reads.
 fn by_clones(bench: &mut Bench<'_>, codes: &[u32], theta: f64) -> Result<(), GpuError> {
+    if !bench.only.may_take("clones") && !bench.only.may_take("lookup") {
+        return Ok(());
+    }
     let column = plain(codes, VALUES);
     let expected = group::twin::aggregate(&column);
     let mut ways = vec![(Use::ValuesOnly, 16, 1199)];
