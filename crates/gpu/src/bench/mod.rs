@@ -1,6 +1,7 @@
 //! The program `gpu-bench` as a library: data, checks against the twins, roofs, timings.
 
 pub mod check;
+mod check_joins;
 pub mod command;
 pub(crate) mod data;
 mod groupings;
