@@ -163,10 +163,13 @@ struct Halves {
         if (upper != 0) atomicAdd(high + place, upper);
     }
 
-    // Adds what the block has to `out`; the copies of a slot are neighbours.
+    // Adds what the block has to `out`; the copies of a slot are neighbours. Blocks, which end at about the same time, begin at
+    // different slots.
     __device__ __forceinline__ void give(const Codes& input, const Aggregates& out, u32 copy_count) {
         __syncthreads();
-        for (u32 slot = threadIdx.x; slot < out.slot_count; slot += blockDim.x) {
+        u32 first = blockIdx.x * blockDim.x % out.slot_count;
+        for (u32 at = threadIdx.x; at < out.slot_count; at += blockDim.x) {
+            u32 slot = at < out.slot_count - first ? first + at : first + at - out.slot_count;
             u64 count = 0, sum = 0;
             for (u32 place = slot * copy_count; place < (slot + 1) * copy_count; ++place) {
                 count += counts[place];

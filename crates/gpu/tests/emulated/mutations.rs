@@ -9,7 +9,7 @@ use crate::machine::{Build, Machine, crate_folder};
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 56] = [
+const MUTATIONS: [Mutation; 57] = [
     ("join", "insertion without compare-and-swap",
         "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
         "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
@@ -86,6 +86,8 @@ const MUTATIONS: [Mutation; 56] = [
         "u32 copy_count) {\n        __syncthreads();", "u32 copy_count) {"),
     ("group", "a copy of the halves that is left out",
         "place < (slot + 1) * copy_count; ++place", "place + 1 < (slot + 1) * copy_count; ++place"),
+    ("group", "slots of groups that do not wrap around",
+        "at < out.slot_count - first ? first + at : first + at - out.slot_count", "first + at"),
     ("group", "what a thread holds is lost at the end",
         "    if (rows > 0) halves.add(input, held * copy_count + copy, rows, sum);\n    halves.give", "    halves.give"),
     ("group", "what a thread holds is lost with the majority",
