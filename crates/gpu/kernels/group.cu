@@ -41,18 +41,36 @@ __device__ __forceinline__ void clear(const Codes& input, u32 place_count) {
     __syncthreads();
 }
 
-__device__ __forceinline__ void add(const Codes& input, u32 place, u64 value, u32* counts, u64* sums) {
+__device__ __forceinline__ void add(const Codes& input, u64 at, u32 place, u32* counts, u64* sums) {
     atomicAdd(counts + place, 1u);
-    if (input.values) atomicAdd(sums + place, value);
+    if (input.values) atomicAdd(sums + place, (u64)__ldcs(input.values + at));
 }
 
 constexpr u32 rows_in_flight = 4;
+
+// Gives each code to `take`, four loads ahead of their use.
+template <class Take> __device__ __forceinline__ void for_each_code(const Codes& input, Take take) {
+    u64 stride = threads_of_grid();
+    u64 at = thread_of_grid();
+    for (; at + (rows_in_flight - 1) * stride < input.count; at += rows_in_flight * stride) {
+        u32 codes[rows_in_flight];
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each) codes[each] = __ldcs(input.codes + at + each * stride);
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each)
+            if (codes[each] != uncounted) take(at + each * stride, codes[each]);
+    }
+    for (; at < input.count; at += stride) {
+        u32 code = __ldcs(input.codes + at);
+        if (code != uncounted) take(at, code);
+    }
+}
 
 __device__ __forceinline__ u64 value_of(const Codes& input, u64 at) {
     return input.values ? (u64)__ldcs(input.values + at) : 0;
 }
 
-// Gives the code and the value of each row that counts to `take`, four loads ahead of their use.
+// Likewise with the value of each row, which is loaded ahead, too. Where there are no values, counts take longer for it.
 template <class Take> __device__ __forceinline__ void for_each_row(const Codes& input, Take take) {
     u64 stride = threads_of_grid();
     u64 at = thread_of_grid();
@@ -113,7 +131,7 @@ extern "C" __global__ void group_shared(Codes input, Aggregates out) {
     u64* sums = (u64*)block_memory;
     u32* counts = shared_counts(input, out.slot_count);
     clear(input, out.slot_count);
-    for_each_row(input, [&](u32 code, u64 value) { add(input, code, value, counts, sums); });
+    for_each_code(input, [&](u64 at, u32 code) { add(input, at, code, counts, sums); });
     __syncthreads();
     for (u32 slot = threadIdx.x; slot < out.slot_count; slot += blockDim.x) {
         if (counts[slot] == 0) continue;
@@ -130,7 +148,7 @@ extern "C" __global__ void group_private(Codes input, Aggregates out) {
     u32* counts = shared_counts(input, place_count);
     u32 lane = lane_of_thread();
     clear(input, place_count);
-    for_each_row(input, [&](u32 code, u64 value) { add(input, code * 32 + lane, value, counts, sums); });
+    for_each_code(input, [&](u64 at, u32 code) { add(input, at, code * 32 + lane, counts, sums); });
     __syncthreads();
     // A warp adds up one group at a time.
     for (u32 group = warp_of_thread(); group < out.group_count; group += blockDim.x / 32) {
@@ -265,9 +283,9 @@ extern "C" __global__ void __launch_bounds__(1024, 2) group_peers(Codes input, A
 // `out` has `copy_count` copies one after the other; `group_merge` adds them up.
 extern "C" __global__ void group_global(Codes input, Aggregates out, u32 copy_count) {
     u64 offset = (u64)(blockIdx.x % copy_count) * out.group_count;
-    for_each_row(input, [&](u32 code, u64 value) {
+    for_each_code(input, [&](u64 at, u32 code) {
         atomicAdd(out.counts + offset + code, 1ull);
-        if (input.values) atomicAdd(out.sums + offset + code, value);
+        if (input.values) atomicAdd(out.sums + offset + code, (u64)__ldcs(input.values + at));
     });
 }
 
@@ -296,7 +314,7 @@ extern "C" __global__ void group_partitioned(Codes input, Aggregates out, u32 pa
     u64 stride = (u64)(gridDim.x / part_count) * blockDim.x;
     for (u64 at = (u64)(blockIdx.x / part_count) * blockDim.x + threadIdx.x; at < input.count; at += stride) {
         u32 place = input.codes[at] - first;
-        if (place < here) add(input, place, value_of(input, at), counts, sums);
+        if (place < here) add(input, at, place, counts, sums);
     }
     __syncthreads();
     for (u32 place = threadIdx.x; place < here; place += blockDim.x) {
@@ -309,7 +327,10 @@ extern "C" __global__ void group_partitioned(Codes input, Aggregates out, u32 pa
 // The largest value of each group, in device memory: `places` hold words whose order without a sign is that of the values, 0
 // before the first. `flip` makes such words of values, the sign's bit for the largest, all other bits for the smallest.
 extern "C" __global__ void group_extreme(Codes input, u64* places, u64 flip) {
-    for_each_row(input, [&](u32 code, u64 value) { atomicMax(places + code, value ^ flip); });
+    for_each_code(input, [&](u64 at, u32 code) {
+        u64 word = (u64)__ldcs(input.values + at) ^ flip;
+        atomicMax(places + code, word);
+    });
 }
 
 // Foreign-key join with a total: SELECT SUM(D.B) FROM F, D WHERE F.A = D.A, D's column in shared memory.
@@ -321,7 +342,7 @@ extern "C" __global__ void dimension_sum(Codes input, const u32* dimension, cons
         column[slot] = dimension[group_of_slot ? group_of_slot[slot] : slot];
     __syncthreads();
     u64 own = 0;
-    for_each_row(input, [&](u32 code, u64) { own += column[code]; });
+    for_each_code(input, [&](u64, u32 code) { own += column[code]; });
     own = sum_of_warp(own);
     if (lane_of_thread() == 0) atomicAdd(total, own);
 }

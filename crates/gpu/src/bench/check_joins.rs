@@ -187,6 +187,7 @@ pub(super) fn check_edges(device: &Arc<Device>, random: &mut Random) -> Result<(
         return Ok(());
     }
     let same = vec![7u32; 1 << 16];
+    settings = Settings { table_bytes_max: None, blocks: None, ..settings };
     match join::join(device, &Keys::Column32(&same, None), &Keys::Column32(&[7], None), &settings) {
         Err(GpuError::Unsuitable(_)) => Ok(()),
         Err(error) => Err(told(error)),

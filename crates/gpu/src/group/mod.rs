@@ -74,8 +74,8 @@ pub enum Arrangement {
     Peers,
 }
 
-/// Copies of a place of which more are of no use: one for each lane.
-const COPIES_MAX: u32 = 32;
+/// Copies of a place of which more gain nothing, whatever the skew.
+const COPIES_ENOUGH: usize = 4;
 
 /// Bytes of one place.
 fn place_bytes(column: &Column<'_>) -> usize {
@@ -84,26 +84,21 @@ fn place_bytes(column: &Column<'_>) -> usize {
 
 impl Arrangement {
     /// Chooses the arrangement that suits a column, by what was measured on an H100. Counts: in shared memory while they fit, as adding to
-    /// one place is as fast as adding to many. With sums, which are of 64 bits, it is not: copies for each lane while two blocks of them
-    /// share a multiprocessor, then plain groups or clones. More groups than fit: in device memory.
+    /// one place is as fast as adding to many. Sums: as halves, in several copies while two blocks of them share a multiprocessor; else
+    /// each thread holds its commonest group, as values that meet at one place of shared memory are added one after the other. More
+    /// groups than fit: in device memory.
     pub fn suitable(column: &Column<'_>, device: &Properties) -> Self {
-        let bytes = place_bytes(column);
-        let lanes_bytes = column.group_count as usize * 32 * bytes;
-        let has_clones = column.group_of_place.is_some();
-        if column.values.is_some() && !has_clones && lanes_bytes <= device.shared_bytes_total / 2 - 1024 {
-            Self::Private
-        } else if column.place_count() as usize * bytes <= device.shared_bytes_max {
-            Self::Shared
-        } else {
-            Self::Global { copies: 1 }
+        let bytes = column.place_count() as usize * place_bytes(column);
+        if bytes > device.shared_bytes_max {
+            return Self::Global { copies: 1 };
         }
-    }
-
-    /// Sums as halves, in as many copies as let two blocks share a multiprocessor, or in one.
-    pub fn halves_of(column: &Column<'_>, device: &Properties) -> Self {
-        let one = column.place_count() as usize * place_bytes(column);
-        let fitting = (device.shared_bytes_total / 2 - 1024) / one.max(1);
-        Self::Halves { copies: (fitting as u32).clamp(1, COPIES_MAX) }
+        if column.values.is_none() {
+            return Self::Shared;
+        }
+        match (device.shared_bytes_total / 2 - 1024) / bytes.max(1) {
+            0 | 1 => Self::Held { copies: 1 },
+            fitting => Self::Halves { copies: fitting.min(COPIES_ENOUGH) as u32 },
+        }
     }
 
     /// Shared memory of a block, and how many parts the groups are cut into.

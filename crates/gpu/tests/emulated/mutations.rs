@@ -9,7 +9,7 @@ use crate::machine::{Build, Machine, crate_folder};
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 57] = [
+const MUTATIONS: [Mutation; 59] = [
     ("join", "insertion without compare-and-swap",
         "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
         "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
@@ -102,7 +102,11 @@ const MUTATIONS: [Mutation; 57] = [
     ("group", "counts without atomic operations",
         "atomicAdd(counts + place, 1u);", "counts[place] += 1;"),
     ("group", "a code too many",
-        "for (; at < input.count; at += stride)", "for (; at <= input.count; at += stride)"),
+        "for (; at < input.count; at += stride) {\n        u32 code = __ldcs(input.codes + at);\n        if (code != uncounted) take(at, code);",
+        "for (; at <= input.count; at += stride) {\n        u32 code = __ldcs(input.codes + at);\n        if (code != uncounted) take(at, code);"),
+    ("group", "a row too many",
+        "for (; at < input.count; at += stride) {\n        u32 code = __ldcs(input.codes + at);\n        if (code != uncounted) take(code,",
+        "for (; at <= input.count; at += stride) {\n        u32 code = __ldcs(input.codes + at);\n        if (code != uncounted) take(code,"),
     ("group", "lanes that share a copy",
         "code * 32 + lane, counts", "code * 32 + lane + 1, counts"),
     ("group", "clones taken for groups",
@@ -116,11 +120,13 @@ const MUTATIONS: [Mutation; 57] = [
     ("group", "a place behind the last",
         "if (place >= of.width) {", "if (place > of.width) {"),
     ("group", "rows that do not count taken for a group",
+        "        if (code != uncounted) take(at, code);", "        take(at, code);"),
+    ("group", "rows that do not count with their values",
         "        if (code != uncounted) take(code, value_of(input, at));", "        take(code, value_of(input, at));"),
     ("group", "an extreme without an atomic operation",
-        "atomicMax(places + code, value ^ flip);", "if (places[code] < (value ^ flip)) places[code] = value ^ flip;"),
+        "atomicMax(places + code, word);", "if (places[code] < word) places[code] = word;"),
     ("group", "an extreme of values as they are",
-        "atomicMax(places + code, value ^ flip);", "atomicMax(places + code, value ^ (flip & 1));"),
+        "u64 word = (u64)__ldcs(input.values + at) ^ flip;", "u64 word = (u64)__ldcs(input.values + at) ^ (flip & 1);"),
     ("bitwise", "cells taken for points",
         "((1ull << (32 - bits)) - 1)", "0"),
     ("bitwise", "every hit is sure",
