@@ -49,7 +49,7 @@ mod values;
 
 pub use coprocessor::{
     ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows,
-    HashTable, JoinKeys, Offload, Pairs, ResidentKey, ResidentRows, ResidentValues, Spent,
+    HashTable, JoinKeys, Offload, Partners, Probed, ResidentKey, ResidentRows, ResidentValues, Spent,
 };
 pub use error::{About, SqlError};
 pub use interrupt::session_zone::ZoneScope;

@@ -9,7 +9,7 @@ use super::cost::CostModel;
 use super::decisions::{Decision, Decisions, Noted};
 use super::residents::{Asked, Found, PageNumbers, RangeRows, Residents, TableColumns};
 use super::{
-    Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, HashTable, JoinKeys, Pairs, ResidentRows, Spent,
+    Coprocessor, DeviceError, DeviceFacts, GroupTotals, GroupedRows, HashTable, JoinKeys, Probed, ResidentRows, Spent,
 };
 
 /// A device for the sessions of a database, as [`SessionOptions`](crate::SessionOptions) take it. Clones share all that is learned of it.
@@ -190,7 +190,7 @@ impl Offload {
 
 impl Built {
     /// [`HashTable::probe`] within the limit of memory.
-    pub(crate) fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize, room: Room) -> Result<Pairs, DeviceError> {
+    pub(crate) fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize, room: Room) -> Result<Probed, DeviceError> {
         self.reserved.offload.ask(room, |_| self.table.probe(probe, pairs_max))
     }
 }

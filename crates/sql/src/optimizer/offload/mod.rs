@@ -7,16 +7,18 @@
 //! ```
 //!
 //! What lies below the operator runs once, on the CPU, at the statement's snapshot: rows that others update meanwhile are as exact as in
-//! any plan, and nothing is read twice where the CPU goes on. A join brings its columns to the device; so does a grouping, unless it is one
+//! any plan, and nothing is read twice where the CPU goes on. A join brings its keys to the device; so does a grouping, unless it is one
 //! of a table alone: base pages of tables stay there (`held`).
 //!
 //! The choice is by cost ([`crate::coprocessor::cost`]): 1.2 times the estimate for the device has to be below the CPU's. Few rows and
 //! tables of which much is on disk stay with the CPU. The rule comes before the library sees to partitions and orders, as these operators
-//! give one partition in no order. Imports `access` and below.
+//! give partitions in no order. Imports `access` and below.
 mod choice;
+mod dealt;
 mod groups;
 mod groups_exec;
 mod held;
+mod joined;
 mod joins;
 mod joins_exec;
 mod learn;
@@ -106,7 +108,9 @@ impl PhysicalOptimizerRule for Offloading {
         let on_device = |node: Arc<dyn ExecutionPlan>| {
             let changed = match (node.downcast_ref::<AggregateExec>(), node.downcast_ref::<HashJoinExec>()) {
                 (Some(aggregate), _) => choice::grouping(&node, aggregate, offload, options.settings)?,
-                (_, Some(join)) => choice::join(&node, join, offload, options.settings)?,
+                (_, Some(join)) => {
+                    choice::join(&node, join, offload, (options.settings, config.execution.target_partitions))?
+                }
                 _ => None,
             };
             Ok(changed.map_or_else(|| Transformed::no(node), Transformed::yes))
