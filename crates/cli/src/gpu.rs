@@ -50,6 +50,7 @@ pub fn for_searches() -> Option<Arc<dyn SearchDevice>> {
 pub fn bench(args: &GpuArgs) -> Result<(), LabError> {
     let options = Options {
         size: if args.small { Size::Small } else { Size::Full },
+        only: None,
         is_json: args.json,
         file: args.out.clone(),
         date: args.date.clone(),

@@ -12,13 +12,14 @@ mod told;
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpu::group::{self, Measured, Measurement, Totals, resident};
 use gpu::join::{self, Bits, Keys, Settings, Times, Transfer};
 use gpu::{Device, GpuError};
 use sql::{
     BoxesImage, ColumnTotals, Coprocessor, DeviceBoxes, DeviceColumn, DeviceError, DeviceFacts, DevicePoints,
-    GroupTotals, GroupedRows, HashTable, JoinKeys, Offload, Pairs, PointsImage, ResidentRows, Spent,
+    GroupTotals, GroupedRows, HashTable, JoinKeys, Offload, Pairs, Partners, PointsImage, Probed, ResidentRows, Spent,
 };
 use told::{nanoseconds, told};
 
@@ -93,18 +94,26 @@ impl Coprocessor for Cuda {
         let settings = Settings { transfer: Transfer::Resident, ..Settings::default() };
         let built = join::Built::new(&self.device, &keys(build), &settings).map_err(told)?;
         let spent = spent_by(&built.times);
-        Ok((Box::new(Built(built)), spent))
+        Ok((Box::new(Built(built, AtomicBool::new(false))), spent))
     }
 }
 
-/// A hash table on the device.
+/// A hash table on the device, and whether a row had several partners there.
 #[derive(Debug)]
-struct Built(join::Built);
+struct Built(join::Built, AtomicBool);
 
 impl HashTable for Built {
-    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Pairs, DeviceError> {
+    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Probed, DeviceError> {
+        // Half the bytes, in the order of the rows; for pairs, the rows are probed once more, and those of the next portion, too.
+        if !self.1.load(Ordering::Relaxed) {
+            if let Some(found) = self.0.probe_partners(&keys(probe)).map_err(told)? {
+                let partners = Partners::One { bits: found.bits().to_vec(), rows: found.rows() };
+                return Ok(Probed { partners, spent: spent_by(&found.times) });
+            }
+            self.1.store(true, Ordering::Relaxed);
+        }
         let found = self.0.probe(&keys(probe), Some(pairs_max)).map_err(told)?;
-        Ok(Pairs { pairs: found.pairs().to_vec(), spent: spent_by(&found.times) })
+        Ok(Probed { partners: Partners::Pairs(found.pairs().to_vec()), spent: spent_by(&found.times) })
     }
 }
 

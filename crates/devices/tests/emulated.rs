@@ -74,6 +74,20 @@ fn random_queries_give_the_rows_of_the_cpu_under_the_address_sanitizer() {
 }
 
 #[test]
+fn rows_with_several_partners_are_those_of_the_cpu() {
+    on_device("rows_with_several_partners_are_those_of_the_cpu", Build::Races, &[], || {
+        let db = orders(3_000);
+        let (mut session, mut alone) = (forced(&db, 3), Session::new(&db, SessionOptions::default()));
+        run(&mut session, "SET gpu.memory_limit = '60kB'");
+        for on in ["few.id = o.customer", "few.region = o.small"] {
+            let query = format!("SELECT o.id, few.id, name FROM orders o JOIN customer few ON {on}");
+            assert!(plan(&mut session, &query).contains("DeviceJoinExec"), "{}", plan(&mut session, &query));
+            assert_eq!(sorted(&mut session, &query), sorted(&mut alone, &query), "{query}");
+        }
+    });
+}
+
+#[test]
 fn without_memory_on_the_device_the_statement_goes_on() {
     for allocation in ["1", "3", "60"] {
         let settings = [("EMULATED_FAIL_ALLOC", allocation)];

@@ -1,8 +1,10 @@
 // Grouped aggregation and dimension lookup in shared memory (gpu-contention).
 //
-// A grouping column holds codes from 0 on, so a group is a place in an array. Four arrangements of it:
+// A grouping column holds codes from 0 on, so a group is a place in an array. Arrangements of it:
 //   shared    one place a group, or, after the optimizer has rewritten the codes, one a clone
 //   private   a copy of every group for each of the 32 lanes, so that no two lanes of a warp meet
+//   halves    sums of 64 bits as two of 32, in some copies; `held`: each thread keeps its commonest group to itself; `peers`: lanes of
+//             a warp with equal groups add up first
 //   global    in device memory, in several copies, each shared by some of the blocks
 //   partitioned  for more groups than shared memory has room for: each pass takes a part of them
 // A warp reads 32 consecutive codes, the chunk that the optimizer arranges.
@@ -44,23 +46,49 @@ __device__ __forceinline__ void add(const Codes& input, u64 at, u32 place, u32* 
     if (input.values) atomicAdd(sums + place, (u64)__ldcs(input.values + at));
 }
 
-constexpr u32 codes_in_flight = 4;
+constexpr u32 rows_in_flight = 4;
 
 // Gives each code to `take`, four loads ahead of their use.
 template <class Take> __device__ __forceinline__ void for_each_code(const Codes& input, Take take) {
     u64 stride = threads_of_grid();
     u64 at = thread_of_grid();
-    for (; at + (codes_in_flight - 1) * stride < input.count; at += codes_in_flight * stride) {
-        u32 codes[codes_in_flight];
+    for (; at + (rows_in_flight - 1) * stride < input.count; at += rows_in_flight * stride) {
+        u32 codes[rows_in_flight];
 #pragma unroll
-        for (u32 each = 0; each < codes_in_flight; ++each) codes[each] = __ldcs(input.codes + at + each * stride);
+        for (u32 each = 0; each < rows_in_flight; ++each) codes[each] = __ldcs(input.codes + at + each * stride);
 #pragma unroll
-        for (u32 each = 0; each < codes_in_flight; ++each)
+        for (u32 each = 0; each < rows_in_flight; ++each)
             if (codes[each] != uncounted) take(at + each * stride, codes[each]);
     }
     for (; at < input.count; at += stride) {
         u32 code = __ldcs(input.codes + at);
         if (code != uncounted) take(at, code);
+    }
+}
+
+__device__ __forceinline__ u64 value_of(const Codes& input, u64 at) {
+    return input.values ? (u64)__ldcs(input.values + at) : 0;
+}
+
+// Likewise with the value of each row, which is loaded ahead, too. Where there are no values, counts take longer for it.
+template <class Take> __device__ __forceinline__ void for_each_row(const Codes& input, Take take) {
+    u64 stride = threads_of_grid();
+    u64 at = thread_of_grid();
+    for (; at + (rows_in_flight - 1) * stride < input.count; at += rows_in_flight * stride) {
+        u32 codes[rows_in_flight];
+        u64 values[rows_in_flight];
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each) {
+            codes[each] = __ldcs(input.codes + at + each * stride);
+            values[each] = value_of(input, at + each * stride);
+        }
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each)
+            if (codes[each] != uncounted) take(codes[each], values[each]);
+    }
+    for (; at < input.count; at += stride) {
+        u32 code = __ldcs(input.codes + at);
+        if (code != uncounted) take(code, value_of(input, at));
     }
 }
 
@@ -130,6 +158,126 @@ extern "C" __global__ void group_private(Codes input, Aggregates out) {
         atomicAdd(out.counts + group, count);
         if (input.values) atomicAdd(out.sums + group, sum);
     }
+}
+
+// Sums as halves: a place has the lower half of its sum, the upper half and its count, each in an array of its own.
+struct Halves {
+    u32* low;
+    u32* high;
+    u32* counts;
+
+    __device__ __forceinline__ Halves(const Codes& input, u32 place_count)
+        : low((u32*)block_memory), high(low + place_count), counts(shared_counts(input, place_count)) {}
+
+    // Shared memory adds 32 bits by itself; an addition of 64 bits is a loop of compare-and-swap there, in which threads that meet
+    // at a place hold up each other. Of the additions to a lower half, those that go past its end carry: each sees that it does by
+    // what was there before it, so the halves are right once all additions are done.
+    __device__ __forceinline__ void add(const Codes& input, u32 place, u32 rows, u64 sum) {
+        atomicAdd(counts + place, rows);
+        if (!input.values) return;
+        u32 lower = (u32)sum;
+        u32 before = atomicAdd(low + place, lower);
+        u32 upper = (u32)(sum >> 32) + (before + lower < lower ? 1 : 0);
+        if (upper != 0) atomicAdd(high + place, upper);
+    }
+
+    // Adds what the block has to `out`; the copies of a slot are neighbours. Blocks, which end at about the same time, begin at
+    // different slots.
+    __device__ __forceinline__ void give(const Codes& input, const Aggregates& out, u32 copy_count) {
+        __syncthreads();
+        u32 first = blockIdx.x * blockDim.x % out.slot_count;
+        for (u32 at = threadIdx.x; at < out.slot_count; at += blockDim.x) {
+            u32 slot = at < out.slot_count - first ? first + at : first + at - out.slot_count;
+            u64 count = 0, sum = 0;
+            for (u32 place = slot * copy_count; place < (slot + 1) * copy_count; ++place) {
+                count += counts[place];
+                if (input.values) sum += (u64)high[place] << 32 | low[place];
+            }
+            if (count == 0) continue;
+            u32 group = out.group_of_slot ? out.group_of_slot[slot] : slot;
+            atomicAdd(out.counts + group, count);
+            if (input.values) atomicAdd(out.sums + group, sum);
+        }
+    }
+};
+
+// Lanes take the copies of a group in turn.
+extern "C" __global__ void __launch_bounds__(1024, 2) group_halves(Codes input, Aggregates out, u32 copy_count) {
+    Halves halves(input, out.slot_count * copy_count);
+    clear(input, out.slot_count * copy_count);
+    u32 copy = lane_of_thread() % copy_count;
+    for_each_row(input, [&](u32 code, u64 value) { halves.add(input, code * copy_count + copy, 1, value); });
+    halves.give(input, out, copy_count);
+}
+
+// Likewise, but a thread keeps the rows of one group to itself: of the one that has the majority of what it has read, if any has
+// (the vote of Boyer and Moore).
+extern "C" __global__ void __launch_bounds__(1024, 2) group_held(Codes input, Aggregates out, u32 copy_count) {
+    Halves halves(input, out.slot_count * copy_count);
+    clear(input, out.slot_count * copy_count);
+    u32 copy = lane_of_thread() % copy_count;
+    u32 held = uncounted, votes = 0, rows = 0;
+    u64 sum = 0;
+    for_each_row(input, [&](u32 code, u64 value) {
+        if (code == held) {
+            votes += 1;
+            rows += 1;
+            sum += value;
+        } else if (votes > 0) {
+            votes -= 1;
+            halves.add(input, code * copy_count + copy, 1, value);
+        } else {
+            if (rows > 0) halves.add(input, held * copy_count + copy, rows, sum);
+            held = code;
+            votes = rows = 1;
+            sum = value;
+        }
+    });
+    if (rows > 0) halves.add(input, held * copy_count + copy, rows, sum);
+    halves.give(input, out, copy_count);
+}
+
+// The sum over the lanes `peers`, of which this is one, in the lowest of them: in each turn, every second of those that are left is
+// added to the one before it.
+__device__ __forceinline__ u64 sum_of_peers(u32 peers, u64 value) {
+    u32 lane = lane_of_thread();
+    u32 rank = __popc(peers & ((1u << lane) - 1));
+    u32 above = peers & (0xfffffffeu << lane);
+    while (__any_sync(all_lanes, above != 0)) {
+        u32 next = __ffs(above);
+        u64 other = __shfl_sync(all_lanes, value, next > 0 ? next - 1 : lane);
+        if (next > 0) value += other;
+        above &= __ballot_sync(all_lanes, rank % 2 == 0);
+        rank /= 2;
+    }
+    return value;
+}
+
+// One place a group, to which one lane of those in a warp that have the group adds the rows of all. All lanes go through the same
+// number of turns, as they meet in them.
+extern "C" __global__ void __launch_bounds__(1024, 2) group_peers(Codes input, Aggregates out) {
+    Halves halves(input, out.slot_count);
+    clear(input, out.slot_count);
+    u32 lane = lane_of_thread();
+    u64 stride = threads_of_grid();
+    for (u64 first = thread_of_grid() - lane; first < input.count; first += rows_in_flight * stride) {
+        u32 codes[rows_in_flight];
+        u64 values[rows_in_flight];
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each) {
+            u64 at = first + each * stride + lane;
+            codes[each] = at < input.count ? __ldcs(input.codes + at) : uncounted;
+            values[each] = at < input.count ? value_of(input, at) : 0;
+        }
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each) {
+            u32 peers = __match_any_sync(all_lanes, codes[each]);
+            u64 sum = input.values ? sum_of_peers(peers, values[each]) : 0;
+            bool is_first = lane + 1 == (u32)__ffs(peers);
+            if (is_first && codes[each] != uncounted) halves.add(input, codes[each], __popc(peers), sum);
+        }
+    }
+    halves.give(input, out, 1);
 }
 
 // `out` has `copy_count` copies one after the other; `group_merge` adds them up.
@@ -202,6 +350,9 @@ extern "C" __global__ void dimension_sum(Codes input, const u32* dimension, cons
 EMULATED_KERNEL(group_codes)
 EMULATED_KERNEL(group_shared)
 EMULATED_KERNEL(group_private)
+EMULATED_KERNEL(group_halves)
+EMULATED_KERNEL(group_held)
+EMULATED_KERNEL(group_peers)
 EMULATED_KERNEL(group_global)
 EMULATED_KERNEL(group_merge)
 EMULATED_KERNEL(group_partitioned)

@@ -18,6 +18,9 @@
 // flushes, which all of its threads then write side by side. `warped`: a warp does so by itself, without
 // a barrier, and flushes whole lines of 128 bytes only, so that lines of the results stay aligned.
 //
+// Where no probe row has several partners, `partners` appends rows of the build table alone, in the order of the probe rows, and a bit
+// for each probe row: 4 bytes and a bit in place of 8 bytes, and nothing that the host has to put in order.
+//
 // A part of the table may lie in host memory (the paper's future work): slots from `near_slots` on.
 #include "collect.cuh"
 
@@ -248,6 +251,57 @@ __device__ __forceinline__ void probe_warped(const Rows& rows, const Table& tabl
     collector.finish(results);
 }
 
+// Rows of the probe table that a warp takes at a time.
+constexpr u32 tile_rows = 256;
+constexpr u32 tile_words = tile_rows / 32;
+
+// Results of a join in which no probe row has two partners. Tile `t` has its bits, lowest first, from word `t * tile_words` of `bits`
+// on, and its partners from `starts[t]` on in `rows`, which has room for one a row.
+struct Partners {
+    u32* bits;
+    u32* starts;
+    u32* rows;
+    u64* count;
+    u32* repeated; // rows with more than one
+};
+
+template <class Input>
+__device__ __forceinline__ void probe_partners(const Rows& rows, const Table& table, const Partners& out) {
+    u32* collected = (u32*)block_memory + warp_of_thread() * tile_rows;
+    u32 lane = lane_of_thread();
+    for (u64 tile = thread_of_grid() / 32; tile * tile_rows < rows.count; tile += threads_of_grid() / 32) {
+        u32 filled = 0, bits = 0;
+        typename Input::Key keys[tile_words];
+#pragma unroll
+        for (u32 word = 0; word < tile_words; ++word) {
+            u64 at = tile * tile_rows + word * 32 + lane;
+            u32 row;
+            keys[word] = 0;
+            if (at < rows.count) Input::read(rows, at, keys[word], row);
+        }
+#pragma unroll
+        for (u32 word = 0; word < tile_words; ++word) {
+            u64 at = tile * tile_rows + word * 32 + lane;
+            u64 slot = home_of(table, keys[word]);
+            u32 found = 0, other;
+            bool has_one = at < rows.count && is_valid(rows, at) && find(table, slot, keys[word], found);
+            if (has_one && find(table, slot, keys[word], other)) atomicAdd(out.repeated, 1u);
+            u32 having = __ballot_sync(all_lanes, has_one);
+            if (has_one) collected[filled + __popc(having & ((1u << lane) - 1))] = found;
+            filled += __popc(having);
+            if (lane == word) bits = having;
+        }
+        u64 start = 0;
+        if (lane == 0) start = atomicAdd(out.count, (u64)filled);
+        start = __shfl_sync(all_lanes, start, 0);
+        __syncwarp();
+        if (lane < tile_words) __stcs(out.bits + tile * tile_words + lane, bits);
+        if (lane == 0) out.starts[tile] = (u32)start;
+        for (u32 at = lane; at < filled; at += 32) __stcs(out.rows + start + at, collected[at]);
+        __syncwarp();
+    }
+}
+
 // What a fused group-by needs: the group of each row of the build table and the values of the probe table.
 struct Groups {
     const u32* codes;  // null pointer: one group
@@ -319,6 +373,9 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     extern "C" __global__ void join_warped_##form(Rows rows, Table table, Results results, u32 cached_max) {           \
         probe_warped<Input>(rows, table, results, cached_max);                                                         \
     }                                                                                                                  \
+    extern "C" __global__ void join_partners_##form(Rows rows, Table table, Partners out) {                            \
+        probe_partners<Input>(rows, table, out);                                                                       \
+    }                                                                                                                  \
     extern "C" __global__ void join_grouped_##form(Rows rows, Table table, Groups groups) {                            \
         probe_grouped<Input>(rows, table, groups);                                                                     \
     }                                                                                                                  \
@@ -326,6 +383,7 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     EMULATED_KERNEL(join_direct_##form)                                                                                \
     EMULATED_KERNEL(join_cached_##form)                                                                                \
     EMULATED_KERNEL(join_warped_##form)                                                                                \
+    EMULATED_KERNEL(join_partners_##form)                                                                              \
     EMULATED_KERNEL(join_grouped_##form)
 
 JOIN_KERNELS(tuples, Tuples)

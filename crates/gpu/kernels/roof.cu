@@ -40,14 +40,19 @@ extern "C" __global__ void roof_exchange(const u64* from, u64* to, u64 count) {
 }
 
 // Additions in shared memory: lane l of turn t adds to place (l * spread + t) mod `places`. A spread of 1
-// meets no bank twice, one of 32 meets a single bank, one of 0 a single place.
-extern "C" __global__ void roof_shared_atomics(u32 turns, u32 spread, u32 places, u64* checksum) {
+// meets no bank twice, one of 32 meets a single bank, one of 0 a single place. `operand` is what each lane adds; 0: a 1 that the compiler
+// sees, for which it counts lanes.
+extern "C" __global__ void roof_shared_atomics(u32 turns, u32 spread, u32 places, u32 operand, u64* checksum) {
     u32* counts = (u32*)block_memory;
     for (u32 at = threadIdx.x; at < places; at += blockDim.x) counts[at] = 0;
     __syncthreads();
     u32 place = (lane_of_thread() * spread + warp_of_thread()) % places;
     for (u32 turn = 0; turn < turns; ++turn) {
-        atomicAdd(counts + place, 1u);
+        if (operand == 0) {
+            atomicAdd(counts + place, 1u);
+        } else {
+            atomicAdd(counts + place, operand);
+        }
         place = place + 1 < places ? place + 1 : 0;
     }
     __syncthreads();

@@ -4,21 +4,22 @@
 
 use std::sync::Arc;
 
-use crate::bench::data::{Random, join_tables, zipf};
+use crate::bench::check_joins::{check_edges, check_join, check_join_grouped, check_partners};
+use crate::bench::data::{Random, zipf};
 use crate::bitwise::{self, Distributed, Query, Resident, Split, directory};
 use crate::contention::{Optimizer, Settings as Budget, Use};
 use crate::device::{Device, DeviceBuffer, Grid, Parameters, Pinned, Stream};
 use crate::error::GpuError;
 use crate::group::{self, Arrangement, Column, Measured, resident};
-use crate::join::{self, Append, Bits, Groups, Hash, Keys, Settings, Transfer};
 use crate::tree;
 
 /// One subject of the checks.
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 12] = [
+pub const CHECKS: [(&str, Check); 13] = [
     ("join", check_join),
+    ("join for partners", check_partners),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
     ("groups", check_groups),
@@ -44,63 +45,15 @@ pub fn run(device: &Arc<Device>, name: &str, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn told(error: GpuError) -> String {
+pub(super) fn told(error: GpuError) -> String {
     error.to_string()
 }
 
-fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
+pub(super) fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
 }
 
-fn random_settings(random: &mut Random) -> Settings {
-    Settings {
-        hash: one_of(random, &[Hash::Mixed, Hash::LowBits]),
-        transfer: one_of(random, &[Transfer::InPlace, Transfer::Resident, Transfer::Copied { rows: 100 }]),
-        append: one_of(random, &[Append::Direct, Append::Cached, Append::Warped]),
-        collected_max: one_of(random, &[None, Some(1), Some(64)]),
-        table_bytes_max: one_of(random, &[None, None, Some(0), Some(1000)]),
-        blocks: one_of(random, &[None, Some(1), Some(3)]),
-        threads: one_of(random, &[32, 64, 128]),
-        result_rows: one_of(random, &[None, Some(0), Some(100)]),
-        result_rows_max: None,
-    }
-}
-
-/// Keys of a table: few enough that some are equal, or so few that most are.
-struct Table {
-    tuples: Vec<u64>,
-    halves: Vec<u32>,
-    words: Vec<u64>,
-    bits: Vec<u8>,
-    first_bit: usize,
-}
-
-impl Table {
-    fn of(random: &mut Random, rows: usize, keys: u64) -> Self {
-        // Keys that differ in high bits only are the hard ones for the low bits as a hash.
-        let spread = one_of(random, &[1u64, 1, 1 << 20]);
-        let halves: Vec<u32> = (0..rows).map(|_| (random.below(keys) * spread) as u32).collect();
-        let high = one_of(random, &[0, u64::MAX << 32, 7 << 40]);
-        Self {
-            tuples: halves.iter().zip(0u64..).map(|(key, row)| u64::from(*key) | row << 32).collect(),
-            words: halves.iter().map(|key| u64::from(*key) | high).collect(),
-            halves,
-            bits: (0..rows / 8 + 2).map(|_| random.word() as u8).collect(),
-            first_bit: random.below(8) as usize,
-        }
-    }
-
-    fn keys(&self, form: u64, has_nulls: bool) -> Keys<'_> {
-        let valid = has_nulls.then_some(Bits { bytes: &self.bits, first_bit: self.first_bit });
-        match form {
-            0 => Keys::Tuples(&self.tuples),
-            1 => Keys::Column32(&self.halves, valid),
-            _ => Keys::Column64(&self.words, valid),
-        }
-    }
-}
-
-fn compare(what: &str, mut found: Vec<u64>, mut expected: Vec<u64>) -> Result<(), String> {
+pub(super) fn compare(what: &str, mut found: Vec<u64>, mut expected: Vec<u64>) -> Result<(), String> {
     found.sort_unstable();
     expected.sort_unstable();
     if found == expected {
@@ -113,98 +66,6 @@ fn compare(what: &str, mut found: Vec<u64>, mut expected: Vec<u64>) -> Result<()
         expected.len(),
         first.unwrap_or(found.len().min(expected.len()))
     ))
-}
-
-fn check_join(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
-    for _ in 0..6 {
-        let settings = random_settings(random);
-        let keys = one_of(random, &[60, 500, 1 << 11]);
-        let build_rows = random.below(700) as usize;
-        let probe_rows = random.below(900) as usize;
-        let build = Table::of(random, build_rows, keys);
-        let probe = Table::of(random, probe_rows, keys);
-        let form = random.below(3);
-        let has_nulls = random.below(2) == 1;
-        let (build, probe) = (build.keys(form, has_nulls), probe.keys(form, has_nulls));
-        let expected = join::twin::join(&build, &probe);
-        let found = join::join(device, &build, &probe, &settings).map_err(told)?;
-        compare(&format!("{form}, {settings:?}"), found.pairs().to_vec(), expected)?;
-    }
-    // The paper's tables, at match rates from none to all.
-    let match_percent = one_of(random, &[0.0, 3.0, 50.0, 100.0]);
-    let (build, probe) = join_tables(600, 2000, match_percent, random.word());
-    let (build, probe) = (Keys::Tuples(&build), Keys::Tuples(&probe));
-    let settings = random_settings(random);
-    let found = join::join(device, &build, &probe, &settings).map_err(told)?;
-    compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&build, &probe))
-}
-
-fn check_join_grouped(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
-    for group_count in [1, 1 + random.below(50) as u32, 9000] {
-        let settings = random_settings(random);
-        let (build_rows, probe_rows) = (1 + random.below(500) as usize, 1 + random.below(800) as usize);
-        let build = Table::of(random, build_rows, 400);
-        let probe = Table::of(random, probe_rows, 400);
-        let codes: Vec<u32> = (0..build_rows).map(|_| random.below(u64::from(group_count)) as u32).collect();
-        let values: Vec<i64> = (0..probe_rows).map(|_| random.word() as i64 >> 20).collect();
-        let groups = Groups {
-            codes: (group_count > 1).then_some(codes.as_slice()),
-            values: (random.below(2) == 1).then_some(values.as_slice()),
-            count: group_count,
-        };
-        let form = 1 + random.below(2);
-        let (build, probe) = (build.keys(form, true), probe.keys(form, true));
-        let (counts, sums, _) = join::join_grouped(device, &build, &probe, &groups, &settings).map_err(told)?;
-        if (&counts, &sums)
-            != (
-                &join::twin::join_grouped(&build, &probe, &groups).0,
-                &join::twin::join_grouped(&build, &probe, &groups).1,
-            )
-        {
-            return Err(format!("{group_count} groups, {settings:?}: counts or sums differ"));
-        }
-    }
-    Ok(())
-}
-
-fn check_edges(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
-    let mut settings = random_settings(random);
-    let some: Vec<u64> = (0..300).map(|at| at % 13).collect();
-    let ends = [0, u64::MAX, u64::MAX - 1, 1 << 63];
-    let cases: [(&[u64], &[u64]); 4] = [(&[], &some), (&some, &[]), (&[], &[]), (&ends, &ends)];
-    for (build, probe) in cases {
-        let (build, probe) = (Keys::Column64(build, None), Keys::Column64(probe, None));
-        let found = join::join(device, &build, &probe, &settings).map_err(told)?;
-        compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&build, &probe))?;
-    }
-    settings.result_rows_max = Some(3);
-    let few = join::join(device, &Keys::Column64(&ends, None), &Keys::Column64(&ends, None), &settings);
-    if !matches!(&few, Err(GpuError::Unsuitable(_))) {
-        return Err(format!("four results where three may be: {few:?}"));
-    }
-    settings.result_rows_max = None;
-    // Every row has many matches, and there is little room to collect them.
-    let keys = Keys::Column64(&some, None);
-    for append in [Append::Direct, Append::Cached, Append::Warped] {
-        settings = Settings { append, collected_max: Some(64), ..settings };
-        let found = join::join(device, &keys, &keys, &settings).map_err(told)?;
-        compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&keys, &keys))?;
-    }
-    let tuples = [u64::from(u32::MAX), u64::from(u32::MAX - 1) << 32 | 5];
-    let keys = Keys::Tuples(&tuples);
-    let found = join::join(device, &keys, &keys, &settings).map_err(told)?;
-    compare("tuples", found.pairs().to_vec(), join::twin::join(&keys, &keys))?;
-    // More equal keys than the device takes: refused, never answered wrongly. Costs a square of steps.
-    if device.properties().is_emulated {
-        return Ok(());
-    }
-    let same = vec![7u32; 1 << 16];
-    match join::join(device, &Keys::Column32(&same, None), &Keys::Column32(&[7], None), &settings) {
-        Err(GpuError::Unsuitable(_)) => Ok(()),
-        Err(error) => Err(told(error)),
-        Ok(found) if found.pairs().len() == same.len() => Ok(()),
-        Ok(found) => Err(format!("{} pairs of {}", found.pairs().len(), same.len())),
-    }
 }
 
 /// A column, and the clones that the optimizer has made of it.
@@ -230,8 +91,10 @@ fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
     for groups in [1, 2 + random.below(60) as usize, 900, 13_000] {
         let rows = random.below(9000) as usize;
         let data = Cloned::of(random, rows, groups, Use::Writes);
-        let values: Vec<i64> = (0..rows).map(|_| random.word() as i64 >> 16).collect();
-        let has_values = random.below(2) == 1;
+        // Sums of small values, of both signs, carry at 0; those of large ones everywhere.
+        let shift = one_of(random, &[0, 16, 62]);
+        let values: Vec<i64> = (0..rows).map(|_| random.word() as i64 >> shift).collect();
+        let has_values = random.below(3) > 0;
         let plain = Column {
             codes: &data.codes,
             values: has_values.then_some(values.as_slice()),
@@ -245,11 +108,12 @@ fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
             ways.push((plain, Arrangement::Private));
         }
         if groups <= 900 {
-            ways.push((plain, Arrangement::Shared));
-            ways.push((
-                Column { codes: &data.places, group_of_place: Some(&data.group_of_place), ..plain },
-                Arrangement::Shared,
-            ));
+            let cloned = Column { codes: &data.places, group_of_place: Some(&data.group_of_place), ..plain };
+            let copies = 1 + random.below(3) as u32;
+            let halves = [Arrangement::Halves { copies }, Arrangement::Held { copies }, Arrangement::Peers];
+            for arrangement in halves.into_iter().chain([Arrangement::Shared]) {
+                ways.extend([(plain, arrangement), (cloned, arrangement)]);
+            }
         }
         ways.push((plain, Arrangement::Partitioned));
         for (column, arrangement) in ways {
@@ -544,10 +408,10 @@ fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> 
     expect(device, &stream, "roof_read", grid, pieces, expected)?;
     let words = Parameters::new().word(pinned.address().map_err(told)?).word(count as u64).half(0);
     expect(device, &stream, "roof_read_words", grid, words, expected)?;
-    for spread in [0, 1, 32] {
+    for (spread, operand) in [(0, 0), (1, 0), (32, 0), (0, 3)] {
         let grid = Grid { shared_bytes: 4 * 1024, ..grid };
-        let parameters = Parameters::new().half(10).half(spread).half(1024);
-        expect(device, &stream, "roof_shared_atomics", grid, parameters, 3 * 64 * 10)?;
+        let parameters = Parameters::new().half(10).half(spread).half(1024).half(operand);
+        expect(device, &stream, "roof_shared_atomics", grid, parameters, 3 * 64 * 10 * u64::from(operand.max(1)))?;
     }
     let written = DeviceBuffer::<u64>::filled(device, 500, 0, "a check").map_err(told)?;
     let mut parameters = Parameters::new().word(written.address()).word(500).word(9);

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::report::{Line, Report};
-use super::{Size, groupings, joins, optimizer, roofs, searches};
+use super::{Only, Size, groupings, joins, optimizer, roofs, searches};
 use crate::{Device, GpuError};
 
 /// The subjects that can be measured. The last one needs no device.
@@ -54,6 +54,8 @@ impl Subject {
 pub struct Options {
     /// How large the inputs are.
     pub size: Size,
+    /// Of joins and groupings, only cases that begin so.
+    pub only: Option<String>,
     /// One JSON object a line instead of a table.
     pub is_json: bool,
     /// A file for all figures, with the device, the driver, `date` and `commit`.
@@ -111,6 +113,7 @@ pub fn measure(subjects: &[Subject], options: &Options, out: &mut dyn Write) -> 
     let asks_for = |subject| subjects.contains(&subject);
     let needs_device = subjects.iter().any(|subject| *subject != Subject::Contention);
     let device = if needs_device { Some(open(options)?) } else { None };
+    let only = Only(options.only.as_deref());
     let mut lines = Vec::new();
     let mut show = |figures: Vec<Line>| -> Result<(), CommandError> {
         for line in &figures {
@@ -126,10 +129,10 @@ pub fn measure(subjects: &[Subject], options: &Options, out: &mut dyn Write) -> 
             show(roofs::micro(device, options.size)?)?;
         }
         if asks_for(Subject::Join) {
-            show(joins::measure(device, options.size, found)?)?;
+            show(joins::measure(device, options.size, only, found)?)?;
         }
         if asks_for(Subject::Group) {
-            show(groupings::measure(device, options.size, found)?)?;
+            show(groupings::measure(device, options.size, only, found)?)?;
         }
         if asks_for(Subject::Search) {
             show(searches::measure(device, options.size)?)?;
@@ -174,6 +177,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("gpu-bench-{}.json", std::process::id()));
         let options = Options {
             size: Size::Small,
+            only: None,
             is_json: true,
             file: Some(file.display().to_string()),
             date: "a day".to_owned(),

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::Size;
 use super::data::{DIFFERENT_ROWS_MAX, repeated, zipf};
 use super::optimizer::VALUES;
 use super::report::Line;
 use super::roofs::Roofs;
+use super::{Only, Size};
 use crate::contention::{Optimizer, Settings, Use};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::GpuError;
@@ -18,6 +18,7 @@ const BENCH: &str = "gpu.group";
 struct Bench<'a> {
     device: &'a Arc<Device>,
     runs: usize,
+    only: Only<'a>,
     roofs: Roofs,
     lines: Vec<Line>,
 }
@@ -47,6 +48,9 @@ impl Bench<'_> {
         arrangement: Arrangement,
         expected: &group::Aggregates,
     ) -> Result<(), GpuError> {
+        if !self.only.takes(&case) {
+            return Ok(());
+        }
         let mut spans_ms = Vec::new();
         for _ in 0..=self.runs {
             // SAFETY: the codes are those of the column, which the optimizer or `zipf` keeps below its places.
@@ -62,16 +66,17 @@ impl Bench<'_> {
     }
 
     /// Sums of 64 bits beside the counts.
-    fn add_up(&mut self, case: String, column: &Column<'_>, arrangement: Arrangement) -> Result<(), GpuError> {
-        let codes = DeviceBuffer::of(self.device, column.codes, "codes")?;
-        let values = column.values.map(|values| DeviceBuffer::of(self.device, values, "values")).transpose()?;
-        let expected = group::twin::aggregate(column);
+    fn add_up(&mut self, case: String, summed: &Summed<'_>, arrangement: Arrangement) -> Result<(), GpuError> {
+        if !self.only.takes(&case) {
+            return Ok(());
+        }
+        let Summed { column, codes, values, expected } = summed;
         let mut spans_ms = Vec::new();
         for _ in 0..=self.runs {
-            // SAFETY: the buffers are those of the column, whose codes are below the number of its groups.
+            // SAFETY: the buffers are those of the column, whose codes are below the number of its places.
             let Launched { answer, span_ms } =
-                unsafe { group::aggregate_from(self.device, &codes, values.as_ref(), column, arrangement) }?;
-            if answer != expected {
+                unsafe { group::aggregate_from(self.device, codes, Some(values), column, arrangement) }?;
+            if answer != *expected {
                 return Err(GpuError::Unsuitable(format!("{case}: aggregates differ from the CPU's")));
             }
             spans_ms.push(span_ms);
@@ -91,6 +96,9 @@ impl Bench<'_> {
         dimension: &[u32],
         expected: u64,
     ) -> Result<(), GpuError> {
+        if !self.only.takes(&case) {
+            return Ok(());
+        }
         let values = DeviceBuffer::of(self.device, dimension, "a dimension")?;
         let mut spans_ms = Vec::new();
         for _ in 0..=self.runs {
@@ -103,6 +111,25 @@ impl Bench<'_> {
         }
         self.push(case, codes.len(), &spans_ms[1..], false);
         Ok(())
+    }
+}
+
+/// A column with values on the device, and what the CPU makes of it.
+struct Summed<'a> {
+    column: Column<'a>,
+    codes: DeviceBuffer<u32>,
+    values: DeviceBuffer<i64>,
+    expected: group::Aggregates,
+}
+
+impl<'a> Summed<'a> {
+    fn new(device: &Arc<Device>, column: Column<'a>) -> Result<Self, GpuError> {
+        Ok(Self {
+            codes: DeviceBuffer::of(device, column.codes, "codes")?,
+            values: DeviceBuffer::of(device, column.values.unwrap_or(&[]), "values")?,
+            expected: group::twin::aggregate(&column),
+            column,
+        })
     }
 }
 
@@ -126,17 +153,26 @@ fn clones_of(codes: &[u32], settings: Settings) -> Clones {
 }
 
 /// All figures.
-pub fn measure(device: &Arc<Device>, size: Size, roofs: Roofs) -> Result<Vec<Line>, GpuError> {
-    let mut bench = Bench { device, runs: size.of(1, 5), roofs, lines: Vec::new() };
+pub fn measure(device: &Arc<Device>, size: Size, only: Only<'_>, roofs: Roofs) -> Result<Vec<Line>, GpuError> {
+    let mut bench = Bench { device, runs: size.of(1, 5), only, roofs, lines: Vec::new() };
     let rows = size.of(4_000, 64_000_000);
+    let is_wanted = |begins: &[&str]| begins.iter().any(|begin| only.may_take(begin));
     for theta in [0.0, 0.5, 1.0, 2.0] {
-        let codes = column_of(rows, VALUES, theta);
-        by_arrangement(&mut bench, &codes, theta)?;
-        by_clones(&mut bench, &codes, theta)?;
+        if is_wanted(&["Shared", "Private", "Global", "clones", "lookup"]) {
+            let codes = column_of(rows, VALUES, theta);
+            by_arrangement(&mut bench, &codes, theta)?;
+            by_clones(&mut bench, &codes, theta)?;
+        }
     }
-    by_conflicts(&mut bench, rows)?;
-    with_sums(&mut bench, rows)?;
-    by_cardinality(&mut bench, rows)?;
+    if is_wanted(&["figure 10"]) {
+        by_conflicts(&mut bench, rows)?;
+    }
+    if is_wanted(&["with sums"]) {
+        with_sums(&mut bench, rows)?;
+    }
+    if only.0.is_none() {
+        by_cardinality(&mut bench, rows)?;
+    }
     Ok(bench.lines)
 }
 
@@ -162,6 +198,9 @@ fn by_arrangement(bench: &mut Bench<'_>, codes: &[u32], theta: f64) -> Result<()
 
 /// Figures 5 to 8: clones for writes by window and budget, for values only, for reads.
 fn by_clones(bench: &mut Bench<'_>, codes: &[u32], theta: f64) -> Result<(), GpuError> {
+    if !bench.only.may_take("clones") && !bench.only.may_take("lookup") {
+        return Ok(());
+    }
     let column = plain(codes, VALUES);
     let expected = group::twin::aggregate(&column);
     let mut ways = vec![(Use::ValuesOnly, 16, 1199)];
@@ -207,21 +246,63 @@ fn by_conflicts(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
     Ok(())
 }
 
-/// Counts and sums, of few and of many groups, of which all or one are met often.
+/// Counts and sums, of few and of many groups, of which all or one are met often; values of a few bits, or of all.
 fn with_sums(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
-    for (groups, theta) in [(4, 0.0), (64, 0.0), (150, 0.0), (1024, 0.0), (1024, 2.0), (10_000, 0.0), (200_000, 0.0)] {
-        let codes = column_of(rows, groups, theta);
-        let values: Vec<i64> = codes.iter().map(|code| i64::from(*code) - 7).collect();
-        let column = Column { values: Some(&values), ..plain(&codes, groups) };
-        let fits = |places: usize| places * 12 <= bench.device.properties().shared_bytes_max;
-        let mut ways = vec![Arrangement::Global { copies: 1 }, Arrangement::Global { copies: 8 }];
-        ways.extend(fits(groups * 32).then_some(Arrangement::Private));
-        ways.extend(fits(groups).then_some(Arrangement::Shared));
-        ways.extend((groups > 4096).then_some(Arrangement::Partitioned));
-        for arrangement in ways {
-            let case = format!("with sums, {groups} groups, theta {theta}, {arrangement:?}");
-            bench.add_up(case, &column, arrangement)?;
+    let few = [(4, 0.0), (64, 0.0), (150, 0.0), (1024, 0.0), (1024, 1.0), (1024, 2.0)];
+    let many = [(10_000, 0.0), (10_000, 2.0), (200_000, 0.0)];
+    for (groups, theta) in few.into_iter().chain(many) {
+        for bits in [16, 64] {
+            let begin = format!("with sums, {groups} groups, theta {theta}, values of {bits} bits");
+            if (bits == 64 && groups != 1024) || !bench.only.may_take(&begin) {
+                continue;
+            }
+            let codes = column_of(rows, groups, theta);
+            let value = |(row, code): (u64, &u32)| match bits {
+                64 => row.wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed(),
+                _ => i64::from(*code) - 7,
+            };
+            let values: Vec<i64> = (0u64..).zip(&codes).map(value).collect();
+            let column = Column { values: Some(&values), ..plain(&codes, groups) };
+            let summed = Summed::new(bench.device, column)?;
+            for arrangement in ways_to_add(&column, bench.device) {
+                bench.add_up(format!("{begin}, {arrangement:?}"), &summed, arrangement)?;
+            }
+            if groups == 1024 {
+                with_clones(bench, &column, &begin)?;
+            }
         }
+    }
+    Ok(())
+}
+
+/// All arrangements that have room for a column.
+fn ways_to_add(column: &Column<'_>, device: &Device) -> Vec<Arrangement> {
+    let groups = column.group_count as usize;
+    let fits = |copies: u32| groups * copies as usize * 12 <= device.properties().shared_bytes_max;
+    let mut ways = vec![Arrangement::Global { copies: 1 }, Arrangement::Global { copies: 8 }];
+    ways.extend(fits(32).then_some(Arrangement::Private));
+    if fits(1) {
+        ways.extend([Arrangement::Shared, Arrangement::Peers]);
+    }
+    for copies in [1, 2, 4, 8, 16, 32].into_iter().filter(|copies| fits(*copies)) {
+        ways.extend([Arrangement::Halves { copies }, Arrangement::Held { copies }]);
+    }
+    ways.extend((groups > 4096).then_some(Arrangement::Partitioned));
+    ways
+}
+
+/// The optimizer's clones of the groups, as many in all as four copies of each, under both ways to add.
+fn with_clones(bench: &mut Bench<'_>, column: &Column<'_>, begin: &str) -> Result<(), GpuError> {
+    let budget_percent = 400;
+    if !bench.only.may_take(&format!("{begin}, clones")) {
+        return Ok(());
+    }
+    let clones = clones_of(column.codes, Settings { purpose: Use::Writes, window: 16, budget_percent });
+    let cloned = Column { codes: &clones.places, group_of_place: Some(&clones.group_of_place), ..*column };
+    let summed = Summed::new(bench.device, cloned)?;
+    for arrangement in [Arrangement::Shared, Arrangement::Halves { copies: 1 }, Arrangement::Peers] {
+        let case = format!("{begin}, clones, budget {budget_percent} % ({:.2}), {arrangement:?}", clones.copies);
+        bench.add_up(case, &summed, arrangement)?;
     }
     Ok(())
 }

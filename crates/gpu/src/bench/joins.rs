@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Size;
 use super::data::join_tables;
 use super::report::Line;
 use super::roofs::Roofs;
 use super::timing::{billions_a_second, milliseconds};
+use super::{Only, Size};
 use crate::device::{Device, DeviceBuffer, Pinned};
 use crate::error::GpuError;
-use crate::join::{self, Append, Form, Groups, Hash, Input, Keys, Results, Settings, Table, Transfer};
+use crate::join::{self, Append, Built, Delivery, Form, Groups, Hash, Input, Keys, Results, Settings, Table, Transfer};
 
 const BENCH: &str = "gpu.join";
 
@@ -60,6 +60,7 @@ impl Tables {
 struct Bench<'a> {
     device: &'a Arc<Device>,
     runs: usize,
+    only: Only<'a>,
     roofs: Roofs,
     lines: Vec<Line>,
 }
@@ -148,6 +149,51 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// A whole join whose results come to the host in one of several ways, and the bytes that cross the bus for a row that is probed.
+    fn time_delivery(
+        &mut self,
+        case: String,
+        sides: &Sides,
+        (is_narrow, are_partners): (bool, bool),
+        settings: &Settings,
+    ) -> Result<(), GpuError> {
+        if !self.only.takes(&case) {
+            return Ok(());
+        }
+        let [build, probe] = [0, 1].map(|side| sides.keys(side, is_narrow));
+        let (mut build_ms, mut probe_ms, mut both_ms) = (Vec::new(), Vec::new(), Vec::new());
+        for run in 0..=self.runs {
+            let built = Built::new(self.device, &build, settings)?;
+            let (found, times) = if are_partners {
+                let found = built.probe_partners(&probe)?;
+                let found = found.ok_or_else(|| GpuError::Unsuitable("a row with two partners".to_owned()))?;
+                (found.len(), found.times)
+            } else {
+                let found = built.probe(&probe, None)?;
+                (found.pairs().len(), found.times)
+            };
+            check_count(found as u64, sides.matches)?;
+            if run > 0 {
+                build_ms.push(built.times.build_ms);
+                probe_ms.push(times.probe_ms);
+                both_ms.push(built.times.build_ms + times.probe_ms);
+            }
+        }
+        let key_bytes = if is_narrow { 4.0 } else { TUPLE };
+        let bytes = [build.len() as f64 * key_bytes, probe.len() as f64 * key_bytes];
+        let bound = ("kernels' reads of host memory", self.roofs.host_read);
+        self.push(&case, "build", &billions_a_second(bytes[0], &build_ms), bound);
+        self.push(&case, "probe", &billions_a_second(bytes[1], &probe_ms), bound);
+        self.push(&case, "both, inputs ready", &billions_a_second(bytes[0] + bytes[1], &both_ms), bound);
+        let share = sides.matches as f64 / probe.len() as f64;
+        // Partners: a word a match, a bit a row, a word for 256 rows.
+        let back = if are_partners { 4.0 * share + 1.0 / 8.0 + 4.0 / 256.0 } else { 8.0 * share };
+        for (metric, bytes) in [("bytes there, a row", key_bytes), ("bytes back, a row", back)] {
+            self.lines.push(Line::counted(BENCH, case.clone(), metric, "bytes", bytes));
+        }
+        Ok(())
+    }
+
     fn time_grouped(&mut self, case: &str, tables: &Tables, settings: &Settings) -> Result<(), GpuError> {
         // A column of keys, as groups need rows in order.
         let build: Vec<u32> = tables.build.iter().map(|tuple| *tuple as u32).collect();
@@ -188,14 +234,64 @@ fn check_count(found: u64, expected: usize) -> Result<(), GpuError> {
 }
 
 /// All figures.
-pub fn measure(device: &Arc<Device>, size: Size, roofs: Roofs) -> Result<Vec<Line>, GpuError> {
-    let mut bench = Bench { device, runs: size.of(1, 5), roofs, lines: Vec::new() };
+pub fn measure(device: &Arc<Device>, size: Size, only: Only<'_>, roofs: Roofs) -> Result<Vec<Line>, GpuError> {
+    let mut bench = Bench { device, runs: size.of(1, 5), only, roofs, lines: Vec::new() };
     let million = size.of(100, 1 << 20);
-    by_size(&mut bench, million, size)?;
-    by_match_rate(&mut bench, million)?;
-    by_dimensions(&mut bench, million, size)?;
-    beyond_the_paper(&mut bench, million)?;
+    if only.0.is_none() {
+        by_size(&mut bench, million, size)?;
+        by_match_rate(&mut bench, million)?;
+        by_dimensions(&mut bench, million, size)?;
+        beyond_the_paper(&mut bench, million)?;
+    }
+    by_delivery(&mut bench, million)?;
     Ok(bench.lines)
+}
+
+/// How results come to the host, and in which form: 16 M rows each.
+fn by_delivery(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> {
+    let rows = 16 * million;
+    let pieces = [million / 2, 2 * million, 4 * million].map(|rows| Transfer::Copied { rows: rows.max(64) });
+    for match_percent in [3.0, 100.0] {
+        let begin = format!("results, {match_percent} %");
+        if !bench.only.may_take(&begin) {
+            continue;
+        }
+        let tables = Tables::new(bench.device, [rows, rows], match_percent, Transfer::InPlace)?;
+        let sides = Sides::of(&tables);
+        for transfer in [Transfer::InPlace].into_iter().chain(pieces) {
+            for delivery in [Delivery::InPlace, Delivery::Copied] {
+                let settings = Settings { transfer, delivery, ..Settings::default() };
+                let begin = format!("{begin}, {transfer:?}, delivered {delivery:?}");
+                for (keys, is_narrow) in [("tuples", false), ("keys of 32 bits", true)] {
+                    for (form, are_partners) in [("pairs", false), ("partners", true)] {
+                        let case = format!("{begin}, {form}, {keys}");
+                        bench.time_delivery(case, &sides, (is_narrow, are_partners), &settings)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tables of a join as the host has them.
+struct Sides {
+    tuples: [Vec<u64>; 2],
+    columns: [Vec<u32>; 2],
+    matches: usize,
+}
+
+impl Sides {
+    fn of(tables: &Tables) -> Self {
+        let tuples = [tables.build.to_vec(), tables.probe.to_vec()];
+        let keys = |tuples: &Vec<u64>| tuples.iter().map(|tuple| *tuple as u32).collect();
+        let columns = [keys(&tuples[0]), keys(&tuples[1])];
+        Self { tuples, columns, matches: tables.matches }
+    }
+
+    fn keys(&self, side: usize, is_narrow: bool) -> Keys<'_> {
+        if is_narrow { Keys::Column32(&self.columns[side], None) } else { Keys::Tuples(&self.tuples[side]) }
+    }
 }
 
 /// Figures 3 and 4: tables of one size, 3 % matches.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Size;
 use super::report::Line;
 use super::timing::{billions_a_second, milliseconds};
-use crate::device::{Device, DeviceBuffer, Grid, Kernel, Parameters, Pinned, Stream};
+use crate::device::{Device, DeviceBuffer, Event, Grid, Kernel, Parameters, Pinned, Stream};
 use crate::error::GpuError;
 
 /// The bounds that the operators are held against, in billions of bytes or of operations a second.
@@ -99,22 +99,49 @@ impl Bench<'_> {
         })
     }
 
+    /// The copy engines in both directions at a time; `back` of 8 words that go there come back.
+    fn copy_both_ways(
+        &mut self,
+        memory: &DeviceBuffer<u64>,
+        pinned: &Pinned<u64>,
+        back: usize,
+    ) -> Result<(), GpuError> {
+        let (there, rest) = pinned.split_at(pinned.len() / 2);
+        let count = rest.len() / 8 * back;
+        let other = Stream::new(self.device)?;
+        let from = DeviceBuffer::<u64>::filled(self.device, count, 0x5a, "a roof")?;
+        let case = format!("host memory copied to the device and {back} of 8 back, there");
+        self.time(case, "GB/s", size_of_val(there) as f64, |stream| {
+            other.wait_for(&Event::of(stream)?)?;
+            memory.fill_from(stream, there)?;
+            from.copy_part_to(&other, count, pinned, there.len())?;
+            stream.wait_for(&Event::of(&other)?)
+        })?;
+        Ok(())
+    }
+
     fn shared_atomics(&mut self, size: Size) -> Result<Option<f64>, GpuError> {
         let kernel = self.device.kernel("roof_shared_atomics")?;
         let turns = size.of(4, 4096) as u32;
         let mut best = None;
-        for (spread, what) in [(1, "a bank each"), (32, "one bank"), (0, "one place")] {
+        for (spread, operand, what) in [
+            (1, 0, "a bank each"),
+            (32, 0, "one bank"),
+            (0, 0, "one place"),
+            (1, 7, "a bank each, of values"),
+            (0, 7, "one place, of values"),
+        ] {
             let shared_bytes = 16 * 1024;
             let blocks = self.device.blocks_that_fit(&kernel, 1024, shared_bytes)?;
             let grid = Grid { blocks, threads: 1024, shared_bytes };
             let amount = f64::from(blocks) * 1024.0 * f64::from(turns);
             let checksum = self.checksum.address();
             let found = self.time(format!("additions in shared memory, {what}"), "G ops/s", amount, |stream| {
-                let mut parameters = Parameters::new().half(turns).half(spread).half(4096).word(checksum);
+                let mut parameters = Parameters::new().half(turns).half(spread).half(4096).half(operand).word(checksum);
                 // SAFETY: these are the kernel's parameters; the checksum outlives the wait.
                 unsafe { kernel.launch(stream, grid, &mut parameters) }
             })?;
-            if spread == 1 {
+            if (spread, operand) == (1, 0) {
                 best = found;
             }
         }
@@ -194,6 +221,9 @@ pub fn measure(device: &Arc<Device>, size: Size) -> Result<(Roofs, Vec<Line>), G
     roofs.copied = bench.time("host memory copied to the device".to_owned(), "GB/s", bytes as f64, |stream| {
         memory.fill_from(stream, &pinned)
     })?;
+    for back in [8, 4] {
+        bench.copy_both_ways(&memory, &pinned, back)?;
+    }
     roofs.shared_atomics = bench.shared_atomics(size)?;
     Ok((roofs, bench.lines))
 }

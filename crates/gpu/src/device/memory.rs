@@ -176,6 +176,28 @@ impl<T: Plain> DeviceBuffer<T> {
             .map_err(GpuError::of("a copy from the device"))
     }
 
+    /// Copies the first `count` values to pinned memory, to the places from `first` on, as [`Self::copy_to`] does.
+    pub(crate) fn copy_part_to(
+        &self,
+        stream: &Stream,
+        count: usize,
+        to: &Pinned<T>,
+        first: usize,
+    ) -> Result<(), GpuError> {
+        let has_room = count <= self.count && first <= to.count && count <= to.count - first;
+        assert!(has_room, "{count} values of {} do not fit from {first} on into {}", self.count, to.count);
+        self.device.bind()?;
+        if count == 0 {
+            return Ok(());
+        }
+        // SAFETY: there are `first` values before the place, and `count` from it on, as asserted.
+        let place = unsafe { to.place.add(first) };
+        // SAFETY: as above; both are freed only after the device is done with them.
+        unsafe { sys::cuMemcpyDtoHAsync_v2(place.cast(), self.place, bytes_of::<T>(count), stream.handle()) }
+            .result()
+            .map_err(GpuError::of("a copy from the device"))
+    }
+
     /// The values, after everything that the device was given.
     pub fn read(&self) -> Result<Vec<T>, GpuError> {
         self.device.wait()?;

@@ -89,13 +89,17 @@ impl Event {
         Ok(event)
     }
 
+    /// Waits until the stream has come to it.
+    pub fn wait(&self) -> Result<(), GpuError> {
+        self.device.bind()?;
+        // SAFETY: the handle is ours.
+        unsafe { result::event::synchronize(self.handle) }.map_err(GpuError::of("a kernel or a copy"))
+    }
+
     /// Milliseconds from `earlier` to this event; waits for both.
     pub fn since_ms(&self, earlier: &Self) -> Result<f64, GpuError> {
-        self.device.bind()?;
-        for event in [earlier, self] {
-            // SAFETY: the handle is ours.
-            unsafe { result::event::synchronize(event.handle) }.map_err(GpuError::of("a kernel or a copy"))?;
-        }
+        earlier.wait()?;
+        self.wait()?;
         // SAFETY: both are recorded and reached.
         let span = unsafe { result::event::elapsed(earlier.handle, self.handle) };
         Ok(f64::from(span.map_err(GpuError::of("the question for a time"))?))

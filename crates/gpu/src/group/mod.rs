@@ -60,7 +60,22 @@ pub enum Arrangement {
     },
     /// In shared memory, a part of the groups in each block; the parts read the same codes.
     Partitioned,
+    /// In shared memory, sums as two halves of 32 bits, which it adds without a loop; so many copies of a place, which lanes take in turn.
+    Halves {
+        /// Copies, at least one.
+        copies: u32,
+    },
+    /// Likewise, and each thread keeps the group that it meets most often to itself.
+    Held {
+        /// Copies, at least one.
+        copies: u32,
+    },
+    /// Likewise, one copy, to which a lane adds the rows of all lanes of a warp that have its group.
+    Peers,
 }
+
+/// Copies of a place of which more gain nothing, whatever the skew.
+const COPIES_ENOUGH: usize = 4;
 
 /// Bytes of one place.
 fn place_bytes(column: &Column<'_>) -> usize {
@@ -69,18 +84,20 @@ fn place_bytes(column: &Column<'_>) -> usize {
 
 impl Arrangement {
     /// Chooses the arrangement that suits a column, by what was measured on an H100. Counts: in shared memory while they fit, as adding to
-    /// one place is as fast as adding to many. With sums, which are of 64 bits, it is not: copies for each lane while two blocks of them
-    /// share a multiprocessor, then plain groups or clones. More groups than fit: in device memory.
+    /// one place is as fast as adding to many. Sums: as halves, in several copies while two blocks of them share a multiprocessor; else
+    /// each thread holds its commonest group, as values that meet at one place of shared memory are added one after the other. More
+    /// groups than fit: in device memory.
     pub fn suitable(column: &Column<'_>, device: &Properties) -> Self {
-        let bytes = place_bytes(column);
-        let lanes_bytes = column.group_count as usize * 32 * bytes;
-        let has_clones = column.group_of_place.is_some();
-        if column.values.is_some() && !has_clones && lanes_bytes <= device.shared_bytes_total / 2 - 1024 {
-            Self::Private
-        } else if column.place_count() as usize * bytes <= device.shared_bytes_max {
-            Self::Shared
-        } else {
-            Self::Global { copies: 1 }
+        let bytes = column.place_count() as usize * place_bytes(column);
+        if bytes > device.shared_bytes_max {
+            return Self::Global { copies: 1 };
+        }
+        if column.values.is_none() {
+            return Self::Shared;
+        }
+        match (device.shared_bytes_total / 2 - 1024) / bytes.max(1) {
+            0 | 1 => Self::Held { copies: 1 },
+            fitting => Self::Halves { copies: fitting.min(COPIES_ENOUGH) as u32 },
         }
     }
 
@@ -90,6 +107,10 @@ impl Arrangement {
         match self {
             Self::Shared => (column.place_count() as usize * bytes, 1),
             Self::Private => (column.group_count as usize * 32 * bytes, 1),
+            Self::Halves { copies } | Self::Held { copies } => {
+                (column.place_count() as usize * copies.max(1) as usize * bytes, 1)
+            }
+            Self::Peers => (column.place_count() as usize * bytes, 1),
             Self::Global { .. } => (0, 1),
             Self::Partitioned => {
                 let parts = (column.group_count as usize * bytes).div_ceil(device.shared_bytes_max).max(2) as u32;

@@ -76,6 +76,9 @@ pub unsafe fn aggregate_from(
         Arrangement::Private => "group_private",
         Arrangement::Global { .. } => "group_global",
         Arrangement::Partitioned => "group_partitioned",
+        Arrangement::Halves { .. } => "group_halves",
+        Arrangement::Held { .. } => "group_held",
+        Arrangement::Peers => "group_peers",
     };
     let kernel = device.kernel(name)?;
     let mut grid = grid_for(device, &kernel, codes.len(), shared_bytes)?;
@@ -86,7 +89,8 @@ pub unsafe fn aggregate_from(
             grid.blocks = grid.blocks.next_multiple_of(parts);
             parameters = parameters.half(parts).half(column.group_count.div_ceil(parts));
         }
-        Arrangement::Shared | Arrangement::Private => {}
+        Arrangement::Halves { copies } | Arrangement::Held { copies } => parameters = parameters.half(copies.max(1)),
+        Arrangement::Shared | Arrangement::Private | Arrangement::Peers => {}
     }
     let start = Event::of(stream)?;
     // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.

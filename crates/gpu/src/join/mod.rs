@@ -7,11 +7,15 @@
 //! leaves for later (64-bit keys, duplicates, tables of different sizes, a hash table that spills to host
 //! memory). [`twin`] answers on the CPU.
 
+mod gathered;
 mod on_device;
+mod partners;
+mod source;
 mod table;
 pub mod twin;
 
 pub use on_device::{Built, Groups, Outcome, Times, join, join_grouped};
+pub use partners::Partners;
 pub(crate) use table::{Form, Input, Results, Table};
 
 /// Bits of validity as Arrow keeps them: a bit a row, lowest first; `first_bit` is that of the first row.
@@ -122,6 +126,16 @@ pub enum Append {
     Warped,
 }
 
+/// How results come to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delivery {
+    /// Kernels write to pinned host memory (the paper's choice).
+    #[default]
+    InPlace,
+    /// Kernels collect the results of a piece in device memory, and the copy engine brings them while the next pieces are probed.
+    Copied,
+}
+
 /// How a join runs on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -131,6 +145,8 @@ pub struct Settings {
     pub transfer: Transfer,
     /// How matches get to the results.
     pub append: Append,
+    /// How results come to the host.
+    pub delivery: Delivery,
     /// Results that a block or a warp collects before it writes them; `None`: what suits the device.
     pub collected_max: Option<u32>,
     /// Device memory for the hash table; what is more lies in host memory. `None`: all of it on the device.
@@ -151,6 +167,7 @@ impl Default for Settings {
             hash: Hash::default(),
             transfer: Transfer::default(),
             append: Append::default(),
+            delivery: Delivery::default(),
             collected_max: None,
             table_bytes_max: None,
             blocks: None,

@@ -7,18 +7,20 @@
 //! resident   copy inputs --> build kernel --> probe kernel
 //! ```
 //!
-//! Results are always written to pinned host memory. If there are more than there is room for, the counter
-//! has told how many, and the rows are probed once more.
+//! Results are written to pinned host memory by the kernels, or by the copy engine (`gathered`). If there are more than there is room for,
+//! the counter has told how many, and the rows are probed once more.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::device::{Device, DeviceBuffer, Event, Pinned, Plain, Registered, Stream};
+use crate::device::{Device, DeviceBuffer, Event, Pinned, Stream};
 use crate::error::GpuError;
-use crate::join::{Bits, Form, Input, Keys, Results, Settings, Table, Transfer};
+use crate::join::gathered::{BUFFERS, gather};
+use crate::join::source::{Column, Source};
+use crate::join::{Delivery, Form, Input, Keys, Partners, Results, Settings, Table, Transfer};
 
 /// Rows of a piece, where pieces are not asked for.
-const PIECE_ROWS: usize = 1 << 19;
+pub(super) const PIECE_ROWS: usize = 1 << 19;
 
 /// Where the time of a join went, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -81,7 +83,7 @@ impl Built {
         let streams = [Stream::new(device)?, Stream::new(device)?];
         let begun = Instant::now();
         let of_build = settings_of_build(device, build, settings);
-        let source = Source::new(device, build, &of_build)?;
+        let source = Source::new(device, build, &of_build, 2)?;
         times.inputs_ms = milliseconds_since(begun);
         let table = build_table(device, &streams, &source, settings, &mut times)?;
         Ok(Self { device: Arc::clone(device), table, settings: *settings, times })
@@ -96,16 +98,28 @@ impl Built {
     ///   kernel fails.
     pub fn probe(&self, probe: &Keys<'_>, most: Option<usize>) -> Result<Outcome, GpuError> {
         let (device, settings) = (&self.device, &self.settings);
-        if probe.form().slot_words() != self.table.form().slot_words() {
-            return Err(GpuError::Unsuitable("keys of two widths".to_owned()));
-        }
+        self.check_width(probe)?;
         let mut times = Times::default();
         let streams = [Stream::new(device)?, Stream::new(device)?];
         let begun = Instant::now();
-        let source = Source::new(device, probe, settings)?;
+        let source = Source::new(device, probe, settings, BUFFERS)?;
+        let room = settings.result_rows.unwrap_or(probe.len());
+        let mut pairs = Pinned::new(device, room, "results")?;
+        if settings.delivery == Delivery::Copied {
+            let probe_piece = |stream: &Stream, input: &Input, results: Results| {
+                // SAFETY: the input is pinned or on the device; `gather` keeps it and the results until it has waited.
+                unsafe { self.table.probe(stream, input, results, settings.append) }
+            };
+            let gathered = gather(device, &source, &pairs, PIECE_ROWS, probe_piece)?;
+            times.inputs_ms = milliseconds_since(begun) - gathered.span_ms;
+            times.probe_ms = gathered.span_ms;
+            if gathered.is_whole && most.is_none_or(|most| gathered.count <= most) {
+                return Ok(Outcome { pairs, count: gathered.count, times });
+            }
+        } else {
+            times.inputs_ms = milliseconds_since(begun);
+        }
         let counter = DeviceBuffer::<u64>::filled(device, 1, 0, "a counter")?;
-        let mut pairs = Pinned::new(device, settings.result_rows.unwrap_or(probe.len()), "results")?;
-        times.inputs_ms = milliseconds_since(begun);
         loop {
             let results = Results { pairs: pairs.address()?, count: counter.address(), capacity: pairs.len() };
             let start = Event::of(&streams[0])?;
@@ -127,6 +141,24 @@ impl Built {
             counter.fill(&streams[0], 0)?;
             streams[0].wait()?;
         }
+    }
+}
+
+impl Built {
+    /// Finds the partner of each row of a probe table; `None` if some row has several, and [`Self::probe`] is to be asked.
+    ///
+    /// # Errors
+    /// As [`Self::probe`].
+    pub fn probe_partners(&self, probe: &Keys<'_>) -> Result<Option<Partners>, GpuError> {
+        self.check_width(probe)?;
+        Partners::find(&self.device, &self.table, probe, &self.settings)
+    }
+
+    fn check_width(&self, probe: &Keys<'_>) -> Result<(), GpuError> {
+        if probe.form().slot_words() == self.table.form().slot_words() {
+            return Ok(());
+        }
+        Err(GpuError::Unsuitable("keys of two widths".to_owned()))
     }
 }
 
@@ -175,7 +207,7 @@ pub fn join_grouped(
     let mut times = Times::default();
     let streams = [Stream::new(device)?, Stream::new(device)?];
     let begun = Instant::now();
-    let sources = [Source::new(device, build, settings)?, Source::new(device, probe, settings)?];
+    let sources = [Source::new(device, build, settings, 2)?, Source::new(device, probe, settings, 2)?];
     let codes = groups.codes.map(|codes| DeviceBuffer::of(device, codes, "group codes")).transpose()?;
     let values = groups.values.map(|values| Column::new(device, values, settings)).transpose()?;
     let counts = DeviceBuffer::<u64>::filled(device, groups.count as usize, 0, "aggregates")?;
@@ -239,7 +271,7 @@ fn build_table(
 }
 
 /// Waits for both streams; milliseconds since `start`.
-fn finish(streams: &[Stream; 2], start: &Event) -> Result<f64, GpuError> {
+pub(super) fn finish(streams: &[Stream; 2], start: &Event) -> Result<f64, GpuError> {
     streams[0].wait_for(&Event::of(&streams[1])?)?;
     let span_ms = Event::of(&streams[0])?.since_ms(start)?;
     streams[0].wait()?;
@@ -247,156 +279,6 @@ fn finish(streams: &[Stream; 2], start: &Event) -> Result<f64, GpuError> {
     Ok(span_ms)
 }
 
-fn milliseconds_since(begun: Instant) -> f64 {
+pub(super) fn milliseconds_since(begun: Instant) -> f64 {
     begun.elapsed().as_secs_f64() * 1000.0
-}
-
-/// A column that kernels can read. `Pinned` is a copy, where the column cannot be pinned itself: pages are
-/// pinned once, and another column may have a page in common with it.
-enum Column<'a, T: Plain> {
-    Host(Registered<'a, T>),
-    Pinned(Pinned<T>),
-    Device(DeviceBuffer<T>),
-}
-
-impl<'a, T: Plain> Column<'a, T> {
-    fn new(device: &Arc<Device>, values: &'a [T], settings: &Settings) -> Result<Self, GpuError> {
-        match settings.transfer {
-            Transfer::Resident => DeviceBuffer::of(device, values, "input").map(Self::Device),
-            Transfer::InPlace | Transfer::Copied { .. } => match Registered::new(device, values) {
-                Ok(registered) => Ok(Self::Host(registered)),
-                Err(error) if error.is_device_lost() => Err(error),
-                Err(_) => Pinned::of(device, values, "input").map(Self::Pinned),
-            },
-        }
-    }
-
-    /// The values, where they are in host memory.
-    fn on_host(&self) -> Option<&[T]> {
-        match self {
-            Self::Host(registered) => Some(registered.values()),
-            Self::Pinned(pinned) => Some(pinned),
-            Self::Device(_) => None,
-        }
-    }
-
-    fn address(&self) -> Result<u64, GpuError> {
-        match self {
-            Self::Host(registered) => registered.address(),
-            Self::Pinned(pinned) => pinned.address(),
-            Self::Device(buffer) => Ok(buffer.address()),
-        }
-    }
-}
-
-/// The keys of one table, ready to be read by kernels, and staging buffers where they are copied in pieces.
-struct Source<'a> {
-    form: Form,
-    count: usize,
-    first_bit: u32,
-    words: Option<Column<'a, u64>>,
-    halves: Option<Column<'a, u32>>,
-    valid: Option<Column<'a, u8>>,
-    staging: Option<Staging>,
-}
-
-struct Staging {
-    rows: usize,
-    words: [DeviceBuffer<u64>; 2],
-    halves: [DeviceBuffer<u32>; 2],
-}
-
-impl<'a> Source<'a> {
-    fn new(device: &Arc<Device>, keys: &Keys<'a>, settings: &Settings) -> Result<Self, GpuError> {
-        if u32::try_from(keys.len()).is_err() {
-            return Err(GpuError::Unsuitable(format!("an input of {} rows", keys.len())));
-        }
-        let (words, halves, valid) = match *keys {
-            Keys::Tuples(tuples) => (Some(tuples), None, None),
-            Keys::Column32(keys, valid) => (None, Some(keys), valid),
-            Keys::Column64(keys, valid) => (Some(keys), None, valid),
-        };
-        let bits = valid.map(|bits| usable(bits, keys.len())).transpose()?;
-        let staging = match settings.transfer {
-            Transfer::Copied { rows } => Some(Staging::new(device, rows.max(1), words.is_some())?),
-            Transfer::InPlace | Transfer::Resident => None,
-        };
-        Ok(Self {
-            form: keys.form(),
-            count: keys.len(),
-            first_bit: bits.map_or(0, |(_, first_bit)| first_bit),
-            words: words.map(|keys| Column::new(device, keys, settings)).transpose()?,
-            halves: halves.map(|keys| Column::new(device, keys, settings)).transpose()?,
-            valid: bits.map(|(bytes, _)| Column::new(device, bytes, settings)).transpose()?,
-            staging,
-        })
-    }
-
-    /// Gives the input to `work`: whole, or piece by piece on the two streams in turn.
-    fn for_each(
-        &self,
-        streams: &[Stream; 2],
-        mut work: impl FnMut(&Stream, &Input) -> Result<(), GpuError>,
-    ) -> Result<(), GpuError> {
-        let valid = self.valid.as_ref().map_or(Ok(0), Column::address)?;
-        let Some(staging) = &self.staging else {
-            let keys = match (&self.words, &self.halves) {
-                (Some(words), _) => words.address()?,
-                (None, Some(halves)) => halves.address()?,
-                (None, None) => 0,
-            };
-            let input = Input { valid, first_bit: self.first_bit, ..Input::new(self.form, keys, self.count) };
-            return work(&streams[0], &input);
-        };
-        for (turn, first) in (0..self.count).step_by(staging.rows).enumerate() {
-            let rows = first..self.count.min(first + staging.rows);
-            let stream = &streams[turn % 2];
-            // A buffer is written again only after its stream's last kernel, as streams keep their order.
-            let words = self.words.as_ref().and_then(Column::on_host);
-            let halves = self.halves.as_ref().and_then(Column::on_host);
-            let keys = match (words, halves) {
-                (Some(words), _) => {
-                    staging.words[turn % 2].fill_from(stream, &words[rows.clone()])?;
-                    staging.words[turn % 2].address()
-                }
-                (None, Some(halves)) => {
-                    staging.halves[turn % 2].fill_from(stream, &halves[rows.clone()])?;
-                    staging.halves[turn % 2].address()
-                }
-                (None, None) => unreachable!("pieces are copied from host memory"),
-            };
-            let first_row = u32::try_from(first).expect("an input of at most 2^32 rows");
-            let input = Input {
-                valid,
-                first_row,
-                first_bit: self.first_bit + first_row,
-                ..Input::new(self.form, keys, rows.len())
-            };
-            work(stream, &input)?;
-        }
-        Ok(())
-    }
-}
-
-impl Staging {
-    fn new(device: &Arc<Device>, rows: usize, is_wide: bool) -> Result<Self, GpuError> {
-        let words = if is_wide { rows } else { 0 };
-        let halves = if is_wide { 0 } else { rows };
-        Ok(Self {
-            rows,
-            words: [DeviceBuffer::new(device, words, "a piece")?, DeviceBuffer::new(device, words, "a piece")?],
-            halves: [DeviceBuffer::new(device, halves, "a piece")?, DeviceBuffer::new(device, halves, "a piece")?],
-        })
-    }
-}
-
-/// The bytes of validity from the first row's on, and its bit in them.
-fn usable<'a>(bits: Bits<'a>, rows: usize) -> Result<(&'a [u8], u32), GpuError> {
-    let first_byte = bits.first_bit / 8;
-    let first_bit = bits.first_bit % 8;
-    let end = first_byte + (first_bit + rows).div_ceil(8);
-    match bits.bytes.get(first_byte..end) {
-        Some(bytes) => Ok((bytes, first_bit as u32)),
-        None => Err(GpuError::Unsuitable(format!("{rows} rows with fewer bits of validity"))),
-    }
 }

@@ -62,8 +62,11 @@ impl Form {
             (JoinStep::Probe(Append::Warped), Self::Tuples) => "join_warped_tuples",
             (JoinStep::Probe(Append::Warped), Self::Column32) => "join_warped_column32",
             (JoinStep::Probe(Append::Warped), Self::Column64) => "join_warped_column64",
+            (JoinStep::Partners, Self::Tuples) => "join_partners_tuples",
             (JoinStep::Group, Self::Tuples) => "join_grouped_tuples",
+            (JoinStep::Partners, Self::Column32) => "join_partners_column32",
             (JoinStep::Group, Self::Column32) => "join_grouped_column32",
+            (JoinStep::Partners, Self::Column64) => "join_partners_column64",
             (JoinStep::Group, Self::Column64) => "join_grouped_column64",
         };
         device.kernel(name)
@@ -74,6 +77,7 @@ impl Form {
 enum JoinStep {
     Build,
     Probe(Append),
+    Partners,
     Group,
 }
 
@@ -114,6 +118,20 @@ pub struct Results {
     pub count: u64,
     /// Room.
     pub capacity: usize,
+}
+
+/// Rows of the probe table that a warp takes at a time where it appends partners, and the words of their bits.
+pub(super) const TILE_ROWS: usize = 256;
+pub(super) const TILE_WORDS: usize = TILE_ROWS / 32;
+
+/// Where the kernel puts partners: its structure of that name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartnersAt {
+    pub(super) bits: u64,
+    pub(super) starts: u64,
+    pub(super) rows: u64,
+    pub(super) count: u64,
+    pub(super) repeated: u64,
 }
 
 /// A hash table on a device; its far end may lie in host memory.
@@ -247,6 +265,27 @@ impl Table {
             parameters = parameters.half(collected);
         }
         // SAFETY: these are the parameters of the kernel; the caller answers for the addresses.
+        unsafe { kernel.launch(stream, grid, &mut parameters) }
+    }
+
+    /// Appends the partner of each row that has one to `to`, once `stream` comes to it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::insert`]; the addresses of `to` are of [`TILE_WORDS`] words and a start for each tile of the input, a row for each
+    /// row, and of two counters, which nothing else touches until `stream` has been waited for.
+    pub(super) unsafe fn partners(&self, stream: &Stream, input: &Input, to: &PartnersAt) -> Result<(), GpuError> {
+        let kernel = self.form.kernel(&self.device, JoinStep::Partners)?;
+        let shared_bytes = TILE_ROWS * 4 * (self.threads / LANES) as usize;
+        let grid = self.grid(&kernel, input, shared_bytes)?;
+        let mut parameters = Parameters::new().words(&input.words()).words(&self.words()?).words(&[
+            to.bits,
+            to.starts,
+            to.rows,
+            to.count,
+            to.repeated,
+        ]);
+        // SAFETY: these are the parameters of `join_partners_*`; the caller answers for the addresses.
         unsafe { kernel.launch(stream, grid, &mut parameters) }
     }
 

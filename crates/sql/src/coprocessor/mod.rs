@@ -133,11 +133,40 @@ pub enum JoinKeys<'a> {
     Wide(&'a [u64], Option<&'a [u8]>),
 }
 
-/// The rows of a probe side with their partners.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pairs {
+/// The rows of a probe side that have partners in a table, with them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Partners {
+    /// No row has several.
+    One {
+        /// A bit for each row, lowest first, which is set where it has one; there may be more bits than rows.
+        bits: Vec<u32>,
+        /// The rows of the table, in the order of those that have them.
+        rows: Vec<u32>,
+    },
     /// The row of the table in the lower half, that of the probe side in the upper; in no order.
-    pub pairs: Vec<u64>,
+    Pairs(Vec<u64>),
+}
+
+impl Partners {
+    /// How many pairs of rows there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Partners::One { rows, .. } => rows.len(),
+            Partners::Pairs(pairs) => pairs.len(),
+        }
+    }
+
+    /// Whether no row has any.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a hash table says of a probe side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probed {
+    /// The rows that have partners.
+    pub partners: Partners,
     /// Where the time went.
     pub spent: Spent,
 }
@@ -199,7 +228,7 @@ pub trait HashTable: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// There are more than `pairs_max`, or it gives no answer, which is no error of the statement.
-    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Pairs, DeviceError>;
+    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Probed, DeviceError>;
 }
 
 /// Points of an index that stay on a device.

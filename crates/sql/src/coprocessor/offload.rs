@@ -12,7 +12,7 @@ use super::residents::{Asked, Found, PageNumbers, RangeRows, Resident, Residents
 use super::searches::Searches;
 use super::{
     BoxesImage, Coprocessor, DeviceBoxes, DeviceError, DeviceFacts, DevicePoints, GroupTotals, GroupedRows, HashTable,
-    JoinKeys, Pairs, PointsImage, ResidentRows, Spent,
+    JoinKeys, Pairs, PointsImage, Probed, ResidentRows, Spent,
 };
 
 /// A device for the sessions of a database, as [`SessionOptions`](crate::SessionOptions) take it. Clones share all that is learned of it.
@@ -273,7 +273,7 @@ impl Offload {
 
 impl Built {
     /// [`HashTable::probe`] within the limit of memory.
-    pub(crate) fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize, room: Room) -> Result<Pairs, DeviceError> {
+    pub(crate) fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize, room: Room) -> Result<Probed, DeviceError> {
         self.reserved.offload.ask(room, |_| self.table.probe(probe, pairs_max))
     }
 }

@@ -10,10 +10,11 @@ use gpu::bench::{Size, check};
 
 const USAGE: &str = "usage: gpu-bench properties
        gpu-bench check [SUBJECT] [FIRST_SEED] [LAST_SEED]   every kernel against its twin on the CPU
-       gpu-bench measure roofs|micro|join|group|search|contention|all [--small] [--json] [--out FILE]
-                         [--date DATE] [--commit COMMIT]
+       gpu-bench measure roofs|micro|join|group|search|contention|all [--small] [--only TEXT] [--json]
+                         [--out FILE] [--date DATE] [--commit COMMIT]
 
 contention needs no device: gpu-contention's Table 1 and Figures 3, 4, 9, bitwise-distribution's Figure 6.
+--only measures joins and groupings whose names begin with TEXT.
 --small runs everything once on inputs that say nothing about speed.";
 
 fn main() -> ExitCode {
@@ -60,13 +61,14 @@ fn check(arguments: &[&str]) -> Result<(), String> {
 }
 
 fn options_of(arguments: &[&str]) -> Result<Options, String> {
-    let mut options =
-        Options { size: Size::Full, is_json: false, file: None, date: String::new(), commit: String::new() };
+    let (date, commit) = (String::new(), String::new());
+    let mut options = Options { size: Size::Full, only: None, is_json: false, file: None, date, commit };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().map(|text| (*text).to_owned()).ok_or_else(|| USAGE.to_owned());
         match *argument {
             "--small" => options.size = Size::Small,
+            "--only" => options.only = Some(value()?),
             "--json" => options.is_json = true,
             "--out" => options.file = Some(value()?),
             "--date" => options.date = value()?,

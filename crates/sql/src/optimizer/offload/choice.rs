@@ -24,6 +24,9 @@ use crate::syntax::walk::WalkTree;
 /// Fewer rows are no work for a device, and not worth a note.
 const ROWS_FEW: f64 = 4096.0;
 
+/// Joined rows for which another partition is no use.
+const ROWS_PER_PARTITION: f64 = 8192.0;
+
 /// Of a table that is read, so many bytes of a hundred may be on disk.
 const AWAY_PERCENT_MAX: u64 = 10;
 
@@ -90,7 +93,7 @@ pub(super) fn join(
     node: &Arc<dyn ExecutionPlan>,
     join: &HashJoinExec,
     offload: &Offload,
-    settings: DeviceSettings,
+    (settings, partitions_max): (DeviceSettings, usize),
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(section) = JoinSection::of(join)? else { return Ok(None) };
     let (build, probe) = (rows_of(&join.left)?, rows_of(&join.right)?);
@@ -104,8 +107,16 @@ pub(super) fn join(
         device: section.device_work(build, probe, joined),
         cpu: join_on_cpu(build, probe, joined),
     };
-    let chosen = choose(&asked, offload, settings)?;
-    Ok(chosen.map(|noted| Arc::new(DeviceJoinExec::new(section, node.clone(), offload.clone(), settings, noted)) as _))
+    // Each puts rows together on a thread of its own.
+    let partitions = match sides {
+        Some(_) => ((joined / ROWS_PER_PARTITION).ceil() as usize).clamp(1, partitions_max.max(1)),
+        None => partitions_max,
+    };
+    let on_device = |noted| {
+        let cpu = (node.clone(), partitions);
+        Arc::new(DeviceJoinExec::new(section, cpu, offload.clone(), settings, noted)) as _
+    };
+    Ok(choose(&asked, offload, settings)?.map(on_device))
 }
 
 /// The join by an index with the device to search that, if it may be worth it: batch by batch, what was measured decides.

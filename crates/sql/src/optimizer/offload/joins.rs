@@ -1,7 +1,7 @@
 //! Joins that a device can do: inner ones, by one key of integers.
 //!
-//! Its answer is pairs of rows, of which the CPU puts the columns together; so few columns and few partners, as a foreign key has them,
-//! suit it best.
+//! Its answer is rows of both sides, of which the CPU puts the columns together, on all threads (`joined`); so few columns and few
+//! partners, as a foreign key has them, suit it best.
 use std::sync::Arc;
 
 use datafusion::common::{JoinType, NullEquality};
@@ -42,10 +42,11 @@ impl JoinSection {
         if self.is_wide { 8.0 } else { 4.0 }
     }
 
-    /// The work on the device. What is put together of the pairs is put together on the CPU in any case.
+    /// The work on the device. The columns of both sides are put together on the CPU in any case. Where no row has several partners, a
+    /// row of the build side is brought back for each of them, and a bit for each row.
     pub(super) fn device_work(&self, build: f64, probe: f64, joined: f64) -> DeviceWork {
         let keys = (build + probe) * self.key_bytes();
-        [build + probe + joined, keys, 2.0, keys, 2.0 * build + probe, 8.0 * joined, 1.0]
+        [build + probe + joined, keys, 2.0, keys, 2.0 * build + probe, 4.0 * joined + probe / 8.0, 1.0]
     }
 
     /// The bytes that a device needs for so many rows: keys, a table of twice the rows or more, pairs of rows.

@@ -1,12 +1,12 @@
 //! The operator that has a device find the partners of rows, portion by portion of the larger side.
+//!
+//! One partition at a time reads and asks the device ([`Dealt`]); each puts the rows together that it gives.
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use arrow_array::{RecordBatch, UInt32Array};
-use arrow_schema::SchemaRef;
+use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
-use arrow_select::take::take;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
@@ -21,12 +21,14 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::{StreamExt, stream};
 
+use super::dealt::Dealt;
+use super::joined::{Chunk, Rest};
 use super::joins::JoinSection;
 use super::learn::Course;
-use super::numbers::Numbers;
+use super::numbers::SideKeys;
 use super::rest::{RestExec, over, whole};
 use crate::coprocessor::decisions::Noted;
-use crate::coprocessor::{Built, JoinKeys, Offload};
+use crate::coprocessor::{Built, Offload, Partners};
 use crate::state::device_settings::DeviceSettings;
 
 /// So many pairs for each row of a portion, and some in any case: what has more is no join by a foreign key.
@@ -43,25 +45,71 @@ pub(super) struct DeviceJoinExec {
     noted: Arc<Noted>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    run: Mutex<Run>,
+}
+
+/// The run that partitions take part in, and which of them do.
+#[derive(Default)]
+struct Run {
+    items: Option<Dealing>,
+    partitions: Vec<usize>,
 }
 
 impl DeviceJoinExec {
     pub(super) fn new(
         section: JoinSection,
-        cpu: Arc<dyn ExecutionPlan>,
+        (cpu, partitions): (Arc<dyn ExecutionPlan>, usize),
         offload: Offload,
         settings: DeviceSettings,
         noted: Arc<Noted>,
     ) -> DeviceJoinExec {
         let properties = Arc::new(PlanProperties::new(
             EquivalenceProperties::new(cpu.schema()),
-            Partitioning::UnknownPartitioning(1),
+            Partitioning::UnknownPartitioning(partitions.max(1)),
             EmissionType::Incremental,
             Boundedness::Bounded,
         ));
         let metrics = ExecutionPlanMetricsSet::new();
-        DeviceJoinExec { section: Arc::new(section), cpu, offload, settings, noted, properties, metrics }
+        let (section, run) = (Arc::new(section), Mutex::default());
+        DeviceJoinExec { section, cpu, offload, settings, noted, properties, metrics, run }
     }
+
+    /// What the partitions of a run share, begun by the first of them.
+    fn begin(&self, context: Arc<TaskContext>) -> Result<Dealing> {
+        let course = Course::new(&self.offload, self.settings, &self.noted, &self.metrics, 0);
+        let (join, lost) = (hash_join(&self.cpu), self.offload.lost());
+        let (Some(join), None) = (join, &lost) else {
+            course.continued(&lost.unwrap_or_default());
+            return Ok(Dealt::new(whole(&self.cpu, context)?.map(|batch| batch.map(Item::Batch))));
+        };
+        let mut work = Work {
+            section: self.section.clone(),
+            join: join.clone(),
+            course,
+            stage: Stage::Ended,
+            build: Side::default(),
+            table: None,
+            whole_build: None,
+            portion: Side::default(),
+            reservation: MemoryConsumer::new("DeviceJoin").register(context.memory_pool()),
+            context: context.clone(),
+        };
+        work.stage = Stage::Build(whole(&work.side(0)?, context)?);
+        Ok(Dealt::new(stream::try_unfold(work, |mut work| async move {
+            let item = work.next().await?;
+            Ok(item.map(|item| (item, work)))
+        })))
+    }
+}
+
+type Dealing = Arc<Dealt<Item>>;
+
+/// What a partition is given.
+enum Item {
+    /// Rows of the CPU's operator.
+    Batch(RecordBatch),
+    /// Rows to be put together.
+    Chunk(Chunk),
 }
 
 /// The hash join at or below an operator of which each has one child.
@@ -77,10 +125,7 @@ fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
 #[derive(Default)]
 struct Side {
     batches: Vec<RecordBatch>,
-    keys: Numbers,
-    narrow: Vec<u32>,
-    wide: Vec<u64>,
-    validity: Option<Vec<u8>>,
+    keys: SideKeys,
     bytes: usize,
 }
 
@@ -88,29 +133,13 @@ impl Side {
     fn add(&mut self, key: &Arc<dyn PhysicalExpr>, batch: RecordBatch) -> Result<()> {
         let keys = key.evaluate(&batch)?.into_array(batch.num_rows())?;
         self.keys.append(&keys).map_err(DataFusionError::Internal)?;
-        self.bytes += batch.get_array_memory_size() + 16 * batch.num_rows();
+        self.bytes += batch.get_array_memory_size() + 8 * batch.num_rows();
         self.batches.push(batch);
         Ok(())
     }
 
     fn rows(&self) -> usize {
-        self.keys.values.len()
-    }
-
-    /// Brings the keys into the form in which the device takes them.
-    fn make_ready(&mut self, is_wide: bool) {
-        self.validity = self.keys.validity();
-        match is_wide {
-            true => self.wide = self.keys.values.iter().map(|key| key.cast_unsigned()).collect(),
-            false => self.narrow = self.keys.values.iter().map(|key| *key as u32).collect(),
-        }
-    }
-
-    fn keys(&self, is_wide: bool) -> JoinKeys<'_> {
-        match is_wide {
-            true => JoinKeys::Wide(&self.wide, self.validity.as_deref()),
-            false => JoinKeys::Narrow(&self.narrow, self.validity.as_deref()),
-        }
+        self.keys.rows()
     }
 }
 
@@ -126,13 +155,8 @@ enum Stage {
     Build(SendableRecordBatchStream),
     /// It reads a portion of the probe side.
     Probe(SendableRecordBatchStream),
-    /// It gives the rows of a portion: pairs, from this one on, of the build side's rows and these.
-    Give {
-        pairs: Vec<u64>,
-        next: usize,
-        probe: RecordBatch,
-        following: SendableRecordBatchStream,
-    },
+    /// It gives the rows of a portion that are left.
+    Give(Rest, SendableRecordBatchStream),
     /// The CPU's operator goes on.
     Cpu(SendableRecordBatchStream),
     Ended,
@@ -142,7 +166,6 @@ enum Stage {
 struct Work {
     section: Arc<JoinSection>,
     join: Arc<dyn ExecutionPlan>,
-    schema: SchemaRef,
     course: Course,
     context: Arc<TaskContext>,
     stage: Stage,
@@ -153,7 +176,6 @@ struct Work {
     whole_build: Option<RecordBatch>,
     portion: Side,
     reservation: MemoryReservation,
-    metrics: BaselineMetrics,
 }
 
 impl Work {
@@ -162,8 +184,8 @@ impl Work {
         side.ok_or_else(|| DataFusionError::Internal("a join without its sides".into()))
     }
 
-    /// The next batch; `None` at the end.
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+    /// The next rows; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Item>> {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Ended) {
                 Stage::Ended => return Ok(None),
@@ -171,7 +193,7 @@ impl Work {
                     let batch = rows.next().await.transpose()?;
                     if let Some(batch) = batch {
                         self.stage = Stage::Cpu(rows);
-                        return Ok(Some(batch));
+                        return Ok(Some(Item::Batch(batch)));
                     }
                 }
                 Stage::Build(mut rows) => {
@@ -182,16 +204,14 @@ impl Work {
                     let batch = rows.next().await.transpose()?;
                     self.take_probe(batch, rows)?;
                 }
-                Stage::Give { pairs, next, probe, following } => {
+                Stage::Give(mut rest, following) => {
                     let most = self.context.session_config().batch_size().max(1);
-                    let end = pairs.len().min(next + most);
-                    if next == end {
+                    let Some(chunk) = rest.next(most) else {
                         self.stage = Stage::Probe(following);
                         continue;
-                    }
-                    let batch = self.rows(&pairs[next..end], &probe)?;
-                    self.stage = Stage::Give { pairs, next: end, probe, following };
-                    return Ok(Some(batch));
+                    };
+                    self.stage = Stage::Give(rest, following);
+                    return Ok(Some(Item::Chunk(chunk)));
                 }
             }
         }
@@ -207,7 +227,7 @@ impl Work {
             if self.build.rows() == 0 {
                 return Ok(());
             }
-            self.build.make_ready(self.section.is_wide);
+            self.build.keys.make_ready();
             self.stage = Stage::Probe(whole(&self.side(1)?, self.context.clone())?);
             return Ok(());
         };
@@ -238,8 +258,8 @@ impl Work {
         if self.portion.rows() == 0 {
             return Ok(());
         }
-        match self.pairs() {
-            Ok(pairs) => self.give(pairs, rows),
+        match self.partners() {
+            Ok(partners) => self.give(partners, rows),
             Err(why) => {
                 let none = RecordBatchStreamAdapter::new(self.side(0)?.schema(), stream::empty());
                 self.go_on_without(&why, Box::pin(none), rows)
@@ -247,58 +267,45 @@ impl Work {
         }
     }
 
-    /// Begins to give the rows of the portion that pairs stand for.
-    fn give(&mut self, pairs: Vec<u64>, following: SendableRecordBatchStream) -> Result<()> {
+    /// Begins to give the rows of the portion.
+    fn give(&mut self, partners: Partners, following: SendableRecordBatchStream) -> Result<()> {
         let portion = std::mem::take(&mut self.portion);
-        let probe = concat_batches(&following.schema(), &portion.batches)?;
-        if self.whole_build.is_none() {
-            self.whole_build = Some(concat_batches(&self.side(0)?.schema(), &self.build.batches)?);
-        }
-        self.stage = Stage::Give { pairs, next: 0, probe, following };
+        let build = match self.whole_build.take() {
+            Some(build) => build,
+            None => concat_batches(&self.side(0)?.schema(), &self.build.batches)?,
+        };
+        self.whole_build = Some(build.clone());
+        self.stage = Stage::Give(Rest::new(build, portion.batches, partners)?, following);
         Ok(())
     }
 
     /// Has the device find the partners of the portion; the error is why it does not.
-    fn pairs(&mut self) -> std::result::Result<Vec<u64>, String> {
+    fn partners(&mut self) -> std::result::Result<Partners, String> {
         let (began, is_wide) = (Instant::now(), self.section.is_wide);
-        self.portion.make_ready(is_wide);
+        self.portion.keys.make_ready();
         let host_ns = began.elapsed().as_nanos() as f64;
         let probe = self.portion.rows();
         let table = match self.table.take() {
             Some(table) => table,
             None => self.hash_table()?,
         };
-        let (keys, pairs_max) = (self.portion.keys(is_wide), probe.saturating_mul(PAIRS_PER_ROW).max(PAIRS_ANYHOW));
+        let (keys, pairs_max) =
+            (self.portion.keys.keys(is_wide), probe.saturating_mul(PAIRS_PER_ROW).max(PAIRS_ANYHOW));
         let bytes = self.section.device_bytes(0, probe as u64);
         let found = self.course.ask(bytes, |_, room| table.probe(&keys, pairs_max, room))?;
         self.table = Some(table);
-        let work = self.section.device_work(0.0, probe as f64, found.pairs.len() as f64);
+        let work = self.section.device_work(0.0, probe as f64, found.partners.len() as f64);
         self.course.answered(&work, host_ns, &found.spent);
-        Ok(found.pairs)
+        Ok(found.partners)
     }
 
     /// Has the device make a hash table of the build side; the error is why it does not.
     fn hash_table(&self) -> std::result::Result<Built, String> {
         let rows = self.build.rows();
-        let (keys, bytes) = (self.build.keys(self.section.is_wide), self.section.device_bytes(rows as u64, 0));
+        let (keys, bytes) = (self.build.keys.keys(self.section.is_wide), self.section.device_bytes(rows as u64, 0));
         let (table, spent) = self.course.ask(bytes, |offload, room| offload.hash_table(&keys, room))?;
         self.course.prepared(&self.section.device_work(rows as f64, 0.0, 0.0), &spent);
         Ok(table)
-    }
-
-    /// The rows that pairs stand for.
-    fn rows(&self, pairs: &[u64], probe: &RecordBatch) -> Result<RecordBatch> {
-        let Some(build) = &self.whole_build else {
-            return Err(DataFusionError::Internal("pairs without a table".into()));
-        };
-        let of_build: UInt32Array = pairs.iter().map(|pair| *pair as u32).collect::<Vec<_>>().into();
-        let of_probe: UInt32Array = pairs.iter().map(|pair| (*pair >> 32) as u32).collect::<Vec<_>>().into();
-        let build = build.columns().iter().map(|column| take(column, &of_build, None));
-        let probe = probe.columns().iter().map(|column| take(column, &of_probe, None));
-        let columns = build.chain(probe).collect::<std::result::Result<Vec<_>, _>>()?;
-        let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
-        self.metrics.record_output(batch.num_rows());
-        Ok(batch)
     }
 
     /// Leaves what was read and not joined, and what follows, to the CPU.
@@ -341,6 +348,7 @@ impl ExecutionPlan for DeviceJoinExec {
             noted: self.noted.clone(),
             properties: self.properties.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
+            run: Mutex::default(),
         }))
     }
 
@@ -352,30 +360,29 @@ impl ExecutionPlan for DeviceJoinExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let course = Course::new(&self.offload, self.settings, &self.noted, &self.metrics, partition);
-        let (join, lost) = (hash_join(&self.cpu), self.offload.lost());
-        let (Some(join), None) = (join, &lost) else {
-            course.continued(&lost.unwrap_or_default());
-            return whole(&self.cpu, context);
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        // A partition that is asked for once more begins another run.
+        let items = match run.items.clone().filter(|_| !run.partitions.contains(&partition)) {
+            Some(items) => items,
+            None => {
+                run.partitions.clear();
+                self.begin(context)?
+            }
         };
-        let mut work = Work {
-            section: self.section.clone(),
-            join: join.clone(),
-            schema: self.schema(),
-            course,
-            stage: Stage::Ended,
-            build: Side::default(),
-            table: None,
-            whole_build: None,
-            portion: Side::default(),
-            reservation: MemoryConsumer::new("DeviceJoin").register(context.memory_pool()),
-            context: context.clone(),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
-        };
-        work.stage = Stage::Build(whole(&work.side(0)?, context)?);
-        let rows = stream::try_unfold(work, |mut work| async move {
-            let batch = work.next().await?;
-            Ok(batch.map(|batch| (batch, work)))
+        run.items = Some(items.clone());
+        run.partitions.push(partition);
+        if run.partitions.len() == self.properties.partitioning.partition_count() {
+            *run = Run::default();
+        }
+        let (schema, metrics) = (self.schema(), BaselineMetrics::new(&self.metrics, partition));
+        let rows = items.items(partition).map(move |item| {
+            let _timer = metrics.elapsed_compute().timer();
+            let batch = match item? {
+                Item::Batch(batch) => return Ok(batch),
+                Item::Chunk(chunk) => chunk.rows(&schema)?,
+            };
+            metrics.record_output(batch.num_rows());
+            Ok(batch)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }

@@ -8,16 +8,18 @@
 //! ```
 //!
 //! What lies below the operator runs once, on the CPU, at the statement's snapshot: rows that others update meanwhile are as exact as in
-//! any plan, and nothing is read twice where the CPU goes on. A join brings its columns to the device; so does a grouping, unless it is one
+//! any plan, and nothing is read twice where the CPU goes on. A join brings its keys to the device; so does a grouping, unless it is one
 //! of a table alone: base pages of tables stay there (`held`).
 //!
 //! The choice is by cost ([`crate::coprocessor::cost`]): 1.2 times the estimate for the device has to be below the CPU's. Few rows and
 //! tables of which much is on disk stay with the CPU. The rule comes before the library sees to partitions and orders, as these operators
-//! give one partition in no order. Imports `access` and below.
+//! give partitions in no order. Imports `access` and below.
 mod choice;
+mod dealt;
 mod groups;
 mod groups_exec;
 mod held;
+mod joined;
 mod joins;
 mod joins_exec;
 mod learn;
@@ -109,7 +111,7 @@ impl PhysicalOptimizerRule for Offloading {
             let changed = if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
                 choice::grouping(&node, aggregate, offload, options.settings)?
             } else if let Some(join) = node.downcast_ref::<HashJoinExec>() {
-                choice::join(&node, join, offload, options.settings)?
+                choice::join(&node, join, offload, (options.settings, config.execution.target_partitions))?
             } else if let Some(join) = node.downcast_ref::<SpatialJoinExec>() {
                 choice::spatial_join(join, offload, options.settings)?
             } else {

@@ -6,6 +6,8 @@ use arrow_array::types::{ArrowPrimitiveType, Date32Type, Decimal128Type, Int16Ty
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 
+use crate::coprocessor::JoinKeys;
+
 /// So many groups at the most come of the ranges of keys, for each row of a portion and in any case.
 const GROUPS_PER_ROW: u64 = 8;
 const GROUPS_ANYHOW: u64 = 1 << 10;
@@ -67,17 +69,71 @@ impl Numbers {
         self.values.clear();
         self.nulls.clear();
     }
+}
 
-    /// Bits of validity, lowest first; `None` if no row has NULL.
-    pub(super) fn validity(&self) -> Option<Vec<u8>> {
+/// The keys of one side of a join so far, in as many bits as the device takes; of a NULL, any.
+#[derive(Debug, Default)]
+pub(super) struct SideKeys {
+    narrow: Vec<u32>,
+    wide: Vec<u64>,
+    /// The rows with NULL, in order.
+    nulls: Vec<usize>,
+    /// Bits of validity, lowest first, once all keys are there and some row has NULL.
+    validity: Option<Vec<u8>>,
+}
+
+impl SideKeys {
+    /// Appends a column of integers.
+    ///
+    /// # Errors
+    /// It has another type.
+    pub(super) fn append(&mut self, column: &ArrayRef) -> Result<(), String> {
+        let first = self.rows();
+        match column.data_type() {
+            // With its sign, on both sides.
+            DataType::Int16 => {
+                self.narrow.extend(column.as_primitive::<Int16Type>().values().iter().map(|key| *key as u32));
+            }
+            DataType::Int32 => {
+                self.narrow.extend(column.as_primitive::<Int32Type>().values().iter().map(|key| key.cast_unsigned()));
+            }
+            DataType::Date32 => {
+                self.narrow.extend(column.as_primitive::<Date32Type>().values().iter().map(|key| key.cast_unsigned()));
+            }
+            DataType::Int64 => {
+                self.wide.extend(column.as_primitive::<Int64Type>().values().iter().map(|key| key.cast_unsigned()));
+            }
+            other => return Err(format!("a column of {other}")),
+        }
+        if column.null_count() > 0 {
+            self.nulls.extend((0..column.len()).filter(|at| column.is_null(*at)).map(|at| first + at));
+        }
+        Ok(())
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.narrow.len() + self.wide.len()
+    }
+
+    /// All keys are there.
+    pub(super) fn make_ready(&mut self) {
         if self.nulls.is_empty() {
-            return None;
+            return;
         }
-        let mut bits = vec![0xff; self.values.len().div_ceil(8)];
+        let mut bits = vec![0xff; self.rows().div_ceil(8)];
         for row in &self.nulls {
-            bits[*row as usize / 8] &= !(1 << (row % 8));
+            bits[row / 8] &= !(1 << (row % 8));
         }
-        Some(bits)
+        self.validity = Some(bits);
+    }
+
+    /// The keys as the device takes them.
+    pub(super) fn keys(&self, is_wide: bool) -> JoinKeys<'_> {
+        let validity = self.validity.as_deref();
+        match is_wide {
+            true => JoinKeys::Wide(&self.wide, validity),
+            false => JoinKeys::Narrow(&self.narrow, validity),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use sql::{
     ColumnTotals, Coprocessor, DeviceColumn, DeviceError, DeviceFacts, GroupTotals, GroupedColumn, GroupedRows,
-    HashTable, JoinKeys, Offload, Pairs, ResidentRows, Spent,
+    HashTable, JoinKeys, Offload, Partners, Probed, ResidentRows, Spent,
 };
 
 /// When calls fail.
@@ -195,7 +195,7 @@ struct Table {
 }
 
 impl HashTable for Table {
-    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Pairs, DeviceError> {
+    fn probe(&self, probe: &JoinKeys<'_>, pairs_max: usize) -> Result<Probed, DeviceError> {
         let (spent, mut pairs) = (self.device.call()?, Vec::new());
         for (row, key) in (0u64..).zip(rows_of(probe)) {
             let partners = key.and_then(|key| self.rows.get(&key)).into_iter().flatten();
@@ -204,6 +204,12 @@ impl HashTable for Table {
         if pairs.len() > pairs_max {
             return Err(DeviceError::Declined(format!("{} results", pairs.len())));
         }
-        Ok(Pairs { pairs, spent })
+        if pairs.windows(2).any(|pairs| pairs[0] >> 32 == pairs[1] >> 32) {
+            return Ok(Probed { partners: Partners::Pairs(pairs), spent });
+        }
+        let mut bits = vec![0u32; rows_of(probe).len().div_ceil(32)];
+        pairs.iter().map(|pair| (pair >> 32) as usize).for_each(|row| bits[row / 32] |= 1 << (row % 32));
+        let rows = pairs.iter().map(|pair| *pair as u32).collect();
+        Ok(Probed { partners: Partners::One { bits, rows }, spent })
     }
 }
