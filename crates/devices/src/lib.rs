@@ -19,7 +19,7 @@ use gpu::join::{self, Bits, Keys, Settings, Times, Transfer};
 use gpu::{Device, GpuError};
 use sql::{
     BoxesImage, ColumnTotals, Coprocessor, DeviceBoxes, DeviceColumn, DeviceError, DeviceFacts, DevicePoints,
-    GroupTotals, GroupedRows, HashTable, JoinKeys, Offload, Pairs, Partners, PointsImage, Probed, ResidentRows, Spent,
+    GroupTotals, GroupedRows, HashTable, JoinKeys, Offload, Partners, PointsImage, Probed, ResidentRows, Spent,
 };
 use told::{nanoseconds, told};
 

@@ -70,7 +70,7 @@ pub use index::{
 pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
 pub use keys::definition::{Exclusion, IndexDefinition, IndexExpression, IndexMethod, IndexPart};
-pub use keys::entries::Direction;
+pub use keys::order::Direction;
 pub use keys::range::IndexRange;
 pub use keys::space::IndexWindow;
 pub use lineage::{

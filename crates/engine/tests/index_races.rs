@@ -88,7 +88,7 @@ fn by_index(table: &Table, view: &ReadView, index: &Index, keys: i64) -> Result<
     if index.definition().method.is_spatial() {
         let window = match index.definition().method {
             IndexMethod::Gist => {
-                let extent = Extent { dimensions: 1, low: [0.0; 2], high: [keys as f64; 2] };
+                let extent = Extent { dimensions: 1, low: [0.0; 4], high: [keys as f64; 4] };
                 IndexWindow::Overlapping { extents: vec![Some(extent)], takes_others: false }
             }
             _ => IndexWindow::Between(vec![(Bound::Included(Value::from(0i64)), Bound::Excluded(Value::from(keys)))]),

@@ -49,8 +49,8 @@ mod values;
 
 pub use coprocessor::{
     BoxesImage, ColumnTotals, Coprocessor, DeviceBoxes, DeviceColumn, DeviceError, DeviceFacts, DevicePoints,
-    GroupTotals, GroupedColumn, GroupedRows, HashTable, JoinKeys, Offload, Pairs, Partial, Partners, PointsImage,
-    PointsQuery, Probed, ResidentKey, ResidentRows, ResidentValues, Spent,
+    GroupTotals, GroupedColumn, GroupedRows, HashTable, JoinKeys, Offload, Partial, Partners, PointsImage, PointsQuery,
+    Probed, ResidentKey, ResidentRows, ResidentValues, Spent,
 };
 pub use error::{About, SqlError};
 pub use interrupt::session_zone::ZoneScope;

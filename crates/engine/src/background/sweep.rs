@@ -18,8 +18,8 @@ use lineage::{PageError, Validation, View, Writer};
 use types::{Rid, Snapshot, Timestamp, TxnId};
 
 use crate::keys::data::IndexData;
-use crate::keys::entries::{Direction, Entry};
-use crate::keys::order::IndexKey;
+use crate::keys::entries::Entry;
+use crate::keys::order::{Direction, IndexKey};
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;
 

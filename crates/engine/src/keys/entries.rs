@@ -19,21 +19,11 @@ use sync::Guard;
 use types::Rid;
 
 use super::definition::{IndexDefinition, IndexMethod};
-use super::order::{Bounds, IndexKey, KeyShape, only_key};
+use super::order::{Bounds, Direction, IndexKey, KeyShape, only_key};
 use super::space_entries::SpaceEntries;
 
 /// An entry.
 pub(crate) type Entry = (IndexKey, Rid);
-
-/// Where a range is read from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Direction {
-    /// From the least key on.
-    #[default]
-    Upward,
-    /// From the greatest key on.
-    Downward,
-}
 
 enum Keyed {
     Words(BPlusTree<(u64, Rid), ()>),

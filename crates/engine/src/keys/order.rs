@@ -24,6 +24,16 @@ pub(super) const VALUE: u8 = 1;
 /// In place of one.
 pub(super) const NULL: u8 = 2;
 
+/// Where a range is read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Direction {
+    /// From the least key on.
+    #[default]
+    Upward,
+    /// From the greatest key on.
+    Downward,
+}
+
 /// A key of an index, in its order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum IndexKey {

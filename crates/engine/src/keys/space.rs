@@ -13,9 +13,8 @@ use lineage::{Cell, Storage};
 use smallvec::SmallVec;
 use types::{Column, DataType, Extent, Rid, Value};
 
-use super::entries::Direction;
 use super::extents::{Ends, ends, near};
-use super::order::{Bounds, IndexKey, NULL, VALUE, ordered_integer};
+use super::order::{Bounds, Direction, IndexKey, NULL, VALUE, ordered_integer};
 use crate::error::Result;
 use crate::terms::row::FittedRow;
 use crate::terms::table_name::TableName;

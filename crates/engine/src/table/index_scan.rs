@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::IndexMethod;
-use crate::keys::entries::{Direction, Entry};
+use crate::keys::entries::Entry;
 use crate::keys::extents::dimensions;
-use crate::keys::order::{IndexKey, beside_all};
+use crate::keys::order::{Direction, IndexKey, beside_all};
 use crate::keys::range::IndexRange;
 use crate::keys::space::{Asked, IndexWindow, Window};
 use crate::state::table_data::{ScanOptions, TableData};
@@ -338,14 +338,11 @@ impl Table {
         }
         let transactions = &self.database.shared.core.transactions;
         let view = transactions.view(snapshot);
-        let mut known = match ranges {
-            [range] => Some(self.data.index_bounds(&index.data, range)?),
-            _ => None,
-        };
-        if let (Some(Some(asked @ Asked::Keys(bounds))), Direction::Upward) = (&known, direction)
-            && let Some((rows, last)) = self.rows_of_runs(view, (&index.data, bounds), options, few)?
+        let only = (ranges.len() == 1).then(|| self.data.index_bounds(&index.data, &ranges[0]));
+        let mut known = only.transpose()?;
+        if let (Some(Some(asked)), Direction::Upward) = (&known, direction)
+            && let Some((rows, read)) = self.rows_upward(view, (&index.data, asked), options, few)?
         {
-            let read = asked.clone().up_to(beside_all(&last, true), direction);
             reads.into_iter().for_each(|reads| reads.note_entries(&self.data, &index.data, &read));
             let count = rows.num_rows();
             return Ok(Some((rows, vec![count])));
@@ -353,15 +350,14 @@ impl Table {
         let (mut rows, mut left, mut ends) = (FoundRows::new(self, options, few), few.entries, Vec::new());
         for range in ranges {
             let bounds = known.take().map_or_else(|| self.data.index_bounds(&index.data, range), Ok)?;
+            if rows.len() >= few.rows {
+                break;
+            }
             let Some(bounds) = bounds else {
                 ends.push(rows.len());
                 continue;
             };
-            if rows.len() >= few.rows {
-                break;
-            }
-            let asked = reads.is_some().then(|| bounds.clone());
-            let mut cursor = Cursor::new(Some(bounds), direction);
+            let (asked, mut cursor) = (reads.is_some().then(|| bounds.clone()), Cursor::new(Some(bounds), direction));
             while rows.len() < few.rows && cursor.advance(&index.data, Some(snapshot.at)) {
                 let Some(less) = left.checked_sub(cursor.entries.len()) else {
                     cursor.end_idle(&self.data, &index.data, transactions);
@@ -373,10 +369,8 @@ impl Table {
                     && direction == Direction::Upward
                     && let Some(whole) = self.rows_of_entries(view, &index.data, &cursor.entries, options)?
                 {
-                    reads
-                        .zip(asked)
-                        .into_iter()
-                        .for_each(|(reads, asked)| reads.note_entries(&self.data, &index.data, &asked));
+                    let noted = reads.zip(asked.as_ref());
+                    noted.into_iter().for_each(|(reads, asked)| reads.note_entries(&self.data, &index.data, asked));
                     let wanted = whole.num_rows().min(few.rows);
                     return Ok(Some((first_of(whole, wanted), vec![wanted])));
                 }
@@ -387,10 +381,8 @@ impl Table {
                 cursor.note_used(&self.data, &index.data, transactions, used);
             }
             if let Some((reads, asked)) = reads.zip(asked) {
-                let read = match rows.last_of(few.rows).and_then(|last| cursor.end_behind(&index.data, last)) {
-                    Some(end) => asked.up_to(end, direction),
-                    None => asked,
-                };
+                let end = rows.last_of(few.rows).and_then(|last| cursor.end_behind(&index.data, last));
+                let read = end.map_or_else(|| asked.clone(), |end| asked.clone().up_to(end, direction));
                 reads.note_entries(&self.data, &index.data, &read);
             }
             cursor.end_idle(&self.data, &index.data, transactions);
@@ -398,12 +390,30 @@ impl Table {
         }
         ends.resize(ranges.len(), rows.len());
         debug_assert!(rows.len() <= few.entries, "invariant 7: a record comes twice");
-        debug_assert!(ends.is_sorted() && ends.len() == ranges.len(), "each range ends where the next begins");
-        let rows = rows.finish();
-        let wanted = rows.num_rows().min(few.rows);
-        ends.iter_mut().for_each(|end| *end = wanted.min(*end));
-        Ok(Some((first_of(rows, wanted), ends)))
+        Ok(Some(first_of_ranges(rows.finish(), ends, few.rows)))
     }
+
+    /// The rows of a range of keys, upward, where runs of keys tell their records, and the part of the index that this has read.
+    fn rows_upward(
+        &self,
+        view: View<'_, Transactions>,
+        (index, asked): (&IndexData, &Asked),
+        options: &ScanOptions,
+        few: Few,
+    ) -> Result<Option<(RecordBatch, Asked)>> {
+        let Asked::Keys(bounds) = asked else { return Ok(None) };
+        let found = self.rows_of_runs(view, (index, bounds), options, few)?;
+        debug_assert!(found.as_ref().is_none_or(|(rows, _)| rows.num_rows() <= few.rows), "more rows than are wanted");
+        Ok(found.map(|(rows, last)| (rows, asked.clone().up_to(beside_all(&last, true), Direction::Upward))))
+    }
+}
+
+/// The first rows of some ranges, each of which ends where the next begins.
+fn first_of_ranges(rows: RecordBatch, mut ends: Vec<usize>, wanted: usize) -> (RecordBatch, Vec<usize>) {
+    debug_assert!(ends.is_sorted(), "each range ends where the next begins");
+    let wanted = rows.num_rows().min(wanted);
+    ends.iter_mut().for_each(|end| *end = wanted.min(*end));
+    (first_of(rows, wanted), ends)
 }
 
 /// The first rows of a batch.

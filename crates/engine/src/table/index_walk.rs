@@ -10,8 +10,8 @@ use lineage::{PageError, Writer};
 use types::{Rid, Timestamp};
 
 use crate::keys::data::IndexData;
-use crate::keys::entries::{Direction, Entry};
-use crate::keys::order::{Bounds, IndexKey, beside_all};
+use crate::keys::entries::Entry;
+use crate::keys::order::{Bounds, Direction, IndexKey, beside_all};
 use crate::keys::space::Asked;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;

@@ -43,7 +43,7 @@ pub(super) struct Piece {
 
 impl Piece {
     fn record(self, at: usize) -> Rid {
-        debug_assert!(at < self.count);
+        debug_assert!(at < self.count, "no key of the piece");
         Rid::base(self.first.range(), self.first.slot() + at)
     }
 
@@ -76,6 +76,10 @@ impl Pieces {
     }
 
     fn add(&mut self, piece: Piece) {
+        debug_assert!(
+            self.0.last().is_none_or(|last| last.key + last.count as u64 <= piece.key),
+            "pieces come in the order of their keys"
+        );
         match self.0.last_mut() {
             Some(last) if last.goes_on(piece) => last.count += piece.count,
             _ => self.0.push(piece),
@@ -122,6 +126,7 @@ impl Table {
         if rows.len() > 0 || parts.is_empty() {
             parts.push(rows.take_arrays());
         }
+        debug_assert!(count <= pieces.0.iter().map(|piece| piece.count).sum(), "invariant 7: a key has two rows");
         Ok((joined(&mut parts), count))
     }
 
@@ -137,6 +142,10 @@ impl Table {
             return Ok(None);
         }
         let mut arrays = self.data.storage.stretch(guard, view, (piece.first, piece.count), &options.columns)?;
+        debug_assert!(
+            arrays.as_ref().is_none_or(|arrays| arrays.iter().all(|array| array.len() == piece.count)),
+            "invariant 7: a key without its row"
+        );
         if let Some(arrays) = arrays.as_mut().filter(|_| options.with_rid) {
             let first = piece.first.word();
             arrays.push(Arc::new(UInt64Array::from_iter_values(first..first + piece.count as u64)));

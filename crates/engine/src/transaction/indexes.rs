@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::{IndexDefinition, KeptIndex};
-use crate::keys::entries::Direction;
+use crate::keys::order::Direction;
 use crate::keys::range::IndexRange;
 use crate::state::catalog::row_of_table;
 use crate::state::index_build::enter_committed;

@@ -12,7 +12,7 @@ use super::residents::{Asked, Found, PageNumbers, RangeRows, Resident, Residents
 use super::searches::Searches;
 use super::{
     BoxesImage, Coprocessor, DeviceBoxes, DeviceError, DeviceFacts, DevicePoints, GroupTotals, GroupedRows, HashTable,
-    JoinKeys, Pairs, PointsImage, Probed, ResidentRows, Spent,
+    JoinKeys, PointsImage, Probed, ResidentRows, Spent,
 };
 
 /// A device for the sessions of a database, as [`SessionOptions`](crate::SessionOptions) take it. Clones share all that is learned of it.

@@ -276,7 +276,9 @@ mod tests {
 
     #[test]
     fn an_operator_ends_before_signs_and_comments() {
-        let first = |text: &str| &text[..end_of_part(text, 0, usize::MAX, true).0];
+        fn first(text: &str) -> &str {
+            &text[..end_of_part(text, 0, usize::MAX, true).0]
+        }
         assert_eq!([first(">-1"), first(">=--1"), first("<>-+-1"), first("-+1")], [">", ">=", "<>", "-"]);
         assert_eq!([first("@-1"), first("<->p"), first("#-'{a}'"), first("- 1")], ["@-1", "<->p", "#-'{a}'", "- 1"]);
         assert_eq!([first("=/* - */1"), first("||--a\n1"), first("'a>-1'")], ["=", "||", "'a>-1'"]);

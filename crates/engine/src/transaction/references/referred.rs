@@ -17,7 +17,7 @@ use super::noted::{FormerKeys, action};
 use crate::error::{Error, ExpressionError, Result};
 use crate::keys::data::Index;
 use crate::keys::definition::{IndexExpression, IndexPart};
-use crate::keys::entries::Direction;
+use crate::keys::order::Direction;
 use crate::keys::range::IndexRange;
 use crate::state::rules::Rules;
 use crate::state::table_data::{ScanOptions, TableData};

@@ -8,7 +8,11 @@ mod merging;
 use arrow_array::{Array, ArrayRef};
 use proptest::prelude::ProptestConfig;
 use types::json::{Json, Jsonb};
-use types::{ArrayItem, ArrayValue, DataType, Geometry, GeometryKind, Interval, RangeKind, RangeValue, Value};
+use types::network::Family;
+use types::{
+    ArrayItem, ArrayValue, DataType, Geometry, GeometryKind, Interval, Network, NetworkKind, RangeKind, RangeValue,
+    Value,
+};
 
 use super::choose::fill_nulls;
 use super::choose::nulls_of;
@@ -44,7 +48,7 @@ impl Random {
     }
 }
 
-pub const TYPES: [DataType; 21] = [
+pub const TYPES: [DataType; 22] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -66,6 +70,7 @@ pub const TYPES: [DataType; 21] = [
     DataType::Array(ArrayItem::BigInt),
     DataType::Range(RangeKind::Int8),
     DataType::Geometry(GeometryKind::Point),
+    DataType::Network(NetworkKind::Inet),
 ];
 
 /// How the values of a column are spread.
@@ -131,6 +136,10 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
             RangeValue::new(kind, lower, None).unwrap_or(RangeValue::empty(kind)).into()
         }
         DataType::Geometry(kind) => Value::Geometry(Geometry::of_numbers(kind, [word as f64, 1.5, 2.0, 2.0])),
+        DataType::Network(kind) => {
+            let address = Network::new(kind, Family::V4, &(number as u32).to_be_bytes(), 32);
+            Value::Network(address.expect("a host is a network, too"))
+        }
     }
 }
 

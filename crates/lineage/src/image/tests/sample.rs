@@ -99,6 +99,11 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
             types::RangeValue::new(kind, Some((number.into(), true)), None).expect("no upper bound").into()
         }
         DataType::Geometry(kind) => Value::Geometry(types::Geometry::of_numbers(kind, [number as f64, 0.5, 1.0, 0.0])),
+        DataType::Network(kind) => {
+            let bytes = (number as u32).to_be_bytes();
+            let address = types::Network::new(kind, types::network::Family::V4, &bytes, 32);
+            Value::Network(address.expect("a host is a network, too"))
+        }
     }
 }
 

@@ -313,8 +313,7 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
     if let Some(digits) = digits_of_seconds(&cast.field) {
         let field = Field::new("", cast.field.data_type().clone(), true);
-        let whole = Cast::new_from_field(cast.expr, Arc::new(field));
-        let whole = adapt_cast(whole, schema)?.data;
+        let whole = adapt_cast(Cast::new_from_field(cast.expr, Arc::new(field)), schema)?.data;
         return Ok(Transformed::yes(intervals::with_digits(whole, cast.field.data_type(), digits)));
     }
     let exact = cast_to(&cast.field, from.data_type());
@@ -323,13 +322,10 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let whole = Cast::new_from_field(cast.expr, Arc::new(Field::new("", exact, true)));
         return Ok(Transformed::yes(if is_same { *whole.expr } else { Expr::Cast(whole) }));
     }
+    const TIMESTAMP: ArrowType = ArrowType::Timestamp(TimeUnit::Microsecond, None);
     match (from.data_type(), cast.field.data_type()) {
-        (ArrowType::Date32, ArrowType::Timestamp(TimeUnit::Microsecond, None)) => {
-            return Ok(Transformed::yes(days::midnight(*cast.expr)));
-        }
-        (ArrowType::Timestamp(TimeUnit::Microsecond, None), ArrowType::Date32) => {
-            return Ok(Transformed::yes(days::day(*cast.expr)));
-        }
+        (ArrowType::Date32, &TIMESTAMP) => return Ok(Transformed::yes(days::midnight(*cast.expr))),
+        (&TIMESTAMP, ArrowType::Date32) => return Ok(Transformed::yes(days::day(*cast.expr))),
         _ => {}
     }
     let target = type_of_field(&cast.field);
@@ -353,20 +349,13 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(lengths::cut(*cast.expr, to)))
         }
         Some(DataType::Text { .. }) if is_text(cast.field.data_type()) => {
-            let differs = !is_text(from.data_type()) && !from.data_type().is_null() && !from.data_type().is_integer();
-            if differs { Ok(call(WriteText::function(), *cast.expr)) } else { Ok(Transformed::no(Expr::Cast(cast))) }
+            let is_left = is_text(from.data_type()) || from.data_type().is_null() || from.data_type().is_integer();
+            Ok(if is_left { Transformed::no(Expr::Cast(cast)) } else { call(WriteText::function(), *cast.expr) })
         }
         Some(data_type) if is_text(from.data_type()) && type_of_field(&from) != Some(data_type) => {
-            match (untyped(&cast.expr), data_type) {
-                // A numeric cast rounds to the scale that it names.
-                (Some(text), DataType::Decimal { precision, scale }) => {
-                    let unscaled = input::decimal(text, precision, scale);
-                    let unscaled = unscaled.map_err(|misfit| failed(misfit, data_type, text))?;
-                    let value = ScalarValue::Decimal128(Some(unscaled), precision, scale);
-                    Ok(Transformed::yes(Expr::Literal(value, None)))
-                }
-                (Some(text), _) => Ok(Transformed::yes(typed(text, data_type)?)),
-                (None, _) => Ok(call(ReadText::function(data_type), *cast.expr)),
+            match untyped(&cast.expr) {
+                Some(text) => Ok(Transformed::yes(literal_cast_to(text, data_type)?)),
+                None => Ok(call(ReadText::function(data_type), *cast.expr)),
             }
         }
         Some(to @ (DataType::SmallInt | DataType::Integer | DataType::BigInt))
@@ -389,6 +378,13 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }
+}
+
+/// What a literal without a type is as a value of this one. A numeric cast rounds to the scale that it names.
+fn literal_cast_to(text: &str, data_type: DataType) -> Result<Expr> {
+    let DataType::Decimal { precision, scale } = data_type else { return typed(text, data_type) };
+    let unscaled = input::decimal(text, precision, scale).map_err(|misfit| failed(misfit, data_type, text))?;
+    Ok(Expr::Literal(ScalarValue::Decimal128(Some(unscaled), precision, scale), None))
 }
 
 /// The literals without a type among the arguments of functions of arrays of an enum as its labels, and enums, ranges and shapes among
