@@ -82,7 +82,7 @@ proptest! {
                     prop_assert_eq!(index.estimate(&window, 0), 0);
                     let mut together = BTreeSet::new();
                     let device = Loops::default();
-                    device.fails.store(slot_sum(&set) % 3 == 0, Ordering::Relaxed);
+                    device.fails.store(slot_sum(&set).is_multiple_of(3), Ordering::Relaxed);
                     let offered = (set.len() % 4 > 0).then_some(&device as &dyn SearchDevice);
                     index.search_batch(&[window, Bounds::point(one).unwrap()], offered, |place, rid| {
                         if place == 0 {

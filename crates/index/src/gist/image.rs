@@ -220,7 +220,9 @@ mod tests {
         met
     }
 
-    fn tree(count: usize) -> (Gist<RTree<f64, 2>>, Vec<(Bounds<f64, 2>, Rid)>) {
+    type Boxes = Vec<(Bounds<f64, 2>, Rid)>;
+
+    fn tree(count: usize) -> (Gist<RTree<f64, 2>>, Boxes) {
         let number = |at: usize, of: usize| match (at * 7 + of) % 97 {
             0 => f64::NEG_INFINITY,
             1 => f64::INFINITY,

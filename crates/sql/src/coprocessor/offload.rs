@@ -19,6 +19,9 @@ use super::{
 #[derive(Clone)]
 pub struct Offload(Arc<Shared>);
 
+/// What is told of devices that fail.
+type Log = Box<dyn Fn(&str) + Send + Sync>;
+
 struct Shared {
     device: Arc<dyn Coprocessor>,
     /// Why it is of no more use.
@@ -28,7 +31,7 @@ struct Shared {
     residents: Residents,
     images: Images,
     /// Where it is told that a statement goes on without the device.
-    log: OnceLock<Box<dyn Fn(&str) + Send + Sync>>,
+    log: OnceLock<Log>,
     answered: AtomicU64,
     refused: AtomicU64,
     model: Mutex<CostModel>,

@@ -149,7 +149,7 @@ pub(crate) fn becomes(found: &ArrowType, to: DataType) -> bool {
         (found, DataType::Integer | DataType::BigInt) => found.is_integer(),
         (found, DataType::Decimal { .. }) => found.is_integer() || found.is_decimal(),
         (found, DataType::Double) => found.is_numeric(),
-        (found, to) if to == DataType::Network(NetworkKind::Inet) => {
+        (found, DataType::Network(NetworkKind::Inet)) => {
             matches!(DataType::from_arrow(found), Some(DataType::Network(_)))
         }
         (ArrowType::Date32 | ArrowType::Timestamp(_, None), DataType::Timestamp) => true,

@@ -179,14 +179,14 @@ impl<'a> Run<'a> {
         at: usize,
         ranges: &'a [(Node, Option<Node>)],
         item: Item<'a>,
-        mut found: Found<'_, 'a>,
+        found: Found<'_, 'a>,
     ) -> Outcome<bool> {
         if !item.is_array() && !self.is_lax() {
             return self.missing("22039", || "jsonpath array accessor can only be applied to an array".to_owned());
         }
         let length = if item.is_array() { item.len() } else { 1 };
         let before = self.length.replace(length);
-        let given = self.ranges(node, at, ranges, &item, found.as_deref_mut(), length);
+        let given = self.ranges(node, at, ranges, &item, found, length);
         self.length = before;
         given
     }
