@@ -136,7 +136,7 @@ const MUTATIONS: [Mutation; 67] = [
     ("bitwise", "a point too many",
         "if (place < chunk.w) {", "if (place <= chunk.w) {"),
     ("bitwise", "queued pairs beyond the queue's room",
-        "*queue.count < queue.capacity ? *queue.count : queue.capacity", "*queue.count"),
+        "*queue.count < queue.capacity ? *queue.count : queue.capacity;\n    u32 bits", "*queue.count;\n    u32 bits"),
     ("bitwise", "what a warp still holds is lost",
         "collector.add(queue, is_queued, number << 32 | chunk);\n    }\n    collector.finish(queue);",
         "collector.add(queue, is_queued, number << 32 | chunk);\n    }"),

@@ -271,7 +271,7 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             beside_enums(&mut call, schema)?;
-            beside_bytes(&mut call, schema)?;
+            beside_uuids(&mut call, schema)?;
             written_out(&mut call, schema);
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())
@@ -416,17 +416,17 @@ fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
     Ok(())
 }
 
-/// The literals without a type among the arguments of a function that gives one of them, of which another is a uuid or an address.
-fn beside_bytes(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
+/// The literals without a type among the arguments of a function that gives one of them, of which another is a uuid.
+fn beside_uuids(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
     if !["coalesce", "greatest", "least", "nullif"].contains(&call.name()) {
         return Ok(());
     }
-    let type_of = |arg: &Expr| arg.to_field(schema).ok().and_then(|(_, field)| type_of_field(&field));
-    let mut types = call.args.iter().filter_map(type_of);
-    if let Some(of) = types.find(|found| matches!(found, DataType::Uuid | DataType::Network(_))) {
+    let is_uuid =
+        |arg: &Expr| arg.to_field(schema).is_ok_and(|(_, field)| type_of_field(&field) == Some(DataType::Uuid));
+    if call.args.iter().any(is_uuid) {
         for arg in &mut call.args {
             if let Some(text) = untyped(arg) {
-                *arg = typed(text, of)?;
+                *arg = typed(text, DataType::Uuid)?;
             }
         }
     }
