@@ -165,7 +165,7 @@ const MUTATIONS: [Mutation; 67] = [
 ];
 
 /// Seeds until one notices.
-const SEEDS: u64 = 4;
+const SEEDS: u64 = 10;
 
 pub fn check_all() {
     let machine = Machine::of(Build::Races);
