@@ -69,20 +69,27 @@ fn number_of_decimal(number: Decimal) -> Option<i128> {
     (scaled.unsigned_abs() < 10u128.pow(NUMBER_PRECISION.into())).then_some(scaled)
 }
 
-/// As PostgreSQL writes ranges: `[1,5)`, `(,"2020-01-01 00:00:00"]`, `empty`.
-impl fmt::Display for RangeValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl RangeValue {
+    /// The range as PostgreSQL writes it, with the texts that its bounds are given.
+    pub fn text_with(&self, text_of: impl Fn(&Value) -> String) -> String {
         if self.is_empty() {
-            return f.write_str("empty");
+            return "empty".to_owned();
         }
         let bound = |bound: Option<(i128, bool)>| {
-            let text = bound.map(|(number, _)| self.kind().bound_of(number).to_string()).unwrap_or_default();
+            let text = bound.map(|(number, _)| text_of(&self.kind().bound_of(number))).unwrap_or_default();
             if text.contains(' ') { format!("\"{text}\"") } else { text }
         };
         let holds = |bound: Option<(i128, bool)>| bound.is_some_and(|(_, holds)| holds);
-        f.write_str(if holds(self.lower()) { "[" } else { "(" })?;
-        write!(f, "{},{}", bound(self.lower()), bound(self.upper()))?;
-        f.write_str(if holds(self.upper()) { "]" } else { ")" })
+        let begins = if holds(self.lower()) { "[" } else { "(" };
+        let ends = if holds(self.upper()) { "]" } else { ")" };
+        format!("{begins}{},{}{ends}", bound(self.lower()), bound(self.upper()))
+    }
+}
+
+/// As PostgreSQL writes ranges: `[1,5)`, `(,"2020-01-01 00:00:00"]`, `empty`. Moments are those of UTC.
+impl fmt::Display for RangeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text_with(Value::to_string))
     }
 }
 

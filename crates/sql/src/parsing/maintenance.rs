@@ -1,9 +1,10 @@
-//! `VACUUM` and `ANALYZE`, which have nothing to do here: merges and statistics need no request. They are accepted
-//! so that programs which keep house in PostgreSQL go on, and look whether the tables are there.
+//! `VACUUM`, `ANALYZE` and `REINDEX`, which have nothing to do here: merges and statistics need no request, and indexes don't grow by
+//! what is deleted. They are accepted so that programs which keep house in PostgreSQL go on, and look whether what they name is there.
 //!
 //! ```text
 //! VACUUM [(option [value], ...)] [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table [(column, ...)], ...]
 //! ANALYZE [(option [value], ...)] [VERBOSE] [table [(column, ...)], ...]
+//! REINDEX [(option [value], ...)] INDEX | TABLE | SCHEMA | DATABASE | SYSTEM [CONCURRENTLY] name
 //! ```
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -12,13 +13,17 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::Result;
 use crate::names::{fold, position, table_name};
+use crate::parsing::owner::{OwnedKind, Owner};
+use crate::parsing::words::is_word;
 use crate::syntax::source::Source;
 
-/// A `VACUUM` or `ANALYZE` statement.
-#[derive(Clone, Debug)]
-pub(crate) struct Maintenance {
-    pub(crate) tag: &'static str,
-    pub(crate) tables: Vec<MaintainedTable>,
+/// A `VACUUM`, `ANALYZE` or `REINDEX` statement.
+#[derive(Clone)]
+pub(crate) enum Maintenance {
+    /// What cleans tables up or takes their statistics.
+    Tables { tag: &'static str, tables: Vec<MaintainedTable> },
+    /// What makes indexes anew: those of what is named. `System` is a database.
+    Indexes { of: Owner, is_concurrent: bool },
 }
 
 /// A table that such a statement names.
@@ -34,6 +39,10 @@ pub(crate) struct MaintainedTable {
 
 /// Reads such a statement, if the next one is.
 pub(crate) fn parse_maintenance(parser: &mut Parser, source: &Source) -> Result<Option<Maintenance>> {
+    if is_word(parser, 0, "reindex") {
+        parser.next_token();
+        return reindex(parser).map(Some).map_err(|error| source.parser_error(error));
+    }
     let tag = match parser.peek_token().token {
         Token::Word(word) if word.keyword == Keyword::VACUUM => "VACUUM",
         Token::Word(word) if word.keyword == Keyword::ANALYZE => "ANALYZE",
@@ -46,10 +55,28 @@ pub(crate) fn parse_maintenance(parser: &mut Parser, source: &Source) -> Result<
         let (known, at) = (table_name(name, source)?, position(name, source));
         Ok(MaintainedTable { name: known, has_schema: name.0.len() > 1, at, columns })
     };
-    Ok(Some(Maintenance { tag, tables: names.iter().map(table).collect::<Result<_>>()? }))
+    Ok(Some(Maintenance::Tables { tag, tables: names.iter().map(table).collect::<Result<_>>()? }))
 }
 
-fn read(parser: &mut Parser) -> Result<Vec<(ObjectName, Vec<Ident>)>, ParserError> {
+/// What follows the word `REINDEX`.
+fn reindex(parser: &mut Parser) -> Result<Maintenance, ParserError> {
+    skip_options(parser)?;
+    let kinds = [
+        (Keyword::INDEX, OwnedKind::Index),
+        (Keyword::TABLE, OwnedKind::Table),
+        (Keyword::SCHEMA, OwnedKind::Schema),
+        (Keyword::DATABASE, OwnedKind::Database),
+        (Keyword::SYSTEM, OwnedKind::Database),
+    ];
+    let word = parser.expect_one_of_keywords(&kinds.map(|(word, _)| word))?;
+    let kind = kinds.into_iter().find(|(of, _)| *of == word).map_or(OwnedKind::Index, |(_, kind)| kind);
+    let is_concurrent = parser.parse_keyword(Keyword::CONCURRENTLY);
+    let of = Owner { kind, name: parser.parse_object_name(false)?, if_exists: false };
+    Ok(Maintenance::Indexes { of, is_concurrent })
+}
+
+/// Options in parentheses, whatever they are.
+fn skip_options(parser: &mut Parser) -> Result<(), ParserError> {
     if parser.consume_token(&Token::LParen) {
         while !parser.consume_token(&Token::RParen) {
             let next = parser.next_token();
@@ -58,6 +85,11 @@ fn read(parser: &mut Parser) -> Result<Vec<(ObjectName, Vec<Ident>)>, ParserErro
             }
         }
     }
+    Ok(())
+}
+
+fn read(parser: &mut Parser) -> Result<Vec<(ObjectName, Vec<Ident>)>, ParserError> {
+    skip_options(parser)?;
     while parser.parse_one_of_keywords(&[Keyword::FULL, Keyword::FREEZE, Keyword::VERBOSE, Keyword::ANALYZE]).is_some()
     {
     }
@@ -76,6 +108,7 @@ fn read(parser: &mut Parser) -> Result<Vec<(ObjectName, Vec<Ident>)>, ParserErro
 
 #[cfg(test)]
 mod tests {
+    use super::Maintenance;
     use crate::parsing::parse::parse;
     use crate::parsing::{OwnStatement, ParsedStatement};
 
@@ -90,8 +123,8 @@ mod tests {
             ("ANALYZE a", 1),
         ] {
             match parse(text) {
-                Ok(ParsedStatement::Own(OwnStatement::Maintenance(asked))) => {
-                    assert_eq!(asked.tables.len(), tables, "{text}")
+                Ok(ParsedStatement::Own(OwnStatement::Maintenance(Maintenance::Tables { tables: named, .. }))) => {
+                    assert_eq!(named.len(), tables, "{text}")
                 }
                 _ => panic!("{text}"),
             }

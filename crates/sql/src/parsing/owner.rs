@@ -57,6 +57,11 @@ impl OwnedKind {
             OwnedKind::Database => "ALTER DATABASE",
         }
     }
+
+    /// What makes all indexes within it anew.
+    pub(crate) fn reindexed(self) -> &'static str {
+        if self == OwnedKind::Schema { "REINDEX SCHEMA" } else { "REINDEX DATABASE" }
+    }
 }
 
 /// Reads such a statement, if the next one is.

@@ -31,7 +31,7 @@ use crate::interrupt;
 use crate::semantics::aggregates::{json, moments, ordered_sets, sum};
 use crate::semantics::naming::whole_rows;
 use crate::semantics::spelling::{
-    array_literals, escapes, filters, interval_literals, json_values, numbers, quantified, spellings,
+    array_literals, escapes, filters, hypothetical, interval_literals, json_values, numbers, quantified, spellings,
 };
 
 pub(crate) use adapting::adapt::{AdaptLiterals, LiteralPlanner};
@@ -75,6 +75,7 @@ pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {
     numbers::spell_out(statement)?;
     interval_literals::spell_out(statement)?;
     escapes::plain(statement);
+    hypothetical::spell_out(statement)?;
     interrupt::check()?;
     spellings::translate(statement);
     interrupt::check()?;

@@ -19,6 +19,7 @@ use crate::names::schemas::{OWN_TEMPORARY, SearchPath, is_temporary};
 use crate::names::tables::Tables;
 use crate::parsing::copy_options::Subject;
 use crate::parsing::grant_statement::{GrantedKind, GrantedOn};
+use crate::parsing::maintenance::Maintenance;
 use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::owner::OwnedKind;
 use crate::parsing::sequence_statement::{PlacedName, SequenceStatement};
@@ -102,13 +103,15 @@ impl Session {
                 // Their queries are planned as others are.
             }
             OwnStatement::SetSchema(set) => names.placed(&mut set.name),
-            OwnStatement::Owner(owner) => match owner.kind {
-                OwnedKind::Table | OwnedKind::View | OwnedKind::MaterializedView | OwnedKind::Sequence => {
-                    names.relation(&mut owner.name)
+            OwnStatement::Owner(owner) | OwnStatement::Maintenance(Maintenance::Indexes { of: owner, .. }) => {
+                match owner.kind {
+                    OwnedKind::Table | OwnedKind::View | OwnedKind::MaterializedView | OwnedKind::Sequence => {
+                        names.relation(&mut owner.name)
+                    }
+                    OwnedKind::Index => names.index(&mut owner.name),
+                    OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
                 }
-                OwnedKind::Index => names.index(&mut owner.name),
-                OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
-            },
+            }
             OwnStatement::Grant(grant) => {
                 if let GrantedOn::Named(GrantedKind::Relation | GrantedKind::Sequence, relations) = &mut grant.on {
                     relations.iter_mut().for_each(|name| names.relation(name));
@@ -116,7 +119,7 @@ impl Session {
             }
             OwnStatement::Comment(comment) if !comment.of_domain => names.relation(&mut comment.of),
             OwnStatement::AlterDatabase(_)
-            | OwnStatement::Maintenance(_)
+            | OwnStatement::Maintenance(Maintenance::Tables { .. })
             | OwnStatement::Domain(_)
             | OwnStatement::Function(_)
             | OwnStatement::Extension(_)

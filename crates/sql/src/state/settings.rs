@@ -35,6 +35,7 @@ use crate::state::query_memory::{self, QUERY_MEMORY};
 use crate::state::setting_values::{
     Messages, PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds,
 };
+use crate::state::unheeded_settings::Unheeded;
 
 /// The values that a setting may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -376,8 +377,9 @@ impl Settings {
         let costs = cost_settings::names().chain(device_settings::names()).filter_map(|name| find(name).ok());
         let known = KNOWN.iter().copied().chain(costs);
         let known = known.map(|known| (known.0.to_owned(), self.value(known, current)));
+        let unheeded = Unheeded::all().map(|(name, default)| (name.to_owned(), default.to_owned()));
         let custom = self.values.in_use.custom.all().map(|(name, value)| (name.clone(), value.clone()));
-        known.chain(custom).collect()
+        known.chain(unheeded).chain(custom).collect()
     }
 
     /// `SHOW name`: the canonical name and the value. `current` are the modes of the running transaction.
@@ -393,6 +395,9 @@ impl Settings {
         let custom = words.join(".");
         if let Some(value) = self.values.in_use.custom.get(&custom) {
             return Ok(vec![(custom, value.to_owned())]);
+        }
+        if let Some(unheeded) = Unheeded::find(&custom) {
+            return Ok(vec![(custom, unheeded.default.to_owned())]);
         }
         let known = find(&custom).or_else(|_| find(&name))?;
         Ok(vec![(known.0.to_owned(), self.value(known, current))])
@@ -473,9 +478,7 @@ impl Settings {
     }
 
     fn assign(&mut self, name: &str, value: &str, is_local: bool) -> Result<Change> {
-        if CustomSettings::may_be(name) {
-            let default = self.defaults.custom.get(name).unwrap_or_default().to_owned();
-            let value = if value.eq_ignore_ascii_case("default") { default } else { value.to_owned() };
+        if let Some(value) = self.defaults.custom.asked(name, value)? {
             self.put(AssignedValue::Custom(name.to_owned(), value), is_local);
             return Ok(Change::Done);
         }

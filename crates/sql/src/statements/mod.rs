@@ -94,7 +94,7 @@ pub(crate) fn run_own(
     match own {
         OwnStatement::Copy(statement) => copy::run(session, statement, source, input),
         OwnStatement::AlterDatabase(alter) => Ok(set::alter_database(session, &alter)?.into()),
-        OwnStatement::Maintenance(asked) => Ok(vacuum::answer(&asked, session)?.into()),
+        OwnStatement::Maintenance(asked) => Ok(vacuum::answer(&asked, session, source)?.into()),
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
         OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
         OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),

@@ -14,8 +14,13 @@ use crate::syntax::source::Source;
 
 /// Runs it: what it is about has to be there.
 pub(crate) fn run(session: &mut Session, asked: &Owner, source: &Source) -> Result<Command> {
-    let command = Command::new(asked.kind.tag());
-    session.write(asked.kind.tag(), |session, write| match missing(write.transaction, session, asked, source)? {
+    run_as(asked.kind.tag(), session, asked, source)
+}
+
+/// Runs a statement of this tag that asks no more of what it names than to be there.
+pub(super) fn run_as(tag: &'static str, session: &mut Session, asked: &Owner, source: &Source) -> Result<Command> {
+    let command = Command::new(tag);
+    session.write(tag, |session, write| match missing(write.transaction, session, asked, source)? {
         None => Ok(command.clone()),
         Some(error) if asked.if_exists => {
             Ok(command.clone().with_notice(shown(&format!("{}, skipping", error.message))))

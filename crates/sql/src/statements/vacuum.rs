@@ -1,19 +1,36 @@
-//! What `VACUUM` and `ANALYZE` answer: nothing is done, but the tables and their columns have to be there.
+//! What `VACUUM`, `ANALYZE` and `REINDEX` answer: nothing is done, but what they name has to be there.
 use engine::{PUBLIC_SCHEMA, Table, schema_and_name};
 
 use crate::error::{Result, SqlError};
 use crate::names::find_column;
 use crate::parsing::maintenance::{MaintainedTable, Maintenance};
+use crate::parsing::owner::OwnedKind;
 use crate::session::Session;
 use crate::state::outcome::{Command, Notice};
+use crate::statements::owner;
+use crate::syntax::source::Source;
 
 /// Answers such a statement.
-pub(crate) fn answer(asked: &Maintenance, session: &Session) -> Result<Command> {
-    if asked.tag == "VACUUM" && session.block.is_some() {
+pub(crate) fn answer(asked: &Maintenance, session: &mut Session, source: &Source) -> Result<Command> {
+    match asked {
+        Maintenance::Tables { tag, tables } => kept(tag, tables, session),
+        Maintenance::Indexes { of, is_concurrent } => {
+            if session.block.is_some() && (*is_concurrent || matches!(of.kind, OwnedKind::Schema | OwnedKind::Database))
+            {
+                let what = if *is_concurrent { "REINDEX CONCURRENTLY" } else { of.kind.reindexed() };
+                return Err(SqlError::new("25001", format!("{what} cannot run inside a transaction block")));
+            }
+            owner::run_as("REINDEX", session, of, source)
+        }
+    }
+}
+
+fn kept(tag: &'static str, tables: &[MaintainedTable], session: &Session) -> Result<Command> {
+    if tag == "VACUUM" && session.block.is_some() {
         return Err(SqlError::new("25001", "VACUUM cannot run inside a transaction block"));
     }
-    let mut command = Command::new(asked.tag);
-    for named in &asked.tables {
+    let mut command = Command::new(tag);
+    for named in tables {
         let table = found(named, session)?;
         for (at, (column, place)) in named.columns.iter().enumerate() {
             find_column(&table, column, *place)?;
@@ -23,7 +40,7 @@ pub(crate) fn answer(asked: &Maintenance, session: &Session) -> Result<Command> 
             }
         }
         if table.view().is_some() {
-            let (doing, name) = (asked.tag.to_lowercase(), schema_and_name(&named.name).1);
+            let (doing, name) = (tag.to_lowercase(), schema_and_name(&named.name).1);
             let message = format!("skipping \"{name}\" --- cannot {doing} non-tables or special system tables");
             command = command.with_notice(Notice::warning("01000", message));
         }

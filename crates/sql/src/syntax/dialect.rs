@@ -30,17 +30,23 @@ pub(crate) struct SqlDialect {
     /// Only where a statement says SYSTEM_TIME does the parser look for it: along with it, it would take names such as
     /// `at` and `changes` after a table for clauses of other systems.
     reads_past: bool,
+    /// `a JOIN b JOIN c ON ... ON ...` puts `b` and `c` together first. Beside a NATURAL join, which has no ON, the parser would take
+    /// every join after it for one of these, so that parentheses are needed there.
+    nests_joins: bool,
 }
 
 impl SqlDialect {
     /// The dialect for a statement of these tokens.
     pub(crate) fn of(tokens: &[TokenWithSpan]) -> SqlDialect {
-        let is_past = |token: &TokenWithSpan| match &token.token {
-            Token::Word(word) => word.keyword == Keyword::SYSTEM_TIME,
-            _ => false,
+        let has = |wanted: Keyword| {
+            tokens.iter().any(|token| matches!(&token.token, Token::Word(word) if word.keyword == wanted))
         };
-        let reads_past = tokens.iter().any(is_past);
-        SqlDialect { postgres: PostgreSqlDialect {}, steps: Some(Cell::new(steps_of(tokens.len()))), reads_past }
+        SqlDialect {
+            postgres: PostgreSqlDialect {},
+            steps: Some(Cell::new(steps_of(tokens.len()))),
+            reads_past: has(Keyword::SYSTEM_TIME),
+            nests_joins: !has(Keyword::NATURAL),
+        }
     }
 
     /// Whether the parser has given up.
@@ -78,6 +84,10 @@ impl Dialect for SqlDialect {
 
     fn supports_table_versioning(&self) -> bool {
         self.reads_past
+    }
+
+    fn supports_left_associative_joins_without_parens(&self) -> bool {
+        !self.nests_joins
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {

@@ -8,6 +8,9 @@
 //! GROUPING SETS (GROUPING SETS (a, ())) ->  GROUPING SETS ("\0sets" (a, '\0empty'))
 //! ... 2 FOLLOWING EXCLUDE TIES)        ->  ... 2 COLLATE "\0exclude\0TIES" FOLLOWING)
 //! RESET TIME ZONE                      ->  RESET timezone
+//! ORDER BY a USING >                   ->  ORDER BY a DESC
+//! CREATE UNLOGGED TABLE t              ->  CREATE TABLE t
+//! TRIM(LEADING FROM a)                 ->  TRIM(LEADING ' ' FROM a)
 //! ```
 //!
 //! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree, and
@@ -57,9 +60,69 @@ fn reset_zone(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// `ORDER BY a USING <`: the only `USING` that no parenthesis, name or string follows.
+fn order_operators(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        let next = following(tokens, at).next();
+        if keyword(&tokens[at]) == Keyword::USING
+            && let Some(operator) = next
+        {
+            let direction = match tokens[operator].token {
+                Token::Lt => Some("ASC"),
+                Token::Gt => Some("DESC"),
+                _ => None,
+            };
+            if let Some(direction) = direction {
+                let word = TokenWithSpan { token: Token::make_word(direction, None), span: tokens[at].span };
+                tokens.splice(at..=operator, [word]);
+            }
+        }
+        at += 1;
+    }
+}
+
+/// `CREATE UNLOGGED TABLE`, whose rows are as safe here as any others.
+fn unlogged(tokens: &mut Vec<TokenWithSpan>) {
+    let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).take(3).collect();
+    if let [create, unlogged, table] = signs[..]
+        && keyword(&tokens[create]) == Keyword::CREATE
+        && matches!(&tokens[unlogged].token, Token::Word(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("unlogged"))
+        && matches!(keyword(&tokens[table]), Keyword::TABLE | Keyword::SEQUENCE)
+    {
+        tokens.remove(unlogged);
+    }
+}
+
+/// `TRIM(LEADING FROM a)`, which leaves out blanks.
+fn trims(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        let next: Vec<usize> = following(tokens, at).take(3).collect();
+        if keyword(&tokens[at]) == Keyword::TRIM
+            && let [open, side, from] = next[..]
+            && tokens[open].token == Token::LParen
+            && matches!(keyword(&tokens[side]), Keyword::LEADING | Keyword::TRAILING | Keyword::BOTH)
+            && keyword(&tokens[from]) == Keyword::FROM
+        {
+            let blank = Token::SingleQuotedString(" ".to_owned());
+            tokens.insert(from, TokenWithSpan { token: blank, span: tokens[from].span });
+        }
+        at += 1;
+    }
+}
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     reset_zone(tokens);
+    unlogged(tokens);
+    if tokens.iter().any(|token| keyword(token) == Keyword::ORDER) {
+        order_operators(tokens);
+    }
+    if tokens.iter().any(|token| keyword(token) == Keyword::TRIM) {
+        trims(tokens);
+    }
     if tokens.iter().any(|token| keyword(token) == Keyword::MERGE) {
         nothings(tokens);
     }

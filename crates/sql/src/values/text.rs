@@ -11,9 +11,10 @@ use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
-use engine::{EnumType, EnumValue, Geometry, GeometryKind, Network, RangeValue, double_text, real_text};
+use engine::{EnumType, EnumValue, Geometry, GeometryKind, Network, RangeValue, Value, double_text, real_text};
 
 use crate::interrupt::session_zone;
+use crate::interrupt::zone::Zone;
 use crate::values::datetime::{MICROS_PER_DAY, format_date, format_moment, format_time, format_timestamp};
 
 /// A sum may have a digit more than its type says, which Arrow would leave out.
@@ -137,10 +138,21 @@ fn bytes_text(bytes: &[u8]) -> String {
 /// A range, a shape, or bytes.
 fn fixed_text(bytes: &[u8], data_type: &DataType) -> String {
     match engine::DataType::from_arrow(data_type) {
-        Some(engine::DataType::Range(kind)) => RangeValue::from_bytes(kind, bytes).to_string(),
+        Some(engine::DataType::Range(kind)) => RangeValue::from_bytes(kind, bytes).text_with(|bound| match bound {
+            Value::TimestampTz(moment) if session_zone::current() != Zone::UTC => moment_text(*moment),
+            other => other.to_string(),
+        }),
         Some(engine::DataType::Geometry(kind)) => Geometry::from_bytes(kind, bytes).to_string(),
         Some(engine::DataType::Network(kind)) => Network::from_bytes(kind, bytes).to_string(),
         _ => bytes_text(bytes),
+    }
+}
+
+/// A moment as the clocks of the session's zone show it; the ends of time are the same in all zones.
+fn moment_text(moment: i64) -> String {
+    match moment {
+        i64::MIN | i64::MAX => Value::TimestampTz(moment).to_string(),
+        moment => format_moment(moment, session_zone::current()),
     }
 }
 

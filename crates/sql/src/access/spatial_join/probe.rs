@@ -178,7 +178,7 @@ impl Probe {
         let (rows, length) = (outer.num_rows(), self.stretch.min(outer.num_rows()));
         self.left = (length < rows).then(|| outer.slice(length, rows - length));
         let outer = outer.slice(0, length);
-        let (places, windows) = self.asked.windows(&self.inner.index, &outer);
+        let (places, windows) = self.asked.windows(&self.inner.index, &outer)?;
         let device = self.device.as_ref().map(|device| device as &dyn SearchDevice);
         let (inner, pairs) = self.inner.find(&windows, device)?;
         let most = if device.is_some() { ROWS_MAX_ON_DEVICE } else { ROWS_MAX };

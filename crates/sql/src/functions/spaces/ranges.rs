@@ -21,24 +21,35 @@ pub(super) fn named() -> Vec<(&'static str, Vec<Form>)> {
         ("upper_inf", truths(RangeValue::is_upper_infinite)),
         ("range_merge", joined(RangeValue::merge)),
     ]);
+    named.extend(functions_of_operators());
     named
+}
+
+/// The names that PostgreSQL gives the functions of operators.
+fn functions_of_operators() -> Vec<(&'static str, Vec<Form>)> {
+    vec![
+        ("range_contains", compared(RangeValue::contains)),
+        ("range_contained_by", compared(|left, right| right.contains(left))),
+        ("range_contains_elem", holding()),
+        ("elem_contained_by_range", held()),
+        ("range_overlaps", compared(RangeValue::overlaps)),
+        ("range_before", compared(RangeValue::is_before)),
+        ("range_after", compared(RangeValue::is_after)),
+        ("range_overleft", compared(RangeValue::ends_within)),
+        ("range_overright", compared(RangeValue::begins_within)),
+        ("range_adjacent", compared(RangeValue::is_adjacent)),
+        ("range_union", joined(RangeValue::union)),
+        ("range_intersect", joined(RangeValue::intersection)),
+        ("range_minus", joined(RangeValue::difference)),
+    ]
 }
 
 /// The operators under their names in SQL.
 pub(super) fn operators() -> Vec<(&'static str, Vec<Form>)> {
-    let containing = |range: &RangeValue, value: i128| range.contains_value(value);
     let mut contains = compared(RangeValue::contains);
-    contains.extend(RangeKind::ALL.map(|kind| {
-        strict([DataType::Range(kind), kind.bound_type()], DataType::Boolean, move |row| {
-            Ok(with_value(kind, row.first(), row.get(1), containing))
-        })
-    }));
+    contains.extend(holding());
     let mut within = compared(|left, right| right.contains(left));
-    within.extend(RangeKind::ALL.map(|kind| {
-        strict([kind.bound_type(), DataType::Range(kind)], DataType::Boolean, move |row| {
-            Ok(with_value(kind, row.get(1), row.first(), containing))
-        })
-    }));
+    within.extend(held());
     vec![
         ("@>", contains),
         ("<@", within),
@@ -137,6 +148,26 @@ fn compared(ask: fn(&RangeValue, &RangeValue) -> bool) -> Vec<Form> {
     RangeKind::ALL.map(form).into()
 }
 
+/// Whether a range holds a value.
+fn holding() -> Vec<Form> {
+    let form = |kind: RangeKind| {
+        strict([DataType::Range(kind), kind.bound_type()], DataType::Boolean, move |row| {
+            Ok(holds(kind, row.first(), row.get(1)))
+        })
+    };
+    RangeKind::ALL.map(form).into()
+}
+
+/// Whether a value is held by a range.
+fn held() -> Vec<Form> {
+    let form = |kind: RangeKind| {
+        strict([kind.bound_type(), DataType::Range(kind)], DataType::Boolean, move |row| {
+            Ok(holds(kind, row.get(1), row.first()))
+        })
+    };
+    RangeKind::ALL.map(form).into()
+}
+
 /// What makes one range of two.
 fn joined(join: fn(&RangeValue, &RangeValue) -> Result<RangeValue, RangeFault>) -> Vec<Form> {
     let form = |kind| {
@@ -150,13 +181,8 @@ fn joined(join: fn(&RangeValue, &RangeValue) -> Result<RangeValue, RangeFault>) 
     RangeKind::ALL.map(form).into()
 }
 
-/// What is asked of a range and a value.
-fn with_value(
-    kind: RangeKind,
-    range: Option<&Value>,
-    value: Option<&Value>,
-    ask: fn(&RangeValue, i128) -> bool,
-) -> Value {
+/// Whether a range holds a value.
+fn holds(kind: RangeKind, range: Option<&Value>, value: Option<&Value>) -> Value {
     let pair = range_in(range).zip(value.and_then(|value| kind.number_of(value)));
-    truth(pair.map(|(range, value)| ask(range, value)))
+    truth(pair.map(|(range, value)| range.contains_value(value)))
 }

@@ -2,9 +2,11 @@
 //!
 //! Imports `aggregates` for the spelling of frames.
 pub(crate) mod array_literals;
+mod called_types;
 pub(crate) mod collations;
 pub(crate) mod escapes;
 pub(crate) mod filters;
+pub(crate) mod hypothetical;
 pub(crate) mod interval_literals;
 pub(crate) mod json_values;
 pub(crate) mod limit_values;

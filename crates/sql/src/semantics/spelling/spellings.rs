@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
+use super::called_types;
 use crate::functions::arrays::fills;
 use crate::functions::columns_of;
 use crate::functions::json::path;
@@ -76,7 +77,7 @@ impl VisitorMut for Calls {
                 *expr = calling(path::CAST, vec![take(inner)]);
             }
             Expr::Function(call) => {
-                if let Some(operation) = respell(call) {
+                if let Some(operation) = called_types::cast_of(call).or_else(|| respell(call)) {
                     *expr = operation;
                 }
             }

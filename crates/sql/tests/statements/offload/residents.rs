@@ -1,5 +1,7 @@
 //! Groupings of tables whose columns stay on the device: whatever was changed, rolled back or merged meanwhile, they give the rows of
 //! the CPU.
+use std::sync::{Arc, Mutex};
+
 use engine::{Database, OpenOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -121,7 +123,11 @@ fn whatever_happens_to_the_table_the_rows_are_those_of_the_cpu() {
 #[test]
 fn columns_that_nobody_uses_make_room_for_others() {
     let (db, device) = (merged(5_000), Loops::new(true));
-    let mut session = forced(&db, device.offload(), 1);
+    let offload = device.offload();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let log = told.clone();
+    offload.log_to(move |line| log.lock().unwrap().push(line.to_owned()));
+    let mut session = forced(&db, offload, 1);
     run(&mut session, "CREATE TABLE other AS SELECT id AS k, shop AS a, amount AS b FROM sale");
     db.merge_now();
     run(&mut session, "SET gpu.memory_limit = '200kB'");
@@ -134,8 +140,14 @@ fn columns_that_nobody_uses_make_room_for_others() {
     assert_eq!(device.resident_calls(), 6);
     let bytes = "SELECT resident_bytes <= 204800 AND resident_bytes > 0 FROM lstore_devices";
     assert_eq!(rows(&mut session, bytes).unwrap()[0], [Some("t".to_owned())]);
+    assert_eq!(told.lock().unwrap()[..], [""; 0]);
     run(&mut session, "SET gpu.memory_limit = '1kB'");
     compare(&mut session, BY_SHOP);
+    let told = told.lock().unwrap();
+    assert!(
+        told.iter().any(|line| line.contains("goes on without the device") && line.contains("of 1024 are in use")),
+        "{told:?}"
+    );
 }
 
 #[test]

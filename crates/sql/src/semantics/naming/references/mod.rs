@@ -491,7 +491,8 @@ impl Resolver<'_> {
 
     // The select list.
 
-    /// Writes `*` out where the planner would see a name twice.
+    /// Writes `*` out where the planner would see a name twice, and `t.*` always: the planner looks for a table of that name alone,
+    /// which one of another schema or of a query around this one is not.
     fn write_out(&self, select: &mut Select, is_outermost: bool) {
         let Some(level) = self.levels.last() else { return };
         for item in &mut select.projection {
@@ -503,31 +504,36 @@ impl Resolver<'_> {
                 *name = ObjectName::from(vec![other.clone()]);
             }
         }
-        let is_wildcard = |item: &SelectItem| columns_of(item, level).is_some();
+        let is_wildcard = |item: &SelectItem| columns_of(item, &self.levels).is_some();
+        let is_of_table = |item: &SelectItem| matches!(item, SelectItem::QualifiedWildcard(..)) && is_wildcard(item);
         let has_others = select.projection.len() > 1 && select.projection.iter().any(is_wildcard);
         let repeats = || {
             let mut seen = HashSet::new();
             level.outputs.iter().flatten().any(|output| !seen.insert(&output.name))
         };
+        let has_others = has_others || select.projection.iter().any(is_of_table);
         if has_others || (!is_outermost && select.projection.iter().any(is_wildcard) && repeats()) {
             let items = std::mem::take(&mut select.projection);
-            let written = items.into_iter().flat_map(|item| columns_of(&item, level).unwrap_or_else(|| vec![item]));
+            let written =
+                items.into_iter().flat_map(|item| columns_of(&item, &self.levels).unwrap_or_else(|| vec![item]));
             select.projection = written.collect();
         }
     }
 }
 
-/// The columns that an item of the select list stands for, if it is a `*` of which they are known.
-fn columns_of(item: &SelectItem, level: &Level) -> Option<Vec<SelectItem>> {
+/// The columns that an item of the select list stands for, if it is a `*` of which they are known. `levels` are the query and those
+/// around it, the innermost last.
+fn columns_of<'a>(item: &SelectItem, levels: &'a [Level]) -> Option<Vec<SelectItem>> {
     match item {
         SelectItem::Wildcard(options) if *options == WildcardAdditionalOptions::default() => {
-            level.outputs.as_ref().map(|outputs| outputs.iter().map(Output::item).collect())
+            levels.last()?.outputs.as_ref().map(|outputs| outputs.iter().map(Output::item).collect())
         }
         SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options)
             if *options == WildcardAdditionalOptions::default() =>
         {
             let [ObjectNamePart::Identifier(label)] = &name.0[..] else { return None };
-            let item = level.items.iter().find(|item| item.is_called(label))?;
+            let called = |level: &'a Level| level.items.iter().find(|item| item.is_called(label));
+            let item = levels.iter().rev().find_map(called)?;
             let column = |column: &String| {
                 let parts = vec![label.clone(), Ident::with_quote('"', column)];
                 SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))

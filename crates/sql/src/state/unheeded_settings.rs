@@ -1,0 +1,126 @@
+//! Settings of PostgreSQL's planner and its memory, which sessions may set and see, and which change nothing here.
+//!
+//! Scripts and tools set them without asking what there is: `SET enable_seqscan = off`, `SET LOCAL work_mem = '64MB'`. A value is checked
+//! for its kind alone.
+use crate::error::{Result, SqlError};
+
+/// What a setting takes.
+#[derive(Clone, Copy)]
+enum Kind {
+    Truth,
+    Number,
+    /// An amount of memory, in kilobytes without a unit.
+    Memory,
+    Word(&'static [&'static str]),
+}
+
+/// One of these settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Unheeded {
+    name: &'static str,
+    pub(crate) default: &'static str,
+    kind: Kind,
+}
+
+/// The settings by name, each with what it is without being set.
+const ALL: [(&str, &str, Kind); 36] = [
+    ("constraint_exclusion", "partition", Kind::Word(&["partition", "on", "off"])),
+    ("default_statistics_target", "100", Kind::Number),
+    ("effective_cache_size", "4GB", Kind::Memory),
+    ("effective_io_concurrency", "1", Kind::Number),
+    ("enable_async_append", "on", Kind::Truth),
+    ("enable_bitmapscan", "on", Kind::Truth),
+    ("enable_gathermerge", "on", Kind::Truth),
+    ("enable_hashagg", "on", Kind::Truth),
+    ("enable_hashjoin", "on", Kind::Truth),
+    ("enable_incremental_sort", "on", Kind::Truth),
+    ("enable_indexonlyscan", "on", Kind::Truth),
+    ("enable_indexscan", "on", Kind::Truth),
+    ("enable_material", "on", Kind::Truth),
+    ("enable_memoize", "on", Kind::Truth),
+    ("enable_mergejoin", "on", Kind::Truth),
+    ("enable_nestloop", "on", Kind::Truth),
+    ("enable_parallel_append", "on", Kind::Truth),
+    ("enable_parallel_hash", "on", Kind::Truth),
+    ("enable_partition_pruning", "on", Kind::Truth),
+    ("enable_partitionwise_aggregate", "off", Kind::Truth),
+    ("enable_partitionwise_join", "off", Kind::Truth),
+    ("enable_seqscan", "on", Kind::Truth),
+    ("enable_sort", "on", Kind::Truth),
+    ("enable_tidscan", "on", Kind::Truth),
+    ("from_collapse_limit", "8", Kind::Number),
+    ("geqo", "on", Kind::Truth),
+    ("hash_mem_multiplier", "2", Kind::Number),
+    ("jit", "on", Kind::Truth),
+    ("join_collapse_limit", "8", Kind::Number),
+    ("maintenance_work_mem", "64MB", Kind::Memory),
+    ("max_parallel_workers_per_gather", "2", Kind::Number),
+    ("min_parallel_table_scan_size", "8MB", Kind::Memory),
+    ("parallel_setup_cost", "1000", Kind::Number),
+    ("parallel_tuple_cost", "0.1", Kind::Number),
+    ("plan_cache_mode", "auto", Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"])),
+    ("work_mem", "4MB", Kind::Memory),
+];
+
+impl Unheeded {
+    pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+        ALL.into_iter().map(|(name, default, _)| (name, default))
+    }
+
+    pub(crate) fn find(name: &str) -> Option<Unheeded> {
+        let (name, default, kind) = *ALL.get(ALL.binary_search_by_key(&name, |(name, _, _)| name).ok()?)?;
+        Some(Unheeded { name, default, kind })
+    }
+
+    /// The value that a `SET` means, as it is shown.
+    ///
+    /// # Errors
+    /// Where it is none of this setting.
+    pub(crate) fn read(self, value: &str) -> Result<String> {
+        let value = value.trim();
+        let lower = value.to_lowercase();
+        if lower == "default" {
+            return Ok(self.default.to_owned());
+        }
+        let invalid = |message: String| Err(SqlError::new("22023", message));
+        match self.kind {
+            Kind::Truth => match lower.as_str() {
+                "on" | "true" | "yes" | "1" | "t" | "y" => Ok("on".to_owned()),
+                "off" | "false" | "no" | "0" | "f" | "n" => Ok("off".to_owned()),
+                _ => invalid(format!("parameter \"{}\" requires a Boolean value", self.name)),
+            },
+            Kind::Number if value.parse::<f64>().is_ok_and(f64::is_finite) => Ok(value.to_owned()),
+            Kind::Memory if is_memory(value) => Ok(with_unit(value)),
+            Kind::Word(words) if words.contains(&lower.as_str()) => Ok(lower),
+            _ => invalid(format!("invalid value for parameter \"{}\": \"{value}\"", self.name)),
+        }
+    }
+}
+
+fn is_memory(text: &str) -> bool {
+    let unit = text.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '.');
+    let number = &text[..text.len() - unit.len()];
+    number.parse::<f64>().is_ok() && ["", "B", "kB", "MB", "GB", "TB"].contains(&unit.trim_start())
+}
+
+/// A number alone counts kilobytes.
+fn with_unit(text: &str) -> String {
+    if text.ends_with('B') { text.to_owned() } else { format!("{text}kB") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_is_found_and_takes_what_it_is_by_itself() {
+        for (name, default) in Unheeded::all() {
+            let found = Unheeded::find(name).unwrap_or_else(|| panic!("{name} is out of order"));
+            assert_eq!(found.read(default).unwrap(), default, "{name}");
+            assert_eq!(found.read("DEFAULT").unwrap(), default, "{name}");
+            assert!(found.read("many").is_err(), "{name}");
+        }
+        assert_eq!(Unheeded::find("work_mem").unwrap().read("64").unwrap(), "64kB");
+        assert!(Unheeded::find("memory_limit").is_none());
+    }
+}
