@@ -11,6 +11,7 @@
 //! ORDER BY a USING >                   ->  ORDER BY a DESC
 //! CREATE UNLOGGED TABLE t              ->  CREATE TABLE t
 //! TRIM(LEADING FROM a)                 ->  TRIM(LEADING ' ' FROM a)
+//! 'a', and on a later line 'b'         ->  'ab'
 //! ```
 //!
 //! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree, and
@@ -113,8 +114,35 @@ fn trims(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// Strings with nothing but blanks between them, a new line among these, are one string.
+fn continued_strings(tokens: &mut Vec<TokenWithSpan>) {
+    let is_string = |token: &TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
+    let mut at = 0;
+    while at + 1 < tokens.len() {
+        if !is_string(&tokens[at]) {
+            at += 1;
+            continue;
+        }
+        let next = tokens[at + 1..].iter().position(|token| !matches!(token.token, Token::Whitespace(_)));
+        let next = next.map(|next| at + 1 + next).filter(|next| is_string(&tokens[*next]));
+        let ends_line = |token: &TokenWithSpan| {
+            matches!(token.token, Token::Whitespace(Whitespace::Newline | Whitespace::SingleLineComment { .. }))
+        };
+        if let Some(next) = next.filter(|next| tokens[at + 1..*next].iter().any(ends_line))
+            && let Token::SingleQuotedString(more) = tokens[next].token.clone()
+            && let Token::SingleQuotedString(text) = &mut tokens[at].token
+        {
+            text.push_str(&more);
+            tokens.drain(at + 1..=next);
+        } else {
+            at += 1;
+        }
+    }
+}
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
+    continued_strings(tokens);
     reset_zone(tokens);
     unlogged(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::ORDER) {
