@@ -4,7 +4,7 @@
 //! - A merged column of a RIGHT join is the one on the right, of a FULL join whichever there is, and of columns of two types it
 //!   has the type of both: such joins are written with ON, and the column, wherever it stands without a table, as what it is.
 //! - Of other joins the planner takes the column for ambiguous in `WHERE` unless it is told the column's table, and anywhere once
-//!   more than two joins merge columns: these are written with ON, too.
+//!   more than one join merges columns: these are written with ON, too.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -136,7 +136,7 @@ impl Joins<'_> {
 
     /// Whether more joins merge columns than the planner can tell them of, and all columns are known.
     fn merges_many(&mut self, select: &Select) -> bool {
-        let is_long = select.from.iter().any(|table| count_of_merges(table) > 2);
+        let is_long = select.from.iter().any(|table| count_of_merges(table) > 1);
         is_long && select.from.iter().all(|table| self.scope.joined(table).is_some())
     }
 
