@@ -15,6 +15,7 @@ use lab::point::PointArgs;
 use lab::sim::SimArgs;
 use lab::snapshots::SnapshotArgs;
 use lab::spatial::{BwdArgs, GistArgs};
+use lab::tpcds::TpcdsArgs;
 use lab::tpch::TpchArgs;
 
 use crate::dump::DumpArgs;
@@ -138,6 +139,8 @@ pub enum Calibrated {
 pub enum Bench {
     /// The 22 queries of TPC-H, idle and while writers change the data at full speed
     Tpch(TpchArgs),
+    /// The 99 queries of TPC-DS here and in DuckDB, in turns, answers compared
+    Tpcds(TpcdsArgs),
     /// The L-Store paper's micro benchmark: short transactions, SUM, and both at once, beside bounds
     Micro(MicroArgs),
     /// Commits a second and how long each takes, by when they are acknowledged, beside the disk's own rate

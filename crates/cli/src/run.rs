@@ -21,6 +21,7 @@ use crate::output::Style;
 use crate::progress::{self, BenchProgress};
 use crate::serve;
 use crate::shell::{Settings, Shell, Stop};
+use crate::tpcds;
 use crate::tpch;
 
 /// Runs the program with its command line, the program's name first.
@@ -36,6 +37,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
     match cli.task {
         Some(Task::Calibrate(args)) => end_of_bench(calibrate::run(args)),
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
+        Some(Task::Bench(Bench::Tpcds(args))) => end_of_bench(tpcds::bench(&args)),
         Some(Task::Bench(Bench::Micro(args))) => {
             end_of_bench(lab::micro::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }

@@ -9,6 +9,7 @@
 //! - [`asymmetry`]: the figures of the cost model, `lstore bench costs`.
 //! - [`micro`]: the micro benchmark of the L-Store paper, `lstore bench micro`.
 //! - [`tpch`]: the TPC-H benchmark and its data, `lstore bench tpch`.
+//! - [`tpcds`]: the TPC-DS benchmark beside DuckDB, `lstore bench tpcds`.
 //! - [`commit`]: the benchmark of commits, `lstore bench commit`.
 //! - [`load`](mod@load): the benchmark of loading, `lstore bench load`.
 //! - [`opening`]: the benchmark of opening, `lstore bench open`.
@@ -23,6 +24,7 @@
 
 pub mod asymmetry;
 pub mod baselines;
+mod beside;
 pub mod calibrate;
 pub mod commit;
 mod error;
@@ -41,6 +43,7 @@ mod seconds;
 pub mod sim;
 pub mod snapshots;
 pub mod spatial;
+pub mod tpcds;
 pub mod tpch;
 mod workload;
 

@@ -6,8 +6,9 @@ use engine::Database;
 use sql::Session;
 
 use crate::LabError;
+use crate::beside::rows_of;
 use crate::calibrate::{done, settings};
-use crate::tpch::{query, rows_of};
+use crate::tpch::query;
 
 /// The queries that count: the paper leaves the fifteenth out, which made a view.
 pub(super) const QUERIES: [usize; 21] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22];

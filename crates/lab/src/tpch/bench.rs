@@ -4,9 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::figures::grouped;
-use arrow_array::RecordBatch;
 use engine::{Database, TableStats};
-use sql::{Outcome, Session};
+use sql::Session;
 
 use super::args::TpchArgs;
 use super::existing::{self, ExistingTables};
@@ -15,6 +14,7 @@ use super::queries::{CONSISTENCY, query};
 use super::report::{Report, Times};
 use super::tables::TABLES;
 use super::writer::{Writers, WrittenTotals};
+use crate::beside::rows_of;
 use crate::{LabError, Progress};
 
 /// A query that has taken this long in all is not run again: the others' turn.
@@ -40,8 +40,8 @@ pub(super) fn bench_alone(
     out: &mut dyn Write,
 ) -> Result<(), LabError> {
     prepare(db, args, progress)?;
-    settle(db, progress)?;
-    let before = stats(db)?;
+    settle(db, &TABLES, progress)?;
+    let before = stats(db, &TABLES)?;
     let mut session = session(db);
     let idle = time_queries(&mut session, args, "queries, idle", progress)?;
     let counts_before = live_counts(db)?;
@@ -52,7 +52,7 @@ pub(super) fn bench_alone(
     let checks_held = check_consistency(&mut session, &writers, args.checks, progress)?;
     let written = writers.stop()?;
     check_counts(db, counts_before, &written)?;
-    let after = stats(db)?;
+    let after = stats(db, &TABLES)?;
     let report = Report {
         sf: args.sf,
         writer_count: args.writers,
@@ -105,12 +105,12 @@ pub(super) fn prepare(db: &Database, args: &TpchArgs, progress: &dyn Progress) -
 }
 
 /// Waits until the background has merged what loading or opening left to it, so that idle is idle.
-pub(super) fn settle(db: &Database, progress: &dyn Progress) -> Result<(), LabError> {
+pub(crate) fn settle(db: &Database, tables: &[&str], progress: &dyn Progress) -> Result<(), LabError> {
     let start = Instant::now();
-    let (mut seen, mut seen_at) = (stats(db)?, Instant::now());
+    let (mut seen, mut seen_at) = (stats(db, tables)?, Instant::now());
     while seen_at.elapsed() < SETTLED && start.elapsed() < SETTLE_MAX {
         thread::sleep(Duration::from_millis(20));
-        let now = stats(db)?;
+        let now = stats(db, tables)?;
         if now != seen {
             (seen, seen_at) = (now, Instant::now());
         }
@@ -143,15 +143,6 @@ fn time_queries(
     }
     progress.finish(&format!("{stage}: {:.1} s", start.elapsed().as_secs_f64()));
     Ok(all)
-}
-
-/// Runs a query to its end.
-pub(crate) fn rows_of(session: &mut Session, name: &str, text: &str) -> Result<Vec<RecordBatch>, LabError> {
-    let failed = |error| LabError::Sql(name.to_owned(), Box::new(error));
-    match session.execute(text).map_err(failed)? {
-        Outcome::Rows(rows) => rows.collect::<Result<_, _>>().map_err(failed),
-        Outcome::Done(_) => Err(LabError::Failed(format!("{name} is not a query"))),
-    }
 }
 
 /// The values of a query's one row, as text.
@@ -233,10 +224,10 @@ fn check_counts(db: &Database, before: (u64, u64), written: &WrittenTotals) -> R
     Ok(())
 }
 
-/// The sums of all tables' statistics.
-fn stats(db: &Database) -> Result<TableStats, LabError> {
+/// The sums of the tables' statistics.
+fn stats(db: &Database, tables: &[&str]) -> Result<TableStats, LabError> {
     let mut sum = TableStats::default();
-    for name in TABLES {
+    for name in tables {
         let stats = db.table(name)?.stats();
         sum.merges += stats.merges;
         sum.tail_records_unmerged += stats.tail_records_unmerged;

@@ -19,7 +19,7 @@ mod writer;
 
 pub(crate) use args::scale_factor;
 pub use args::{Rival, TpchArgs};
-pub(crate) use bench::rows_of;
+pub(crate) use bench::settle;
 pub use load::load;
 pub(crate) use queries::query;
 pub use tables::{TABLES, create_tables};

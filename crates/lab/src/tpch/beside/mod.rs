@@ -3,39 +3,30 @@
 //! ```text
 //! tables here ── COPY TO Parquet ──▶ folder beside the data ──▶ tables of DuckDB, in memory
 //!
-//! for 1 thread, and for as many as there are cores
-//!     for each query:   here  there  here  there ...     medians; the rows of both compared
-//! with writers:         here  here ...                    while transactions change the data at full speed
+//! in turns:             here  there  here  there ...     `crate::beside`
+//! with writers:         here  here ...                   while transactions change the data at full speed
 //! ```
 //!
-//! DuckDB gets what the tables hold, so that both answer the same even if writers of earlier runs have changed the data. It is the
-//! package of Python, in an environment of its own that the first run makes. Its times end with the first row, when each of these
-//! queries has done its work; ours with the last one. What writers change is not told to DuckDB: its times beside them are those
-//! of the run without.
+//! DuckDB gets what the tables hold, so that both answer the same even if writers of earlier runs have changed the data. What writers
+//! change is not told to DuckDB: its times beside them are those of the run without.
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use engine::Database;
-use sql::{FileAccess, Session, SessionOptions};
 
 use super::args::TpchArgs;
-use super::bench::{largest_order_key, prepare, rows_of, settle};
+use super::bench::{largest_order_key, prepare, settle};
 use super::existing;
 use super::queries::query;
 use super::tables::TABLES;
-use super::writer::{Writers, WrittenTotals};
+use super::writer::Writers;
+use crate::beside::{DuckDb, Query, Report, environment, folder, in_all_turns, quoted, run_here, session};
 use crate::{LabError, Progress};
 
-mod answers;
-mod cpu;
-mod report;
-mod rival;
+mod writers;
 
-use answers::{Row, difference};
-use cpu::CpuTimes;
-use report::{Pair, Report, Turns};
-use rival::{DuckDb, Run, environment};
+use writers::UnderWriters;
 
 /// Runs the comparison and writes its report to `out`.
 ///
@@ -47,53 +38,36 @@ pub(super) fn bench_beside(
     progress: &dyn Progress,
     out: &mut dyn Write,
 ) -> Result<(), LabError> {
-    let dir = folder(args)?;
+    let dir = folder(args.dir.as_deref())?;
     let python = args.python.clone().map_or_else(|| environment(&dir, progress), Ok)?;
     prepare(db, args, progress)?;
     let mut duckdb = DuckDb::start(&python)?;
     hand_over(db, &mut duckdb, &dir, progress)?;
-    settle(db, progress)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut turns = vec![in_turns(args, db, &mut duckdb, 1, progress)?];
-    if cores > 1 {
-        turns.push(in_turns(args, db, &mut duckdb, cores, progress)?);
-    }
-    let under_writers = match args.writer {
-        true => Some(under_writers(args, db, cores, progress)?),
-        false => None,
+    settle(db, &TABLES, progress)?;
+    let turns = in_all_turns(db, &mut duckdb, &queries(args.sf), args.runs_beside(), progress)?;
+    let under_writers = match (args.writer, turns.last()) {
+        (true, Some(turns)) => Some(under_writers(args, db, turns.threads, progress)?),
+        _ => None,
     };
-    let report = Report { sf: args.sf, version: duckdb.version.clone(), turns, under_writers };
+    let title = format!("TPC-H, scale factor {}", args.sf);
+    let report = Report { bench: "tpch", title, version: duckdb.version.clone(), turns };
     match args.json {
         true => report.write_json(out)?,
         false => report.write_table(out)?,
     }
-    out.flush()?;
-    match report.difference() {
-        Some(difference) => Err(LabError::Failed(difference)),
-        None => Ok(()),
-    }
-}
-
-/// The folder of what DuckDB needs: beside the data, or among the user's caches where the data is in memory.
-fn folder(args: &TpchArgs) -> Result<PathBuf, LabError> {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let caches = || std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-    let dir = match &args.dir {
-        Some(dir) => {
-            let mut name = dir.clone().into_os_string();
-            name.push(".beside");
-            PathBuf::from(name)
+    if let (Some(under_writers), Some(turns)) = (under_writers, report.turns.last()) {
+        match args.json {
+            true => under_writers.write_json(turns, out)?,
+            false => under_writers.write_table(turns, out)?,
         }
-        None => caches().unwrap_or_else(std::env::temp_dir).join("lstore").join("beside"),
-    };
-    let fail = |error| LabError::Failed(format!("the folder {} can't be made: {error}", dir.display()));
-    std::fs::create_dir_all(&dir).map_err(fail)?;
-    std::path::absolute(&dir).map_err(fail)
+    }
+    out.flush()?;
+    report.problems().map_or(Ok(()), |problems| Err(LabError::Failed(problems)))
 }
 
-fn session(db: &Database, threads: usize) -> Session {
-    let target_partitions = Some(threads);
-    Session::new(db, SessionOptions { target_partitions, files: FileAccess::Allowed, ..SessionOptions::default() })
+/// The 22 queries.
+fn queries(sf: f64) -> Vec<Query> {
+    (1..=22).map(|number| Query { name: format!("q{number:02}"), text: query(number, sf) }).collect()
 }
 
 /// Gives DuckDB what the tables hold.
@@ -103,7 +77,7 @@ fn hand_over(db: &Database, duckdb: &mut DuckDb, dir: &Path, progress: &dyn Prog
     let mut session = session(db, 1);
     for table in TABLES {
         let path = dir.join(format!("{table}.parquet"));
-        let text = format!("COPY {table} TO '{}' (FORMAT parquet)", path.display().to_string().replace('\'', "''"));
+        let text = format!("COPY {table} TO {} (FORMAT parquet)", quoted(&path));
         session.execute(&text).map_err(|error| LabError::Sql(format!("copy of {table}"), Box::new(error)))?;
         progress.advance(1);
         duckdb.load(table, &path)?;
@@ -113,74 +87,27 @@ fn hand_over(db: &Database, duckdb: &mut DuckDb, dir: &Path, progress: &dyn Prog
     Ok(())
 }
 
-/// Measures all queries in both on so many threads.
-fn in_turns(
-    args: &TpchArgs,
-    db: &Database,
-    duckdb: &mut DuckDb,
-    threads: usize,
-    progress: &dyn Progress,
-) -> Result<Turns, LabError> {
-    let stage = format!("queries in turns, threads: {threads}");
-    let start = Instant::now();
-    progress.start(&stage, 22);
-    let mut session = session(db, threads);
-    duckdb.set_threads(threads)?;
-    let mut pairs = Vec::new();
-    for number in 1..=22 {
-        let text = query(number, args.sf);
-        let difference = difference(&rows_here(&mut session, number, &text)?, &duckdb.rows(&text)?);
-        let (mut here, mut there) = (Vec::new(), Vec::new());
-        for _ in 0..args.runs_beside() {
-            here.push(run_here(&mut session, number, &text)?);
-            there.push(duckdb.run(&text)?);
-        }
-        pairs.push(Pair { here, there, difference });
-        progress.advance(1);
-    }
-    progress.finish(&format!("{stage}: {:.1} s", start.elapsed().as_secs_f64()));
-    Ok(Turns { threads, pairs })
-}
-
 /// Measures all queries here while transactions change the data.
 fn under_writers(
     args: &TpchArgs,
     db: &Database,
     threads: usize,
     progress: &dyn Progress,
-) -> Result<(Vec<Vec<Run>>, WrittenTotals), LabError> {
+) -> Result<UnderWriters, LabError> {
     let start = Instant::now();
     progress.start("queries under updates", 22);
     let mut session = session(db, threads);
     let last_key = largest_order_key(&mut session)?;
     let writers = Writers::start(db, args.writers, args.sf, existing::last_order_key(args.sf), last_key)?;
     let mut all = Vec::new();
-    for number in 1..=22 {
-        let text = query(number, args.sf);
-        let runs = (0..args.runs_beside()).map(|_| run_here(&mut session, number, &text));
+    for query in queries(args.sf) {
+        let runs = (0..args.runs_beside()).map(|_| run_here(&mut session, &query));
         all.push(runs.collect::<Result<Vec<_>, _>>()?);
         progress.advance(1);
     }
     let written = writers.stop()?;
     progress.finish(&format!("queries under updates: {:.1} s", start.elapsed().as_secs_f64()));
-    Ok((all, written))
-}
-
-fn run_here(session: &mut Session, number: usize, text: &str) -> Result<Run, LabError> {
-    let (start, cpu_start) = (Instant::now(), CpuTimes::now());
-    rows_of(session, &format!("q{number:02}"), text)?;
-    let seconds = start.elapsed().as_secs_f64();
-    let cpu_seconds = cpu_start.zip(CpuTimes::now()).map(|(start, end)| end.seconds_since(&start));
-    Ok(Run { seconds, cpu_seconds })
-}
-
-fn rows_here(session: &mut Session, number: usize, text: &str) -> Result<Vec<Row>, LabError> {
-    let batches = rows_of(session, &format!("q{number:02}"), text)?;
-    let rows = batches.iter().flat_map(|batch| {
-        let row = |at| batch.columns().iter().map(|column| sql::text_value(column, at)).collect();
-        (0..batch.num_rows()).map(row)
-    });
-    Ok(rows.collect())
+    Ok(UnderWriters { runs: all, written })
 }
 
 #[cfg(test)]

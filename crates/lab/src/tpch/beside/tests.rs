@@ -1,55 +1,22 @@
 //! The comparison with a program in DuckDB's place that knows the answers beforehand.
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use clap::{Args, Command, FromArgMatches};
 use serde_json::Value;
 
 use super::*;
 use crate::Quiet;
+use crate::beside::recorded;
 use crate::tpch::load::load;
-
-/// A package `duckdb` for Python that gives recorded rows.
-const RECORDED: &str = r#"
-import json, os
-__version__ = "of a test"
-KNOWN = json.load(open(os.path.join(os.path.dirname(__file__), "answers.json")))
-class Connection:
-    def execute(self, text):
-        self.rows = KNOWN.get(text, [])
-        return self
-    def fetchone(self):
-        return self.rows[0] if self.rows else None
-    def fetchall(self):
-        return self.rows
-def connect():
-    return Connection()
-"#;
 
 const SF: f64 = 0.0031;
 
 /// A database, and a folder with a Python whose DuckDB gives the database's answers, the first query's changed by `change`.
-fn prepared(change: fn(&mut Vec<Row>)) -> (Database, tempfile::TempDir) {
+fn prepared(change: fn(&mut Vec<Vec<Option<String>>>)) -> (Database, tempfile::TempDir) {
     let db = Database::in_memory();
     load(&db, SF, &Quiet).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut known = serde_json::Map::new();
-    let mut session = session(&db, 1);
-    for number in 1..=22 {
-        let text = query(number, SF);
-        let mut rows = rows_here(&mut session, number, &text).unwrap();
-        if number == 1 {
-            change(&mut rows);
-        }
-        known.insert(text, serde_json::to_value(rows).unwrap());
-    }
-    let package = folder.path().join("package");
-    fs::create_dir(&package).unwrap();
-    fs::write(package.join("duckdb.py"), RECORDED).unwrap();
-    fs::write(package.join("answers.json"), Value::Object(known).to_string()).unwrap();
-    let python = folder.path().join("python");
-    fs::write(&python, format!("#!/bin/sh\nPYTHONPATH='{}' exec python3 \"$@\"\n", package.display())).unwrap();
-    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    recorded::python(&db, folder.path(), &queries(SF), change);
     (db, folder)
 }
 
@@ -89,7 +56,7 @@ fn an_answer_that_differs_is_an_error_that_names_the_query() {
     let (db, folder) = prepared(|rows| rows[0][2] = Some("1.00".to_owned()));
     let (ended, out) = compare(&db, folder.path(), &[]);
     let why = ended.unwrap_err().to_string();
-    assert!(why.contains("query 1 has another answer in DuckDB: the row (A, F, "), "{why}");
+    assert!(why.contains("q01 has another answer in DuckDB: the row (A, F, "), "{why}");
     assert!(out.contains("| differs"), "{out}");
 }
 

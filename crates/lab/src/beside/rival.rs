@@ -12,44 +12,51 @@ const SCRIPT: &str = include_str!("duckdb.py");
 
 /// One measured run of a query.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
-    pub(super) seconds: f64,
+pub(crate) struct Run {
+    pub(crate) seconds: f64,
     /// of all its threads; `None` where it is not known
-    pub(super) cpu_seconds: Option<f64>,
+    pub(crate) cpu_seconds: Option<f64>,
 }
 
 /// The Python of an environment in a folder, which is made, with DuckDB from the index of Python's packages, unless it is there.
-pub(super) fn environment(dir: &Path, progress: &dyn Progress) -> Result<PathBuf, LabError> {
-    let environment = dir.join("python");
+pub(crate) fn environment(dir: &Path, progress: &dyn Progress) -> Result<PathBuf, LabError> {
+    environment_with(&dir.join("python"), "duckdb", &["duckdb"], progress)
+}
+
+/// The Python of an environment with some packages, which is made unless it is there; `module` is imported to see that it is.
+pub(crate) fn environment_with(
+    environment: &Path,
+    module: &str,
+    packages: &[&str],
+    progress: &dyn Progress,
+) -> Result<PathBuf, LabError> {
     let python = environment.join("bin").join("python");
-    if has_duckdb(&python) {
+    if done(&python, &["-c", &format!("import {module}")].map(Path::new)).is_ok() {
         return Ok(python);
     }
-    progress.start("making a Python environment with DuckDB", 2);
+    let packages_told = packages.join(" and ");
+    progress.start(&format!("making a Python environment with {packages_told}"), 2);
     let base = Path::new("python3");
     let make = ["-m", "venv", "--clear"].map(Path::new);
-    done(base, &[&make[..], &[environment.as_path()]].concat()).map_err(|why| {
+    done(base, &[&make[..], &[environment]].concat()).map_err(|why| {
         let remedy =
             "Install Python 3 with its module venv, or name a Python that has the package duckdb with --python";
         LabError::Failed(format!("no Python environment could be made in {}: {why}. {remedy}", environment.display()))
     })?;
     progress.advance(1);
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "duckdb"].map(Path::new);
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    let install: Vec<&Path> = install.iter().chain(packages).map(Path::new).collect();
     done(&python, &install).map_err(|why| {
-        let remedy = "It comes over the network. Without one, name a Python that has the package with --python";
-        LabError::Failed(format!("the package duckdb could not be installed: {why}. {remedy}"))
+        let remedy = "It comes over the network. Without one, name a Python that has the package duckdb with --python";
+        LabError::Failed(format!("the package {packages_told} could not be installed: {why}. {remedy}"))
     })?;
     progress.advance(1);
-    progress.finish("a Python environment with DuckDB is there");
+    progress.finish(&format!("a Python environment with {packages_told} is there"));
     Ok(python)
 }
 
-fn has_duckdb(python: &Path) -> bool {
-    done(python, &["-c", "import duckdb"].map(Path::new)).is_ok()
-}
-
-/// Runs a program to its end; why it failed, if it did.
-fn done(program: &Path, args: &[&Path]) -> Result<(), String> {
+/// Runs a program to its end; the last that it said, if it failed.
+pub(crate) fn done(program: &Path, args: &[&Path]) -> Result<(), String> {
     let ran = Command::new(program).args(args).stdin(Stdio::null()).output();
     let ran = ran.map_err(|error| format!("{} does not start: {error}", program.display()))?;
     match ran.status.success() {
@@ -64,16 +71,16 @@ fn done(program: &Path, args: &[&Path]) -> Result<(), String> {
 }
 
 /// DuckDB, with a database in memory. It ends when this is dropped.
-pub(super) struct DuckDb {
+pub(crate) struct DuckDb {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    pub(super) version: String,
+    pub(crate) version: String,
 }
 
 impl DuckDb {
     /// Starts it in a Python that has its package.
-    pub(super) fn start(python: &Path) -> Result<DuckDb, LabError> {
+    pub(crate) fn start(python: &Path) -> Result<DuckDb, LabError> {
         let fail = |why: String| LabError::Failed(format!("DuckDB does not start in {}: {why}", python.display()));
         let mut command = Command::new(python);
         command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -88,24 +95,29 @@ impl DuckDb {
     }
 
     /// Makes a table of a Parquet file.
-    pub(super) fn load(&mut self, table: &str, path: &Path) -> Result<(), LabError> {
+    pub(crate) fn load(&mut self, table: &str, path: &Path) -> Result<(), LabError> {
         self.ask(&json!({ "load": table, "path": path.display().to_string() })).map(drop)
     }
 
+    /// Runs statements that have no rows.
+    pub(crate) fn execute(&mut self, text: &str) -> Result<(), LabError> {
+        self.ask(&json!({ "execute": text })).map(drop)
+    }
+
     /// Runs queries on so many threads from now on.
-    pub(super) fn set_threads(&mut self, threads: usize) -> Result<(), LabError> {
+    pub(crate) fn set_threads(&mut self, threads: usize) -> Result<(), LabError> {
         self.ask(&json!({ "threads": threads })).map(drop)
     }
 
     /// Measures a query.
-    pub(super) fn run(&mut self, query: &str) -> Result<Run, LabError> {
+    pub(crate) fn run(&mut self, query: &str) -> Result<Run, LabError> {
         let told = self.ask(&json!({ "run": query }))?;
         let seconds = told["seconds"].as_f64().ok_or_else(|| unreadable(&told))?;
         Ok(Run { seconds, cpu_seconds: told["cpu_seconds"].as_f64() })
     }
 
     /// The rows of a query.
-    pub(super) fn rows(&mut self, query: &str) -> Result<Vec<Row>, LabError> {
+    pub(crate) fn rows(&mut self, query: &str) -> Result<Vec<Row>, LabError> {
         let mut told = self.ask(&json!({ "rows": query }))?;
         serde_json::from_value(told["rows"].take()).map_err(|_| unreadable(&told))
     }

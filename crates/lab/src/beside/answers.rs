@@ -5,13 +5,13 @@
 //! decimal in one engine and a floating-point number in the other.
 
 /// A row as texts, `None` for NULL.
-pub(super) type Row = Vec<Option<String>>;
+pub(crate) type Row = Vec<Option<String>>;
 
 /// The part of a number by which two may differ.
 const TOLERANCE: f64 = 1e-9;
 
 /// What differs between our answer and the other one; `None` if nothing does.
-pub(super) fn difference(ours: &[Row], theirs: &[Row]) -> Option<String> {
+pub(crate) fn difference(ours: &[Row], theirs: &[Row]) -> Option<String> {
     if ours.len() != theirs.len() {
         return Some(format!("{} rows here and {} there", ours.len(), theirs.len()));
     }

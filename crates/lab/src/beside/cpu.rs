@@ -3,11 +3,11 @@ use std::collections::HashMap;
 use std::fs;
 
 /// How long each thread that lived at a moment had run, in nanoseconds by its number.
-pub(super) struct CpuTimes(HashMap<String, u64>);
+pub(crate) struct CpuTimes(HashMap<String, u64>);
 
 impl CpuTimes {
     /// The times of now; `None` where the system does not say.
-    pub(super) fn now() -> Option<CpuTimes> {
+    pub(crate) fn now() -> Option<CpuTimes> {
         let mut nanos = HashMap::new();
         for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
             // A thread may end while the list is read.
@@ -21,7 +21,7 @@ impl CpuTimes {
     }
 
     /// Seconds that the threads of now have run since an earlier moment. What a thread ran that has ended since is not counted.
-    pub(super) fn seconds_since(&self, earlier: &CpuTimes) -> f64 {
+    pub(crate) fn seconds_since(&self, earlier: &CpuTimes) -> f64 {
         let nanos = self.0.iter().map(|(thread, now)| {
             let before = earlier.0.get(thread).copied().unwrap_or(0);
             // A number that was given to another thread may count less than it did.

@@ -1,6 +1,7 @@
 """Runs what the benchmark asks of DuckDB: a JSON object a line from standard input, one a line to standard output.
 
     {"load": TABLE, "path": FILE}    makes a table of a Parquet file     {}
+    {"execute": STATEMENTS}          runs what has no rows               {}
     {"threads": N}                   runs queries on so many threads     {}
     {"run": QUERY}                   measures a query                    {"seconds": S, "cpu_seconds": S}
     {"rows": QUERY}                  gives its rows, values as texts     {"rows": [[TEXT or null, ...], ...]}
@@ -24,6 +25,11 @@ def load(request):
     return {}
 
 
+def execute(request):
+    connection.execute(request["execute"])
+    return {}
+
+
 def threads(request):
     connection.execute(f"SET threads = {int(request['threads'])}")
     return {}
@@ -41,7 +47,7 @@ def rows(request):
     return {"rows": [[None if value is None else str(value) for value in row] for row in found]}
 
 
-ANSWERS = {"load": load, "threads": threads, "run": run, "rows": rows}
+ANSWERS = {"load": load, "execute": execute, "threads": threads, "run": run, "rows": rows}
 
 print(json.dumps({"version": duckdb.__version__}), flush=True)
 for line in sys.stdin:
