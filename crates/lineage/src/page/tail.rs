@@ -163,7 +163,7 @@ impl TailPages {
     }
 
     /// Takes `count` consecutive numbers above `above` and returns the first.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn allocate(&self, guard: &Guard, count: u64, above: u64) -> u64 {
         self.sequences.take(count, above, |unused| self.bury(guard, unused))
     }
@@ -231,19 +231,24 @@ impl TailPages {
     ///
     /// # Panics
     /// If one of its columns, those carried included, is stored as bytes.
+    ///
+    /// # Safety
+    /// The `last` of the record's columns is the greatest.
     #[inline(always)]
-    pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: NewWords<'_>) {
+    pub(crate) unsafe fn write_words<'g>(&'g self, guard: &'g Guard, sequence: u64, record: NewWords<'_>) -> RecordPlace<'g> {
         let place = self.place_to_write(guard, sequence);
         assert_eq!(record.head.explicit & self.wide_columns, 0, "bytes are written and carried by `write`");
         if let Some(carried) = &record.carried {
             place.copy_values(carried.from);
         }
-        record.columns.iter().zip(record.words).for_each(|(column, word)| place.put(*column, *word));
+        // SAFETY: the caller's promise.
+        unsafe { place.put_all(record.columns, record.last, record.words) };
         if record.head.explicit & self.spilled != 0 {
             let carried = record.carried.map(|carried| (carried.sequence, carried.columns));
             self.write_spilled(guard, sequence, (record.columns, record.words), carried);
         }
         place.write(record.head);
+        place
     }
 
     /// The words of a record that the caller numbered.
@@ -334,7 +339,7 @@ impl TailPages {
 
     fn new_page(&self, index: usize) -> TailPage {
         let sets = zeroed_atomics(self.page_records() * SETS * (self.set_words - 1));
-        let records = Records::new(self.page_records(), self.shape);
+        let records = Records::new(self.page_records(), self.shape, &self.meter);
         let bytes = records.bytes() + size_of_val(&*sets);
         TailPage {
             words: Words::new(self.layout, self.wide.len() - self.shape.values, self.page_records()),
@@ -582,7 +587,7 @@ impl PageTable {
     }
 
     /// The first word of the records of a page, if it is there.
-    #[inline]
+    #[inline(always)]
     fn records(&self, index: usize) -> *const AtomicU64 {
         let Some(slot) = self.pages.get(index.wrapping_sub(self.first)) else { return std::ptr::null() };
         let records = slot.records.load(Ordering::Acquire);

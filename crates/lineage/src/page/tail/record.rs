@@ -1,11 +1,13 @@
 //! Tail records as they lie in their page, and how they are read.
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::zeroed_atomics;
 
 use super::{TailPage, TailPages};
+use crate::memory::budget::Meter;
 use crate::page::options::TailValues;
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
@@ -35,12 +37,17 @@ const TWO_LINES: usize = 2 * LINE - HEAD;
 const PREV_SHIFT: u32 = 24;
 const SLOT_SHIFT: u32 = 8;
 
+/// A model has few records, and every look at one costs it time.
+const MODELLED: bool = cfg!(any(loom, shuttle));
+
 /// The records of a page: meta-data, and values of the first columns, see [`super`].
 pub(super) struct Records {
     words: Box<[AtomicU64]>,
     /// The first word that begins a cache line.
     first: usize,
     shape: RecordShape,
+    /// Where the words are kept for another page.
+    meter: Arc<Meter>,
 }
 
 /// How much of a table's records lies together.
@@ -63,11 +70,13 @@ impl RecordShape {
 
 impl Records {
     /// Zeros for `len` records.
-    pub(super) fn new(len: usize, shape: RecordShape) -> Records {
-        let words = zeroed_atomics((len << shape.bits) + LINE - 1);
+    pub(super) fn new(len: usize, shape: RecordShape, meter: &Arc<Meter>) -> Records {
+        let words_len = (len << shape.bits) + LINE - 1;
+        let words = meter.budget().spare().take(words_len).unwrap_or_else(|| zeroed_atomics(words_len));
         let lines = LINE * size_of::<u64>();
         let first = words.as_ptr().addr().wrapping_neg() % lines / size_of::<u64>();
-        Records { words, first, shape }
+        debug_assert!(MODELLED || words.iter().all(|word| word.load(Ordering::Relaxed) == 0), "a tail record is written once");
+        Records { words, first, shape, meter: meter.clone() }
     }
 
     /// How many columns have their values here.
@@ -91,6 +100,16 @@ impl Records {
     pub(super) fn place(&self, at: usize) -> RecordPlace<'_> {
         let words = &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values];
         RecordPlace { words: NonNull::from(words).cast(), values: self.shape.values, lifetime: PhantomData }
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        let (words, budget) = (std::mem::take(&mut self.words), self.meter.budget());
+        if !MODELLED && budget.has_room_for_copies(size_of_val(&*words) as u64) {
+            words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            budget.spare().keep(words);
+        }
     }
 }
 
@@ -120,6 +139,8 @@ pub struct NewWords<'a> {
     pub head: Head,
     /// the columns that get new values
     pub columns: &'a [usize],
+    /// the greatest of them
+    pub last: usize,
     /// the new values, in the order of `columns`
     pub words: &'a [u64],
     /// explicit columns whose values are those of an older record
@@ -321,6 +342,25 @@ impl<'p> RecordPlace<'p> {
         if let Some(value) = self.value(column) {
             value.store(word, Ordering::Relaxed);
         }
+    }
+
+    /// Puts the words of some columns as far as they have their places here. Before the record is published.
+    ///
+    /// # Safety
+    /// No column is greater than `last`.
+    #[inline(always)]
+    pub(super) unsafe fn put_all(self, columns: &[usize], last: usize, words: &[u64]) {
+        debug_assert!(columns.iter().all(|column| *column <= last) && columns.len() == words.len());
+        if let ([a, b, c, d], [first, second, third, fourth]) = (columns, words)
+            && self.has(last)
+        {
+            for (column, word) in [(a, first), (b, second), (c, third), (d, fourth)] {
+                // SAFETY: the column has its place here, as `last` has, which is no less by the caller's promise.
+                unsafe { self.values().get_unchecked(*column) }.store(*word, Ordering::Relaxed);
+            }
+            return;
+        }
+        columns.iter().zip(words).for_each(|(column, word)| self.put(*column, *word));
     }
 
     /// Writes its meta-data, of a table with at most 64 columns, and publishes it with the values that were put here before.
