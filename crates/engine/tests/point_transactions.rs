@@ -168,9 +168,10 @@ fn transactions_in_one_call_are_seen_whole() {
     let read = || {
         while Instant::now() < end {
             let mut outs = [[0; 4]; 5];
-            let statements = keys.iter().zip(&mut outs);
-            let statement = |(key, out)| PointStatement::new(&side.accesses[1], *key, PointAction::Read(out));
-            let mut group: Vec<_> = statements.map(statement).collect();
+            let mut group: Vec<PointStatement<'_>> = Vec::new();
+            for (key, out) in keys.iter().zip(&mut outs) {
+                group.push(PointStatement::new(&side.accesses[1], *key, PointAction::Read(out)));
+            }
             side.db.run_points(TransactionOptions::default(), &mut group).unwrap();
             drop(group);
             if written.load(Ordering::Relaxed) > 1 {
