@@ -122,9 +122,8 @@ fn a_transaction_in_one_call_does_what_a_held_one_does() {
                     other.update_words(&side.accesses[2], key, &[3]).unwrap();
                 }
             }
-            let [held, at_once] = [(&sides[0], true), (&sides[1], false)].map(|(side, is_held)| {
-                side.run(options, &plan, is_held)
-            });
+            let [held, at_once] =
+                [(&sides[0], true), (&sides[1], false)].map(|(side, is_held)| side.run(options, &plan, is_held));
             assert_eq!(held, at_once, "{plan:?}, seed {seed}");
             others.into_iter().for_each(|other| other.rollback());
             match rng.random_range(0..40) {

@@ -203,7 +203,12 @@ impl TailPages {
     /// # Panics
     /// If one of its columns, those carried included, is stored as bytes.
     #[inline(always)]
-    pub(crate) unsafe fn write_words<'g>(&'g self, guard: &'g Guard, sequence: u64, record: NewWords<'_>) -> RecordPlace<'g> {
+    pub(crate) unsafe fn write_words<'g>(
+        &'g self,
+        guard: &'g Guard,
+        sequence: u64,
+        record: NewWords<'_>,
+    ) -> RecordPlace<'g> {
         let place = self.place_to_write(guard, sequence);
         assert_eq!(record.head.explicit & self.wide_columns, 0, "bytes are written and carried by `write`");
         if let Some(carried) = &record.carried {

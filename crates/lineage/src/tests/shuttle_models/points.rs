@@ -1,8 +1,8 @@
 //! Reads and writes as words, with hints that were taken before others wrote, merged, gave versions up or evicted pages.
 use sync::Guard;
 
-use crate::tests::shuttle_models::eviction::{evicts, stored};
 use crate::AppendedVersion;
+use crate::tests::shuttle_models::eviction::{evicts, stored};
 use crate::tests::shuttle_models::*;
 
 fn columns(world: &World) -> PointColumns {
