@@ -58,7 +58,7 @@ pub use page::text::{EncodedText, NewTextDictionary, TextDictionary, TextOrder};
 pub use page::words::Layout;
 pub use record::append::AppendedRecords;
 pub use record::hold::Hold;
-pub use record::point::{Point, PointColumns, PointHint};
+pub use record::point::{AppendedVersion, Point, PointColumns, PointHint};
 pub use record::view::{Outcome, Outcomes, View};
 pub use record::write::{Change, WriteError, Writer};
 pub use scan::aggregate::Totals;

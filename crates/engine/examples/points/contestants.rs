@@ -232,6 +232,8 @@ impl Contestant for Calls {
 pub struct Points {
     name: &'static str,
     options: TransactionOptions,
+    /// whether the caller begins and commits transactions
+    is_held: bool,
     /// a thread takes the next one, or all share one
     stores: Vec<Store>,
     workers: AtomicUsize,
@@ -243,6 +245,7 @@ impl Points {
         let logged = TransactionOptions { durability: Durability::Async, ..options() };
         let (name, options, stores) = match name {
             "points" => ("points", options(), vec![Store::load(rows)]),
+            "held" => ("held", options(), vec![Store::load(rows)]),
             "serializable" => {
                 ("serializable", TransactionOptions::at(Isolation::Serializable), vec![Store::load(rows)])
             }
@@ -251,7 +254,7 @@ impl Points {
             "apart" => ("apart", options(), (0..threads).map(|_| Store::load(rows)).collect()),
             _ => return None,
         };
-        Some(Points { name, options, stores, workers: AtomicUsize::new(0) })
+        Some(Points { name, options, is_held: name == "held", stores, workers: AtomicUsize::new(0) })
     }
 }
 
@@ -263,6 +266,7 @@ impl Contestant for Points {
     fn worker(&self) -> Worker<'_> {
         let worker = self.workers.fetch_add(1, Ordering::Relaxed);
         let (Store { db, table, .. }, options) = (&self.stores[worker % self.stores.len()], self.options);
+        let is_held = self.is_held;
         let mut prepared: Option<(Vec<PointAccess>, Vec<PointAccess>)> = None;
         Box::new(move |workload, statements| {
             let prepare = |sets: &[Vec<usize>]| -> Vec<PointAccess> {
@@ -270,23 +274,21 @@ impl Contestant for Points {
             };
             let (reads, updates) =
                 prepared.get_or_insert_with(|| (prepare(&workload.read_sets), prepare(&workload.update_sets)));
-            let work = |transaction: &mut engine::Transaction| {
-                let mut read = [[0; 4]; 8];
-                let mut outs = read.iter_mut();
-                let mut group: [PointStatement<'_>; 10] = std::array::from_fn(|at| {
-                    let (statement, key) = (&statements[at], statements[at].key as i64);
-                    match outs.next() {
-                        Some(out) => PointStatement::new(&reads[statement.set], key, PointAction::Read(out)),
-                        None => {
-                            PointStatement::new(&updates[statement.set], key, PointAction::Update(&statement.values))
-                        }
-                    }
-                });
-                transaction.run_points(&mut group)?;
-                assert!(group.iter().all(|statement| statement.is_found));
-                Ok::<i64, engine::Error>(read.iter().flatten().fold(0, |sum, word| sum.wrapping_add(*word as i64)))
-            };
-            db.run(options, work).unwrap()
+            let mut read = [[0; 4]; 8];
+            let mut outs = read.iter_mut();
+            let mut group: [PointStatement<'_>; 10] = std::array::from_fn(|at| {
+                let (statement, key) = (&statements[at], statements[at].key as i64);
+                match outs.next() {
+                    Some(out) => PointStatement::new(&reads[statement.set], key, PointAction::Read(out)),
+                    None => PointStatement::new(&updates[statement.set], key, PointAction::Update(&statement.values)),
+                }
+            });
+            match is_held {
+                true => db.run(options, |transaction| transaction.run_points(&mut group)).unwrap(),
+                false => db.run_points(options, &mut group).unwrap(),
+            }
+            assert!(group.iter().all(|statement| statement.is_found));
+            read.iter().flatten().fold(0, |sum, word| sum.wrapping_add(*word as i64))
         })
     }
 

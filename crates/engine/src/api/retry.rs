@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use crate::database::handle::Database;
 use crate::error::{Error, Result};
 use crate::terms::isolation::TransactionOptions;
-use crate::transaction::{Begun, Lost, Transaction};
+use crate::transaction::{Begun, Lost, PointStatement, Transaction, run_at_once};
 
 /// How long work is tried again.
 const RETRY_TIME: Duration = Duration::from_secs(10);
@@ -57,6 +57,35 @@ impl Database {
             if lost.is_none() && tries >= TRIES_WITHOUT_REST {
                 std::thread::sleep(Duration::from_micros(50 << (tries - TRIES_WITHOUT_REST).min(8)).min(REST_MAX));
             }
+        }
+    }
+
+    /// Runs statements by key as a transaction of their own, and commits: the same as [`run`](Self::run) with
+    /// [`run_points`](Transaction::run_points), for a fraction of what a transaction costs that may go on with anything.
+    ///
+    /// ```
+    /// # use engine::{Column, DataType, Database, PointAction, PointStatement, Schema, TransactionOptions};
+    /// # let db = Database::in_memory();
+    /// # let columns = vec![Column::new("id", DataType::BigInt), Column::new("balance", DataType::BigInt)];
+    /// # let accounts = db.create_table("accounts", Schema::new(columns, &["id"])?)?;
+    /// let (row, balance) = (accounts.point_access(&[0, 1])?.unwrap(), accounts.point_access(&[1])?.unwrap());
+    /// let insert = PointStatement::new(&row, 1, PointAction::Insert(&[1, 70]));
+    /// db.run_points(TransactionOptions::default(), &mut [insert])?;
+    ///
+    /// let mut before = [0];
+    /// let read = PointStatement::new(&balance, 1, PointAction::Read(&mut before));
+    /// let update = PointStatement::new(&balance, 1, PointAction::Update(&[80]));
+    /// db.run_points(TransactionOptions::default(), &mut [read, update])?;
+    /// assert_eq!(before, [70]);
+    /// # Ok::<(), engine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the statements and of the commit. None of the statements is done then.
+    pub fn run_points(&self, options: TransactionOptions, statements: &mut [PointStatement<'_>]) -> Result<()> {
+        match run_at_once(&self.shared, &options, statements)? {
+            true => Ok(()),
+            false => self.run(options, |transaction| transaction.run_points(statements)),
         }
     }
 

@@ -203,7 +203,8 @@ impl TableData {
         self.array.as_ref().expect("only tables of the layout `array` come here")
     }
 
-    fn takes_rows(&self) -> bool {
+    /// Whether it is a table, whose rows are written by statements.
+    pub(crate) fn takes_rows(&self) -> bool {
         !self.is_sequence() && !self.is_view()
     }
 

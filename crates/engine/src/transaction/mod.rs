@@ -90,6 +90,7 @@ use noted_reads::Reads;
 pub(crate) use notes::Lost;
 pub use notes::Savepoint;
 use notes::{CatalogStep, Changes, LockedRow, Marks, WrittenRecords};
+pub(crate) use point::run_at_once;
 pub use point::{PointAction, PointStatement};
 use references::noted::References;
 use seen::SeenCommits;

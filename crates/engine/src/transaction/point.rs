@@ -15,8 +15,10 @@ use crate::state::table_data::TableData;
 use crate::table::point_access::PointAccess;
 use crate::terms::row::check_cells;
 
+mod at_once;
 mod words;
 
+pub(crate) use at_once::run_at_once;
 use words::Ended;
 
 /// What to do with the row of a key. Words come and go in the order of the access's columns.
@@ -26,10 +28,10 @@ pub enum PointAction<'a> {
     Read(&'a mut [u64]),
     /// Set the row's columns to these words.
     Update(&'a [u64]),
+    /// Set them if there is such a row, else insert one with these words, the key's among them, and NULL in the other columns.
+    Upsert(&'a [u64]),
     /// Insert a row with these words, the key's among them, and NULL in the other columns.
     Insert(&'a [u64]),
-    /// The first if there is such a row, else the second.
-    Upsert(&'a [u64]),
     /// Delete the row.
     Delete,
 }
@@ -63,7 +65,16 @@ impl<'a> PointStatement<'a> {
     /// Whether it may be done as words, without a look at more than its row.
     #[inline]
     fn is_of_words(&self) -> bool {
-        !matches!(self.action, PointAction::Insert(_) | PointAction::Delete)
+        matches!(self.action, PointAction::Read(_) | PointAction::Update(_) | PointAction::Upsert(_))
+    }
+
+    /// Notes what was read: the row has the key by which it was found.
+    #[inline(always)]
+    fn note_read(&mut self, nulls: u64) {
+        if let (PointAction::Read(out), Some(place)) = (&mut self.action, self.access.key_place) {
+            out[place] = self.key as u64;
+        }
+        (self.nulls, self.is_found) = (nulls, true);
     }
 
     #[inline]

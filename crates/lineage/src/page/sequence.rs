@@ -48,9 +48,21 @@ impl SequenceBlocks {
 
     /// Takes `count` consecutive numbers above `above` and returns the first. Numbers that will never be used are
     /// passed to `bury`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&self, count: u64, above: u64, bury: impl Fn(Range<u64>)) -> u64 {
         let worker = &self.workers[thread_slot() & (self.workers.len() - 1)];
+        let seen = worker.load(Ordering::Acquire);
+        let (next, left) = (seen >> LEFT_BITS, seen & LEFT_MASK);
+        let rest = seen.wrapping_add((count << LEFT_BITS).wrapping_sub(count));
+        let is_taken = left >= count
+            && next > above
+            && worker.compare_exchange(seen, rest, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if is_taken { next } else { self.take_from(worker, count, above, bury) }
+    }
+
+    /// As [`take`](Self::take), where the worker's block may be at its end.
+    #[inline(never)]
+    fn take_from(&self, worker: &AtomicU64, count: u64, above: u64, bury: impl Fn(Range<u64>)) -> u64 {
         loop {
             let seen = worker.load(Ordering::Acquire);
             let (next, left) = (seen >> LEFT_BITS, seen & LEFT_MASK);

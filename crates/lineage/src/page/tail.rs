@@ -25,7 +25,7 @@
 //! Time, or along the chain from the Indirection word, which was published by a release store.
 use std::sync::{Arc, PoisonError};
 
-use sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use sync::atomic::{AtomicU64, Ordering};
 use sync::blocking::{Mutex, OnceLock};
 use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{Schema, StartTime, Timestamp};
@@ -40,14 +40,18 @@ use crate::value::cell::{Cell, is_wide};
 use crate::value::column_set::{ColumnSet, columns_of, words_of};
 
 mod digest;
+mod page_table;
 mod record;
+mod records;
 mod restored;
 mod texts;
 
 pub(crate) use digest::DigestRow;
 use digest::{Digest, Drawn};
+use page_table::PageTable;
 pub use record::{CarriedColumns, CarriedWords, Head, NewRecord, NewWords, RecordPlace, TailRecord};
-use record::{EVER, EXPLICIT, NULLS, RecordShape, Records, SETS};
+use record::{EVER, EXPLICIT, NULLS, SETS};
+use records::{RecordShape, Records};
 use texts::TailTexts;
 
 /// The tail pages of one update range.
@@ -69,41 +73,6 @@ pub struct TailPages {
     pages: EpochCell<PageTable>,
     /// Held while a page is made or pages are given up.
     growing: Mutex<()>,
-}
-
-/// The pages from number `first` on; those before are history.
-struct PageTable {
-    first: usize,
-    pages: Box<[PageSlot]>,
-}
-
-/// The place of a page in the table.
-#[derive(Default)]
-struct PageSlot {
-    /// The first word of its records, so that they are found without a look at the page. It follows the page, which alone says
-    /// whether the records are there: while this is null, the page is to be asked.
-    records: AtomicPtr<AtomicU64>,
-    page: OnceLock<Arc<TailPage>>,
-}
-
-impl PageSlot {
-    fn of(page: Arc<TailPage>) -> PageSlot {
-        PageSlot { records: AtomicPtr::new(page.records.first_word().cast_mut()), page: OnceLock::from(page) }
-    }
-
-    /// The page, made if need be. One thread at a time.
-    fn get_or_make(&self, make: impl FnOnce() -> Arc<TailPage>) -> &TailPage {
-        let page = self.page.get_or_init(make);
-        self.records.store(page.records.first_word().cast_mut(), Ordering::Release);
-        page
-    }
-
-    /// The first word of the records, null where there is no page. Other threads use a page before the one that made it has noted
-    /// its records.
-    #[cold]
-    fn records_of_page(&self) -> *const AtomicU64 {
-        self.page.get().map_or(std::ptr::null(), |page| page.records.first_word())
-    }
 }
 
 struct TailPage {
@@ -163,7 +132,7 @@ impl TailPages {
     }
 
     /// Takes `count` consecutive numbers above `above` and returns the first.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn allocate(&self, guard: &Guard, count: u64, above: u64) -> u64 {
         self.sequences.take(count, above, |unused| self.bury(guard, unused))
     }
@@ -229,21 +198,30 @@ impl TailPages {
 
     /// Writes a record of words, which the caller numbered.
     ///
+    /// # Safety
+    /// The `last` of the record's columns is the greatest.
     /// # Panics
     /// If one of its columns, those carried included, is stored as bytes.
     #[inline(always)]
-    pub(crate) fn write_words(&self, guard: &Guard, sequence: u64, record: NewWords<'_>) {
+    pub(crate) unsafe fn write_words<'g>(
+        &'g self,
+        guard: &'g Guard,
+        sequence: u64,
+        record: NewWords<'_>,
+    ) -> RecordPlace<'g> {
         let place = self.place_to_write(guard, sequence);
         assert_eq!(record.head.explicit & self.wide_columns, 0, "bytes are written and carried by `write`");
         if let Some(carried) = &record.carried {
             place.copy_values(carried.from);
         }
-        record.columns.iter().zip(record.words).for_each(|(column, word)| place.put(*column, *word));
+        // SAFETY: the caller's promise.
+        unsafe { place.put_all(record.columns, record.last, record.words) };
         if record.head.explicit & self.spilled != 0 {
             let carried = record.carried.map(|carried| (carried.sequence, carried.columns));
             self.write_spilled(guard, sequence, (record.columns, record.words), carried);
         }
         place.write(record.head);
+        place
     }
 
     /// The words of a record that the caller numbered.
@@ -334,7 +312,7 @@ impl TailPages {
 
     fn new_page(&self, index: usize) -> TailPage {
         let sets = zeroed_atomics(self.page_records() * SETS * (self.set_words - 1));
-        let records = Records::new(self.page_records(), self.shape);
+        let records = Records::new(self.page_records(), self.shape, &self.meter);
         let bytes = records.bytes() + size_of_val(&*sets);
         TailPage {
             words: Words::new(self.layout, self.wide.len() - self.shape.values, self.page_records()),
@@ -572,29 +550,5 @@ impl TailPage {
             Some(value) => value.load(ordering),
             None => self.words.load(column - self.records.values(), at, ordering),
         }
-    }
-}
-
-impl PageTable {
-    #[inline]
-    fn get(&self, index: usize) -> Option<&TailPage> {
-        self.pages.get(index.checked_sub(self.first)?)?.page.get().map(|page| &**page)
-    }
-
-    /// The first word of the records of a page, if it is there.
-    #[inline]
-    fn records(&self, index: usize) -> *const AtomicU64 {
-        let Some(slot) = self.pages.get(index.wrapping_sub(self.first)) else { return std::ptr::null() };
-        let records = slot.records.load(Ordering::Acquire);
-        if records.is_null() { slot.records_of_page() } else { records.cast_const() }
-    }
-
-    /// The pages from number `first` on, with room for `len`.
-    fn copy(&self, first: usize, len: usize) -> PageTable {
-        let page = |index: usize| match self.pages.get(first - self.first + index).and_then(|slot| slot.page.get()) {
-            Some(page) => PageSlot::of(page.clone()),
-            None => PageSlot::default(),
-        };
-        PageTable { first, pages: (0..len).map(page).collect() }
     }
 }

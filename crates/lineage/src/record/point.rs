@@ -29,12 +29,14 @@ use crate::page::base::{MetaPage, Pages};
 use crate::page::point_rows::{PointRow, SAMPLED};
 use crate::page::tail::RecordPlace;
 use crate::record::append::AppendedRecords;
-use crate::record::range::{LATCH, Range};
+use crate::record::range::{LATCH, Range, UpdateRange};
 use crate::record::view::{Outcomes, View};
 use crate::value::cell::{Cell, is_wide};
 use crate::value::column_set::{WORD_COLUMNS, columns_of};
 
 mod append;
+
+pub use append::AppendedVersion;
 
 /// Columns of a table that are read or written together. All of them are stored as words.
 #[derive(Clone, Debug)]
@@ -88,10 +90,14 @@ impl PointColumns {
     #[inline(always)]
     unsafe fn put_all(&self, out: &mut [u64], record: RecordPlace<'_>) {
         debug_assert!(record.has(self.last) || self.positions.is_empty());
-        for (out, column) in out.iter_mut().zip(&self.positions) {
-            // SAFETY: the caller's promise.
-            *out = unsafe { record.word_unchecked(*column) };
+        // SAFETY: the caller's promise.
+        let word = |column: usize| unsafe { record.word_unchecked(column) };
+        if let ([a, b, c, d], [first, second, third, fourth]) = (&mut *out, &*self.positions) {
+            // A number of them that is known beforehand takes no loop.
+            (*a, *b, *c, *d) = (word(*first), word(*second), word(*third), word(*fourth));
+            return;
         }
+        out.iter_mut().zip(&self.positions).for_each(|(out, column)| *out = word(*column));
     }
 
     /// Puts the words of some of these columns, a bit each, into their places. False where one is not found.
@@ -215,7 +221,7 @@ impl<'g> PointHint<'g> {
     #[inline(always)]
     pub fn look(&mut self, guard: &'g Guard, columns: &PointColumns, for_update: bool) -> &mut Self {
         let Point { range, rid } = self.point;
-        let part = &range.parts[range.part_of(rid.slot())];
+        let part = self.part();
         self.newest = self.indirection.load(Ordering::Acquire) & !LATCH;
         if self.newest > part.merged_hint.load(Ordering::Relaxed) {
             self.record = part.tails.place_of(guard, self.newest);
@@ -229,6 +235,15 @@ impl<'g> PointHint<'g> {
             self.look_at_base(guard, columns, for_update);
         }
         self
+    }
+
+    /// The record's update range.
+    #[inline(always)]
+    fn part(&self) -> &'g UpdateRange {
+        let Point { range, rid } = self.point;
+        debug_assert!(range.part_of(rid.slot()) < range.parts.len());
+        // SAFETY: a hint is of a slot that the range has (`Point::prefetch`, `Point::glance`), and each is in one of its update ranges.
+        unsafe { range.parts.get_unchecked(range.part_of(rid.slot())) }
     }
 
     /// Asks for the base values.
@@ -269,9 +284,30 @@ impl<'g> PointHint<'g> {
         columns: &PointColumns,
         out: &mut [u64],
     ) -> Result<Option<u64>, PageError> {
-        match self.read_plain(guard, view, columns, out) {
+        match self.read_plain::<false, O>(guard, view, columns, out) {
             true => Ok(Some(0)),
             // A copy, so that the hint itself may be in registers.
+            false => (*self).read_otherwise(guard, *view, columns, out),
+        }
+    }
+
+    /// As [`read`](Self::read), for a snapshot that was taken before the record was [looked](Self::look) at, of a transaction that has
+    /// not written to the record since. What it sees was there then, so the Indirection word need not be looked at again: a version
+    /// that came since was committed after the snapshot.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[inline(always)]
+    pub fn read_seen<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: &View<'_, O>,
+        columns: &PointColumns,
+        out: &mut [u64],
+    ) -> Result<Option<u64>, PageError> {
+        debug_assert_ne!(self.newest, NOT_LOOKED, "invariant 4: nobody has looked at the record");
+        match self.read_plain::<true, O>(guard, view, columns, out) {
+            true => Ok(Some(0)),
             false => (*self).read_otherwise(guard, *view, columns, out),
         }
     }
@@ -292,9 +328,9 @@ impl<'g> PointHint<'g> {
     }
 
     /// The most common cases, in which no value is NULL and each is found at once. False where there is more to it; some of
-    /// the words may be written then.
+    /// the words may be written then. `SEEN` as for [`read_seen`](Self::read_seen).
     #[inline(always)]
-    fn read_plain<O: Outcomes>(
+    fn read_plain<const SEEN: bool, O: Outcomes>(
         &self,
         guard: &Guard,
         view: &View<'_, O>,
@@ -307,15 +343,16 @@ impl<'g> PointHint<'g> {
         let Some(record) = self.record else {
             let pages = self.point.range.pages.load(guard);
             let MetaPage::Base(meta) = &pages.meta else { return false };
+            // What base pages have that are all visible is no newer than the snapshot.
             return meta.is_all_visible_at(view.snapshot.at)
-                && self.is_newest()
+                && (SEEN || self.is_newest())
                 && self.is_merged(pages)
                 // SAFETY: there are no fewer words than positions.
                 && unsafe { self.put_base_words(guard, pages, (columns, columns.sought), out) };
         };
         let start = record.start().load(Ordering::Acquire);
         let is_seen = view.is_in_time(start) || view.snapshot.sees_own(start);
-        if !self.is_newest() || !is_seen || !record.is_update() || !record.has(columns.last) {
+        if !(SEEN || self.is_newest()) || !is_seen || !record.is_update() || !record.has(columns.last) {
             return false;
         }
         if columns.sought & record.nulls() != 0 {
@@ -331,7 +368,7 @@ impl<'g> PointHint<'g> {
         // SAFETY: as above; there are no fewer words than positions.
         unsafe {
             columns.put_words(columns.sought & explicit, out, |column| Some(record.word_unchecked(column)));
-            (*self).put_left_words(guard, record, (columns, left), out)
+            self.put_left_words(guard, record, (columns, left), out)
         }
     }
 
@@ -348,7 +385,7 @@ impl<'g> PointHint<'g> {
     /// As [`PointColumns::put_words`].
     #[inline(never)]
     unsafe fn put_left_words(
-        self,
+        &self,
         guard: &Guard,
         record: RecordPlace<'_>,
         (columns, left): (&PointColumns, u64),

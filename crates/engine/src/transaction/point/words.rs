@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use index::KissIndex;
-use lineage::{PointColumns, PointHint};
+use lineage::{AppendedRecords, AppendedVersion, PointColumns, PointHint, View};
 use smallvec::SmallVec;
 use sync::Guard;
 use types::{Snapshot, Timestamp};
@@ -27,10 +27,11 @@ use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::table::point_access::{PointAccess, WordsUpdate};
 use crate::terms::isolation::{Isolation, LockStrength};
+use crate::terms::outcomes::Transactions;
 use crate::transaction::{Transaction, WrittenRecords};
 
 /// Statements of a group: more would not fit the processor's buffers for what it waits for.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 
 /// Where a group ended, by the number of its statements that were done.
 pub(super) enum Ended {
@@ -170,13 +171,16 @@ impl Transaction {
         hints: &[PointHint<'_>],
         done: &mut usize,
     ) -> Result<()> {
+        // Until it has written, it sees what the hints have seen.
+        let mut is_seen = true;
         while let (Some(statement), Some(hint)) = (statements.get_mut(*done), hints.get(*done)) {
             let before = *done;
             match statement.action {
                 PointAction::Read(_) => {
-                    *done += self.run_reads(guard, data, &mut statements[before..], &hints[before..])?;
+                    *done += self.run_reads(guard, data, &mut statements[before..], &hints[before..], is_seen)?;
                 }
                 PointAction::Update(words) | PointAction::Upsert(words) => {
+                    is_seen = false;
                     if self.update_point(guard, data, hint, statement.access, words)? {
                         statement.is_found = true;
                         *done += 1;
@@ -191,18 +195,32 @@ impl Transaction {
         Ok(())
     }
 
-    /// Runs the reads that come next, up to one that is not common; returns how many.
-    #[inline(never)]
+    /// Runs the reads that come next, up to one that is not common; returns how many. `is_seen` as of [`read_common`].
+    #[inline(always)]
     fn run_reads(
         &self,
         guard: &Guard,
         data: &Arc<TableData>,
         statements: &mut [PointStatement<'_>],
         hints: &[PointHint<'_>],
+        is_seen: bool,
     ) -> Result<usize> {
         // What such a transaction reads is known beforehand, and nobody asks what it was.
-        let is_plain = self.options.isolation != Isolation::ReadCommitted && self.seen.is_none();
-        let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
+        if self.options.isolation != Isolation::ReadCommitted && self.seen.is_none() {
+            let view = self.transactions().view(Snapshot::of_transaction(self.at, self.id()));
+            return read_common(guard, &view, statements, hints, is_seen);
+        }
+        self.run_reads_one_by_one(guard, data, statements, hints)
+    }
+
+    #[inline(never)]
+    fn run_reads_one_by_one(
+        &self,
+        guard: &Guard,
+        data: &Arc<TableData>,
+        statements: &mut [PointStatement<'_>],
+        hints: &[PointHint<'_>],
+    ) -> Result<usize> {
         let mut done = 0;
         for (statement, hint) in statements.iter_mut().zip(hints) {
             let access = statement.access;
@@ -210,16 +228,8 @@ impl Transaction {
             if !access.has_width(out.len()) {
                 break;
             }
-            let nulls = match is_plain {
-                true => hint.read(guard, &view, &access.columns, out)?,
-                false => self.read_point(guard, data, hint, access, out)?,
-            };
-            let Some(nulls) = nulls else { break };
-            // The row has the key by which it was found.
-            if let Some(place) = access.key_place {
-                out[place] = statement.key as u64;
-            }
-            (statement.nulls, statement.is_found) = (nulls, true);
+            let Some(nulls) = self.read_point(guard, data, hint, access, out)? else { break };
+            statement.note_read(nulls);
             done += 1;
         }
         Ok(done)
@@ -278,16 +288,14 @@ impl Transaction {
             data.primary_key.as_ref().is_none_or(|key| !key.is_among(columns.positions().iter().copied())),
             "invariant 7: the key would change, and its entry would not"
         );
-        if data.is_ruled()
-            || self.catalog.is_some()
-            || data.share_locks.are_any()
-            || data.indexes.has_among(guard, columns.positions())
-        {
+        if data.is_ruled() || self.catalog.is_some() {
             return Ok(false);
         }
         let (start, rid) = (self.start()?, hint.point().rid());
         let view = self.transactions().view(Snapshot::of_transaction(newest, self.id()));
-        let Some(appended) = hint.append(guard, view, start, columns, words) else { return Ok(false) };
+        let Some((appended, _)) = append_common(guard, data, hint, view, start, (columns, words)) else {
+            return Ok(false);
+        };
         debug_assert_eq!(words.len(), columns.positions().len(), "a word for each column that is set");
         // As everywhere, a writer looks for sharers once its version is there; and where it may write over what was committed
         // just now, the row may have another key by then.
@@ -309,11 +317,67 @@ impl Transaction {
 
 // The steps of a group. Each is a function of its own, so that it has the processor's registers for itself.
 
+/// Runs the reads that come next on a snapshot that they all have, up to one that is not common; returns how many. `is_seen`: the
+/// snapshot was taken before the hints, and its transaction has written nothing since.
+#[inline(never)]
+pub(super) fn read_common(
+    guard: &Guard,
+    view: &View<'_, Transactions>,
+    statements: &mut [PointStatement<'_>],
+    hints: &[PointHint<'_>],
+    is_seen: bool,
+) -> Result<usize> {
+    let mut done = 0;
+    for (statement, hint) in statements.iter_mut().zip(hints) {
+        let access = statement.access;
+        let PointAction::Read(out) = &mut statement.action else { break };
+        if !access.has_width(out.len()) {
+            break;
+        }
+        let nulls = match is_seen {
+            true => hint.read_seen(guard, view, &access.columns, out)?,
+            false => read_again(guard, view, hint, access, out)?,
+        };
+        let Some(nulls) = nulls else { break };
+        statement.note_read(nulls);
+        done += 1;
+    }
+    Ok(done)
+}
+
+/// A read of a row that the transaction may have written to since the hint was taken.
+#[inline(never)]
+fn read_again(
+    guard: &Guard,
+    view: &View<'_, Transactions>,
+    hint: &PointHint<'_>,
+    access: &PointAccess,
+    out: &mut [u64],
+) -> Result<Option<u64>> {
+    Ok(hint.read(guard, view, &access.columns, out)?)
+}
+
+/// Appends a version if nobody is in the way and no index is concerned. None of the columns is one of the key.
+#[inline(always)]
+pub(super) fn append_common<'g>(
+    guard: &'g Guard,
+    data: &TableData,
+    hint: &PointHint<'g>,
+    view: View<'_, Transactions>,
+    start: u64,
+    (columns, words): (&PointColumns, &[u64]),
+) -> Option<(AppendedRecords, AppendedVersion<'g>)> {
+    if data.share_locks.are_any() || data.indexes.has_among(guard, columns.positions()) {
+        return None;
+    }
+    hint.append_placed(guard, view, start, columns, words)
+}
+
 /// Finds records that had the keys of some statements, the newest such as far as the index tells, and asks for their Indirection
 /// words: up to a statement that may not be done as words or is on another table, or a key that has none. A record that is not there
 /// for the transaction is not common, and is looked for otherwise.
 #[inline(never)]
-fn find<'g>(
+pub(super) fn find<'g>(
     guard: &'g Guard,
     (data, index): (&'g Arc<TableData>, &KissIndex),
     group: &[PointStatement<'_>],
@@ -321,12 +385,13 @@ fn find<'g>(
 ) {
     let (places, likely) = (data.storage.points(guard), index.likely_records());
     while hints.len() < group.len() {
-        hints.extend(group[hints.len()..].iter().map_while(|statement| {
+        for statement in &group[hints.len()..] {
             if !statement.is_of_words() || !statement.is_on(data) {
-                return None;
+                break;
             }
-            Some(places.at(likely.record(ordered_integer(statement.key))?).prefetch())
-        }));
+            let Some(rid) = likely.record(ordered_integer(statement.key)) else { break };
+            hints.push(places.at(rid).prefetch());
+        }
         let left = &group[hints.len()..];
         if !left.is_empty() && !find_in_tree(guard, (data, index), left, hints) {
             break;
@@ -368,7 +433,7 @@ fn find_one<'g>(guard: &'g Guard, (data, index): (&'g Arc<TableData>, &KissIndex
 
 /// Looks at the Indirection words of the records, and asks for what these lead to.
 #[inline(never)]
-fn look<'g>(guard: &'g Guard, statements: &[PointStatement<'_>], hints: &mut [PointHint<'g>]) {
+pub(super) fn look<'g>(guard: &'g Guard, statements: &[PointStatement<'_>], hints: &mut [PointHint<'g>]) {
     for (statement, hint) in statements.iter().zip(hints) {
         hint.look(guard, &statement.access.columns, !statement.is_read());
     }

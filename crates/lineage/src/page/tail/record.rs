@@ -3,10 +3,9 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use sync::atomic::{AtomicU64, Ordering};
-use sync::zeroed_atomics;
 
+use super::records::{LINE, RecordShape};
 use super::{TailPage, TailPages};
-use crate::page::options::TailValues;
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::value::cell::Cell;
@@ -23,10 +22,7 @@ const LINK: usize = 1;
 const RESET: usize = 2;
 const FIRST_SET: usize = 3;
 /// Words before the values.
-const HEAD: usize = FIRST_SET + SETS;
-
-/// Words of a cache line.
-const LINE: usize = 8;
+pub(super) const HEAD: usize = FIRST_SET + SETS;
 
 /// Values of a record of two lines that has no more columns behind it.
 const TWO_LINES: usize = 2 * LINE - HEAD;
@@ -34,65 +30,6 @@ const TWO_LINES: usize = 2 * LINE - HEAD;
 /// In the link: the previous version's number stands above the slot, that above the kind.
 const PREV_SHIFT: u32 = 24;
 const SLOT_SHIFT: u32 = 8;
-
-/// The records of a page: meta-data, and values of the first columns, see [`super`].
-pub(super) struct Records {
-    words: Box<[AtomicU64]>,
-    /// The first word that begins a cache line.
-    first: usize,
-    shape: RecordShape,
-}
-
-/// How much of a table's records lies together.
-#[derive(Clone, Copy)]
-pub(super) struct RecordShape {
-    /// log2 of the words of a record
-    bits: u32,
-    /// how many columns have their values there
-    pub(super) values: usize,
-}
-
-impl RecordShape {
-    /// That of tables with so many columns.
-    pub(super) fn new(columns: usize, values: TailValues) -> RecordShape {
-        let columns = if values == TailValues::InRecords { columns } else { 0 };
-        let words = if HEAD + columns <= LINE { LINE } else { 2 * LINE };
-        RecordShape { bits: words.trailing_zeros(), values: columns.min(words - HEAD) }
-    }
-}
-
-impl Records {
-    /// Zeros for `len` records.
-    pub(super) fn new(len: usize, shape: RecordShape) -> Records {
-        let words = zeroed_atomics((len << shape.bits) + LINE - 1);
-        let lines = LINE * size_of::<u64>();
-        let first = words.as_ptr().addr().wrapping_neg() % lines / size_of::<u64>();
-        Records { words, first, shape }
-    }
-
-    /// How many columns have their values here.
-    #[inline]
-    pub(super) fn values(&self) -> usize {
-        self.shape.values
-    }
-
-    /// Bytes of memory, but for what precedes the first cache line.
-    pub(super) fn bytes(&self) -> usize {
-        (self.words.len() + 1 - LINE) * size_of::<u64>()
-    }
-
-    /// The first word of the first record.
-    pub(super) fn first_word(&self) -> *const AtomicU64 {
-        self.words[self.first..].as_ptr()
-    }
-
-    /// The record at `at`.
-    #[inline]
-    pub(super) fn place(&self, at: usize) -> RecordPlace<'_> {
-        let words = &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values];
-        RecordPlace { words: NonNull::from(words).cast(), values: self.shape.values, lifetime: PhantomData }
-    }
-}
 
 /// One tail record to be written.
 pub struct NewRecord<'a> {
@@ -120,6 +57,8 @@ pub struct NewWords<'a> {
     pub head: Head,
     /// the columns that get new values
     pub columns: &'a [usize],
+    /// the greatest of them
+    pub last: usize,
     /// the new values, in the order of `columns`
     pub words: &'a [u64],
     /// explicit columns whose values are those of an older record
@@ -183,6 +122,15 @@ unsafe impl Send for RecordPlace<'_> {}
 unsafe impl Sync for RecordPlace<'_> {}
 
 impl<'p> RecordPlace<'p> {
+    /// The record at these words, of which so many are values.
+    ///
+    /// # Safety
+    /// The words of its head and as many behind it are there for `'p`.
+    #[inline]
+    pub(super) unsafe fn new(words: NonNull<AtomicU64>, values: usize) -> RecordPlace<'p> {
+        RecordPlace { words, values, lifetime: PhantomData }
+    }
+
     /// The record at `at` of those whose first word is `records`.
     ///
     /// # Safety
@@ -321,6 +269,25 @@ impl<'p> RecordPlace<'p> {
         if let Some(value) = self.value(column) {
             value.store(word, Ordering::Relaxed);
         }
+    }
+
+    /// Puts the words of some columns as far as they have their places here. Before the record is published.
+    ///
+    /// # Safety
+    /// No column is greater than `last`.
+    #[inline(always)]
+    pub(super) unsafe fn put_all(self, columns: &[usize], last: usize, words: &[u64]) {
+        debug_assert!(columns.iter().all(|column| *column <= last) && columns.len() == words.len());
+        if let ([a, b, c, d], [first, second, third, fourth]) = (columns, words)
+            && self.has(last)
+        {
+            for (column, word) in [(a, first), (b, second), (c, third), (d, fourth)] {
+                // SAFETY: the column has its place here, as `last` has, which is no less by the caller's promise.
+                unsafe { self.values().get_unchecked(*column) }.store(*word, Ordering::Relaxed);
+            }
+            return;
+        }
+        columns.iter().zip(words).for_each(|(column, word)| self.put(*column, *word));
     }
 
     /// Writes its meta-data, of a table with at most 64 columns, and publishes it with the values that were put here before.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use sync::Guard;
 use types::StartTime;
 
-use crate::page::tail::{PageSlot, PageTable, TailPage, TailPages};
+use crate::page::tail::page_table::{PageSlot, PageTable};
+use crate::page::tail::{TailPage, TailPages};
 
 impl TailPages {
     /// Makes the numbers above `through` and up to `allocated` known after a restart: all are tombstones but for the

@@ -14,19 +14,46 @@ use crate::record::write::IndirectionLatch;
 use crate::value::column_set::columns_of;
 use crate::value::kind::Kind;
 
-impl PointHint<'_> {
+impl<'g> PointHint<'g> {
     /// Appends a version with new words for `columns`, in their order, on behalf of the transaction whose Start Time word is
     /// `start`. `None`, and nothing is done, where that takes more than a look: then [`crate::Table::append`] is to be asked.
     #[inline(always)]
     pub fn append<O: Outcomes>(
         &self,
-        guard: &Guard,
+        guard: &'g Guard,
         view: View<'_, O>,
         start: u64,
         columns: &PointColumns,
         words: &[u64],
     ) -> Option<AppendedRecords> {
-        self.point.range.append_words(guard, view, start, self, (columns, words))
+        self.append_placed(guard, view, start, columns, words).map(|(appended, _)| appended)
+    }
+
+    /// As [`append`](Self::append), with the place of the version for a caller that keeps the guard until the transaction's outcome is
+    /// there. The record that keeps old values has the time of these, and no outcome.
+    #[inline(always)]
+    pub fn append_placed<O: Outcomes>(
+        &self,
+        guard: &'g Guard,
+        view: View<'_, O>,
+        start: u64,
+        columns: &PointColumns,
+        words: &[u64],
+    ) -> Option<(AppendedRecords, AppendedVersion<'g>)> {
+        let (appended, place) = self.append_words(guard, view, start, (columns, words))?;
+        Some((appended, AppendedVersion(place)))
+    }
+}
+
+/// A version of a transaction that has not ended. Its page stays while the guard does, under which it was appended.
+#[derive(Clone, Copy)]
+pub struct AppendedVersion<'g>(RecordPlace<'g>);
+
+impl AppendedVersion<'_> {
+    /// Writes what became of the transaction: a commit timestamp or a tombstone.
+    #[inline(always)]
+    pub fn stamp(self, stamp: u64) {
+        self.0.start().store(stamp, Ordering::Release);
     }
 }
 
@@ -40,34 +67,34 @@ struct Before<'g> {
     record: Option<RecordPlace<'g>>,
 }
 
-impl Range {
+impl<'g> PointHint<'g> {
     #[inline(always)]
     fn append_words<O: Outcomes>(
         &self,
-        guard: &Guard,
+        guard: &'g Guard,
         view: View<'_, O>,
         start: u64,
-        hint: &PointHint<'_>,
         (columns, words): (&PointColumns, &[u64]),
-    ) -> Option<AppendedRecords> {
+    ) -> Option<(AppendedRecords, RecordPlace<'g>)> {
         debug_assert_eq!(words.len(), columns.positions.len());
+        let range = self.point.range;
         // Pages are not read back with the latch held.
-        if self.meter.budget().has_evicted() {
+        if range.meter.budget().has_evicted() {
             return None;
         }
-        let slot = hint.point.slot();
-        let part = self.part_of(slot);
-        let tails = &self.parts[part].tails;
-        let latch = IndirectionLatch::acquire(hint.indirection);
-        let pages = self.pages.load(guard);
+        let slot = self.point.slot();
+        let part = range.part_of(slot);
+        let tails = &self.part().tails;
+        let latch = IndirectionLatch::acquire(self.indirection);
+        let pages = range.pages.load(guard);
         let (newest, floor) = (latch.sequence, pages.floor[part]);
         // Where some columns are further than others, a cumulative version may leave some out.
         if pages.meta.lineage()[part] != floor {
             return None;
         }
         let before = if newest > floor {
-            let record = match hint.record {
-                Some(record) if hint.newest == newest => record,
+            let record = match self.record {
+                Some(record) if self.newest == newest => record,
                 _ => tails.place_of(guard, newest)?,
             };
             before_in_tail(record, view)?
@@ -85,7 +112,7 @@ impl Range {
             first = tails.allocate(guard, 1, newest);
             (last, prev) = (first, newest);
         } else {
-            first = self.keep_originals(guard, (pages, tails), slot, newest, (originals, ever))?;
+            first = range.keep_originals(guard, (pages, tails), slot, newest, (originals, ever))?;
             (last, prev) = (first + 1, first);
         }
         let head = Head {
@@ -100,11 +127,15 @@ impl Range {
         };
         let carried =
             before.record.filter(|_| kept != 0).map(|from| CarriedWords { from, sequence: newest, columns: kept });
-        tails.write_words(guard, last, NewWords { head, columns: &columns.positions, words, carried });
+        let record = NewWords { head, columns: &columns.positions, last: columns.last, words, carried };
+        // SAFETY: `PointColumns::new` has made it the greatest.
+        let place = unsafe { tails.write_words(guard, last, record) };
         latch.publish(last);
-        Some(AppendedRecords { first, last })
+        Some((AppendedRecords { first, last }, place))
     }
+}
 
+impl Range {
     /// Takes the numbers for a snapshot record and the version behind it, and writes the first: the old values of columns that are
     /// updated for the first time.
     #[inline(never)]
@@ -165,8 +196,10 @@ fn keep_apart(guard: &Guard, (pages, tails): (&Pages, &TailPages), first: u64, h
             }
         }
     }
-    let record = NewWords { head: Head { nulls, ..head }, columns: &columns, words: &words, carried: None };
-    tails.write_words(guard, first, record);
+    let last = columns.iter().copied().max().unwrap_or(0);
+    let record = NewWords { head: Head { nulls, ..head }, columns: &columns, last, words: &words, carried: None };
+    // SAFETY: it is the greatest.
+    unsafe { tails.write_words(guard, first, record) };
     Some(first)
 }
 

@@ -1,6 +1,7 @@
 //! Reads and writes as words, with hints that were taken before others wrote, merged, gave versions up or evicted pages.
 use sync::Guard;
 
+use crate::AppendedVersion;
 use crate::tests::shuttle_models::eviction::{evicts, stored};
 use crate::tests::shuttle_models::*;
 
@@ -44,6 +45,52 @@ impl Transaction<'_> {
         self.written.push((rid, Some(appended), wrote));
         self.own.insert(rid, apply(before, wrote));
         true
+    }
+}
+
+impl Transaction<'_> {
+    /// Reads both records as words by hints that were taken after the snapshot.
+    fn look_seen(&self, guard: &Guard, hints: &[PointHint<'_>; 2]) {
+        for (slot, hint) in hints.iter().enumerate() {
+            let (rid, mut words) = (record(slot), [0; 2]);
+            let nulls = hint.read_seen(guard, &self.view(), &columns(self.world), &mut words).unwrap();
+            let row = nulls.map(|_| words);
+            self.world.seen.lock().unwrap().push(Seen::Row { at: self.snapshot.at, rid, row });
+        }
+    }
+
+    /// Commits, and stamps the only version where it lies.
+    fn commit_version(self, rid: Rid, version: AppendedVersion<'_>, wrote: Wrote) {
+        let at = self.prepare();
+        self.world.commits.lock().unwrap().push((at, rid, wrote));
+        self.world.states[self.number].store(COMMITTED + at.0, Ordering::Release);
+        version.stamp(at.0);
+        self.world.states[self.number].store(RELEASED, Ordering::Release);
+    }
+}
+
+/// Transactions that are known beforehand: the snapshot comes first, and the epoch is pinned once.
+fn at_once(world: &World) {
+    for (slot, column, value) in [(0, A, 50), (1, B, 60), (0, B, 70)] {
+        let guard = &sync::pin();
+        let txn = world.begin();
+        let hints = hints(world, guard);
+        txn.look_seen(guard, &hints);
+        let columns = PointColumns::new(world.table.schema(), &[column]).unwrap();
+        let placed = hints[slot].append_placed(guard, txn.view(), txn.id().word(), &columns, &[value]);
+        let Some((_, version)) = placed else { continue };
+        if value == 60 && txn.snapshot.at.0.is_multiple_of(2) {
+            version.stamp(StartTime::TOMBSTONE);
+            continue;
+        }
+        txn.commit_version(record(slot), version, Wrote::Updated(column, value));
+    }
+}
+
+fn deletes(world: &World) {
+    let mut txn = world.begin();
+    if txn.delete(record(1)) {
+        txn.commit();
     }
 }
 
@@ -128,6 +175,25 @@ fn arranges(world: &World) {
 #[test]
 fn a_record_moves_between_hint_and_read() {
     explore(|| together(World::new(), vec![writer, reader, undecided]));
+}
+
+#[test]
+fn transactions_at_once_take_turns_with_others() {
+    explore(|| together(World::new(), vec![at_once, writer, at_once]));
+    explore(|| together(World::new(), vec![at_once, undecided, deletes]));
+}
+
+#[test]
+fn transactions_at_once_are_merged_and_become_history_before_they_are_stamped() {
+    explore(|| together(World::new(), vec![at_once, at_once, merges]));
+    explore(|| together(updated_in_part(), vec![at_once, updates_the_rest_and_merges]));
+    explore(|| together(World::with_layout(Layout::Row), vec![at_once, writer, merges]));
+}
+
+#[test]
+fn point_rows_and_pages_go_beside_transactions_at_once() {
+    explore(|| together(stored(Layout::Column), vec![at_once, writer, arranges]));
+    explore(|| together(stored(Layout::Row), vec![at_once, evicts]));
 }
 
 #[test]
