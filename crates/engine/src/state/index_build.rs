@@ -146,7 +146,9 @@ fn enter_image(table: &TableData, index: &IndexData) -> Result<Option<Vec<usize>
         Err(RunError::Unread(why)) => {
             // What was entered is right; all else comes from the table.
             let (index_name, table) = (&index.definition.name, &table.name);
-            eprintln!("lstore: index \"{index_name}\" of \"{table}\" is filled from the table, not from its image: {why}");
+            eprintln!(
+                "lstore: index \"{index_name}\" of \"{table}\" is filled from the table, not from its image: {why}"
+            );
             index.imaged.set(None);
             Ok(None)
         }

@@ -146,8 +146,9 @@ fn compare<I: CheckedIndex>(
             }
             match may_be_left(table, index.index(), *rid) {
                 Ok(true) => {}
-                Ok(false) => faults
-                    .push(format!("{name} lists {rid:?} under {}, which it never had, or twice", index.show(key))),
+                Ok(false) => {
+                    faults.push(format!("{name} lists {rid:?} under {}, which it never had, or twice", index.show(key)))
+                }
                 Err(error) => unread = Some(error),
             }
         }
@@ -157,7 +158,10 @@ fn compare<I: CheckedIndex>(
     let is_from_image = index.index().imaged.image().is_some();
     let is_missed =
         |(key, rid): &(IndexKey, Rid)| !is_from_image || is_explained(table, index.index(), transactions, key, *rid);
-    let missing = had.into_iter().filter(is_missed).map(|(key, rid)| format!("{name} does not list {rid:?} under {}", index.show(&key)));
+    let missing = had
+        .into_iter()
+        .filter(is_missed)
+        .map(|(key, rid)| format!("{name} does not list {rid:?} under {}", index.show(&key)));
     faults.extend(missing);
     Ok(())
 }

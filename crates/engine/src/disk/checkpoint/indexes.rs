@@ -122,7 +122,9 @@ pub(super) fn is_due(core: &Core) -> bool {
     let lacks_image = |index: &Arc<IndexData>| index.is_filled() && has_images(index) && index.imaged.image().is_none();
     let lasts = |table: &TableData| table.storage.range_count() * table.storage.range_records() >= RECORDS_AT_REST;
     let tables = core.catalog.all_tables();
-    tables.iter().any(|table| !table.is_temporary && lasts(table) && table.all_indexes().any(|index| lacks_image(&index)))
+    tables
+        .iter()
+        .any(|table| !table.is_temporary && lasts(table) && table.all_indexes().any(|index| lacks_image(&index)))
 }
 
 /// Makes the runs of an earlier checkpoint some of this one; `None` where one is not there.
