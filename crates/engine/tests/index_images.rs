@@ -1,8 +1,9 @@
 //! Images of indexes in checkpoints: whatever happens between a checkpoint and a crash, an index that is filled from its image
 //! answers as the rows say, and `verify` finds no entry missing. An image that is damaged or not there does no harm, and one that
 //! few entries have come to since is not written again.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use durability::Device;
 use engine::{
@@ -322,7 +323,7 @@ fn an_image_is_written_again_once_many_ranges_have_had_new_entries() {
     check(&open(&device), &rows, "in the end");
 }
 
-/// The bytes of every file of blobs are damaged one after the other, a hundred at a time.
+/// A bit flips at one place after the other of the file of blobs.
 #[test]
 fn a_damaged_image_is_filled_from_the_table() {
     let device = FaultyDevice::new(0);
@@ -432,6 +433,70 @@ fn power_loss_at_any_step_of_writing_images_leaves_every_row_in_every_index() {
             assert!(counts.iter().all(|count| *count == counts[0] && *count >= 100), "{what}: {counts:?}");
         } else {
             check(&db, &rows, &what);
+        }
+    }
+}
+
+/// Checkpoints are taken while some threads commit rows and others insert rows that never commit; then the process crashes, and
+/// other rows are inserted.
+#[test]
+fn writers_that_come_and_go_while_images_are_written_are_in_every_index_or_in_none() {
+    for seed in 0..4u64 {
+        let device = FaultyDevice::new(seed);
+        let mut rows = imaged(&device, 0..100);
+        let (db, stop) = (open(&device), AtomicBool::new(false));
+        // All indexes are filled.
+        insert(&db, &db.table("t").unwrap(), 100..101, &mut rows);
+        let crashed = std::thread::scope(|scope| {
+            for thread in 1..5i64 {
+                let (db, stop) = (&db, &stop);
+                scope.spawn(move || {
+                    let table = db.table("t").unwrap();
+                    for round in (0..).take_while(|_| !stop.load(Ordering::Relaxed)) {
+                        let mut transaction = db.begin().unwrap();
+                        let mut insert = |at: i64| {
+                            let id = thread * 1_000_000 + round * 5 + at;
+                            transaction.insert(&table, &row(id, Some(id % 7), Some(id)).0).map(drop)
+                        };
+                        let inserted = (0..5).try_for_each(&mut insert);
+                        // The device is off after the crash.
+                        if inserted.is_err() || thread % 2 == 0 && transaction.commit().is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            for _ in 0..10 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                db.checkpoint().unwrap();
+            }
+            let crashed = device.after_process_crash(seed);
+            stop.store(true, Ordering::Relaxed);
+            crashed
+        });
+        drop(db);
+        for round in 0..2 {
+            verify(&crashed, &format!("seed {seed}, round {round}"));
+            let db = open(&crashed);
+            let (table, mut transaction) = (db.table("t").unwrap(), db.begin().unwrap());
+            let rows = table.aggregate(db.snapshot(), &[], &[]).unwrap().rows;
+            for index in table.primary_index().into_iter().chain(table.indexes()).filter(|index| index.is_ordered()) {
+                let found = transaction.index_scan(&table, &index, &IndexRange::all(), Direction::Upward).unwrap();
+                let ids: HashSet<i64> = found.map(|row| id_of(&row.unwrap().1)).collect();
+                assert_eq!(ids.len() as u64, rows, "{}", index.definition().name);
+                assert!(ids.iter().all(
+                    |id| id / 1_000_000 % 2 == 0 && transaction.get(&table, &[Value::from(*id)]).unwrap().is_some()
+                ));
+            }
+            for id in 0..20_000 {
+                let (one, three) = ([Value::from(1_000_000 + id)], [Value::from(3_000_000 + id)]);
+                assert!([one, three].iter().all(|key| transaction.get(&table, key).unwrap().is_none()), "{id}");
+            }
+            for id in 0..60 {
+                let id = 8_000_000 + round * 100 + id;
+                transaction.insert(&table, &row(id, Some(1), Some(id)).0).unwrap();
+            }
+            transaction.commit().unwrap();
         }
     }
 }
