@@ -72,6 +72,10 @@ impl Imaged {
 
     /// Says which one that is from now on; `None` where the one that there was is damaged.
     pub(crate) fn set(&self, image: Option<IndexImage>) {
+        debug_assert!(
+            image.as_ref().is_none_or(|image| image.runs.iter().all(|run| run.len > 0)),
+            "a run without bytes"
+        );
         *self.image.lock() = image;
     }
 

@@ -54,7 +54,7 @@ fn put_rid(out: &mut Vec<u8>, before: &mut u64, rid: Rid) {
 /// Writes the first of some entries, those that have keys of one kind. Returns how many.
 pub(crate) fn write_run(entries: &[Entry], out: &mut Vec<u8>) -> usize {
     let Some((first, _)) = entries.first() else { return 0 };
-    let kind = kind_of(first);
+    let (kind, start) = (kind_of(first), out.len());
     let count = entries.iter().take_while(|(key, _)| kind_of(key) == kind).count();
     debug_assert!(u32::try_from(count).is_ok(), "invariant 8: a run of {count} entries");
     out.extend([KIND, FORMAT, kind]);
@@ -77,6 +77,7 @@ pub(crate) fn write_run(entries: &[Entry], out: &mut Vec<u8>) -> usize {
         }
         put_rid(out, &mut rid_before, *rid);
     }
+    debug_assert!(Run::read(&out[start..]).is_ok(), "invariant 8: the image would not be read");
     count
 }
 

@@ -126,6 +126,7 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
 /// Enters what the image of an index has, if there is one. Returns the ranges whose records are still to be entered.
 fn enter_image(table: &TableData, index: &IndexData) -> Result<Option<Vec<usize>>> {
     let Some(image) = index.imaged.image() else { return Ok(None) };
+    debug_assert!(image.source.is_some(), "invariant 7: an index that was filled is filled again");
     let ranges = table.storage.range_count();
     let (behind, mut is_behind) = (image.behind(&index.imaged.counts(ranges)), vec![false; ranges]);
     behind.iter().filter(|range| **range < ranges).for_each(|range| is_behind[*range] = true);
@@ -168,6 +169,7 @@ fn enter_range(
     (range, from): (usize, Timestamp),
     to_order: &Mutex<HashSet<IndexKey>>,
 ) -> Result<()> {
+    debug_assert!(range < table.storage.range_count(), "invariant 7: range {range} is behind, and is not there");
     let (mut entered, mut run) = (Ok(()), NeighbourRun::new(index, to_order));
     // The key of a record that was never changed is the one in its base page.
     if let [column] = index.columns()

@@ -84,6 +84,7 @@ pub(super) fn take(
         contents.extend(image.as_ref().map(|image| ImageContents::new(name, image)));
         taken.push(TakenImage { index: index.clone(), image, is_unchanged });
     }
+    debug_assert!(contents.len() <= taken.len(), "invariant 7: an index has two images");
     Ok(contents)
 }
 
@@ -137,6 +138,7 @@ fn keep(runs: &[BlobRef], writer: &mut CheckpointWriter<'_>) -> Result<Option<Ve
             Err(error) => return Err(error),
         }
     }
+    debug_assert_eq!(kept.len(), runs.len(), "invariant 8: an image has lost a run");
     Ok(Some(kept))
 }
 
@@ -153,7 +155,7 @@ fn write(index: &IndexData, writer: &mut CheckpointWriter<'_>) -> Result<Vec<Blo
     };
     let mut entries = Vec::<Entry>::new();
     if !index.entries().is_ordered() {
-        // What is asked for parts of space is found at one time, whoever writes.
+        // What is asked for parts of space is found at one time, and others may write meanwhile.
         index.entries().for_each(&mut |key, rids| entries.extend(rids.iter().map(|rid| (key.clone(), *rid))));
         entries.chunks(RUN_ENTRIES).try_for_each(put)?;
         return Ok(runs);
@@ -188,6 +190,9 @@ impl ImageContents {
             counts: Vec::new(),
             source: Some(source.clone()),
         };
-        index.into_iter().for_each(|index| index.imaged.set(Some(image.clone())));
+        if let Some(index) = index {
+            debug_assert!(index.imaged.image().is_none(), "invariant 7: {:?} has two images", self.index);
+            index.imaged.set(Some(image));
+        }
     }
 }
