@@ -141,6 +141,30 @@ impl KissIndex {
         Ok(count)
     }
 
+    /// Adds entries of ascending keys, none of which is there: the first of them, as many as go into one node. Returns how many; 0 where
+    /// one of these is there already, and the first is to be entered alone.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_sorted(&self, entries: &[(u64, Rid)]) -> Result<usize, AddressSpaceError> {
+        let together = |pair: &[(u64, Rid)]| pair[0].0 < pair[1].0 && pair[0].0 / NEIGHBOURS == pair[1].0 / NEIGHBOURS;
+        let count = entries.len().min(1 + entries.windows(2).take_while(|pair| together(pair)).count());
+        let (keys, rids): (SmallVec<[u64; NEIGHBOURS as usize]>, SmallVec<[u64; NEIGHBOURS as usize]>) =
+            entries[..count].iter().map(|(key, rid)| (*key, rid.word())).unzip();
+        debug_assert!(entries[..count].iter().all(|(_, rid)| !rid.is_tail()));
+        // A key that is not there has no list that another thread could be changing under its latch.
+        if count == 0 || !self.tree.insert_new(&keys, &rids)? {
+            return Ok(0);
+        }
+        let (last, rid) = entries[count - 1];
+        if (count as u64) < NEIGHBOURS {
+            self.note_run(last, rid, &sync::pin());
+        } else if rids.is_sorted_by(|one, next| *next == one + 1) {
+            self.runs.note(keys[0], entries[0].1);
+        }
+        Ok(count)
+    }
+
     /// Notes the run that this entry ends, if it is the last of its neighbours and they are one.
     #[inline]
     fn note_run(&self, key: u64, rid: Rid, guard: &Guard) {
@@ -419,6 +443,16 @@ mod tests {
             assert_eq!(index.likely(key(at)), Some(rid(expected)), "{at}");
         }
         assert!((192..256).all(|at| index.likely(key(at)).is_none()));
+        let sorted = |from: u64, to: u64, step: usize| {
+            (from..to).map(|at| (key(at), rid(step * at as usize))).collect::<Vec<_>>()
+        };
+        let enter = |entries: Vec<(u64, Rid)>| index.insert_sorted(&entries).unwrap();
+        assert_eq!([enter(sorted(256, 330, 1)), enter(sorted(320, 384, 2)), enter(sorted(300, 310, 1))], [64, 64, 0]);
+        assert_eq!([enter(sorted(384, 400, 1)), enter(sorted(400, 460, 1)), enter(sorted(448, 460, 1))], [16, 48, 12]);
+        assert_eq!(enter(vec![(key(600), rid(6)), (key(600), rid(7))]), 1, "what has the same key is entered alone");
+        let likely = [300, 330, 390].map(|at| index.likely(key(at)));
+        assert_eq!(likely, [Some(rid(300)), None, Some(rid(390))]);
+        assert_eq!([330, 600, 459].map(|at| all(&index, key(at))), [[rid(660)], [rid(6)], [rid(459)]]);
         index.insert(key(70), rid(7000)).unwrap();
         index.remove(key(140), rid(1140)).unwrap();
         assert!((64..192).all(|at| index.likely(key(at)).is_none()) && index.likely(key(1)).is_some());

@@ -146,8 +146,8 @@ impl Table {
         self.range(index)
     }
 
-    /// What was given up before a restart is not there.
-    pub(crate) fn restore_horizon(&self, at: Timestamp) {
+    /// What was given up before a restart is not there, or not in every index.
+    pub fn restore_horizon(&self, at: Timestamp) {
         self.horizon.restore(at);
     }
 

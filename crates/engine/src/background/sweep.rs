@@ -78,7 +78,13 @@ fn sweep_index(
 
 /// Whether a version of the record has the key that a snapshot may see, now or later. A page that can't be read
 /// back keeps its entries.
-fn is_explained(table: &TableData, index: &IndexData, transactions: &Transactions, key: &IndexKey, rid: Rid) -> bool {
+pub(crate) fn is_explained(
+    table: &TableData,
+    index: &IndexData,
+    transactions: &Transactions,
+    key: &IndexKey,
+    rid: Rid,
+) -> bool {
     has_version_with(table, index, transactions, key, rid).unwrap_or(true)
 }
 

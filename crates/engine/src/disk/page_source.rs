@@ -10,8 +10,13 @@ use types::BlobRef;
 pub(crate) fn budget_of(checkpoints: &Arc<Checkpoints>, limit_bytes: Option<u64>) -> Arc<MemoryBudget> {
     let budget = MemoryBudget::default();
     budget.set_limit_bytes(limit_bytes.unwrap_or(u64::MAX));
-    budget.set_page_source(Arc::new(Pages(checkpoints.clone())));
+    budget.set_page_source(source_of(checkpoints));
     Arc::new(budget)
+}
+
+/// These checkpoints as places of what can be read when it is used.
+pub(crate) fn source_of(checkpoints: &Arc<Checkpoints>) -> Arc<dyn PageSource> {
+    Arc::new(Pages(checkpoints.clone()))
 }
 
 /// The blobs of checkpoints as places of evicted pages.

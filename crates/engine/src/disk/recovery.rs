@@ -344,12 +344,16 @@ impl Replay {
         })?;
         if let Change::Update(values) = change {
             let changed = table.indexes.which(|index| index.is_among(values.iter().map(|(column, _)| *column)));
-            changed.iter().for_each(|index| index.note_changed_key());
+            changed.iter().for_each(|index| {
+                index.note_changed_key();
+                index.imaged.note(rid.range());
+            });
         }
         if let (Some(primary_key), Change::Update(values)) = (&table.primary_key, change)
             && primary_key.is_among(values.iter().map(|(column, _)| *column))
         {
             table.note_changed_key();
+            primary_key.index.imaged.note(rid.range());
             debug_assert!(table.has_changed_keys(), "invariant 7: lookups would trust the keys of inserts");
         }
         Ok(())
@@ -385,6 +389,9 @@ fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Res
         return Err(Error::RangesTooSmall { table: table.name.to_string(), range_records });
     }
     table.storage.insert_at(rid, cells, at.0);
+    // It has no entries yet, and an image of an index in the checkpoint does not know of it.
+    table.primary_key.iter().for_each(|primary_key| primary_key.index.imaged.note(rid.range()));
+    table.indexes.each(|index| index.imaged.note(rid.range()));
     debug_assert!(table.storage.contains(rid), "invariant 8: {rid:?} was replayed and is not there");
     Ok(())
 }

@@ -14,6 +14,7 @@ use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
 use super::extents::{DIMENSIONS_MAX, dimensions, extent_between, extent_of};
+use super::image::Imaged;
 use super::order::{IndexKey, KeyShape};
 use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
@@ -36,6 +37,8 @@ pub(crate) struct IndexData {
     pub(crate) gaps: Gaps<Entry>,
     /// entering what the table has, which is put off from the opening of the database to the first use of the index
     filling: Late,
+    /// its image in the newest checkpoint, and which ranges have had entries since
+    pub(crate) imaged: Imaged,
     has_changed_keys: AtomicBool,
     /// held while a row looks for others that it excludes, and enters its key
     pub(crate) excluding: Mutex<()>,
@@ -155,6 +158,7 @@ impl IndexData {
             entries,
             gaps: Gaps::default(),
             filling: Late::nothing(),
+            imaged: Imaged::default(),
             has_changed_keys: AtomicBool::new(has_changed_keys),
             excluding: Mutex::new(()),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
@@ -305,14 +309,15 @@ impl IndexData {
     /// [`Error::IndexWithoutRoom`] if the index can't grow; nothing was entered.
     pub(crate) fn enter(&self, key: &IndexKey, rid: Rid) -> Result<()> {
         self.entries.insert(key, rid).map_err(|error| self.without_room(error))?;
-        self.note_entered(|| std::iter::once((key.clone(), rid)));
+        self.note_entered(rid.range(), || std::iter::once((key.clone(), rid)));
         Ok(())
     }
 
-    /// Notes that records were entered under keys, new or again, so that no reader steps over them. Every way into the index
-    /// ends here.
+    /// Notes that records of a range were entered under keys, new or again, so that no reader steps over them and no checkpoint leaves
+    /// them out. Every way into the index ends here.
     #[inline]
-    pub(crate) fn note_entered<I: Iterator<Item = Entry>>(&self, entered: impl FnOnce() -> I) {
+    pub(crate) fn note_entered<I: Iterator<Item = Entry>>(&self, range: usize, entered: impl FnOnce() -> I) {
+        self.imaged.note(range);
         if self.entries.is_ordered() {
             self.gaps.entered(std::iter::once_with(entered).flatten());
         }
@@ -405,6 +410,11 @@ impl IndexList {
     pub(crate) fn which(&self, is_wanted: impl Fn(&IndexData) -> bool) -> Indexes {
         let guard = sync::pin();
         self.list.load(&guard).iter().filter(|index| is_wanted(index)).cloned().collect()
+    }
+
+    /// Passes on all of them, without a copy of the list.
+    pub(crate) fn each(&self, visit: impl FnMut(&Arc<IndexData>)) {
+        self.list.load(&sync::pin()).iter().for_each(visit);
     }
 
     /// Whether one of these columns is one of an index's.

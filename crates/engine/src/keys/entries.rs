@@ -20,6 +20,7 @@ use types::Rid;
 
 use super::definition::{IndexDefinition, IndexMethod};
 use super::order::{Bounds, Direction, IndexKey, KeyShape, only_key};
+use super::runs::Run;
 use super::space_entries::SpaceEntries;
 
 /// An entry.
@@ -49,6 +50,44 @@ const TOGETHER_MAX: usize = 64;
 /// See [`Entries::insert_new`].
 fn insert_into<K: Key>(tree: &UniqueTree<K>, keys: SmallVec<[&K::Owned; TOGETHER_MAX]>, first: Rid) -> usize {
     if keys.is_empty() { 0 } else { tree.insert_new(keys.len(), |at| keys[at], first) }
+}
+
+/// Why a run was not loaded.
+pub(crate) enum LoadError {
+    NoRoom(AddressSpaceError),
+    OtherKeys,
+}
+
+impl From<AddressSpaceError> for LoadError {
+    fn from(error: AddressSpaceError) -> LoadError {
+        LoadError::NoRoom(error)
+    }
+}
+
+/// Enters records under ascending keys: those of keys that have one record by `together`, which says how many it took, and where it
+/// takes none, or a key has several, by `alone`. A key's records are given newest first and enter oldest first.
+fn load_lists<K: PartialEq>(
+    entries: &[(K, Rid)],
+    together: impl Fn(&[(K, Rid)]) -> Result<usize, AddressSpaceError>,
+    alone: impl Fn(&(K, Rid)) -> Result<(), AddressSpaceError>,
+) -> Result<(), AddressSpaceError> {
+    let mut rest = entries;
+    while let Some((first, _)) = rest.first() {
+        let several = rest.windows(2).position(|pair| pair[0].0 == pair[1].0).unwrap_or(rest.len());
+        let (mut single, others) = rest.split_at(several);
+        while let Some(next) = single.first() {
+            let taken = together(single)?;
+            if taken == 0 {
+                alone(next)?;
+            }
+            single = &single[taken.max(1)..];
+        }
+        let listed = others.iter().take_while(|(key, _)| *key == others[0].0).count();
+        debug_assert!(several > 0 || others[0].0 == *first, "each step enters something");
+        others[..listed].iter().rev().try_for_each(&alone)?;
+        rest = &others[listed..];
+    }
+    Ok(())
 }
 
 /// The upper half of the words of small integers.
@@ -142,6 +181,34 @@ impl Entries {
             Keyed::UniqueBytes(tree) => insert_into(tree, keys.map_while(bytes).collect(), first),
             _ => 0,
         }
+    }
+
+    /// Adds the entries of a run, which the index has listed so, or that are to be [settled](SpaceEntries::settle).
+    ///
+    /// # Errors
+    /// If the process has no address space left for the structure, or the run is of keys of another kind; some were added.
+    pub(crate) fn load(&self, run: Run) -> Result<(), LoadError> {
+        match (&self.keyed, run) {
+            (Keyed::Space(space), run) => space.load(&run.into_entries()),
+            (_, Run::Nulls(rids)) => self.nulls.insert_sorted(&rids, ()),
+            (Keyed::Words(tree), Run::Words(entries)) => tree.insert_sorted(&entries, ()),
+            (Keyed::Bytes(tree), Run::Bytes(entries)) => tree.insert_sorted(&entries, ()),
+            (Keyed::UniqueWords(tree), Run::Words(entries)) => load_lists(
+                &entries,
+                |new| Ok(tree.insert_sorted(new.len(), |at| (&new[at].0, new[at].1))),
+                |(word, rid)| Ok(tree.insert(*word, *rid)),
+            )?,
+            (Keyed::UniqueBytes(tree), Run::Bytes(entries)) => load_lists(
+                &entries,
+                |new| Ok(tree.insert_sorted(new.len(), |at| (&new[at].0, new[at].1))),
+                |(bytes, rid)| Ok(tree.insert(bytes, *rid)),
+            )?,
+            (Keyed::Kiss(tree), Run::Words(entries)) => {
+                load_lists(&entries, |new| tree.insert_sorted(new), |(word, rid)| tree.insert(*word, *rid))?;
+            }
+            _ => return Err(LoadError::OtherKeys),
+        }
+        Ok(())
     }
 
     /// Removes the entry of a version that no transaction can see, if it is there. Where there is no address space for the

@@ -12,8 +12,8 @@
 //! comes twice, and those that come are in the order of their keys.
 //!
 //! An index is not versioned: it serves every snapshot from the table's horizon on, also from before it was made, and a
-//! definition is there for everybody once it is committed, whatever their snapshot. It is not in the log or in
-//! checkpoints but for its definition; opening a database builds it again.
+//! definition is there for everybody once it is committed, whatever their snapshot. The log has its definition only; checkpoints
+//! have an image of its entries as well, from which it is filled when it is first used, and from the table where there is none.
 //!
 //! **Expressions and predicates.** A key may be worked out of a row, and an index may be of some rows only
 //! (`computed`). Such keys follow the rules above: a version without a key has no entry, and a change of a column
@@ -35,6 +35,7 @@
 //! | `space`, `extents` | windows in space, and where values lie in it |
 //! | `space_entries`, `box_entries` | the structures that are asked for windows |
 //! | `entries` | the structures of the `index` crate behind one interface |
+//! | `image`, `runs` | what checkpoints have of an index, and its bytes |
 //! | `primary_key` | the index of the primary key, and uniqueness |
 mod box_entries;
 mod box_image;
@@ -43,8 +44,10 @@ pub(crate) mod data;
 pub(crate) mod definition;
 pub(crate) mod entries;
 pub(crate) mod extents;
+pub(crate) mod image;
 pub(crate) mod order;
 pub(crate) mod primary_key;
 pub(crate) mod range;
+pub(crate) mod runs;
 pub(crate) mod space;
 pub(crate) mod space_entries;

@@ -3,21 +3,27 @@
 //!
 //! ```text
 //! opened: no entries --> first use, or first write to the table: one thread enters all, others that need the index wait --> filled
+//!
+//! with an image in the checkpoint     its runs, but for records of ranges that are behind  |  of these ranges what the table has
+//! without one, or if it is damaged    of all ranges what the table has
 //! ```
 //!
-//! Ranges are shared out among threads. The keys of a record come from [`lineage`]: the key of every version that
+//! Runs and ranges are shared out among threads. The keys of a record come from [`lineage`]: the key of every version that
 //! is kept, so that the index serves every snapshot from the table's horizon on.
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use index::AddressSpaceError;
 use lineage::{Cell, Outcomes, View};
 use parking_lot::Mutex;
-use types::{Rid, Snapshot};
+use types::{Rid, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::IndexData;
+use crate::keys::entries::LoadError;
 use crate::keys::order::{IndexKey, ordered_integer};
+use crate::keys::runs::Run;
 use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::{OnlyStamped, Transactions};
@@ -104,46 +110,94 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
     // Nothing is given up meanwhile but what no view holds.
     let (_all, from) = (table.storage.keep_all(), table.storage.kept().oldest());
     let to_order = Mutex::new(HashSet::new());
-    // The key of a record that was never changed is the one in its base page.
-    let whole_number = match index.columns() {
-        [column]
-            if index.entries_so_far().kiss().is_some() && !index.has_changed_keys() && !table.has_changed_keys() =>
-        {
-            Some(*column)
-        }
-        _ => None,
+    let ranges = match enter_image(table, index)? {
+        Some(behind) => behind,
+        None => (0..table.storage.range_count()).collect(),
     };
-    share_out(table.storage.range_count(), |range| {
-        let (mut entered, mut run) = (Ok(()), NeighbourRun::new(index, &to_order));
-        if let Some(column) = whole_number {
-            let enter = |slot: usize, word: u64| {
-                if entered.is_ok() {
-                    entered = run.enter(IndexKey::Word(ordered_integer(word as i64)), Rid::base(range, slot));
-                }
-            };
-            if table.storage.for_each_base_word(range, column, enter)? {
-                return entered.and_then(|()| run.finish());
-            }
-        }
-        let (space, mut loaded) = (index.entries_so_far().space(), Vec::new());
-        // Versions for which an expression fails are from before the index.
-        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match (keyed, &entered) {
-            (Ok(Some(Keyed { key, .. })), Ok(())) if space.is_some() => loaded.push((key, rid)),
-            (Ok(Some(Keyed { key, .. })), Ok(())) => entered = run.enter(key, rid),
-            _ => {}
-        });
-        let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
-        table.storage.for_each_committed_version(range, index.columns(), from, &OnlyStamped, enter)?;
-        keys.finish();
-        space.iter().for_each(|space| space.load(&loaded));
-        entered.and_then(|()| run.finish())
-    })?;
+    share_out(ranges.len(), |place| enter_range(table, index, (ranges[place], from), &to_order))?;
     if let Some(space) = index.entries_so_far().space() {
         space.settle();
         // Without an image all is found one by one.
         let _stays = space.bring_forward(true);
     }
     order(table, index, to_order.into_inner(), &OnlyStamped)
+}
+
+/// Enters what the image of an index has, if there is one. Returns the ranges whose records are still to be entered.
+fn enter_image(table: &TableData, index: &IndexData) -> Result<Option<Vec<usize>>> {
+    let Some(image) = index.imaged.image() else { return Ok(None) };
+    debug_assert!(image.source.is_some(), "invariant 7: an index that was filled is filled again");
+    let ranges = table.storage.range_count();
+    let (behind, mut is_behind) = (image.behind(&index.imaged.counts(ranges)), vec![false; ranges]);
+    behind.iter().filter(|range| **range < ranges).for_each(|range| is_behind[*range] = true);
+    let read = share_out(image.runs.len(), |place| {
+        let held = image.source.as_ref().and_then(|source| source.hold(image.runs[place]));
+        let held = held.ok_or_else(|| RunError::Unread("it is not there".into()))?;
+        let bytes = held.read().map_err(|error| RunError::Unread(error.to_string()))?;
+        let mut run = Run::read(&bytes).map_err(|why| RunError::Unread(why.into()))?;
+        run.retain(|rid| table.storage.contains(rid) && !is_behind[rid.range()]);
+        index.entries_so_far().load(run).map_err(|error| match error {
+            LoadError::NoRoom(error) => RunError::NoRoom(error),
+            LoadError::OtherKeys => RunError::Unread("its keys are of another kind".into()),
+        })
+    });
+    match read {
+        Ok(()) => Ok(Some(behind.into_iter().filter(|range| *range < ranges).collect())),
+        Err(RunError::NoRoom(error)) => Err(index.without_room(error)),
+        Err(RunError::Unread(why)) => {
+            // What was entered is right; all else comes from the table.
+            let (index_name, table) = (&index.definition.name, &table.name);
+            eprintln!(
+                "lstore: index \"{index_name}\" of \"{table}\" is filled from the table, not from its image: {why}"
+            );
+            index.imaged.set(None);
+            Ok(None)
+        }
+    }
+}
+
+/// Why a run of an image was not entered.
+enum RunError {
+    Unread(String),
+    NoRoom(AddressSpaceError),
+}
+
+/// Enters what a range has, every version from a time on.
+fn enter_range(
+    table: &TableData,
+    index: &IndexData,
+    (range, from): (usize, Timestamp),
+    to_order: &Mutex<HashSet<IndexKey>>,
+) -> Result<()> {
+    debug_assert!(range < table.storage.range_count(), "invariant 7: range {range} is behind, and is not there");
+    let (mut entered, mut run) = (Ok(()), NeighbourRun::new(index, to_order));
+    // The key of a record that was never changed is the one in its base page.
+    if let [column] = index.columns()
+        && index.entries_so_far().kiss().is_some()
+        && !index.has_changed_keys()
+        && !table.has_changed_keys()
+    {
+        let enter = |slot: usize, word: u64| {
+            if entered.is_ok() {
+                entered = run.enter(IndexKey::Word(ordered_integer(word as i64)), Rid::base(range, slot));
+            }
+        };
+        if table.storage.for_each_base_word(range, *column, enter)? {
+            return entered.and_then(|()| run.finish());
+        }
+    }
+    let (space, mut loaded) = (index.entries_so_far().space(), Vec::new());
+    // Versions for which an expression fails are from before the index.
+    let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match (keyed, &entered) {
+        (Ok(Some(Keyed { key, .. })), Ok(())) if space.is_some() => loaded.push((key, rid)),
+        (Ok(Some(Keyed { key, .. })), Ok(())) => entered = run.enter(key, rid),
+        _ => {}
+    });
+    let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
+    table.storage.for_each_committed_version(range, index.columns(), from, &OnlyStamped, enter)?;
+    keys.finish();
+    space.iter().for_each(|space| space.load(&loaded));
+    entered.and_then(|()| run.finish())
 }
 
 /// Enters records of a range, neighbours with ascending keys together where the index takes them so.

@@ -130,7 +130,7 @@ impl Transaction {
             holder
         });
         if claimed.is_ok() {
-            index.note_entered(|| std::iter::once((key.clone(), rid)));
+            index.note_entered(rid.range(), || std::iter::once((key.clone(), rid)));
         }
         claimed.map_err(|error| match error {
             InsertError::Present(other) => {

@@ -204,7 +204,7 @@ impl Transaction {
             0 => self.enter_key(data, primary_key, &key(0), first)?,
             _ => {
                 let entered = || (0..together).map(&key).zip(neighbours(first, together as u32));
-                primary_key.index.note_entered(entered);
+                primary_key.index.note_entered(first.range(), entered);
             }
         }
         debug_assert!(

@@ -15,6 +15,16 @@ use super::node::Node;
 use super::{BPlusTree, Value};
 
 impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
+    /// Adds entries whose keys ascend; one whose key is there already stays as it is.
+    pub fn insert_sorted(&self, keys: &[K::Owned], value: V) {
+        let (guard, mut done) = (&sync::pin(), 0);
+        while done < keys.len() {
+            let added = self.add_run(guard, keys.len() - done, |at| (&keys[done + at], value.word()));
+            debug_assert!(added <= keys.len() - done, "more keys were added than there are");
+            done += added.max(1);
+        }
+    }
+
     /// Adds the first of `len` entries whose keys ascend, as many as are new and go into one leaf. Returns how many; 0 where the
     /// first key is there already.
     pub(super) fn add_run<'k>(&self, guard: &Guard, len: usize, entry: impl Fn(usize) -> (&'k K::Owned, u64)) -> usize {

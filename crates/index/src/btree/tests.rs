@@ -133,6 +133,12 @@ fn check_runs<K: Key, L: Latching>(runs: Vec<Vec<K::Owned>>) {
         if number % 4 > 0 {
             run.sort();
         }
+        if number % 4 == 3 {
+            tree.insert_sorted(&run, number);
+            run.iter().for_each(|key| drop(model.entry(key.clone()).or_insert(number)));
+            check_shape(&tree);
+            continue;
+        }
         let mut done = 0;
         while done < run.len() {
             let added = tree.add_run(&sync::pin(), run.len() - done, |at| (&run[done + at], number + at as u64));

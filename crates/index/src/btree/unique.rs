@@ -75,6 +75,17 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
         self.tree.add_run(&sync::pin(), len, |at| (key(at), rid(at)))
     }
 
+    /// Adds the first of `len` entries whose keys ascend, as many as are new and go in together. Returns how many; 0 where the first
+    /// key is there already, and is to be entered alone.
+    pub fn insert_sorted<'k>(&self, len: usize, entry: impl Fn(usize) -> (&'k K::Owned, Rid)) -> usize {
+        // A key that is not there has no list of Rids.
+        self.tree.add_run(&sync::pin(), len, |at| {
+            let (key, rid) = entry(at);
+            debug_assert!(!rid.is_tail());
+            (key, rid.word())
+        })
+    }
+
     /// Removes the entry of `rid` under `key`, if there is one.
     pub fn remove(&self, key: K::Ref<'_>, rid: Rid) {
         self.remove_if(key, rid, || true);

@@ -10,7 +10,8 @@
 //!           each moment that is kept
 //! ```
 //!
-//! Indexes are not on disk. They are checked as opening the database builds them, which is what a user would get.
+//! Indexes are checked as opening the database builds them, from the images in the checkpoint where there are some, which is what a
+//! user would get.
 //!
 //! All of it may be larger than memory: pages come and go under the limit as they always do.
 //!

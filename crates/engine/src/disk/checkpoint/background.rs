@@ -1,6 +1,6 @@
 //! When a checkpoint is due: when the log has grown so much since the last one that replaying it would take longer than the
 //! time that opening the database may take; or when memory is short and pages stay there only because no checkpoint has
-//! them; and when the database is closed, unless replaying the log would hardly take time.
+//! them; and when the database is closed, unless replaying the log and filling its indexes would hardly take time.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use durability::{Checkpoints, Device, Log};
 use parking_lot::{Condvar, Mutex};
 
+use super::indexes;
 use super::take::{CheckpointParts, CheckpointReport};
 use crate::background::merger;
 use crate::error::Result;
@@ -107,7 +108,8 @@ impl CheckpointerState {
     /// Takes the last checkpoint, so that opening the database again has little to replay. Ranges that are full become base pages
     /// first, which take fewer bytes and are not read before they are used.
     fn close(&self) {
-        if !self.taking.log.is_read_only() && self.grown_bytes() > REPLAYED_AT_REST {
+        let is_due = || self.grown_bytes() > REPLAYED_AT_REST || indexes::is_due(&self.taking.core);
+        if !self.taking.log.is_read_only() && is_due() {
             merger::merge_full(&self.taking.core);
             // Where it fails the log has everything.
             let _taken = self.with_checkpoint(|_, _| Ok(()));

@@ -7,6 +7,7 @@
 //! catalog c0     tables, names and settings as of this commit
 //!   table        id, name and since when, schema, settings, definitions of indexes, sizes of ranges
 //!     range r    image at c_r: all commits up to this one, none after it
+//!     index      image of its entries, and the ranges for whose records it does not stand
 //!     array      of an array table, an image of all rows; likewise
 //! gone           tables that were dropped or emptied, and are kept for the sake of their past; likewise
 //! former         what names meant before, from one commit to another, as far as it is kept
@@ -22,6 +23,7 @@ use lineage::TableOptions;
 use serde::{Deserialize, Serialize};
 use types::{BlobRef, Schema, Timestamp};
 
+use super::indexes::ImageContents;
 use crate::error::{Error, Result};
 use crate::keys::data::IndexData;
 use crate::keys::definition::KeptIndex;
@@ -98,6 +100,12 @@ pub(crate) struct TableContents {
     update_range_records: usize,
     /// by number
     pub(crate) ranges: Vec<RangeContents>,
+    /// of its indexes
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<ImageContents>,
+    /// from where on it was kept when they were taken: entries of versions before may not be in them
+    #[serde(default)]
+    pub(crate) horizon: u64,
     /// of an array table, its rows
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) array: Option<ArrayContents>,
@@ -141,7 +149,7 @@ impl TableContents {
         settings: TableSettings,
         data: &TableData,
         indexes: &[Arc<IndexData>],
-        (ranges, array): (Vec<RangeContents>, Option<ArrayContents>),
+        (ranges, images, array): (Vec<RangeContents>, Vec<ImageContents>, Option<ArrayContents>),
     ) -> TableContents {
         let TableOptions { range_records, update_range_records, .. } = *data.storage.options();
         debug_assert!(ranges.len() <= data.storage.range_count(), "\"{name}\" has fewer ranges than images");
@@ -160,6 +168,8 @@ impl TableContents {
             range_records,
             update_range_records,
             ranges,
+            horizon: if images.is_empty() { 0 } else { data.storage.horizon().0 },
+            images,
             array,
         }
     }

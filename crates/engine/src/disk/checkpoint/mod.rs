@@ -4,7 +4,8 @@
 //! ```text
 //! 1  c0 = now; wait until what committed by then is done with the catalog; the tables that c0 sees, and those that are gone
 //!    and kept
-//! 2  the image of each range, at its own commit c_r >= c0; pages that are on disk are referred to again
+//! 2  the image of each range, at its own commit c_r >= c0; pages that are on disk are referred to again. Then of each index of the
+//!    table, unless the former one will do
 //! 3  wait until the log is on disk up to the newest c_r                          (write-ahead discipline)
 //! 4  publish: c0, tables, c_r and image of each range
 //! 5  trim the log below what the two newest checkpoints need
@@ -17,11 +18,13 @@
 //! |---|---|
 //! | `take` | taking one |
 //! | `arrays` | array tables, in both |
+//! | `indexes` | images of indexes, in both |
 //! | `manifest` | what a checkpoint says of the database |
 //! | `restore` | tables and their indexes from a checkpoint |
 //! | `background` | when a checkpoint is due |
 mod arrays;
 mod background;
+mod indexes;
 mod manifest;
 mod restore;
 mod take;

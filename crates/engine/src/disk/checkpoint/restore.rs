@@ -1,8 +1,8 @@
 //! Getting tables back from a checkpoint, many ranges at a time.
 //!
 //! Of a range its image is read: what is not in a page of its own, and an outline of each page. Pages come in when they are first used,
-//! unless all are to be read at once ([`PageReading`]). Indexes have no entries yet; they are filled when they are first used
-//! (`state/index_build.rs`).
+//! unless all are to be read at once ([`PageReading`]). Indexes have no entries yet: they are told where their images are, and filled
+//! when they are first used (`state/index_build.rs`).
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,7 @@ use types::{BlobRef, Rid, Timestamp};
 
 use super::arrays;
 use super::manifest::{Contents, FormerContents, TableContents};
+use crate::disk::page_source::source_of;
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
 use crate::terms::former::{GivenUp, NameMeaning};
@@ -77,7 +78,7 @@ struct Piece {
 /// another one.
 pub(crate) fn restore(
     manifest: &Manifest,
-    checkpoints: &Checkpoints,
+    checkpoints: &Arc<Checkpoints>,
     options: TableOptions,
     budget: &Arc<MemoryBudget>,
     reading: PageReading,
@@ -92,7 +93,7 @@ pub(crate) fn restore(
         clock,
         ..Base::default()
     };
-    let mut pieces = Vec::new();
+    let (mut pieces, source) = (Vec::new(), source_of(checkpoints));
     for table in contents.all_tables() {
         let options = table.options(options);
         let (id, schema) = (table.id, table.schema.clone());
@@ -101,6 +102,8 @@ pub(crate) fn restore(
             data.note_changed_key();
         }
         table.indexes.iter().try_for_each(|index| data.add_known_index(index.clone()))?;
+        table.images.iter().for_each(|image| image.restore(&data, &source));
+        data.storage.restore_horizon(Timestamp(table.horizon));
         let piece = |(range, contents): (usize, &super::manifest::RangeContents)| Piece {
             data: data.clone(),
             range,

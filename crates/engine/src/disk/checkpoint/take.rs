@@ -7,8 +7,9 @@ use lineage::{BlobSink, RangeImage};
 use txn::{TransactionState, TransactionTable};
 use types::{BlobRef, Timestamp};
 
-use super::arrays;
+use super::indexes::TakenImage;
 use super::manifest::{Contents, RangeContents, TableContents};
+use super::{arrays, indexes};
 use crate::error::{Error, Result};
 use crate::keys::data::Indexes;
 use crate::state::catalog::NamedSince;
@@ -28,6 +29,8 @@ pub struct CheckpointReport {
     pub ranges: u64,
     /// those to which nothing had happened since the checkpoint before
     pub unchanged_ranges: u64,
+    /// indexes whose image was written, the former one being too far behind
+    pub written_indexes: u64,
     /// bytes written
     pub written_bytes: u64,
     /// bytes that belong to the checkpoint, written now or before
@@ -48,6 +51,7 @@ pub(crate) struct CheckpointParts {
 /// The images of a checkpoint.
 struct CheckpointImages {
     images: Vec<RangeImage>,
+    indexes: Vec<TakenImage>,
     /// the commit from which on the log is needed
     low: Timestamp,
     /// the commit of the newest image
@@ -84,7 +88,7 @@ impl CheckpointParts {
         let written = self.write(at);
         // Until here nothing that the snapshot sees was given up, dropped tables included.
         transactions.release(handle);
-        let (published, CheckpointImages { images, low, .. }) = written?;
+        let (published, CheckpointImages { images, indexes, low, .. }) = written?;
         debug_assert!(images.iter().all(|image| low <= image.at), "invariant 3: an image is from before {low:?}");
         debug_assert!(
             published.trim_below <= low.0 + 1,
@@ -93,7 +97,9 @@ impl CheckpointParts {
         );
         let ranges = images.len() as u64;
         let unchanged_ranges = images.iter().filter(|image| image.is_unchanged).count() as u64;
+        let written_indexes = indexes.iter().filter(|image| image.is_written()).count() as u64;
         images.into_iter().for_each(RangeImage::published);
+        indexes.into_iter().for_each(TakenImage::published);
         if published.trim_below > 0 {
             match self.log.trim(published.trim_below) {
                 // The checkpoint is there all the same; the archiver tells, and the log waits for it.
@@ -106,6 +112,7 @@ impl CheckpointParts {
             from: low,
             ranges,
             unchanged_ranges,
+            written_indexes,
             written_bytes: published.put_bytes + published.copied_bytes,
             live_bytes: published.live_bytes,
             time: started.elapsed(),
@@ -126,7 +133,7 @@ impl CheckpointParts {
             [meanings.newest.clone().into_iter().collect(), meanings.gone()].map(|tables| seen(tables, at));
         let clock = core.clock.marks();
         let mut writer = self.checkpoints.begin()?;
-        let mut taken = CheckpointImages { images: Vec::new(), low: at, high: at };
+        let mut taken = CheckpointImages { images: Vec::new(), indexes: Vec::new(), low: at, high: at };
         let tables = taken.take_tables(core, present, &mut writer)?;
         let gone = taken.take_tables(core, gone, &mut writer)?;
         let contents = Contents::new(at, core.catalog.next_table(), (tables, gone), &meanings, clock);
@@ -185,7 +192,8 @@ impl CheckpointImages {
             let ranges = self.take(core, &table, &mut Sink(writer))?;
             let array = arrays::take(core, &table, &mut |bytes| writer.put(bytes))?;
             self.high = self.high.max(array.as_ref().map_or(self.high, |array| Timestamp(array.at)));
-            taken.push(TableContents::new((name, from), settings, &table, &indexes, (ranges, array)));
+            let images = indexes::take(&table, &indexes, writer, &mut self.indexes)?;
+            taken.push(TableContents::new((name, from), settings, &table, &indexes, (ranges, images, array)));
         }
         Ok(taken)
     }
