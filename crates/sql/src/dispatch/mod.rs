@@ -248,6 +248,9 @@ impl Session {
     /// Refuses a statement in a block that has failed, and looks which tables there are.
     fn begin_statement(&mut self) -> Result<()> {
         self.check_block()?;
+        if let Some(block) = &mut self.block {
+            block.begin_statement();
+        }
         let path = self.path();
         match self.block.as_ref().and_then(Block::begun) {
             Some(own) => self.tables = Tables::of(&self.db, own).with_path(path),

@@ -142,8 +142,8 @@ fn condition(sample: &TableSample, label: &str, target: usize) -> Result<Expr> {
     };
     let args = [
         column(label, &rid_column(target)),
-        as_float(quantity.value.clone()),
-        as_float(seed),
+        cast_to(cast_to(quantity.value.clone(), DataType::Real), DataType::DoublePrecision),
+        cast_to(seed, DataType::DoublePrecision),
         Expr::value(Value::Boolean(by_blocks)),
     ];
     let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).into();
@@ -177,8 +177,7 @@ fn check_no_columns(percentage: &Expr) -> Result<()> {
     named.map_or(Ok(()), |name| Err(missing(name)))
 }
 
-fn as_float(expr: Expr) -> Expr {
-    let data_type = DataType::DoublePrecision;
+fn cast_to(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 

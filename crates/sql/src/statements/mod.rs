@@ -44,6 +44,7 @@ pub(crate) mod join;
 mod join_row;
 pub(crate) mod kept_constraints;
 pub(crate) mod like;
+mod lock_table;
 pub(crate) mod locking;
 pub(crate) mod made_types;
 pub(crate) mod materialized;
@@ -93,6 +94,7 @@ pub(crate) fn run_own(
 ) -> Result<Outcome> {
     match own {
         OwnStatement::Copy(statement) => copy::run(session, statement, source, input),
+        OwnStatement::Lock(asked) => Ok(lock_table::run(session, &asked)?.into()),
         OwnStatement::AlterDatabase(alter) => Ok(set::alter_database(session, &alter)?.into()),
         OwnStatement::Maintenance(asked) => Ok(vacuum::answer(&asked, session)?.into()),
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),

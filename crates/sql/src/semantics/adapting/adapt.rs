@@ -16,7 +16,7 @@ use engine::DataType;
 
 use super::casts::{CastItems, ReadText, Round, WriteText};
 use super::untyped::{adapt, adapt_to_field, failed, is_text, read, typed, untyped};
-use super::{arithmetic, chars, json_casts, lengths, outer_columns, spaces};
+use super::{alike, arithmetic, chars, json_casts, lengths, outer_columns, spaces};
 use crate::functions::arrays::{fills, lists};
 use crate::functions::numbers::{bits, floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
@@ -101,6 +101,7 @@ impl ExprPlanner for LiteralPlanner {
                 let planned = if is_negated { Expr::Not(Box::new(matches)) } else { matches };
                 return Ok(PlannerResult::Planned(planned));
             }
+            BinaryOperator::Custom(_) => return Err(operand_types::refused(&op, &left, &right, schema)),
             _ => (left, right),
         };
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
@@ -123,11 +124,7 @@ impl ExprPlanner for LiteralPlanner {
     }
 
     fn plan_array_literal(&self, mut items: Vec<Expr>, schema: &DFSchema) -> Result<PlannerResult<Vec<Expr>>> {
-        let decides =
-            |found: arrow_schema::DataType| found.is_binary() || matches!(found, arrow_schema::DataType::Interval(_));
-        if let Some(known) = items.iter().find(|item| item.get_type(schema).is_ok_and(decides)).cloned() {
-            items = items.into_iter().map(|item| adapt(item, &known, schema)).collect::<Result<_>>()?;
-        }
+        alike::become_alike(items.iter_mut().collect(), schema)?;
         Ok(PlannerResult::Original(items))
     }
 
@@ -234,7 +231,7 @@ fn on_what_is_compared(mut node: LogicalPlan) -> LogicalPlan {
 }
 
 fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(adapt_parts(expr, schema)?.update_data(one_of_one))
+    Ok(adapt_parts(expr, schema)?.update_data(|expr| alike::marked(one_of_one(expr), schema)))
 }
 
 /// `x IN (y)` as `x = y`: below a join that stands for a subquery, the library takes it for true of a NULL.
@@ -249,7 +246,7 @@ fn one_of_one(expr: Expr) -> Expr {
 }
 
 fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match spans::adapt(mixed::adapt(chars::adapt(json_casts::literals(expr, schema)?, schema)?, schema)?, schema) {
+    Ok(match spans::adapt(mixed::adapt(chars::adapt(alike::adapt(expr, schema)?, schema)?, schema)?, schema) {
         Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
             let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
             Transformed::yes(json::adapt(Expr::InList(InList { expr, list: list?, negated }), schema))
@@ -271,7 +268,6 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             beside_enums(&mut call, schema)?;
-            beside_uuids(&mut call, schema)?;
             written_out(&mut call, schema);
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())
@@ -325,6 +321,7 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     const TIMESTAMP: ArrowType = ArrowType::Timestamp(TimeUnit::Microsecond, None);
     match (from.data_type(), cast.field.data_type()) {
         (ArrowType::Date32, &TIMESTAMP) => return Ok(Transformed::yes(days::midnight(*cast.expr))),
+        (ArrowType::Time64(_), ArrowType::Interval(_)) => return Ok(Transformed::yes(intervals::of_time(*cast.expr))),
         (&TIMESTAMP, ArrowType::Date32) => return Ok(Transformed::yes(days::day(*cast.expr))),
         _ => {}
     }
@@ -410,23 +407,6 @@ fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
         for arg in &mut call.args {
             if let Some(text) = untyped(arg) {
                 *arg = read(text, of)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The literals without a type among the arguments of a function that gives one of them, of which another is a uuid.
-fn beside_uuids(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
-    if !["coalesce", "greatest", "least", "nullif"].contains(&call.name()) {
-        return Ok(());
-    }
-    let is_uuid =
-        |arg: &Expr| arg.to_field(schema).is_ok_and(|(_, field)| type_of_field(&field) == Some(DataType::Uuid));
-    if call.args.iter().any(is_uuid) {
-        for arg in &mut call.args {
-            if let Some(text) = untyped(arg) {
-                *arg = typed(text, DataType::Uuid)?;
             }
         }
     }
