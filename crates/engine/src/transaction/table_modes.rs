@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::state::catalog::row_of_table;
 use crate::state::table_data::TableData;
 use crate::table::Table;
-use crate::terms::isolation::LockWait;
+use crate::terms::isolation::{Isolation, LockWait};
 use crate::terms::table_lock::Standing;
 use crate::terms::table_modes::TableMode;
 
@@ -43,7 +43,10 @@ impl Transaction {
     /// written nothing so far.
     pub fn renew_snapshot(&mut self) {
         debug_assert!(self.tables.is_empty() && self.written.is_empty(), "it has written by the snapshot before");
-        self.at = self.transactions().0.renew_snapshot(self.handle());
+        // Under READ COMMITTED each read takes its own.
+        if self.options.isolation != Isolation::ReadCommitted {
+            self.at = self.transactions().0.renew_snapshot(self.handle());
+        }
     }
 
     fn lock_in(&mut self, data: &Arc<TableData>, mode: TableMode, wait: LockWait) -> Result<()> {

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 use engine::DataType::Uuid;
 
 use super::typed::of_one_width;
-use crate::values::alike::{are_uuids, decided};
+use crate::values::alike::{are_uuids, castable, decided, deciding};
 use crate::values::types::{is_space, marked};
 
 /// The function under its name in SQL.
@@ -43,9 +43,9 @@ impl ScalarUDFImpl for OfOneWidth {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        if let Some(space) = args.arg_fields.iter().find(|field| is_space(field.data_type())) {
+        if let Some(space) = deciding(args.arg_fields.iter().map(|field| field.data_type())).filter(|of| is_space(of)) {
             let is_nullable = args.arg_fields.iter().all(|field| field.is_nullable());
-            return Ok(Arc::new(Field::new(self.name(), space.data_type().clone(), is_nullable)));
+            return Ok(Arc::new(Field::new(self.name(), space.clone(), is_nullable)));
         }
         let is_of_uuids = are_uuids(args.arg_fields, args.scalar_arguments);
         let field = self.inner.return_field_from_args(args)?;
@@ -53,11 +53,15 @@ impl ScalarUDFImpl for OfOneWidth {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let types = decided(types.to_vec());
-        if types.windows(2).all(|pair| pair[0] == pair[1]) {
-            return Ok(types);
+        // What does not fit JSON is refused by a rule of its own.
+        if let Some(json) = types.iter().find(|found| matches!(found, DataType::LargeUtf8 | DataType::LargeBinary)) {
+            return Ok(vec![json.clone(); types.len()]);
         }
-        self.inner.coerce_types(&of_one_width(types))
+        let to = decided(types.to_vec());
+        if to.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Ok(castable(types, to));
+        }
+        self.inner.coerce_types(&of_one_width(to))
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {

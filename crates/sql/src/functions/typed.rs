@@ -12,8 +12,8 @@ use datafusion::functions::core::{greatest, least, nullif};
 use datafusion::functions::math::{gcd, lcm, signum};
 use datafusion::functions::string::{bit_length, concat, concat_ws, octet_length};
 use datafusion::functions::unicode::{character_length, strpos, substr};
-use datafusion::functions_nested::make_array::make_array_udf;
 use datafusion::functions_nested::concat::{array_append_udf, array_prepend_udf};
+use datafusion::functions_nested::make_array::make_array_udf;
 use datafusion::functions_nested::position::{array_position_udf, array_positions_udf};
 use datafusion::functions_nested::replace::array_replace_udf;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -21,11 +21,12 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use engine::DataType::Uuid;
+use engine::ArrayItem;
+use engine::DataType::{Array, Uuid};
 
 use crate::error::SqlError;
 use crate::functions::texts::octets::with_bytes;
-use crate::values::alike::{are_uuids, decided};
+use crate::values::alike::{are_uuids, castable, decided};
 use crate::values::types::{is_space, marked, taken};
 
 /// The type of a result.
@@ -150,7 +151,7 @@ impl ScalarUDFImpl for TypedFunction {
             Gives::Integer | Gives::Integers | Gives::Array | Gives::Same | Gives::Common => false,
         };
         let known = typed(types);
-        Ok(if known.iter().all(is_kept) { known } else { taken })
+        Ok(if known.iter().all(is_kept) { known } else { castable(types, taken) })
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -171,9 +172,10 @@ impl ScalarUDFImpl for TypedFunction {
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let field = Field::new(self.name(), self.return_type(&types)?, true);
-        let is_of_uuids = matches!(self.gives, Gives::First | Gives::Common)
-            && are_uuids(args.arg_fields, args.scalar_arguments);
-        Ok(Arc::new(if is_of_uuids { marked(field, Uuid) } else { field }))
+        let is_of_uuids =
+            matches!(self.gives, Gives::First | Gives::Common) && are_uuids(args.arg_fields, args.scalar_arguments);
+        let of = if field.data_type().is_list() { Array(ArrayItem::Uuid) } else { Uuid };
+        Ok(Arc::new(if is_of_uuids { marked(field, of) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -72,7 +72,9 @@ pub(crate) fn parse_sequence(parser: &mut Parser, source: &Source) -> Result<Opt
         (Keyword::CREATE, Keyword::TEMP | Keyword::TEMPORARY, Keyword::SEQUENCE) => {
             skipping(parser, 3, |parser| create(parser, true, source)).map(Some)
         }
-        (Keyword::CREATE, Keyword::SEQUENCE, _) => skipping(parser, 2, |parser| create(parser, false, source)).map(Some),
+        (Keyword::CREATE, Keyword::SEQUENCE, _) => {
+            skipping(parser, 2, |parser| create(parser, false, source)).map(Some)
+        }
         (Keyword::ALTER, Keyword::SEQUENCE, _) => skipping(parser, 2, |parser| alter(parser, source)).map(Some),
         (Keyword::DROP, Keyword::SEQUENCE, _) => skipping(parser, 2, |parser| drop(parser, source)).map(Some),
         _ => Ok(None),

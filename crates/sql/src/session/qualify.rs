@@ -196,6 +196,7 @@ impl Names<'_> {
                 let is_index = *object_type == ObjectType::Index;
                 names.iter_mut().for_each(|name| if is_index { self.index(name) } else { self.relation(name) });
             }
+            Statement::AlterIndex { name, .. } => self.index(name),
             Statement::Comment { object_type, object_name: name, .. } => match object_type {
                 CommentObject::Table
                 | CommentObject::View

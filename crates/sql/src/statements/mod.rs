@@ -127,6 +127,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateTable(create) if create.query.is_some() => Ok(create_as::run(session, create, source)?.into()),
         Statement::CreateTable(create) => Ok(ddl::create_table(session, &create, source)?.into()),
         Statement::CreateIndex(create) => Ok(indexes::create(session, &create, source)?.into()),
+        Statement::AlterIndex { name, operation } => Ok(indexes::alter(session, &name, &operation, source)?.into()),
         Statement::AlterTable(alter) => Ok(alter_table::run(session, &alter, source)?.into()),
         Statement::Comment { .. } => Ok(comment::run(session, &statement, source)?.into()),
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),

@@ -133,7 +133,8 @@ pub(crate) fn find_to_lock(
     let view = write.transaction.table(&table_name(name, source)?).map_err(SqlError::from)?;
     let found = below(&view, &|name| write.transaction.table(name).ok());
     let Ok((levels, table)) = found else { return Ok(None) };
-    let table = write.table(&ObjectName(spelled_out(&table)), source).map_err(|error| error.at(position(name, source)))?;
+    let table =
+        write.table(&ObjectName(spelled_out(&table)), source).map_err(|error| error.at(position(name, source)))?;
     Ok(Some((table.clone(), ViewTarget { levels, table })))
 }
 

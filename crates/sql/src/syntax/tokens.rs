@@ -8,6 +8,7 @@
 //! GROUPING SETS (GROUPING SETS (a, ())) ->  GROUPING SETS ("\0sets" (a, '\0empty'))
 //! ... 2 FOLLOWING EXCLUDE TIES)        ->  ... 2 COLLATE "\0exclude\0TIES" FOLLOWING)
 //! RESET TIME ZONE                      ->  RESET timezone
+//! CREATE UNLOGGED TABLE                ->  CREATE TABLE
 //! ```
 //!
 //! The parser knows no `EXCLUDE`, but operators behind an offset; `semantics::frames` finds the mark in its tree, and
@@ -57,9 +58,22 @@ fn reset_zone(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// `CREATE UNLOGGED TABLE` as one of a table, which is logged here like all others.
+fn logged_tables(tokens: &mut Vec<TokenWithSpan>) {
+    let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).take(3).collect();
+    if let [create, unlogged, table] = signs[..]
+        && keyword(&tokens[create]) == Keyword::CREATE
+        && keyword(&tokens[table]) == Keyword::TABLE
+        && matches!(&tokens[unlogged].token, Token::Word(word) if word.value.eq_ignore_ascii_case("unlogged"))
+    {
+        tokens.remove(unlogged);
+    }
+}
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     reset_zone(tokens);
+    logged_tables(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::MERGE) {
         nothings(tokens);
     }

@@ -1,4 +1,5 @@
 //! The type that values have in common where one of them is given, and literals without a type stand among them: that of the others.
+use arrow_cast::can_cast_types;
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::ScalarValue;
 use engine::{DataType, EnumType, NetworkKind};
@@ -19,6 +20,13 @@ pub(crate) fn decided(types: Vec<ArrowType>) -> Vec<ArrowType> {
     let is_host = is_network(&of);
     let becomes = |found: &ArrowType| found.is_null() || *found == ArrowType::Utf8 || is_host && is_network(found);
     types.into_iter().map(|found| if becomes(&found) { of.clone() } else { found }).collect()
+}
+
+/// The types that values of some are cast to before they are put together: those of `to` where the planner's library has such a cast. A
+/// literal that it can't cast is read by a rule of its own.
+pub(crate) fn castable(types: &[ArrowType], to: Vec<ArrowType>) -> Vec<ArrowType> {
+    let cast = |(from, to): (&ArrowType, ArrowType)| if can_cast_types(from, &to) { to } else { from.clone() };
+    types.iter().zip(to).map(cast).collect()
 }
 
 /// Whether values of these fields, of which some are literals, are uuids: that is what no type of the planner's says.

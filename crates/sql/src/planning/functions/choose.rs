@@ -109,9 +109,8 @@ fn places(definition: &FunctionDefinition, given: &[Given]) -> Option<Vec<Option
 
 /// Gives up candidates that need defaults beside one that needs none and takes the same types.
 fn hide_longer(candidates: &mut Vec<Candidate<'_>>, given: usize) {
-    let types = |candidate: &Candidate<'_>| -> Vec<u32> {
-        (0..given).map(|at| number_of(candidate.parameter(at))).collect()
-    };
+    let types =
+        |candidate: &Candidate<'_>| -> Vec<u32> { (0..given).map(|at| number_of(candidate.parameter(at))).collect() };
     let whole: Vec<Vec<u32>> = candidates.iter().filter(|candidate| candidate.is_full()).map(types).collect();
     candidates.retain(|candidate| candidate.is_full() || !whole.contains(&types(candidate)));
 }
@@ -240,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_function_without_defaults_hides_one_of_the_same_types_with_some() {
-        let [mut long, mut other] = [[DataType::Integer; 2], [DataType::TEXT, DataType::Integer]].map(|of| function(&of));
+        let [mut long, mut other] =
+            [[DataType::Integer; 2], [DataType::TEXT, DataType::Integer]].map(|of| function(&of));
         for function in [&mut long, &mut other] {
             function.definition.arguments[1].default = Some("1".to_owned());
         }

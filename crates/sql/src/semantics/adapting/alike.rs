@@ -88,10 +88,15 @@ pub(super) fn as_inet(value: Expr) -> Expr {
     }
 }
 
-/// A `CASE` of uuids, known as one.
+/// A `CASE` of uuids, known as one, and a `coalesce`, which becomes a `CASE`.
 pub(super) fn marked(expr: Expr, schema: &DFSchema) -> Expr {
-    let Expr::Case(case) = &expr else { return expr };
-    let results = case.when_then_expr.iter().map(|(_, then)| &**then).chain(case.else_expr.as_deref());
+    let results: Vec<&Expr> = match &expr {
+        Expr::Case(case) => {
+            case.when_then_expr.iter().map(|(_, then)| &**then).chain(case.else_expr.as_deref()).collect()
+        }
+        Expr::ScalarFunction(call) if call.name() == "coalesce" => call.args.iter().collect(),
+        _ => return expr,
+    };
     let mut has_one = false;
     for result in results {
         match result.to_field(schema) {

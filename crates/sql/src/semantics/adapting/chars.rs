@@ -13,8 +13,8 @@ use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFu
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union, lit};
 use engine::DataType;
 
-use super::{alike, lengths};
 use super::untyped::untyped;
+use super::{alike, lengths};
 use crate::semantics::aggregates::extremes;
 use crate::values::types::{UNLIMITED, type_of_field};
 
@@ -125,7 +125,8 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 fn marked_type(args: &[Expr], schema: &DFSchema) -> Option<DataType> {
     let first = args.first()?;
     let is_uuid = |field: FieldRef| type_of_field(&field) == Some(DataType::Uuid);
-    mark(first, schema).or_else(|| first.to_field(schema).is_ok_and(|(_, field)| is_uuid(field)).then_some(DataType::Uuid))
+    mark(first, schema)
+        .or_else(|| first.to_field(schema).is_ok_and(|(_, field)| is_uuid(field)).then_some(DataType::Uuid))
 }
 
 fn between(expr: Expr, negated: bool, (low, high): (Expr, Expr), schema: &DFSchema) -> Expr {

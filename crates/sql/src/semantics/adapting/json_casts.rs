@@ -3,8 +3,8 @@
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::tree_node::Transformed;
 use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{

@@ -166,7 +166,8 @@ fn find(
             None => find_table(&session.tables.at(&write.moment()?), name, source),
             Some(clause) if is_view() => {
                 let found = find_to_lock(write, name, source)?;
-                let (table, view) = found.ok_or_else(|| refuse(clause, "of the rows of such a view is not supported"))?;
+                let (table, view) =
+                    found.ok_or_else(|| refuse(clause, "of the rows of such a view is not supported"))?;
                 return Ok(Some((table, Some(view))));
             }
             Some(_) => write.table(name, source),
