@@ -92,13 +92,16 @@ impl TableModes {
             return Some(other.owner);
         }
         entries.push(Entry { owner: own, mode, is_granted: false });
-        self.count.fetch_add(1, Ordering::SeqCst);
+        let before = self.count.fetch_add(1, Ordering::SeqCst);
+        debug_assert_eq!(before + 1, entries.len(), "writers would not look at the list");
         None
     }
 
     /// Notes that nothing is in the way of what a transaction has entered.
     pub(crate) fn grant(&self, own: TxnId) {
-        self.entries.lock().iter_mut().filter(|entry| entry.owner == own).for_each(|entry| entry.is_granted = true);
+        let mut entries = self.entries.lock();
+        debug_assert!(entries.iter().any(|entry| entry.owner == own), "{own:?} is granted what it has not entered");
+        entries.iter_mut().filter(|entry| entry.owner == own).for_each(|entry| entry.is_granted = true);
     }
 
     /// Takes a transaction out again.

@@ -257,17 +257,6 @@ impl Transaction {
         })
     }
 
-    /// Keeps all other transactions from writing to a table until this one ends.
-    ///
-    /// # Errors
-    /// As [`drop_table`](Self::drop_table), but no [`Error::WrongKind`].
-    pub fn lock_table(&mut self, name: &str) -> Result<()> {
-        self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
-            transaction.lock_whole(&data)
-        })
-    }
-
     /// Keeps all other transactions from claiming a name, or giving it to a table, until this one ends: what is made in a schema and
     /// what drops the schema wait for each other so.
     ///

@@ -39,6 +39,17 @@ impl Transaction {
         }
     }
 
+    /// Keeps all other transactions from writing to a table until this one ends.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table), but no [`Error::WrongKind`].
+    pub fn lock_table(&mut self, name: &str) -> Result<()> {
+        self.change_catalog(|transaction| {
+            let data = transaction.claim_table(name)?;
+            transaction.lock_whole(&data)
+        })
+    }
+
     /// Has what the transaction reads next be all that is committed by now, at every level. For a transaction that has read and
     /// written nothing so far.
     pub fn renew_snapshot(&mut self) {

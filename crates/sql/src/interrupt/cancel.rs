@@ -12,7 +12,7 @@ use engine::Interrupter;
 
 use crate::error::{Result, SqlError};
 use crate::interrupt::made_types::Offered;
-use crate::interrupt::session_zone::TimeStyle;
+use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::wait::wait;
 
 /// Why a statement, or a transaction, is ended.

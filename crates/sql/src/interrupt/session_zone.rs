@@ -15,50 +15,12 @@ use std::fmt;
 use std::sync::{Arc, Once};
 
 use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
-use engine::Interval;
 use futures::future::BoxFuture;
 
 use crate::interrupt::cancel::Token;
+use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::zone::Zone;
 use crate::interrupt::{CURRENT, Scope, enter, watched};
-
-/// How a session writes times.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct TimeStyle {
-    pub(crate) zone: Zone,
-    pub(crate) intervals: IntervalStyle,
-}
-
-/// How intervals are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum IntervalStyle {
-    #[default]
-    Postgres,
-    Iso,
-}
-
-impl IntervalStyle {
-    /// The style that a setting names.
-    pub(crate) fn named(name: &str) -> Option<IntervalStyle> {
-        [IntervalStyle::Postgres, IntervalStyle::Iso].into_iter().find(|style| style.name().eq_ignore_ascii_case(name))
-    }
-
-    /// Its name as a setting.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            IntervalStyle::Postgres => "postgres",
-            IntervalStyle::Iso => "iso_8601",
-        }
-    }
-
-    /// An interval in it.
-    pub(crate) fn text(self, interval: Interval) -> String {
-        match self {
-            IntervalStyle::Postgres => interval.to_string(),
-            IntervalStyle::Iso => interval.iso_8601(),
-        }
-    }
-}
 
 /// How the session writes times for which the thread works; in UTC and PostgreSQL's style where it works for none.
 pub(crate) fn style() -> TimeStyle {

@@ -16,7 +16,7 @@ use engine::{Database, Savepoint, Transaction, TxnId};
 
 use crate::error::Result;
 use crate::interrupt::cancel::{Reason, Token};
-use crate::interrupt::session_zone::TimeStyle;
+use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::watcher::{self, Alarm};
 use crate::names::tables::Tables;
 use crate::state::advisory::Advisory;

@@ -10,7 +10,8 @@ use tokio::task::AbortHandle;
 
 use crate::SqlError;
 use crate::interrupt::cancel::Token;
-use crate::interrupt::session_zone::{self, TimeStyle, ZoneScope};
+use crate::interrupt::session_zone::{self, ZoneScope};
+use crate::interrupt::time_style::TimeStyle;
 use crate::names::schemas::shown;
 use crate::state::activity::RunningStatement;
 use crate::state::stop::StopFlag;

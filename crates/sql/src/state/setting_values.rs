@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, Value};
 use engine::{Durability, PUBLIC_SCHEMA};
 
 use crate::error::{Result, SqlError};
-use crate::interrupt::session_zone::IntervalStyle;
+use crate::interrupt::time_style::IntervalStyle;
 use crate::interrupt::zone::{Zone, offset_text};
 use crate::parsing::modes::AskedModes;
 use crate::parsing::time_limit::{self, Wrong};

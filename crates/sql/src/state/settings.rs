@@ -17,7 +17,8 @@ use datafusion::sql::sqlparser::ast::{ContextModifier, Ident, Reset, Set};
 use engine::{Database, Durability, Timestamp};
 
 use crate::error::{Result, SqlError};
-use crate::interrupt::session_zone::{self, IntervalStyle, TimeStyle};
+use crate::interrupt::session_zone;
+use crate::interrupt::time_style::{IntervalStyle, TimeStyle};
 use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};

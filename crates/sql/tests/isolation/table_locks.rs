@@ -1,4 +1,4 @@
-//! `LOCK TABLE` beside other sessions: who waits, who goes on when, and who is in a circle.
+//! `LOCK TABLE` beside other sessions: which statements wait, when they go on, and circles.
 use std::thread;
 
 use engine::Database;

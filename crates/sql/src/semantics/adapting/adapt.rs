@@ -9,7 +9,9 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, ScalarUDF};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, ScalarUDF, lit,
+};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
@@ -30,7 +32,7 @@ use crate::semantics::operations::{
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::input;
-use crate::values::types::{cast_to, digits_of_seconds, is_enum, is_space, type_name, type_of_field};
+use crate::values::types::{cast_to, catalog_type, digits_of_seconds, is_enum, is_space, type_name, type_of_field};
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
 #[derive(Debug)]
@@ -114,7 +116,8 @@ impl ExprPlanner for LiteralPlanner {
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
         match access.field_access {
             GetFieldAccess::ListIndex { key } if is_array(&access.expr, schema) => {
-                Ok(PlannerResult::Planned(fills::item(access.expr, *key)))
+                let key = if is_vector(&access.expr, schema) { behind(*key) } else { *key };
+                Ok(PlannerResult::Planned(fills::item(access.expr, key)))
             }
             GetFieldAccess::ListIndex { key } if let Some(part) = spaces::part(&access.expr, &key, schema) => {
                 Ok(PlannerResult::Planned(part))
@@ -301,6 +304,15 @@ fn settled(call: &ScalarFunction, schema: &DFSchema) -> Option<ScalarUDF> {
         .or_else(|| numerics::settled(&call.func, &to))
 }
 
+/// Whether an expression is a vector of the catalog, whose first item is that of 0.
+fn is_vector(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.to_field(schema).is_ok_and(|(_, field)| catalog_type(&field) == Some("int2vector"))
+}
+
+fn behind(place: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(place), Operator::Plus, Box::new(lit(1_i64))))
+}
+
 fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|found| found.is_list())
 }
@@ -321,7 +333,6 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     const TIMESTAMP: ArrowType = ArrowType::Timestamp(TimeUnit::Microsecond, None);
     match (from.data_type(), cast.field.data_type()) {
         (ArrowType::Date32, &TIMESTAMP) => return Ok(Transformed::yes(days::midnight(*cast.expr))),
-        (ArrowType::Time64(_), ArrowType::Interval(_)) => return Ok(Transformed::yes(intervals::of_time(*cast.expr))),
         (&TIMESTAMP, ArrowType::Date32) => return Ok(Transformed::yes(days::day(*cast.expr))),
         _ => {}
     }
@@ -446,6 +457,9 @@ fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>
         return Ok(Some(adapted));
     }
     let to = cast.field.data_type();
+    if matches!((from, to), (ArrowType::Time64(_), ArrowType::Interval(_))) {
+        return Ok(Some(Transformed::yes(intervals::of_time(cast.expr.as_ref().clone()))));
+    }
     if let Some(call) = space_cast(&cast.expr, from, to)? {
         return Ok(Some(Transformed::yes(call)));
     }
