@@ -137,8 +137,9 @@ pub(crate) fn alter(
     let from = table_name(name, source)?;
     let new = beside(&from, &table_name(to, source)?);
     session.write("ALTER INDEX", |_, write| {
+        let missing = || SqlError::new("42P01", format!("relation \"{}\" does not exist", local(&from)));
         let found = write.transaction.index(&from);
-        let (table, index) = found.map_err(|error| SqlError::from(error).at(position(name, source)))?;
+        let (table, index) = found.map_err(|_| missing().at(position(name, source)))?;
         let renamed = rename(write.transaction, &table, index.definition(), new.clone());
         renamed.map_err(|error| error.at(position(to, source)))?;
         Ok(Command::new("ALTER INDEX"))
