@@ -162,6 +162,9 @@ pub enum Error {
     /// A row is locked, and was not to be waited for.
     #[error("could not obtain lock on row in relation \"{table}\"")]
     LockNotAvailable { table: String },
+    /// A table is locked by others, and was not to be waited for.
+    #[error("could not obtain lock on relation \"{0}\"")]
+    TableNotAvailable(String),
     /// Another thread ended the wait for a row.
     #[error("canceling statement due to user request")]
     Interrupted,
@@ -321,7 +324,7 @@ impl Error {
             Error::WrongWidth { .. } | Error::ColumnTwice { .. } => "42601",
             Error::Conflict | Error::TableChanged(_) | Error::ReadChanged | Error::DependencyFailed => "40001",
             Error::Deadlock => "40P01",
-            Error::LockTimeout | Error::LockNotAvailable { .. } => "55P03",
+            Error::LockTimeout | Error::LockNotAvailable { .. } | Error::TableNotAvailable(_) => "55P03",
             Error::Interrupted => "57014",
             Error::ReadOnlyTransaction => "25006",
             Error::NoSuchSavepoint => "3B001",

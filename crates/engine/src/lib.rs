@@ -104,6 +104,7 @@ pub use terms::isolation::{
 pub use terms::materialized_query::MaterializedQuery;
 pub use terms::sequence_options::SequenceOptions;
 pub use terms::settings::{LayoutSetting, Retention, TableSettings};
+pub use terms::table_modes::TableMode;
 pub use terms::table_name::{PUBLIC_SCHEMA, TEMPORARY_SCHEMA, name_in_schema, schema_and_name, shown_name};
 pub use terms::texts::TextDictionaries;
 pub use terms::type_definition::{DomainDefinition, TypeDefinition, has_made_types};

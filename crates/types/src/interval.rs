@@ -65,6 +65,28 @@ pub(crate) fn write_clock(f: &mut fmt::Formatter<'_>, micros: u64) -> fmt::Resul
 }
 
 /// PostgreSQL's style: `1 year 2 mons 3 days 04:05:06.7`.
+impl Interval {
+    /// The form of ISO 8601, as `P1Y2M3DT4H5M6.7S`; each part has its own sign.
+    pub fn iso_8601(self) -> String {
+        let (seconds, fraction) = (self.micros / 1_000_000, (self.micros % 1_000_000).unsigned_abs());
+        let part = |count: i64, unit: char| if count == 0 { String::new() } else { format!("{count}{unit}") };
+        let date = [(self.months / 12, 'Y'), (self.months % 12, 'M'), (self.days, 'D')];
+        let date: String = date.map(|(count, unit)| part(count.into(), unit)).concat();
+        let mut time =
+            [(seconds / 3600, 'H'), (seconds / 60 % 60, 'M')].map(|(count, unit)| part(count, unit)).concat();
+        if self.micros % 60_000_000 != 0 {
+            let sign = if self.micros < 0 { "-" } else { "" };
+            let digits = format!("{}.{fraction:06}", (seconds % 60).unsigned_abs());
+            time += &format!("{sign}{}S", digits.trim_end_matches('0').trim_end_matches('.'));
+        }
+        match (date.is_empty(), time.is_empty()) {
+            (true, true) => "PT0S".to_owned(),
+            (_, true) => format!("P{date}"),
+            _ => format!("P{date}T{time}"),
+        }
+    }
+}
+
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A positive part behind a negative one shows its sign.
@@ -96,6 +118,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn parts_have_their_own_signs_in_the_form_of_iso() {
+        let text = |months, days, micros| Interval { months, days, micros }.iso_8601();
+        assert_eq!(text(0, 0, 0), "PT0S");
+        assert_eq!(text(14, 3, 14_706_700_000), "P1Y2M3DT4H5M6.7S");
+        assert_eq!(text(-14, 0, -3_723_000_000), "P-1Y-2MT-1H-2M-3S");
+        assert_eq!((text(0, 1, 0), text(0, 0, -500_000)), ("P1D".to_owned(), "PT-0.5S".to_owned()));
+    }
 
     proptest! {
         #[test]

@@ -22,6 +22,7 @@ use crate::terms::row::{FittedRow, check_width};
 use crate::terms::settings::{LayoutSetting, Retention, TableSettings};
 use crate::terms::share_locks::ShareLocks;
 use crate::terms::table_lock::TableLock;
+use crate::terms::table_modes::TableModes;
 use crate::terms::table_name::{TableId, TableName, is_hidden, is_temporary};
 use crate::terms::type_definition::TypeDefinition;
 use crate::terms::view_definition::ViewDefinition;
@@ -65,6 +66,8 @@ pub(crate) struct TableData {
     pub(crate) is_temporary: bool,
     /// Which transactions may write to it.
     pub(crate) lock: TableLock,
+    /// The modes in which transactions hold it.
+    pub(crate) modes: TableModes,
 }
 
 /// Rows that are prefetched at once; more would not fit the processor's buffers for what it waits for.
@@ -146,6 +149,7 @@ impl TableData {
             has_changed_keys: AtomicBool::new(false),
             is_temporary: is_temporary(name),
             lock: TableLock::default(),
+            modes: TableModes::default(),
         })
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod sequence_options;
 pub(crate) mod settings;
 pub(crate) mod share_locks;
 pub(crate) mod table_lock;
+pub(crate) mod table_modes;
 pub(crate) mod table_name;
 pub(crate) mod texts;
 pub(crate) mod type_definition;

@@ -348,9 +348,13 @@ impl Transaction {
             return false;
         }
         for step in self.steps() {
-            if let CatalogStep::Locked(table) = step {
-                debug_assert_eq!(table.lock.standing(), Standing::Locked(self.id()), "another transaction has it");
-                table.lock.unlock();
+            match step {
+                CatalogStep::Locked(table) => {
+                    debug_assert_eq!(table.lock.standing(), Standing::Locked(self.id()), "another transaction has it");
+                    table.lock.unlock();
+                }
+                CatalogStep::InMode(table, mode) => table.modes.leave(self.id(), *mode),
+                _ => {}
             }
         }
         self.catalog = None;

@@ -100,7 +100,7 @@ impl Transaction {
 
     /// Whether names may mean something else to this transaction than to others.
     pub fn has_changed_catalog(&self) -> bool {
-        self.steps().iter().any(|step| !matches!(step, CatalogStep::Locked(_)))
+        self.steps().iter().any(|step| !matches!(step, CatalogStep::Locked(_) | CatalogStep::InMode(..)))
     }
 
     /// The settings of a table, with this transaction's changes.
@@ -257,17 +257,6 @@ impl Transaction {
         })
     }
 
-    /// Keeps all other transactions from writing to a table until this one ends.
-    ///
-    /// # Errors
-    /// As [`drop_table`](Self::drop_table), but no [`Error::WrongKind`].
-    pub fn lock_table(&mut self, name: &str) -> Result<()> {
-        self.change_catalog(|transaction| {
-            let data = transaction.claim_table(name)?;
-            transaction.lock_whole(&data)
-        })
-    }
-
     /// Keeps all other transactions from claiming a name, or giving it to a table, until this one ends: what is made in a schema and
     /// what drops the schema wait for each other so.
     ///
@@ -418,7 +407,8 @@ impl Transaction {
 
     /// Undoes what was done to the catalog from this step on, newest first.
     pub(super) fn take_catalog_back(&mut self, from: usize) {
-        let Some(changes) = &mut self.catalog else { return };
+        let own = self.handle.as_ref().map(|handle| handle.id());
+        let (Some(changes), Some(own)) = (&mut self.catalog, own) else { return };
         debug_assert!(from <= changes.steps.len(), "{from} steps of {} were taken", changes.steps.len());
         let catalog = &self.anchor.core.catalog;
         for step in changes.steps.drain(from..).rev() {
@@ -426,6 +416,7 @@ impl Transaction {
                 CatalogStep::Claimed(name) => catalog.unclaim(&name),
                 CatalogStep::Intended(name, before) => drop(catalog.intend(&name, before)),
                 CatalogStep::Locked(table) => table.lock.unlock(),
+                CatalogStep::InMode(table, mode) => table.modes.leave(own, mode),
                 CatalogStep::Made(table) => table.lock.never_was(),
                 CatalogStep::IndexMade(table, index) => {
                     index.standing.never_was();
@@ -480,6 +471,7 @@ impl Transaction {
                     self.anchor.let_go();
                 }
                 CatalogStep::Locked(table) | CatalogStep::Made(table) => table.lock.unlock(),
+                CatalogStep::InMode(table, mode) => table.modes.leave(self.id(), *mode),
                 _ => {}
             }
         }

@@ -80,6 +80,7 @@ mod seen;
 pub(crate) mod sequence;
 mod sequences;
 mod stamp;
+mod table_modes;
 mod tables;
 mod undo;
 mod views;

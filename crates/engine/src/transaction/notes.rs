@@ -10,6 +10,7 @@ use crate::state::catalog::Intent;
 use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::terms::settings::TableSettings;
+use crate::terms::table_modes::TableMode;
 
 /// Records that a transaction wrote, `table` being the position of their table in its list.
 pub(super) enum WrittenRecords {
@@ -47,6 +48,8 @@ pub(super) enum CatalogStep {
     Intended(String, Intent),
     /// The table is this transaction's alone.
     Locked(Arc<TableData>),
+    /// It holds the table in a mode.
+    InMode(Arc<TableData>, TableMode),
     Made(Arc<TableData>),
     /// The table is not to be found under any name any more.
     Dropped(Arc<TableData>),

@@ -17,8 +17,9 @@ use crate::state::catalog::row_of_table;
 use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::table::seen::SeenTables;
-use crate::terms::isolation::Isolation;
+use crate::terms::isolation::{Isolation, LockWait};
 use crate::terms::table_lock::Standing;
+use crate::terms::table_modes::TableMode;
 
 impl Transaction {
     /// The snapshot by which the transaction looks names up: with its own changes, and under READ COMMITTED with every commit
@@ -80,8 +81,14 @@ impl Transaction {
             let handle = self.handle.as_mut().expect("the transaction has not ended");
             self.anchor.core.transactions.0.enter_table(handle, data.id);
             match data.lock.standing() {
+                Standing::Open if data.modes.other(handle.id(), TableMode::RowExclusive).is_some() => {
+                    self.anchor.core.transactions.0.leave_table(handle, data.id);
+                    self.await_modes(data, TableMode::RowExclusive)?;
+                }
                 Standing::Open => break,
                 Standing::Locked(owner) if owner == handle.id() => break self.check_there(data)?,
+                // It waits for this one.
+                Standing::Locked(_) if data.modes.has(handle.id()) => break,
                 Standing::Locked(_) | Standing::Gone(_) => {
                     self.anchor.core.transactions.0.leave_table(handle, data.id);
                     self.await_owner(data)?;
@@ -146,12 +153,8 @@ impl Transaction {
                 return Ok(None);
             }
         })?;
-        let (transactions, deadline) = (&self.transactions().0, self.lock_deadline());
-        while let Some(user) = transactions.other_user(self.handle(), data.id) {
-            let is_used = || transactions.uses_table(user, data.id);
-            let waited = transactions.wait_for(self.handle(), user, row_of_table(data), &is_used, deadline);
-            waited.map_err(|error| self.wait_failed(error))?;
-        }
+        self.await_users(data, LockWait::Block)?;
+        self.await_modes(data, TableMode::AccessExclusive)?;
         debug_assert_eq!(
             data.lock.standing(),
             Standing::Locked(self.id()),

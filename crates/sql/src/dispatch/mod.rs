@@ -87,7 +87,7 @@ impl Session {
         read: impl FnOnce(&str) -> Result<Request<'w>>,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
-        let running = self.activity.start(self.settings.zone(), self.time_limit())?;
+        let running = self.activity.start(self.settings.times(), self.time_limit())?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let answered = stack::with_room(text.len(), || self.answer(text, read, input));
@@ -108,7 +108,7 @@ impl Session {
 
     /// Does something about a statement of this text without running it, which ends when a statement would have to.
     pub(crate) fn looking<T>(&mut self, text: &str, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
-        let running = self.activity.start(self.settings.zone(), self.time_limit())?;
+        let running = self.activity.start(self.settings.times(), self.time_limit())?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let done = stack::with_room(text.len(), || work(self)).map_err(|error| self.token.explain(error));
@@ -248,6 +248,9 @@ impl Session {
     /// Refuses a statement in a block that has failed, and looks which tables there are.
     fn begin_statement(&mut self) -> Result<()> {
         self.check_block()?;
+        if let Some(block) = &mut self.block {
+            block.begin_statement();
+        }
         let path = self.path();
         match self.block.as_ref().and_then(Block::begun) {
             Some(own) => self.tables = Tables::of(&self.db, own).with_path(path),

@@ -13,8 +13,11 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use engine::DataType::Uuid;
+
 use super::typed::of_one_width;
-use crate::values::types::{is_enum, is_space};
+use crate::values::alike::{are_uuids, castable, decided, deciding};
+use crate::values::types::{is_space, marked};
 
 /// The function under its name in SQL.
 pub(super) fn function() -> ScalarUDF {
@@ -40,28 +43,25 @@ impl ScalarUDFImpl for OfOneWidth {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        if let Some(space) = args.arg_fields.iter().find(|field| is_space(field.data_type())) {
+        if let Some(space) = deciding(args.arg_fields.iter().map(|field| field.data_type())).filter(|of| is_space(of)) {
             let is_nullable = args.arg_fields.iter().all(|field| field.is_nullable());
-            return Ok(Arc::new(Field::new(self.name(), space.data_type().clone(), is_nullable)));
+            return Ok(Arc::new(Field::new(self.name(), space.clone(), is_nullable)));
         }
-        self.inner.return_field_from_args(args)
+        let is_of_uuids = are_uuids(args.arg_fields, args.scalar_arguments);
+        let field = self.inner.return_field_from_args(args)?;
+        Ok(if is_of_uuids { Arc::new(marked(field.as_ref().clone(), Uuid)) } else { field })
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        // Literals beside JSON and arrays become such by a rule of their own, and what does not fit is refused by another one.
+        // What does not fit JSON is refused by a rule of its own.
         if let Some(json) = types.iter().find(|found| matches!(found, DataType::LargeUtf8 | DataType::LargeBinary)) {
             return Ok(vec![json.clone(); types.len()]);
         }
-        // The library has no cast of a text to these.
-        if types.iter().any(is_space) {
-            return Ok(types.to_vec());
+        let to = decided(types.to_vec());
+        if to.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Ok(castable(types, to));
         }
-        if let Some(array) = types.iter().find(|found| found.is_list() || is_enum(found))
-            && types.iter().all(|found| found == array || found.is_null() || *found == DataType::Utf8)
-        {
-            return Ok(vec![array.clone(); types.len()]);
-        }
-        self.inner.coerce_types(&of_one_width(types.to_vec()))
+        self.inner.coerce_types(&of_one_width(to))
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {

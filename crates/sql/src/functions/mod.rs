@@ -37,7 +37,7 @@ use crate::syntax::identifiers::fold;
 use crate::syntax::walk::WalkMut;
 
 pub(crate) use numbers::zeros::of_one_zero;
-pub(crate) use tables::in_from::{is_set_returning, numbered, spell_out as spell_out_in_from};
+pub(crate) use tables::in_from::{SUBSCRIPTS, is_set_returning, numbered, spell_out as spell_out_in_from};
 pub(crate) use tables::json_rows::columns_of;
 
 /// The functions that need nothing of a statement.

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_cast::cast;
-use arrow_schema::{DECIMAL256_MAX_PRECISION, DataType, Field};
+use arrow_schema::{DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::core::{greatest, least, nullif};
 use datafusion::functions::math::{gcd, lcm, signum};
-use datafusion::functions::string::{bit_length, concat, octet_length};
+use datafusion::functions::string::{bit_length, concat, concat_ws, octet_length};
 use datafusion::functions::unicode::{character_length, strpos, substr};
 use datafusion::functions_nested::concat::{array_append_udf, array_prepend_udf};
+use datafusion::functions_nested::make_array::make_array_udf;
 use datafusion::functions_nested::position::{array_position_udf, array_positions_udf};
 use datafusion::functions_nested::replace::array_replace_udf;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -20,9 +21,13 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use engine::ArrayItem;
+use engine::DataType::{Array, Uuid};
+
 use crate::error::SqlError;
 use crate::functions::texts::octets::with_bytes;
-use crate::values::types::taken;
+use crate::values::alike::{are_uuids, castable, decided};
+use crate::values::types::{is_space, marked, taken};
 
 /// The type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,9 +65,11 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         (Gives::Integer, bit_length()),
         (Gives::Same, substr()),
         (Gives::Same, concat()),
+        (Gives::Same, concat_ws()),
         (Gives::First, nullif()),
         (Gives::Common, greatest()),
         (Gives::Common, least()),
+        (Gives::Common, make_array_udf()),
     ];
     named.into_iter().map(|(gives, inner)| function(gives, inner))
 }
@@ -95,9 +102,15 @@ impl TypedFunction {
         let types = &match self.gives {
             Gives::Widest | Gives::Sign => typed(types),
             Gives::Same => {
-                types.iter().map(|of| if *of == DataType::Int16 { DataType::Int64 } else { of.clone() }).collect()
+                let as_taken = |of: &DataType| match of {
+                    DataType::Int16 => DataType::Int64,
+                    // They are written out before they come here.
+                    of if is_space(of) => DataType::Utf8View,
+                    of => of.clone(),
+                };
+                types.iter().map(as_taken).collect()
             }
-            Gives::First | Gives::Common => of_one_width(types.to_vec()),
+            Gives::First | Gives::Common => of_one_width(decided(types.to_vec())),
             _ => of_one_type(types, if self.gives == Gives::Integer { 2 } else { types.len() }),
         };
         taken(self.inner.as_ref(), types)
@@ -138,7 +151,7 @@ impl ScalarUDFImpl for TypedFunction {
             Gives::Integer | Gives::Integers | Gives::Array | Gives::Same | Gives::Common => false,
         };
         let known = typed(types);
-        Ok(if known.iter().all(is_kept) { known } else { taken })
+        Ok(if known.iter().all(is_kept) { known } else { castable(types, taken) })
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -154,6 +167,15 @@ impl ScalarUDFImpl for TypedFunction {
             Gives::Sign if types.iter().all(DataType::is_decimal) => DataType::Decimal128(38, 0),
             Gives::Sign => DataType::Float64,
         })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let field = Field::new(self.name(), self.return_type(&types)?, true);
+        let is_of_uuids =
+            matches!(self.gives, Gives::First | Gives::Common) && are_uuids(args.arg_fields, args.scalar_arguments);
+        let of = if field.data_type().is_list() { Array(ArrayItem::Uuid) } else { Uuid };
+        Ok(Arc::new(if is_of_uuids { marked(field, of) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -12,8 +12,8 @@ use engine::Interrupter;
 
 use crate::error::{Result, SqlError};
 use crate::interrupt::made_types::Offered;
+use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::wait::wait;
-use crate::interrupt::zone::Zone;
 
 /// Why a statement, or a transaction, is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ pub(crate) struct Token {
     waiting: Mutex<CancelReceivers>,
     /// What finds the types that users have made.
     pub(crate) made_types: Offered,
-    /// The zone in which the statement writes and reads moments.
-    pub(crate) zone: Zone,
+    /// How the statement writes and reads times.
+    pub(crate) times: TimeStyle,
     /// After so many looks at it the statement is cancelled, unless it is 0.
     #[cfg(test)]
     looks_left: std::sync::atomic::AtomicU64,
@@ -85,9 +85,9 @@ impl Token {
 }
 
 impl Token {
-    /// The token of a statement that has times in this zone.
-    pub(crate) fn in_zone(zone: Zone) -> Token {
-        Token { zone, ..Token::default() }
+    /// The token of a statement that has times in this style.
+    pub(crate) fn with_times(times: TimeStyle) -> Token {
+        Token { times, ..Token::default() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, CancelReceivers> {

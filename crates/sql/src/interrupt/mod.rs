@@ -19,6 +19,7 @@ pub(crate) mod cancel;
 pub(crate) mod made_types;
 pub(crate) mod runtimes;
 pub(crate) mod session_zone;
+pub(crate) mod time_style;
 pub(crate) mod wait;
 pub(crate) mod watcher;
 pub(crate) mod zone;

@@ -1,4 +1,4 @@
-//! The zone of the session for which a thread works.
+//! The zone of the session for which a thread works, and the style of its intervals.
 //!
 //! Moments (`timestamptz`) are microseconds since 1970 in UTC wherever they are kept, compared or sent in binary form. The session's
 //! zone counts where one becomes a text, a date or a time without a zone, or the other way round, and where days are added to one. That
@@ -18,36 +18,42 @@ use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
 use futures::future::BoxFuture;
 
 use crate::interrupt::cancel::Token;
+use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::zone::Zone;
 use crate::interrupt::{CURRENT, Scope, enter, watched};
 
-/// The zone of the session for which the thread works; UTC where it works for none.
-pub(crate) fn current() -> Zone {
-    CURRENT.with_borrow(|token| token.as_ref().map_or(Zone::UTC, |token| token.zone))
+/// How the session writes times for which the thread works; in UTC and PostgreSQL's style where it works for none.
+pub(crate) fn style() -> TimeStyle {
+    CURRENT.with_borrow(|token| token.as_ref().map_or_else(TimeStyle::default, |token| token.times))
 }
 
-/// Until it is dropped, the thread writes and reads moments in the zone of a session.
+/// The zone of the session for which the thread works.
+pub(crate) fn current() -> Zone {
+    style().zone
+}
+
+/// Until it is dropped, the thread writes and reads times in the style of a session.
 pub struct ZoneScope {
     _scope: Option<Scope>,
 }
 
 impl fmt::Debug for ZoneScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ZoneScope").field(&current()).finish()
+        f.debug_tuple("ZoneScope").field(&style()).finish()
     }
 }
 
 impl ZoneScope {
-    /// From here on the thread writes and reads moments in this zone.
-    pub(crate) fn of(zone: Zone) -> ZoneScope {
-        let differs = zone != current();
-        ZoneScope { _scope: differs.then(|| enter(&Arc::new(Token::in_zone(zone)))) }
+    /// From here on the thread writes and reads times in this style.
+    pub(crate) fn of(times: TimeStyle) -> ZoneScope {
+        let differs = times != style();
+        ZoneScope { _scope: differs.then(|| enter(&Arc::new(Token::with_times(times)))) }
     }
 }
 
 /// From here on the thread works out what holds for every session: in UTC, with the types that the statement finds.
 pub(crate) fn in_utc() -> Option<Scope> {
-    let of_statement = CURRENT.with_borrow(Option::clone).filter(|token| token.zone != Zone::UTC)?;
+    let of_statement = CURRENT.with_borrow(Option::clone).filter(|token| token.times != TimeStyle::default())?;
     let token = Token::default();
     token.made_types.take_over(&of_statement.made_types);
     Some(enter(&Arc::new(token)))

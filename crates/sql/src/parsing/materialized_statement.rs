@@ -92,7 +92,7 @@ fn create(parser: &mut Parser, source: &Source) -> Result<MaterializedStatement>
     let query = parser.parse_query().map_err(wrong)?;
     let end = source.start(parser.peek_token().span);
     let with_data = with_data(parser, source)?;
-    let new = NewView { view, or_replace: false, columns, query, start, end, check: None };
+    let new = NewView { view, or_replace: false, is_temporary: false, columns, query, start, end, check: None };
     Ok(MaterializedStatement::Create { new, if_not_exists, with_data })
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod extension_statement;
 pub(crate) mod function_statement;
 pub(crate) mod grant_statement;
 pub(crate) mod lock_clauses;
+pub(crate) mod lock_statement;
 pub(crate) mod maintenance;
 pub(crate) mod materialized_statement;
 pub(crate) mod modes;
@@ -42,6 +43,7 @@ use extension_statement::{ExtensionStatement, parse_extension};
 use function_statement::{FunctionStatement, parse_function};
 use grant_statement::{Grant, parse_grant};
 use lock_clauses::LockClause;
+use lock_statement::{LockStatement, parse_lock};
 use maintenance::{Maintenance, parse_maintenance};
 use materialized_statement::{MaterializedStatement, parse_materialized};
 use owner::{Owner, parse_owner};
@@ -71,6 +73,8 @@ pub(crate) enum ParsedStatement {
 /// A statement that the library does not know, or not as it is meant here. `statements` runs it.
 #[derive(Clone)]
 pub(crate) enum OwnStatement {
+    /// `LOCK TABLE`.
+    Lock(LockStatement),
     /// What sets the settings that sessions begin with.
     AlterDatabase(AlterDatabase),
     /// `VACUUM` or `ANALYZE`.
@@ -135,6 +139,9 @@ impl OwnStatement {
         if let Some(copy) = parse_copy(parser, source)? {
             return Ok(Some(OwnStatement::Copy(copy)));
         }
+        if let Some(lock) = parse_lock(parser, source)? {
+            return Ok(Some(OwnStatement::Lock(lock)));
+        }
         if let Some(owner) = parse_owner(parser, source)? {
             return Ok(Some(OwnStatement::Owner(owner)));
         }
@@ -178,7 +185,8 @@ impl OwnStatement {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             OwnStatement::Maintenance(_) => true,
-            OwnStatement::AlterDatabase(_)
+            OwnStatement::Lock(_)
+            | OwnStatement::AlterDatabase(_)
             | OwnStatement::Copy(_)
             | OwnStatement::Sequence(_)
             | OwnStatement::View(_)

@@ -21,7 +21,7 @@ use crate::values::types::column_type;
 /// A statement about sequences.
 #[derive(Clone)]
 pub(crate) enum SequenceStatement {
-    Create { sequence: PlacedName, if_not_exists: bool, options: AskedOptions },
+    Create { sequence: PlacedName, is_temporary: bool, if_not_exists: bool, options: AskedOptions },
     Alter { sequence: PlacedName, if_exists: bool, options: AskedOptions },
     Rename { sequence: PlacedName, if_exists: bool, to: PlacedName },
     Drop { sequences: Vec<PlacedName>, if_exists: bool, cascade: bool },
@@ -70,9 +70,11 @@ pub(crate) fn parse_sequence(parser: &mut Parser, source: &Source) -> Result<Opt
     };
     match (word(0), word(1), word(2)) {
         (Keyword::CREATE, Keyword::TEMP | Keyword::TEMPORARY, Keyword::SEQUENCE) => {
-            Err(SqlError::unsupported("a temporary sequence").at(source.find_word("sequence")))
+            skipping(parser, 3, |parser| create(parser, true, source)).map(Some)
         }
-        (Keyword::CREATE, Keyword::SEQUENCE, _) => skipping(parser, 2, |parser| create(parser, source)).map(Some),
+        (Keyword::CREATE, Keyword::SEQUENCE, _) => {
+            skipping(parser, 2, |parser| create(parser, false, source)).map(Some)
+        }
         (Keyword::ALTER, Keyword::SEQUENCE, _) => skipping(parser, 2, |parser| alter(parser, source)).map(Some),
         (Keyword::DROP, Keyword::SEQUENCE, _) => skipping(parser, 2, |parser| drop(parser, source)).map(Some),
         _ => Ok(None),
@@ -84,11 +86,11 @@ fn skipping<T>(parser: &mut Parser, words: usize, read: impl FnOnce(&mut Parser)
     read(parser)
 }
 
-fn create(parser: &mut Parser, source: &Source) -> Result<SequenceStatement> {
+fn create(parser: &mut Parser, is_temporary: bool, source: &Source) -> Result<SequenceStatement> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let sequence = named(parser, source)?;
     let options = options(parser, source, false)?;
-    Ok(SequenceStatement::Create { sequence, if_not_exists, options })
+    Ok(SequenceStatement::Create { sequence, is_temporary, if_not_exists, options })
 }
 
 fn alter(parser: &mut Parser, source: &Source) -> Result<SequenceStatement> {

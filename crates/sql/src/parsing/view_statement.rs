@@ -33,6 +33,7 @@ pub(crate) enum ViewStatement {
 pub(crate) struct NewView {
     pub(crate) view: PlacedName,
     pub(crate) or_replace: bool,
+    pub(crate) is_temporary: bool,
     /// The names of its columns, as far as they are given.
     pub(crate) columns: Vec<Ident>,
     pub(crate) query: Box<Query>,
@@ -63,17 +64,15 @@ pub(crate) fn parse_view(parser: &mut Parser, source: &Source) -> Result<Option<
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
     };
-    let after_create = match (word(1), word(2)) {
-        (Keyword::OR, Keyword::REPLACE) => 3,
-        _ => 1,
-    };
+    let or_replace = (word(1), word(2)) == (Keyword::OR, Keyword::REPLACE);
+    let before = if or_replace { 3 } else { 1 };
+    let is_temporary = matches!(word(before), Keyword::TEMP | Keyword::TEMPORARY);
+    let after_create = before + usize::from(is_temporary);
     match (word(0), word(after_create), word(after_create + 1)) {
         (Keyword::CREATE, Keyword::VIEW, _) => {
             skip(parser, after_create + 1);
-            create(parser, after_create == 3, source).map(ViewStatement::Create).map(Some)
-        }
-        (Keyword::CREATE, Keyword::TEMP | Keyword::TEMPORARY, Keyword::VIEW | Keyword::RECURSIVE) => {
-            Err(SqlError::unsupported("a temporary view").at(source.find_word("view")))
+            let new = create(parser, source)?;
+            Ok(Some(ViewStatement::Create(NewView { or_replace, is_temporary, ..new })))
         }
         (Keyword::CREATE, Keyword::RECURSIVE, Keyword::VIEW) => {
             let error = SqlError::unsupported("CREATE RECURSIVE VIEW").at(source.find_word("recursive"));
@@ -95,7 +94,7 @@ fn skip(parser: &mut Parser, words: usize) {
     (0..words).for_each(|_| parser.advance_token());
 }
 
-fn create(parser: &mut Parser, or_replace: bool, source: &Source) -> Result<NewView> {
+fn create(parser: &mut Parser, source: &Source) -> Result<NewView> {
     let wrong = |error: ParserError| source.parser_error(error);
     let view = named(parser, source)?;
     let mut columns = Vec::new();
@@ -119,7 +118,7 @@ fn create(parser: &mut Parser, or_replace: bool, source: &Source) -> Result<NewV
         parser.expect_keywords(&[Keyword::CHECK, Keyword::OPTION]).map_err(wrong)?;
         check = Some(if is_local { CheckOption::Local } else { CheckOption::Cascaded });
     }
-    Ok(NewView { view, or_replace, columns, query, start, end, check })
+    Ok(NewView { view, or_replace: false, is_temporary: false, columns, query, start, end, check })
 }
 
 /// Options in parentheses, of which there is one, with or without its value.

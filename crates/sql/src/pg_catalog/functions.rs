@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow_array::builder::{Int64Builder, ListBuilder, StructBuilder};
+use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
@@ -28,7 +28,7 @@ use crate::names::name_in_text;
 use crate::names::schemas::{local, schema_of};
 use crate::state::view::View;
 use crate::syntax::identifiers::quoted;
-use crate::values::types::type_name_of_field;
+use crate::values::types::{catalog_type, type_name_of_field};
 
 /// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,7 +71,7 @@ enum Answer {
     Setting(BTreeMap<String, String>),
     /// The items of a vector with their positions.
     Expanded,
-    /// The positions of a vector, from 0.
+    /// The positions of an array, or of a vector from 0.
     Positions,
 }
 
@@ -228,7 +228,7 @@ impl Answer {
                 DataType::Int64
             }
             Answer::Expanded => DataType::new_list(DataType::Struct(expanded_fields()), true),
-            Answer::Positions => DataType::new_list(DataType::Int64, true),
+            Answer::Positions => DataType::new_list(DataType::Int32, true),
             _ => DataType::Utf8View,
         }
     }
@@ -298,7 +298,7 @@ impl Answer {
             }
             Answer::Setting(settings) => setting(arguments, settings)?,
             Answer::Expanded => expanded(&arguments.arrays, rows),
-            Answer::Positions => positions(&arguments.arrays, rows),
+            Answer::Positions => positions(arguments),
         })
     }
 }
@@ -395,16 +395,17 @@ fn expanded(arrays: &[ArrayRef], rows: usize) -> ArrayRef {
     Arc::new(lists.finish())
 }
 
-fn positions(arrays: &[ArrayRef], rows: usize) -> ArrayRef {
-    let mut lists = ListBuilder::new(Int64Builder::new());
-    for row in 0..rows {
-        let items = items(arrays, row);
-        for (number, _) in (0..).zip(items.iter().flatten()) {
-            lists.values().append_value(number);
-        }
-        lists.append(items.is_some());
+fn positions(arguments: &Arguments) -> ArrayRef {
+    // Those of a vector begin with 0.
+    let start = i32::from(arguments.first != "int2vector");
+    let lists = arguments.arrays.first().and_then(|array| array.as_list_opt::<i32>());
+    let mut positions = ListBuilder::new(Int32Builder::new());
+    for row in 0..arguments.rows {
+        let length = lists.filter(|lists| lists.is_valid(row)).map(|lists| lists.value_length(row));
+        (start..start + length.unwrap_or(0)).for_each(|position| positions.values().append_value(position));
+        positions.append(length.is_some());
     }
-    Arc::new(lists.finish())
+    Arc::new(positions.finish())
 }
 
 impl ScalarUDFImpl for Function {
@@ -422,7 +423,8 @@ impl ScalarUDFImpl for Function {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
-        let first = args.arg_fields.first().map_or_else(|| "unknown".to_owned(), |field| type_name_of_field(field));
+        let name = |field: &FieldRef| catalog_type(field).map_or_else(|| type_name_of_field(field), str::to_owned);
+        let first = args.arg_fields.first().map_or_else(|| "unknown".to_owned(), name);
         let arrays = args.args.into_iter().map(|value| value.into_array(rows)).collect::<Result<Vec<_>>>()?;
         Ok(ColumnarValue::Array(self.answer.answer(&Arguments { arrays, rows, first })?))
     }

@@ -16,7 +16,7 @@ use super::sequence_json;
 use super::tableoid;
 use crate::error::{Result, SqlError};
 use crate::functions::arrays::lists;
-use crate::functions::is_set_returning;
+use crate::functions::{SUBSCRIPTS, is_set_returning};
 use crate::names::schemas;
 use crate::names::tables::{CATALOG, Tables};
 use crate::syntax::identifiers::fold;
@@ -204,7 +204,7 @@ impl Rewrite<'_> {
                 let names: Vec<Expr> = implied.chain(path.schemas(self.tables)).map(|name| text(&name)).collect();
                 Some(call("make_array", names)?)
             }
-            "_pg_expandarray" | "generate_subscripts" => {
+            "_pg_expandarray" | SUBSCRIPTS => {
                 let arg = arguments(function).into_iter().next().map(take);
                 Some(call("unnest", vec![call(&name, arg.into_iter().collect())?])?)
             }
@@ -403,6 +403,7 @@ impl Rewrite<'_> {
     /// Names in FROM: one schema holds the relations of both.
     fn factor(&mut self, factor: &mut TableFactor) {
         let TableFactor::Table { name, args, alias, .. } = factor else { return };
+        self.is_about_catalog |= args.is_some() && catalog_name(name).is_some_and(|name| name == SUBSCRIPTS);
         let [schema, relation] = &name.0[..] else { return };
         let (Some(schema), Some(relation)) = (schema.as_ident().map(fold), relation.as_ident().cloned()) else {
             return;

@@ -25,6 +25,7 @@ use crate::names::fold;
 use crate::names::tables::SCHEMA;
 use crate::planning::catalog::Names;
 use crate::state::view::{RowTarget, TARGET_SCHEMA, View, target_table};
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::syntax::walk::WalkMut;
@@ -121,7 +122,7 @@ fn condition(sample: &TableSample, label: &str, target: usize) -> Result<Expr> {
     let by_blocks = match sample.name {
         Some(TableSampleMethod::Bernoulli) => false,
         Some(TableSampleMethod::System) => true,
-        _ => return Err(SqlError::unsupported("TABLESAMPLE by a method but BERNOULLI and SYSTEM")),
+        _ => return Err(no_method(sample)),
     };
     let quantity = sample.quantity.as_ref().filter(|quantity| quantity.unit.is_none() && quantity.parenthesized);
     let Some(quantity) = quantity.filter(|_| sample.bucket.is_none() && sample.offset.is_none()) else {
@@ -142,8 +143,8 @@ fn condition(sample: &TableSample, label: &str, target: usize) -> Result<Expr> {
     };
     let args = [
         column(label, &rid_column(target)),
-        as_float(quantity.value.clone()),
-        as_float(seed),
+        cast_to(cast_to(quantity.value.clone(), DataType::Real), DataType::DoublePrecision),
+        cast_to(seed, DataType::DoublePrecision),
         Expr::value(Value::Boolean(by_blocks)),
     ];
     let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).into();
@@ -157,6 +158,17 @@ fn condition(sample: &TableSample, label: &str, target: usize) -> Result<Expr> {
         over: None,
         within_group: Vec::new(),
     }))
+}
+
+/// The error of a method that there is not. What is read of one is a call of its name.
+fn no_method(sample: &TableSample) -> SqlError {
+    match sample.quantity.as_ref().map(|quantity| &quantity.value) {
+        Some(Expr::Function(call)) => {
+            let name = last_part(&call.name).unwrap_or_default();
+            SqlError::new("42704", format!("tablesample method {name} does not exist"))
+        }
+        _ => SqlError::unsupported("TABLESAMPLE by a method but BERNOULLI and SYSTEM"),
+    }
 }
 
 /// Refuses a percentage that is made of columns: it is one number for the whole sample.
@@ -177,8 +189,7 @@ fn check_no_columns(percentage: &Expr) -> Result<()> {
     named.map_or(Ok(()), |name| Err(missing(name)))
 }
 
-fn as_float(expr: Expr) -> Expr {
-    let data_type = DataType::DoublePrecision;
+fn cast_to(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 

@@ -30,6 +30,9 @@ pub(crate) struct Block {
     /// How it is expected to be committed.
     durability: Durability,
     has_failed: bool,
+    /// Whether the statements so far have locked tables and done nothing else, and whether they had before this one.
+    has_locked: bool,
+    locked_before: bool,
     /// Not opened by `BEGIN`: statements that came together are one transaction.
     is_implicit: bool,
     /// The oldest first.
@@ -74,6 +77,8 @@ impl Block {
             started,
             durability,
             has_failed: false,
+            has_locked: false,
+            locked_before: false,
             is_implicit: false,
             savepoints: Vec::new(),
             queries: Vec::new(),
@@ -193,6 +198,21 @@ impl Block {
     /// The transaction, if it has begun, to look at.
     pub(crate) fn begun(&self) -> Option<&Transaction> {
         self.transaction.as_ref()
+    }
+
+    /// A statement begins.
+    pub(crate) fn begin_statement(&mut self) {
+        self.locked_before = std::mem::take(&mut self.has_locked);
+    }
+
+    /// Notes that a statement has locked tables, and that all before it have, too.
+    pub(crate) fn note_lock(&mut self, is_first: bool) {
+        self.has_locked = is_first;
+    }
+
+    /// Whether the statements before this one have locked tables and done nothing else.
+    pub(crate) fn has_only_locked(&self) -> bool {
+        self.locked_before
     }
 
     /// The moment that a query reads which begins now.

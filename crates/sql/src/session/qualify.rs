@@ -47,7 +47,7 @@ impl Session {
             return Ok(());
         }
         let path = self.tables.path();
-        if path.is_plain() && !source.text.contains(OWN_TEMPORARY) {
+        if path.is_plain() && !source.text.contains(OWN_TEMPORARY) && !makes_temporary(parsed) {
             return Ok(());
         }
         let mut names = Names { path, tables: &self.tables, scope: WithScope::default() };
@@ -76,7 +76,7 @@ impl Session {
             OwnStatement::View(ViewStatement::Create(new))
             | OwnStatement::Materialized(MaterializedStatement::Create { new, .. }) => {
                 let _ = new.query.walk_mut(names);
-                self.new_name(&mut new.view)?;
+                self.new_name(&mut new.view, new.is_temporary)?;
             }
             OwnStatement::View(
                 ViewStatement::Rename { view, .. }
@@ -92,7 +92,9 @@ impl Session {
             | OwnStatement::Materialized(MaterializedStatement::Drop { views, .. }) => {
                 views.iter_mut().for_each(|view| names.placed(view))
             }
-            OwnStatement::Sequence(SequenceStatement::Create { sequence, .. }) => self.new_name(sequence)?,
+            OwnStatement::Sequence(SequenceStatement::Create { sequence, is_temporary, .. }) => {
+                self.new_name(sequence, *is_temporary)?;
+            }
             OwnStatement::Sequence(
                 SequenceStatement::Alter { sequence, .. } | SequenceStatement::Rename { sequence, .. },
             ) => names.placed(sequence),
@@ -102,6 +104,7 @@ impl Session {
             OwnStatement::Cursor(_) => {
                 // Their queries are planned as others are.
             }
+            OwnStatement::Lock(lock) => lock.tables.iter_mut().for_each(|table| names.placed(table)),
             OwnStatement::SetSchema(set) => names.placed(&mut set.name),
             OwnStatement::Owner(owner) | OwnStatement::Maintenance(Maintenance::Indexes { of: owner, .. }) => {
                 match owner.kind {
@@ -134,11 +137,28 @@ impl Session {
         first.ok_or_else(|| SqlError::new("3F000", "no schema has been selected to create in"))
     }
 
-    fn new_name(&self, placed: &mut PlacedName) -> Result<()> {
-        if schema_and_name(&placed.name).0 == PUBLIC_SCHEMA && !placed.says_schema {
-            placed.name = name_in_schema(&self.schema_to_make_in()?, &placed.name);
+    fn new_name(&self, placed: &mut PlacedName, is_temporary: bool) -> Result<()> {
+        let (schema, local) = schema_and_name(&placed.name);
+        let said = Some(schema).filter(|schema| *schema != PUBLIC_SCHEMA || placed.says_schema);
+        if let Some(schema) = self.schema_of_new(said, is_temporary).map_err(|error| error.at(placed.position))? {
+            placed.name = name_in_schema(&schema, local);
         }
         Ok(())
+    }
+
+    /// The schema in which something is made, where it is another one than its name says.
+    fn schema_of_new(&self, said: Option<&str>, is_temporary: bool) -> Result<Option<String>> {
+        match (said, is_temporary) {
+            (None | Some(OWN_TEMPORARY), true) | (Some(OWN_TEMPORARY), false) => {
+                Ok(Some(self.temporary.to_make().to_string()))
+            }
+            (Some(schema), true) if self.tables.path().temporary() != Some(schema) => {
+                Err(SqlError::new("42P16", "cannot create temporary relation in non-temporary schema"))
+            }
+            (Some(_), _) => Ok(None),
+            (None, false) if self.tables.path().is_plain() => Ok(None),
+            (None, false) => self.schema_to_make_in().map(Some),
+        }
     }
 
     fn new_table(&self, create: &mut CreateTable, source: &Source) -> Result<()> {
@@ -146,20 +166,21 @@ impl Session {
         let at = position(&create.name, source);
         let Some(name) = parts.last() else { return Ok(()) };
         let said = parts.len().checked_sub(2).map(|at| fold(&parts[at]));
-        let schema = match (said.as_deref(), create.temporary) {
-            (None | Some(OWN_TEMPORARY), true) | (Some(OWN_TEMPORARY), false) => self.temporary.to_make().to_string(),
-            (Some(schema), true) if self.tables.path().temporary() == Some(schema) => schema.to_owned(),
-            (Some(_), true) => {
-                let message = "cannot create temporary relation in non-temporary schema";
-                return Err(SqlError::new("42P16", message).at(at));
-            }
-            (Some(_), false) => return Ok(()),
-            (None, false) if self.tables.path().is_plain() => return Ok(()),
-            (None, false) => self.schema_to_make_in()?,
+        let Some(schema) = self.schema_of_new(said.as_deref(), create.temporary).map_err(|error| error.at(at))? else {
+            return Ok(());
         };
         create.temporary = is_temporary(&schema);
         create.name = ObjectName::from(vec![Ident::with_quote('"', schema), name.clone()]);
         Ok(())
+    }
+}
+
+/// Whether a statement that is none of the library's makes something temporary.
+fn makes_temporary(parsed: &ParsedStatement) -> bool {
+    match parsed {
+        ParsedStatement::Own(OwnStatement::View(ViewStatement::Create(new))) => new.is_temporary,
+        ParsedStatement::Own(OwnStatement::Sequence(SequenceStatement::Create { is_temporary, .. })) => *is_temporary,
+        _ => false,
     }
 }
 
@@ -178,6 +199,7 @@ impl Names<'_> {
                 let is_index = *object_type == ObjectType::Index;
                 names.iter_mut().for_each(|name| if is_index { self.index(name) } else { self.relation(name) });
             }
+            Statement::AlterIndex { name, .. } => self.index(name),
             Statement::Comment { object_type, object_name: name, .. } => match object_type {
                 CommentObject::Table
                 | CommentObject::View

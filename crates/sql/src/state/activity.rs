@@ -16,8 +16,8 @@ use engine::{Database, Savepoint, Transaction, TxnId};
 
 use crate::error::Result;
 use crate::interrupt::cancel::{Reason, Token};
+use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::watcher::{self, Alarm};
-use crate::interrupt::zone::Zone;
 use crate::names::tables::Tables;
 use crate::state::advisory::Advisory;
 
@@ -60,13 +60,13 @@ impl Activity {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A statement begins, with times in this zone, and may take this long.
+    /// A statement begins, with times in this style, and may take this long.
     pub(crate) fn start(
         self: &Arc<Activity>,
-        zone: Zone,
+        times: TimeStyle,
         limit: Option<(Duration, Reason)>,
     ) -> Result<RunningStatement> {
-        let token = Arc::new(Token::in_zone(zone));
+        let token = Arc::new(Token::with_times(times));
         let stop = token.clone();
         let alarm = limit.map(|(after, reason)| watcher::set(after, move || stop.cancel(reason)));
         let alarm = alarm.transpose()?;

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use crate::SqlError;
 use crate::interrupt::cancel::Token;
 use crate::interrupt::session_zone::{self, ZoneScope};
-use crate::interrupt::zone::Zone;
+use crate::interrupt::time_style::TimeStyle;
 use crate::names::schemas::shown;
 use crate::state::activity::RunningStatement;
 use crate::state::stop::StopFlag;
@@ -166,8 +166,8 @@ pub struct Rows {
     link: Arc<Link>,
     /// Of a statement that has changed rows.
     tag: Option<String>,
-    /// The zone in which their moments are written.
-    zone: Zone,
+    /// How their times are written.
+    times: TimeStyle,
     /// Until the last row is read the statement is not over.
     running: Option<RunningStatement>,
 }
@@ -190,10 +190,10 @@ impl Rows {
         Rows::all(schema, vec![batch])
     }
 
-    /// A batch of rows that are there already, for a thread that does not work in the zone of the session.
-    pub(crate) fn ready_in(batch: RecordBatch, zone: Zone) -> Rows {
+    /// A batch of rows that are there already, for a thread that does not work in the style of the session.
+    pub(crate) fn ready_in(batch: RecordBatch, times: TimeStyle) -> Rows {
         let mut rows = Rows::ready(batch);
-        rows.zone = zone;
+        rows.times = times;
         rows
     }
 
@@ -226,13 +226,13 @@ impl Rows {
 
     /// Rows of the statement for which the thread works.
     fn of(schema: SchemaRef, source: Source) -> Rows {
-        Rows { schema, source, link: Arc::default(), tag: None, zone: session_zone::current(), running: None }
+        Rows { schema, source, link: Arc::default(), tag: None, times: session_zone::style(), running: None }
     }
 
-    /// Has the thread write moments in the zone of the session that asked for the rows, until what is returned is dropped: the text form
-    /// of a `timestamptz` ([`text_value`](crate::text_value)) depends on it.
+    /// Has the thread write times in the zone and style of the session that asked for the rows, until what is returned is dropped: the
+    /// text form of a `timestamptz` and of an `interval` ([`text_value`](crate::text_value)) depends on them.
     pub fn in_zone(&self) -> ZoneScope {
-        ZoneScope::of(self.zone)
+        ZoneScope::of(self.times)
     }
 
     /// Ties the rows to a statement that runs until they are read.

@@ -5,11 +5,29 @@ use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, Value};
 use engine::{Durability, PUBLIC_SCHEMA};
 
 use crate::error::{Result, SqlError};
+use crate::interrupt::time_style::IntervalStyle;
 use crate::interrupt::zone::{Zone, offset_text};
+use crate::parsing::modes::AskedModes;
 use crate::parsing::time_limit::{self, Wrong};
 use crate::state::outcome::Severity;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::values::interval_input;
+
+/// The change that a `SET` makes.
+pub(crate) enum Change {
+    /// It was a setting of the session, and is done.
+    Done,
+    /// It is a mode of the running transaction.
+    Modes(AskedModes),
+}
+
+/// The style of intervals that a setting names.
+pub(crate) fn interval_style(name: &str, value: &str) -> Result<IntervalStyle> {
+    IntervalStyle::named(value).ok_or_else(|| match value.to_ascii_lowercase().as_str() {
+        "postgres_verbose" | "sql_standard" => SqlError::unsupported(format!("setting \"{name}\" to \"{value}\"")),
+        _ => invalid(name, value).hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601."),
+    })
+}
 
 /// The error about a value that a setting does not take.
 pub(crate) fn invalid(name: &str, value: &str) -> SqlError {

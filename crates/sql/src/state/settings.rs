@@ -18,7 +18,7 @@ use engine::{Database, Durability, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt::session_zone;
-use crate::interrupt::zone::Zone;
+use crate::interrupt::time_style::{IntervalStyle, TimeStyle};
 use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
@@ -33,7 +33,7 @@ use crate::state::outcome::Notice;
 use crate::state::past;
 use crate::state::query_memory::{self, QUERY_MEMORY};
 use crate::state::setting_values::{
-    Messages, PathValue, ZoneValue, asked, boolean, durability, invalid, is_utf8, milliseconds,
+    Change, Messages, PathValue, ZoneValue, asked, boolean, durability, interval_style, invalid, is_utf8, milliseconds,
 };
 use crate::state::unheeded_settings::Unheeded;
 
@@ -67,8 +67,9 @@ enum AllowedValues {
     Encoding,
     /// The schemas in which names are looked for.
     Path,
-    /// The zone in which moments are shown.
+    /// The zone in which moments are shown, and the style of intervals.
     Zone,
+    Intervals,
     /// Whether something is done.
     Planner(Choice),
     /// A part of the cost model.
@@ -129,7 +130,7 @@ const KNOWN: [(&str, &str, AllowedValues); 44] = [
     ("idle_in_transaction_session_timeout", "0", AllowedValues::Time(Limit::Idle)),
     ("in_hot_standby", "off", AllowedValues::Fixed),
     ("integer_datetimes", "on", AllowedValues::Fixed),
-    ("intervalstyle", "postgres", AllowedValues::Only(&["postgres"])),
+    ("intervalstyle", "postgres", AllowedValues::Intervals),
     ("is_superuser", "on", AllowedValues::Fixed),
     ("lc_collate", "C", AllowedValues::Fixed),
     ("lc_ctype", "C", AllowedValues::Fixed),
@@ -179,6 +180,7 @@ struct Values {
     custom: CustomSettings,
     path: PathValue,
     zone: ZoneValue,
+    intervals: IntervalStyle,
 }
 
 /// The values of a session at a moment.
@@ -202,14 +204,6 @@ pub(crate) struct Settings {
     db: Database,
 }
 
-/// The change that a `SET` makes.
-pub(crate) enum Change {
-    /// It was a setting of the session, and is done.
-    Done,
-    /// It is a mode of the running transaction.
-    Modes(AskedModes),
-}
-
 /// One value, read and not yet put into its place.
 enum AssignedValue {
     Nothing,
@@ -226,6 +220,7 @@ enum AssignedValue {
     Custom(String, String),
     Path(PathValue),
     Zone(ZoneValue),
+    Intervals(IntervalStyle),
 }
 
 impl SavedSettings {
@@ -253,6 +248,7 @@ impl Settings {
             custom: CustomSettings::default(),
             path: PathValue::default(),
             zone: ZoneValue::default(),
+            intervals: IntervalStyle::default(),
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
@@ -347,9 +343,9 @@ impl Settings {
         self.values.in_use.path.schemas.clone()
     }
 
-    /// The zone in which moments are shown.
-    pub(crate) fn zone(&self) -> Zone {
-        self.values.in_use.zone.zone
+    /// How times are shown.
+    pub(crate) fn times(&self) -> TimeStyle {
+        TimeStyle { zone: self.values.in_use.zone.zone, intervals: self.values.in_use.intervals }
     }
 
     /// The modes of a transaction that begins now.
@@ -419,6 +415,7 @@ impl Settings {
             AllowedValues::Any => values.application_name.clone(),
             AllowedValues::Path => values.path.text.clone(),
             AllowedValues::Zone => values.zone.text.clone(),
+            AllowedValues::Intervals => values.intervals.name().to_owned(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
             AllowedValues::QueryMemory => {
@@ -511,6 +508,9 @@ impl Settings {
             true => vec![&mut self.values.in_use],
             false => vec![&mut self.values.in_use, &mut self.values.session],
         };
+        if matches!(assigned, AssignedValue::Zone(_) | AssignedValue::Intervals(_)) {
+            session_zone::follow_into_tasks();
+        }
         for values in places {
             match &assigned {
                 AssignedValue::Nothing => {}
@@ -526,10 +526,8 @@ impl Settings {
                 AssignedValue::Device(setting, value) => values.device = setting.taken(values.device, *value),
                 AssignedValue::Custom(name, value) => values.custom.set(name, value),
                 AssignedValue::Path(path) => values.path.clone_from(path),
-                AssignedValue::Zone(zone) => {
-                    session_zone::follow_into_tasks();
-                    values.zone.clone_from(zone);
-                }
+                AssignedValue::Zone(zone) => values.zone.clone_from(zone),
+                AssignedValue::Intervals(style) => values.intervals = *style,
             }
         }
     }
@@ -543,6 +541,7 @@ impl Settings {
             AllowedValues::Any => Ok(AssignedValue::ApplicationName(value.to_owned())),
             AllowedValues::Path => PathValue::read(value).map(AssignedValue::Path),
             AllowedValues::Zone => ZoneValue::read(value).map(AssignedValue::Zone),
+            AllowedValues::Intervals => interval_style(name, value).map(AssignedValue::Intervals),
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)
@@ -577,8 +576,9 @@ impl Settings {
             }
             AllowedValues::Fixed => Err(SqlError::new("55P02", format!("parameter \"{name}\" cannot be changed"))),
             AllowedValues::Encoding if is_utf8(value) => Ok(AssignedValue::Nothing),
-            AllowedValues::Only(_) if is_default => Ok(AssignedValue::Nothing),
-            AllowedValues::Only(values) if values.iter().any(|allowed| allowed.eq_ignore_ascii_case(value)) => {
+            AllowedValues::Only(values)
+                if is_default || values.iter().any(|known| known.eq_ignore_ascii_case(value)) =>
+            {
                 Ok(AssignedValue::Nothing)
             }
             AllowedValues::Only(_) | AllowedValues::Encoding => {

@@ -18,7 +18,7 @@ use crate::statements::altered::locked_table;
 use crate::statements::checks::{AskedCheck, Names, check_rows, names_of};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::generated;
-use crate::statements::indexes::Unique;
+use crate::statements::indexes::{self, Unique};
 use crate::syntax::source::Source;
 
 /// What is to become of constraints.
@@ -223,9 +223,11 @@ fn rename(
             write.transaction.set_foreign_keys(name, settings.foreign_keys)?;
             comments::rename_one(write.transaction, about.0, Some(about.1))
         }
-        Found::Unique | Found::Key => {
-            Err(SqlError::unsupported("renaming a constraint of an index").at(source.start(to.span)))
+        Found::Unique => {
+            let index = write.transaction.index(&beside(name, &from))?.1;
+            indexes::rename(write.transaction, name, index.definition(), beside(name, &to_name))
         }
+        Found::Key => Err(SqlError::unsupported("renaming a primary key").at(source.start(to.span))),
     }
 }
 

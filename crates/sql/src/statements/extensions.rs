@@ -8,9 +8,9 @@ use crate::session::Session;
 use crate::state::outcome::{Command, Notice};
 use crate::syntax::source::Source;
 
-/// The extensions of which scripts ask that there is nothing else: keys of numbers and texts in a search tree are built in, and no script
-/// of a schema needs the other one, but for functions in its language, which are refused.
-const KNOWN: [&str; 2] = ["btree_gist", "plpgsql"];
+/// The extensions of which scripts ask that there is nothing else: keys of numbers and texts in a search tree are built in, random uuids
+/// are, for which schemas ask for two others, and no schema needs the last one, but for functions in its language, which are refused.
+const KNOWN: [&str; 4] = ["btree_gist", "pgcrypto", "uuid-ossp", "plpgsql"];
 
 /// Runs one of the statements.
 pub(crate) fn run(session: &mut Session, statement: &ExtensionStatement, source: &Source) -> Result<Command> {

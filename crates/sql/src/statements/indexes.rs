@@ -1,15 +1,17 @@
 //! `CREATE INDEX`, `DROP INDEX`, and the indexes behind UNIQUE constraints.
 use datafusion::sql::sqlparser::ast::{
-    CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption, ObjectName, UniqueConstraint,
+    AlterIndexOperation, CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption,
+    ObjectName, UniqueConstraint,
 };
 use engine::{IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
 
 use crate::access::index_expressions::text::part_names;
 use crate::error::{Result, SqlError};
-use crate::names::schemas::local;
-use crate::names::{fold, position, table_name};
+use crate::names::schemas::{beside, local};
+use crate::names::{find_column, fold, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
+use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::part;
@@ -20,7 +22,6 @@ use crate::syntax::source::Source;
 pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Source) -> Result<Command> {
     let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
     match create {
-        _ if !create.include.is_empty() => refuse("INCLUDE", "include")?,
         _ if create.nulls_distinct == Some(false) => refuse("NULLS NOT DISTINCT", "nulls")?,
         _ if !create.alter_options.is_empty() => refuse("an option of an index", "index")?,
         _ => {}
@@ -33,6 +34,10 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
     let budget_bytes = index_options::budget(&create.with, method, source)?;
     if create.unique && method.is_spatial() {
         let message = format!("access method \"{}\" does not support unique indexes", method.name());
+        return Err(SqlError::new("0A000", message));
+    }
+    if !create.include.is_empty() && method == IndexMethod::Hash {
+        let message = format!("access method \"{}\" does not support included columns", method.name());
         return Err(SqlError::new("0A000", message));
     }
     let table = table_name(&create.table_name, source)?;
@@ -49,6 +54,13 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
             command = command.with_notice(Notice::skipping("42P07", format!("relation \"{name}\" already exists")));
             return Ok(command);
         }
+        for included in &create.include {
+            find_column(&found, &fold(included), source.start(included.span))?;
+        }
+        if !create.include.is_empty() {
+            command =
+                command.with_notice("an index has no columns to INCLUDE: they are read from the table".to_owned());
+        }
         let part = |column| part(column, &found, method, source);
         let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
         let mut definition = IndexDefinition::of(String::new(), parts).using(method);
@@ -56,7 +68,9 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let predicate = create.predicate.as_ref();
         let predicate = predicate.map(|of| crate::planning::index_define::define(of, &found, Kind::Predicate, source));
         definition.predicate = predicate.transpose()?;
-        let free = || free_name(write.transaction, &found, &part_names(&definition, found.schema()), "idx");
+        let mut columns = part_names(&definition, found.schema());
+        columns.extend(create.include.iter().map(fold));
+        let free = || free_name(write.transaction, &found, &columns, "idx");
         definition.name = name.clone().unwrap_or_else(free);
         write.transaction.create_index(&table, definition).map_err(|error| match error {
             // It is about a row.
@@ -110,6 +124,36 @@ pub(crate) fn free_name_of(transaction: &Transaction, table: &str, columns: &[St
     let numbered = (1..).map(|number| format!("{plain}{number}"));
     let mut names = std::iter::once(plain.clone()).chain(numbered);
     names.find(|name| !is_taken(transaction, name)).unwrap_or(plain)
+}
+
+/// `ALTER INDEX ... RENAME TO`.
+pub(crate) fn alter(
+    session: &mut Session,
+    name: &ObjectName,
+    operation: &AlterIndexOperation,
+    source: &Source,
+) -> Result<Command> {
+    let AlterIndexOperation::RenameIndex { index_name: to } = operation;
+    let from = table_name(name, source)?;
+    let new = beside(&from, &table_name(to, source)?);
+    session.write("ALTER INDEX", |_, write| {
+        let missing = || SqlError::new("42P01", format!("relation \"{}\" does not exist", local(&from)));
+        let found = write.transaction.index(&from);
+        let (table, index) = found.map_err(|_| missing().at(position(name, source)))?;
+        let renamed = rename(write.transaction, &table, index.definition(), new.clone());
+        renamed.map_err(|error| error.at(position(to, source)))?;
+        Ok(Command::new("ALTER INDEX"))
+    })
+}
+
+/// Gives an index another name, and so the constraint that it is behind: it is made anew.
+pub(crate) fn rename(transaction: &mut Transaction, table: &str, from: &IndexDefinition, to: String) -> Result<()> {
+    transaction.drop_index(&from.name)?;
+    comments::rename(transaction, &from.name, &to)?;
+    let (old, new) = (About::Constraint(table, local(&from.name)), About::Constraint(table, local(&to)));
+    comments::rename_one(transaction, old, Some(new))?;
+    transaction.create_index(table, IndexDefinition { name: to.clone(), ..from.clone() })?;
+    Ok(())
 }
 
 /// `DROP INDEX`.

@@ -44,6 +44,7 @@ pub(crate) mod join;
 mod join_row;
 pub(crate) mod kept_constraints;
 pub(crate) mod like;
+mod lock_table;
 pub(crate) mod locking;
 pub(crate) mod made_types;
 pub(crate) mod materialized;
@@ -93,6 +94,7 @@ pub(crate) fn run_own(
 ) -> Result<Outcome> {
     match own {
         OwnStatement::Copy(statement) => copy::run(session, statement, source, input),
+        OwnStatement::Lock(asked) => Ok(lock_table::run(session, &asked)?.into()),
         OwnStatement::AlterDatabase(alter) => Ok(set::alter_database(session, &alter)?.into()),
         OwnStatement::Maintenance(asked) => Ok(vacuum::answer(&asked, session, source)?.into()),
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
@@ -125,6 +127,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::CreateTable(create) if create.query.is_some() => Ok(create_as::run(session, create, source)?.into()),
         Statement::CreateTable(create) => Ok(ddl::create_table(session, &create, source)?.into()),
         Statement::CreateIndex(create) => Ok(indexes::create(session, &create, source)?.into()),
+        Statement::AlterIndex { name, operation } => Ok(indexes::alter(session, &name, &operation, source)?.into()),
         Statement::AlterTable(alter) => Ok(alter_table::run(session, &alter, source)?.into()),
         Statement::Comment { .. } => Ok(comment::run(session, &statement, source)?.into()),
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),

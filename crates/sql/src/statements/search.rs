@@ -81,7 +81,7 @@ impl Point {
         let view = session.db.read_view()?;
         // The bounds are whole numbers, and none of them the time.
         let rows = self.side_by_side(session, &view, &Bound { values, now: session.now }, search)?;
-        Ok(rows.map(|rows| Rows::ready_in(rows, session.settings.zone())))
+        Ok(rows.map(|rows| Rows::ready_in(rows, session.settings.times())))
     }
 
     /// The answer, if the rows have one number after the other in a column and lie side by side.

@@ -16,7 +16,7 @@ use crate::statements::{schemas, view_users, wrong_kind};
 pub(crate) fn run(session: &mut Session, statement: &SequenceStatement) -> Result<Command> {
     let tag = statement.tag();
     session.write(tag, |_, write| match statement {
-        SequenceStatement::Create { sequence, if_not_exists, options } => {
+        SequenceStatement::Create { sequence, if_not_exists, options, .. } => {
             if *if_not_exists && write.transaction.table(&sequence.name).is_ok() {
                 let message = format!("relation \"{}\" already exists", sequence.name);
                 return Ok(Command::new(tag).with_notice(Notice::skipping("42P07", message)));

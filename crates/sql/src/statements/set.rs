@@ -9,7 +9,8 @@ use crate::parsing::alter_database::{self, AlterDatabase};
 use crate::session::Session;
 use crate::state::database_settings::{MEMORY_LIMIT, PREFIX, key, with_memory_limit};
 use crate::state::outcome::{Command, Notice, Rows, texts};
-use crate::state::settings::{Change, Settings};
+use crate::state::setting_values::Change;
+use crate::state::settings::Settings;
 
 impl Session {
     /// Sets a setting by its name, for the block only if that is asked.
@@ -58,9 +59,9 @@ impl Session {
         }
     }
 
-    /// Has the thread read and write moments in the zone of the session, as its statements do, until what is returned is dropped.
+    /// Has the thread read and write times in the zone and style of the session, as its statements do, until what is returned is dropped.
     pub fn in_zone(&self) -> ZoneScope {
-        ZoneScope::of(self.settings.zone())
+        ZoneScope::of(self.settings.times())
     }
 
     /// The value of a setting, as `SHOW` gives it.

@@ -81,6 +81,11 @@ impl Through {
         Through { target, rids: true, own: true, filters: true }
     }
 
+    /// What finds rows to lock.
+    pub(crate) fn to_lock(target: usize) -> Through {
+        Through { own: false, ..Through::to_change(target) }
+    }
+
     /// What finds rows, whether or not the view shows them.
     pub(crate) fn all(target: usize) -> Through {
         Through { filters: false, ..Through::to_change(target) }
@@ -114,6 +119,23 @@ pub(crate) fn find(write: &mut Write<'_>, name: &ObjectName, source: &Source) ->
         }
         _ => write.table(name, source).map(|table| (table, None)),
     }
+}
+
+/// The view of a name and the table below it, whose rows are about to be locked; none where each row of the view is not one of a table.
+///
+/// # Errors
+/// Where there is no such view, and those of a wait for the table.
+pub(crate) fn find_to_lock(
+    write: &mut Write<'_>,
+    name: &ObjectName,
+    source: &Source,
+) -> Result<Option<(Table, ViewTarget)>> {
+    let view = write.transaction.table(&table_name(name, source)?).map_err(SqlError::from)?;
+    let found = below(&view, &|name| write.transaction.table(name).ok());
+    let Ok((levels, table)) = found else { return Ok(None) };
+    let table =
+        write.table(&ObjectName(spelled_out(&table)), source).map_err(|error| error.at(position(name, source)))?;
+    Ok(Some((table.clone(), ViewTarget { levels, table })))
 }
 
 /// What a statement would change, by the tables that it sees; nothing is held.

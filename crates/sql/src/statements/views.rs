@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 
 use arrow_schema::{Field, SchemaRef};
 use datafusion::sql::sqlparser::ast::{Expr, Query, Statement, Value};
-use engine::{CheckOption, Column, DataType, Schema, Table, Transaction, ViewDefinition};
+use engine::{CheckOption, Column, DataType, Schema, Table, Transaction, ViewDefinition, name_in_schema};
 
 use crate::error::{Result, SqlError};
 use crate::names::origin::modifier_of;
-use crate::names::schemas::{beside, is_temporary, schema_of as schema_of_name};
+use crate::names::schemas::{beside, is_temporary, local, schema_of as schema_of_name};
 use crate::names::{fold, headings};
 use crate::parsing::sequence_statement::PlacedName;
 use crate::parsing::updatable::{simple, why_not_updatable};
@@ -20,7 +20,7 @@ use crate::planning::functions::users::called;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments;
-use crate::state::outcome::Command;
+use crate::state::outcome::{Command, Notice};
 use crate::statements::create_as::{column_of, rounding_columns};
 use crate::statements::view_users::{self, Dropped};
 use crate::statements::{function_users, held_types, schemas, view_text, wrong_kind};
@@ -33,7 +33,7 @@ use crate::values::types::{type_name_of_field, type_of_field};
 pub(crate) fn run(session: &mut Session, statement: &ViewStatement, source: &Source) -> Result<Command> {
     let tag = statement.tag();
     session.write(tag, |session, write| match statement {
-        ViewStatement::Create(new) => create(session, write, new, source).map(|()| Command::new(tag)),
+        ViewStatement::Create(new) => create(session, write, new, source),
         ViewStatement::SetCheck { view, if_exists, check } => {
             let Some(found) = find(write.transaction, view, *if_exists)? else { return Ok(skipped(view, tag)) };
             set_check(write.transaction, &found, *check)?;
@@ -148,7 +148,23 @@ pub(crate) fn check(query: &Query, source: &Source) -> Result<()> {
     }
 }
 
-fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Source) -> Result<()> {
+/// The name of a view that reads all this: one of temporary tables is temporary itself.
+fn name_of(session: &Session, new: &NewView, reads: &[String], command: &mut Command) -> Result<String> {
+    let name = &new.view.name;
+    let is_own = |name: &str| is_temporary(schema_of_name(name));
+    if is_own(name) || !reads.iter().any(|name| is_own(name)) {
+        return Ok(name.clone());
+    }
+    if new.view.says_schema {
+        let error = SqlError::new("42P16", "cannot create temporary relation in non-temporary schema");
+        return Err(error.at(new.view.position));
+    }
+    command.notices.push(Notice::from(format!("view \"{}\" will be a temporary view", local(name))));
+    Ok(name_in_schema(&session.temporary.to_make(), local(name)))
+}
+
+fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Source) -> Result<Command> {
+    let mut command = Command::new("CREATE VIEW");
     check(&new.query, source)?;
     if new.check.is_some()
         && let Some(why) = why_not_updatable(&new.query)
@@ -157,9 +173,7 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
         return Err(SqlError::new("0A000", message).hint(why));
     }
     let reads = view_text::reads(&new.query);
-    if reads.iter().any(|name| is_temporary(schema_of_name(name))) && !is_temporary(schema_of_name(&new.view.name)) {
-        return Err(SqlError::unsupported("a view of a temporary table"));
-    }
+    let name = &name_of(session, new, &reads, &mut command)?;
     let mut held = reads;
     held.extend(called(&new.query, &session.tables));
     write.transaction.hold_names(&held)?;
@@ -171,7 +185,7 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
     let Shape { columns, other_types } = shape_of(new, &shape)?;
     write.end_reading();
     let definition = ViewDefinition { query: text, other_types, check: new.check, ..ViewDefinition::default() };
-    let (transaction, name) = (&mut *write.transaction, &new.view.name);
+    let transaction = &mut *write.transaction;
     schemas::check_there(transaction, name).map_err(|error| error.at(new.view.position))?;
     let before = transaction.table(name).ok().filter(|_| new.or_replace);
     let made = match before {
@@ -185,7 +199,8 @@ fn create(session: &Session, write: &mut Write<'_>, new: &NewView, source: &Sour
             transaction.replace_view(name, schema_of(columns)?, definition)
         }
     };
-    made.map_err(|error| new.view.error(error))
+    made.map_err(|error| new.view.error(error))?;
+    Ok(command)
 }
 
 fn schema_of(columns: Vec<Column>) -> Result<Schema> {

@@ -1,6 +1,7 @@
 //! Values on their way into columns: PostgreSQL's input syntax and assignment casts.
 //!
 //! Imports syntax and `interrupt`; names and all rooms above import it.
+pub(crate) mod alike;
 pub(crate) mod array_input;
 pub(crate) mod assign;
 pub(crate) mod blanks;

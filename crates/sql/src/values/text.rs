@@ -116,9 +116,10 @@ fn interval_value(array: &dyn Array, row: usize, unit: IntervalUnit) -> String {
     }
 }
 
-/// PostgreSQL's style: `1 year 2 mons 3 days 04:05:06.7`.
+/// In the style of the session: `1 year 2 mons 3 days 04:05:06.7`, or that of ISO 8601.
 fn interval_text(months: i32, days: i64, micros: i64) -> String {
-    engine::Interval { months, days: i32::try_from(days).unwrap_or(i32::MAX), micros }.to_string()
+    let days = i32::try_from(days).unwrap_or(i32::MAX);
+    session_zone::style().intervals.text(engine::Interval { months, days, micros })
 }
 
 /// A float with `digits` digits after the first, for casts to numeric.

@@ -406,7 +406,7 @@ pub(crate) fn marked(field: Field, data_type: DataType) -> Field {
 }
 
 /// Whether an Arrow type does not say that this is the column's type.
-fn is_marked(data_type: DataType) -> bool {
+pub(crate) fn is_marked(data_type: DataType) -> bool {
     match data_type {
         DataType::Char { .. } | DataType::Text { max_chars: Some(_) } => true,
         DataType::Array(item) => is_marked(item.data_type()),

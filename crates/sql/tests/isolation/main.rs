@@ -8,5 +8,6 @@ mod limits;
 mod on_conflict;
 mod returning;
 mod sessions;
+mod table_locks;
 mod views;
 mod waiting;

@@ -26,6 +26,9 @@ use crate::syntax::walk::WalkMut;
 /// Functions that give rows, under PostgreSQL's names.
 const GIVE_ROWS: [&str; 5] = [generate::NAME, "unnest", "regexp_matches", "regexp_split_to_table", "string_to_table"];
 
+/// The function of the positions in an array.
+pub(crate) const SUBSCRIPTS: &str = "generate_subscripts";
+
 /// Whether a function gives several rows for one.
 pub(crate) fn is_set_returning(name: &str) -> bool {
     GIVE_ROWS.contains(&name) || columns_of(name).is_some()
@@ -145,6 +148,11 @@ impl Call {
         // Each argument of `unnest` is a list of its own, of which the rows stand side by side.
         let calls: Vec<Expr> = match name == "unnest" && self.args.len() > 1 {
             true => self.args.iter().map(|arg| call(&self.name, vec![arg.clone()])).collect(),
+            // It is one list where it is called.
+            false if name == SUBSCRIPTS => {
+                let list = FunctionArg::Unnamed(FunctionArgExpr::Expr(call(&self.name, self.args.clone())));
+                vec![call(&ObjectName::from(vec![Ident::new("unnest")]), vec![list])]
+            }
             false => vec![call(&self.name, self.args.clone())],
         };
         let of_json = columns_of(name);

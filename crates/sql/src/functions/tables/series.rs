@@ -8,10 +8,12 @@ use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{ArrayRef, Decimal128Array, Int32Array, Int64Array, TimestampMicrosecondArray};
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
 use datafusion::common::ScalarValue;
+use engine::DataType;
 
 use crate::error::{Result, SqlError};
 use crate::interrupt::session_zone;
 use crate::interrupt::zone::Zone;
+use crate::values::builder::ColumnBuilder;
 use crate::values::zoned::{cast_in, depends_on_zone, later};
 
 /// The type of the values of a series.
@@ -52,9 +54,13 @@ pub(crate) fn type_of(types: &[ArrowType]) -> Option<ArrowType> {
 fn kind_of(types: &[ArrowType]) -> Option<Kind> {
     let (ends, step) = types.split_at_checked(2)?;
     let is_interval = |data_type: &ArrowType| matches!(data_type, ArrowType::Interval(_) | ArrowType::Duration(_));
+    let is_untyped = |data_type: &ArrowType| *data_type == ArrowType::Utf8;
+    if ends.iter().all(is_untyped) {
+        return None;
+    }
     match step {
         [] => number_kind(ends),
-        [step] if is_interval(step) => time_kind(ends),
+        [step] if is_interval(step) || is_untyped(step) && time_kind(ends).is_some() => time_kind(ends),
         [_] => number_kind(types),
         _ => None,
     }
@@ -65,7 +71,8 @@ fn number_kind(types: &[ArrowType]) -> Option<Kind> {
     let mut scale_max = 0;
     for data_type in types {
         let kind = match data_type {
-            ArrowType::Null | ArrowType::Int8 | ArrowType::Int16 | ArrowType::Int32 => Kind::Integer,
+            ArrowType::Null | ArrowType::Utf8 => Kind::Integer,
+            ArrowType::Int8 | ArrowType::Int16 | ArrowType::Int32 => Kind::Integer,
             ArrowType::UInt8 | ArrowType::UInt16 => Kind::Integer,
             ArrowType::Int64 | ArrowType::UInt32 | ArrowType::UInt64 => Kind::BigInt,
             ArrowType::Decimal128(_, scale) => {
@@ -88,7 +95,7 @@ fn time_kind(types: &[ArrowType]) -> Option<Kind> {
     for data_type in types {
         match data_type {
             ArrowType::Timestamp(_, Some(own)) => zone = Some(own.clone()),
-            ArrowType::Timestamp(_, None) | ArrowType::Null => {}
+            ArrowType::Timestamp(_, None) | ArrowType::Null | ArrowType::Utf8 => {}
             ArrowType::Date32 | ArrowType::Date64 => zone = zone.or_else(|| Some("+00:00".into())),
             _ => return None,
         }
@@ -106,6 +113,17 @@ impl Kind {
         }
     }
 
+    /// The type of values that literals without a type are read as.
+    fn of_values(&self) -> DataType {
+        match self {
+            Kind::Integer => DataType::Integer,
+            Kind::BigInt => DataType::BigInt,
+            Kind::Decimal { precision, scale } => DataType::Decimal { precision: *precision, scale: *scale },
+            Kind::Time(None) => DataType::Timestamp,
+            Kind::Time(Some(_)) => DataType::TimestampTz,
+        }
+    }
+
     /// The zone by whose calendar times follow one another.
     fn zone(&self) -> Zone {
         if let Kind::Time(Some(_)) = self { session_zone::current() } else { Zone::UTC }
@@ -113,7 +131,7 @@ impl Kind {
 
     /// An argument as a number of the kind; `None` for NULL.
     fn number(&self, value: &ScalarValue) -> Result<Option<i128>> {
-        Ok(match cast(value, &self.data_type())? {
+        Ok(match typed(value, self.of_values(), &self.data_type())? {
             ScalarValue::Int32(value) => value.map(i128::from),
             ScalarValue::Int64(value) | ScalarValue::TimestampMicrosecond(value, _) => value.map(i128::from),
             ScalarValue::Decimal128(value, ..) => value,
@@ -152,6 +170,14 @@ fn internal(error: arrow_schema::ArrowError) -> SqlError {
     SqlError::new("XX000", error.to_string())
 }
 
+/// An argument as a value of a type, also if it is a literal without one.
+fn typed(value: &ScalarValue, of: DataType, to: &ArrowType) -> Result<ScalarValue> {
+    let ScalarValue::Utf8(Some(text)) = value else { return cast(value, to) };
+    let mut builder = ColumnBuilder::new(of);
+    builder.append_text(text).map_err(|misfit| SqlError { detail: None, ..misfit.error("", of, text, "text") })?;
+    ScalarValue::try_from_array(&builder.finish(), 0).map_err(|error| SqlError::new("XX000", error.to_string()))
+}
+
 /// An argument as a value of another type.
 fn cast(value: &ScalarValue, to: &ArrowType) -> Result<ScalarValue> {
     let cast = match depends_on_zone(&value.data_type(), to) {
@@ -168,6 +194,10 @@ impl Series {
     /// The series of some arguments.
     pub(crate) fn of(args: &[ScalarValue]) -> Result<Series> {
         let types: Vec<ArrowType> = args.iter().map(ScalarValue::data_type).collect();
+        if types.iter().all(|data_type| *data_type == ArrowType::Utf8) {
+            let unknown = vec!["unknown"; types.len()].join(", ");
+            return Err(SqlError::new("42725", format!("function generate_series({unknown}) is not unique")));
+        }
         let kind = kind_of(&types).ok_or_else(|| {
             let named: Vec<String> = types.iter().map(crate::values::types::type_name).collect();
             SqlError::new("42883", format!("function generate_series({}) does not exist", named.join(", ")))
@@ -176,7 +206,7 @@ impl Series {
         let zero = || SqlError::new("22023", "step size cannot equal zero");
         let step = match args.get(2) {
             Some(step) if matches!(kind, Kind::Time(_)) => {
-                match cast(step, &ArrowType::Interval(IntervalUnit::MonthDayNano))? {
+                match typed(step, DataType::Interval, &ArrowType::Interval(IntervalUnit::MonthDayNano))? {
                     ScalarValue::IntervalMonthDayNano(step) => step.map(SeriesStep::Time),
                     _ => None,
                 }
@@ -274,7 +304,12 @@ mod tests {
         assert_eq!(shown(&[small(i32::MAX - 1), small(i32::MAX)]).len(), 2);
         assert!(shown(&[small(3), small(1)]).is_empty() && shown(&[small(1), ScalarValue::Null]).is_empty());
         assert_eq!(type_of(&[ArrowType::Int32, ArrowType::Int64]), Some(ArrowType::Int64));
-        assert_eq!(type_of(&[ArrowType::Utf8, ArrowType::Int64]), None);
+        assert_eq!(type_of(&[ArrowType::Utf8, ArrowType::Int64]), Some(ArrowType::Int64));
+        assert_eq!(type_of(&[ArrowType::Utf8View, ArrowType::Int64]), None);
+        let literal = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+        assert_eq!(shown(&[literal("2"), small(3)]), ["2", "3"]);
+        assert_eq!(Series::of(&[small(1), literal("x")]).unwrap_err().sqlstate, "22P02");
+        assert_eq!(Series::of(&[literal("1"), literal("2")]).unwrap_err().sqlstate, "42725");
         let half = ScalarValue::Decimal128(Some(5), 2, 1);
         assert_eq!(shown(&[small(1), small(2), half]).len(), 3);
         assert_eq!(Series::of(&[small(1), small(2), small(0)]).unwrap_err().sqlstate, "22023");

@@ -15,7 +15,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast as as_type,
 };
 
 use crate::error::SqlError;
@@ -100,6 +100,11 @@ pub(crate) fn order(interval: Expr) -> Expr {
 /// The interval that the difference of two timestamps is.
 pub(crate) fn from_difference(difference: Expr) -> Expr {
     call(Does::FromMicros, vec![difference])
+}
+
+/// The interval that a time of day is since midnight.
+pub(crate) fn of_time(time: Expr) -> Expr {
+    from_difference(as_type(as_type(time, DataType::Int64), DataType::Duration(TimeUnit::Microsecond)))
 }
 
 fn call(does: Does, args: Vec<Expr>) -> Expr {

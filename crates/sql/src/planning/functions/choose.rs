@@ -45,15 +45,13 @@ pub(super) fn choose<'a>(
     given: &[Given],
 ) -> Result<Candidate<'a>, Miss> {
     let mut candidates: Vec<Candidate<'a>> = functions.filter_map(|function| candidate(function, given)).collect();
+    hide_longer(&mut candidates, given.len());
     let is_exact = |from: Sight, to: DataType| matches!(from, Sight::Known(from) if number_of(from) == number_of(to));
     let is_good =
         |from: Sight, to: DataType| is_exact(from, to) || (matches!(from, Sight::Known(_)) && is_preferred(to));
     keep_best(&mut candidates, |candidate| candidate.count(given, is_exact));
     keep_best(&mut candidates, |candidate| candidate.count(given, is_good));
     keep_kinds(&mut candidates, given);
-    keep_best(&mut candidates, |candidate| {
-        candidate.places.iter().flatten().count() * 2 + usize::from(candidate.is_full())
-    });
     match candidates.len() {
         0 => Err(Miss::None),
         1 => candidates.pop().ok_or(Miss::None),
@@ -107,6 +105,14 @@ fn places(definition: &FunctionDefinition, given: &[Given]) -> Option<Vec<Option
     let is_there =
         |(argument, place): (&engine::FunctionArgument, &Option<usize>)| place.is_some() || argument.default.is_some();
     definition.arguments.iter().zip(&places).all(is_there).then_some(places)
+}
+
+/// Gives up candidates that need defaults beside one that needs none and takes the same types.
+fn hide_longer(candidates: &mut Vec<Candidate<'_>>, given: usize) {
+    let types =
+        |candidate: &Candidate<'_>| -> Vec<u32> { (0..given).map(|at| number_of(candidate.parameter(at))).collect() };
+    let whole: Vec<Vec<u32>> = candidates.iter().filter(|candidate| candidate.is_full()).map(types).collect();
+    candidates.retain(|candidate| candidate.is_full() || !whole.contains(&types(candidate)));
 }
 
 fn keep_best<'a>(candidates: &mut Vec<Candidate<'a>>, score: impl Fn(&Candidate<'a>) -> usize) {
@@ -229,6 +235,19 @@ mod tests {
         assert_eq!(chosen(&known, &[Sight::Known(DataType::Boolean)]), Err(Miss::None));
         assert_eq!(chosen(&known, &[]), Err(Miss::None));
         assert_eq!(chosen(&known[..2], &[Sight::Unseen]), Err(Miss::Several));
+    }
+
+    #[test]
+    fn a_function_without_defaults_hides_one_of_the_same_types_with_some() {
+        let [mut long, mut other] =
+            [[DataType::Integer; 2], [DataType::TEXT, DataType::Integer]].map(|of| function(&of));
+        for function in [&mut long, &mut other] {
+            function.definition.arguments[1].default = Some("1".to_owned());
+        }
+        let known = [function(&[DataType::Integer]), long, other];
+        assert_eq!(chosen(&known, &[Sight::Known(DataType::Integer)]), Ok(vec![DataType::Integer]));
+        assert_eq!(chosen(&known[..2], &[Sight::Unseen]), Ok(vec![DataType::Integer]));
+        assert_eq!(chosen(&known, &[Sight::Unseen]), Err(Miss::Several), "its type decides");
     }
 
     #[test]

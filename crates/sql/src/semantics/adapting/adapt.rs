@@ -9,14 +9,16 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, ScalarUDF};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, ScalarUDF, lit,
+};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{CastItems, ReadText, Round, WriteText};
 use super::untyped::{adapt, adapt_to_field, failed, is_text, read, typed, untyped};
-use super::{arithmetic, chars, json_casts, lengths, outer_columns, spaces};
+use super::{alike, arithmetic, chars, json_casts, lengths, outer_columns, spaces};
 use crate::functions::arrays::{fills, lists};
 use crate::functions::numbers::{bits, floats, numerics, rounding};
 use crate::functions::texts::{octets, regexp};
@@ -30,7 +32,7 @@ use crate::semantics::operations::{
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::input;
-use crate::values::types::{cast_to, digits_of_seconds, is_enum, is_space, type_name, type_of_field};
+use crate::values::types::{cast_to, catalog_type, digits_of_seconds, is_enum, is_space, type_name, type_of_field};
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
 #[derive(Debug)]
@@ -101,6 +103,7 @@ impl ExprPlanner for LiteralPlanner {
                 let planned = if is_negated { Expr::Not(Box::new(matches)) } else { matches };
                 return Ok(PlannerResult::Planned(planned));
             }
+            BinaryOperator::Custom(_) => return Err(operand_types::refused(&op, &left, &right, schema)),
             _ => (left, right),
         };
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
@@ -113,7 +116,8 @@ impl ExprPlanner for LiteralPlanner {
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
         match access.field_access {
             GetFieldAccess::ListIndex { key } if is_array(&access.expr, schema) => {
-                Ok(PlannerResult::Planned(fills::item(access.expr, *key)))
+                let key = if is_vector(&access.expr, schema) { behind(*key) } else { *key };
+                Ok(PlannerResult::Planned(fills::item(access.expr, key)))
             }
             GetFieldAccess::ListIndex { key } if let Some(part) = spaces::part(&access.expr, &key, schema) => {
                 Ok(PlannerResult::Planned(part))
@@ -123,11 +127,7 @@ impl ExprPlanner for LiteralPlanner {
     }
 
     fn plan_array_literal(&self, mut items: Vec<Expr>, schema: &DFSchema) -> Result<PlannerResult<Vec<Expr>>> {
-        let decides =
-            |found: arrow_schema::DataType| found.is_binary() || matches!(found, arrow_schema::DataType::Interval(_));
-        if let Some(known) = items.iter().find(|item| item.get_type(schema).is_ok_and(decides)).cloned() {
-            items = items.into_iter().map(|item| adapt(item, &known, schema)).collect::<Result<_>>()?;
-        }
+        alike::become_alike(items.iter_mut().collect(), schema)?;
         Ok(PlannerResult::Original(items))
     }
 
@@ -234,7 +234,7 @@ fn on_what_is_compared(mut node: LogicalPlan) -> LogicalPlan {
 }
 
 fn adapt_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(adapt_parts(expr, schema)?.update_data(one_of_one))
+    Ok(adapt_parts(expr, schema)?.update_data(|expr| alike::marked(one_of_one(expr), schema)))
 }
 
 /// `x IN (y)` as `x = y`: below a join that stands for a subquery, the library takes it for true of a NULL.
@@ -249,7 +249,7 @@ fn one_of_one(expr: Expr) -> Expr {
 }
 
 fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match spans::adapt(mixed::adapt(chars::adapt(json_casts::literals(expr, schema)?, schema)?, schema)?, schema) {
+    Ok(match spans::adapt(mixed::adapt(chars::adapt(alike::adapt(expr, schema)?, schema)?, schema)?, schema) {
         Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
             let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
             Transformed::yes(json::adapt(Expr::InList(InList { expr, list: list?, negated }), schema))
@@ -271,7 +271,6 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             beside_enums(&mut call, schema)?;
-            beside_uuids(&mut call, schema)?;
             written_out(&mut call, schema);
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())
@@ -303,6 +302,15 @@ fn settled(call: &ScalarFunction, schema: &DFSchema) -> Option<ScalarUDF> {
     rounding::settled(&call.func, &to)
         .or_else(|| floats::settled(&call.func, &to))
         .or_else(|| numerics::settled(&call.func, &to))
+}
+
+/// Whether an expression is a vector of the catalog, whose first item is that of 0.
+fn is_vector(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.to_field(schema).is_ok_and(|(_, field)| catalog_type(&field) == Some("int2vector"))
+}
+
+fn behind(place: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(place), Operator::Plus, Box::new(lit(1_i64))))
 }
 
 fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
@@ -416,23 +424,6 @@ fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
     Ok(())
 }
 
-/// The literals without a type among the arguments of a function that gives one of them, of which another is a uuid.
-fn beside_uuids(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
-    if !["coalesce", "greatest", "least", "nullif"].contains(&call.name()) {
-        return Ok(());
-    }
-    let is_uuid =
-        |arg: &Expr| arg.to_field(schema).is_ok_and(|(_, field)| type_of_field(&field) == Some(DataType::Uuid));
-    if call.args.iter().any(is_uuid) {
-        for arg in &mut call.args {
-            if let Some(text) = untyped(arg) {
-                *arg = typed(text, DataType::Uuid)?;
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The values that `concat` puts together as their texts: the library's are others.
 fn written_out(call: &mut ScalarFunction, schema: &DFSchema) {
     if !matches!(call.name(), "concat" | "concat_ws") {
@@ -466,6 +457,9 @@ fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>
         return Ok(Some(adapted));
     }
     let to = cast.field.data_type();
+    if matches!((from, to), (ArrowType::Time64(_), ArrowType::Interval(_))) {
+        return Ok(Some(Transformed::yes(intervals::of_time(cast.expr.as_ref().clone()))));
+    }
     if let Some(call) = space_cast(&cast.expr, from, to)? {
         return Ok(Some(Transformed::yes(call)));
     }

@@ -6,14 +6,15 @@
 //! without blanks.
 use std::sync::Arc;
 
+use arrow_schema::FieldRef;
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Projection, Union, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union, lit};
 use engine::DataType;
 
-use super::lengths;
 use super::untyped::untyped;
+use super::{alike, lengths};
 use crate::semantics::aggregates::extremes;
 use crate::values::types::{UNLIMITED, type_of_field};
 
@@ -96,26 +97,36 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         Expr::Case(case) => chosen(case, schema),
         Expr::ScalarFunction(call) => function(call, schema)?,
         Expr::AggregateFunction(mut call) => {
-            let of = call.params.args.first().and_then(|arg| mark(arg, schema)).filter(|of| is_char(Some(*of)));
+            let of = marked_type(&call.params.args, schema);
             if let Some(function) = of.and_then(|of| extremes::of_marked(&call.func, of)) {
                 call.func = function;
             }
             if call.func.name() == "array_agg" {
                 padded(&mut call.params.args, schema);
             }
+            alike::of_hosts(call.func.name(), &mut call.params.args, schema);
             all_told_as_text(&mut call.params.args, schema);
             Expr::AggregateFunction(call)
         }
         Expr::WindowFunction(mut call) => {
-            let of = call.params.args.first().and_then(|arg| mark(arg, schema)).filter(|of| is_char(Some(*of)));
+            let of = marked_type(&call.params.args, schema);
             if let Some(function) = of.and_then(|of| extremes::over_window(&call.fun, of)) {
                 call.fun = function;
             }
+            alike::of_hosts(call.fun.name(), &mut call.params.args, schema);
             all_told_as_text(&mut call.params.args, schema);
             Expr::WindowFunction(call)
         }
         other => other,
     })
+}
+
+/// The type of the first argument, where Arrow does not say it.
+fn marked_type(args: &[Expr], schema: &DFSchema) -> Option<DataType> {
+    let first = args.first()?;
+    let is_uuid = |field: FieldRef| type_of_field(&field) == Some(DataType::Uuid);
+    mark(first, schema)
+        .or_else(|| first.to_field(schema).is_ok_and(|(_, field)| is_uuid(field)).then_some(DataType::Uuid))
 }
 
 fn between(expr: Expr, negated: bool, (low, high): (Expr, Expr), schema: &DFSchema) -> Expr {

@@ -2,23 +2,23 @@
 //! one of SQL; there are no others.
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_schema::{DataType as ArrowType, FieldRef};
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{Case, Cast};
+use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use engine::DataType;
 
 use super::casts::{ReadText, WriteText, each};
-use super::untyped::{adapt_to_field, failed, is_text, read, untyped};
+use super::untyped::{failed, is_text};
 use crate::functions::json::change::plain_text;
 use crate::semantics::operations::json::{called, is_json, no_cast};
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
-use crate::values::types::{is_enum, is_space, type_name, type_of_field};
+use crate::values::types::{type_name, type_of_field};
 
 /// The cast, if it is one of these; `None` where it is like any other.
 pub(super) fn adapt(cast: &Cast, from: &ArrowType) -> Result<Option<Transformed<Expr>>> {
@@ -49,54 +49,6 @@ pub(super) fn adapt(cast: &Cast, from: &ArrowType) -> Result<Option<Transformed<
             _ => return Err(no_cast(&type_name(from), &type_name(to))),
         },
     }))
-}
-
-/// The literals without a type among the results of `CASE`, `coalesce` and their kin as JSON, arrays, labels, ranges or shapes, if
-/// another result is.
-pub(super) fn literals(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    const ONE_OF_THEIRS: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
-    match expr {
-        Expr::Case(mut case) => {
-            whens_alike(&mut case, schema)?;
-            let thens = case.when_then_expr.iter_mut().map(|(_, then)| &mut **then);
-            become_alike(thens.chain(case.else_expr.as_deref_mut()).collect(), schema)?;
-            Ok(Expr::Case(case))
-        }
-        Expr::ScalarFunction(mut call) if ONE_OF_THEIRS.contains(&call.name()) => {
-            become_alike(call.args.iter_mut().collect(), schema)?;
-            Ok(Expr::ScalarFunction(call))
-        }
-        other => Ok(other),
-    }
-}
-
-/// The literals without a type that a range is compared with, as ranges.
-fn whens_alike(case: &mut Case, schema: &DFSchema) -> Result<()> {
-    let operand = case.expr.as_ref().and_then(|operand| operand.to_field(schema).ok());
-    if let Some((_, field)) = operand.filter(|(_, field)| is_space(field.data_type())) {
-        for (when, _) in &mut case.when_then_expr {
-            **when = adapt_to_field(std::mem::take(&mut **when), &field)?;
-        }
-    }
-    Ok(())
-}
-
-fn become_alike(results: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
-    if !results.iter().any(|result| untyped(result).is_some()) {
-        return Ok(());
-    }
-    let decides = |field: &FieldRef| {
-        let found = field.data_type();
-        is_json(found) || found.is_list() || is_enum(found) || is_space(found)
-    };
-    let known = results.iter().find_map(|result| result.to_field(schema).ok().map(|(_, field)| field).filter(decides));
-    let Some(to) = known.and_then(|field| type_of_field(&field)) else { return Ok(()) };
-    for result in results {
-        if let Some(text) = untyped(result) {
-            *result = read(text, to)?;
-        }
-    }
-    Ok(())
 }
 
 /// Reads the numbers and truths that `jsonb` values are.

@@ -2,6 +2,7 @@
 //!
 //! Imports subqueries and the folders below them.
 pub(crate) mod adapt;
+mod alike;
 pub(crate) mod arithmetic;
 pub(crate) mod casts;
 pub(crate) mod chars;

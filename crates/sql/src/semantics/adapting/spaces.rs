@@ -10,10 +10,11 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::{DataType, GeometryKind, NetworkKind};
 
+use super::alike;
 use super::arithmetic::type_of;
 use super::untyped::{adapt, read, untyped};
 use crate::error::SqlError;
-use crate::functions::spaces::{PART, becomes, named, operands_of, operator};
+use crate::functions::spaces::{PART, becomes, operands_of, operator};
 use crate::semantics::operations::operand_types;
 use crate::semantics::operations::spaces::{is_network, is_shape, need_operators, space_of};
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
@@ -76,8 +77,8 @@ fn compared_addresses(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &D
     if types[0] == types[1] || !types.iter().all(is_network) {
         return Ok(None);
     }
-    let as_inet = |of: Expr, found: &ArrowType| match (space_of(found), named(NetworkKind::Inet.name())) {
-        (Some(DataType::Network(NetworkKind::Cidr)), Some(function)) => function.call(vec![of]),
+    let as_inet = |of: Expr, found: &ArrowType| match space_of(found) {
+        Some(DataType::Network(NetworkKind::Cidr)) => alike::as_inet(of),
         _ => of,
     };
     let (left, right) = (as_inet(left, &types[0]), as_inet(right, &types[1]));

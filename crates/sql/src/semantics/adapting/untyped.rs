@@ -60,6 +60,14 @@ pub(super) fn adapt_to_field(literal: Expr, field: &Field) -> Result<Expr> {
     }
 }
 
+/// An untyped literal as a value of a field's type, and known as one, where it becomes that also without a comparison.
+pub(super) fn as_field(literal: Expr, field: &Field) -> Result<Expr> {
+    match (untyped(&literal), type_of_field(field)) {
+        (Some(text), Some(of @ (DataType::Uuid | DataType::Network(_)))) => typed(text, of),
+        _ => adapt_to_field(literal, field),
+    }
+}
+
 /// The type of a literal that is compared with values of a type: beside a `cidr` an `inet`, if it has a host; of arrays one without the
 /// length or the decimals of a column's items, where the literal has more.
 fn beside(text: &str, data_type: DataType) -> DataType {

@@ -1,18 +1,16 @@
-//! Literals without a type that the queries of a set operation select beside labels of an enum or uuids: they are of that type, too.
+//! Literals without a type that the queries of a set operation select: they are of the type that the others have in their column.
 use std::sync::Arc;
 
-use arrow_schema::Field;
+use arrow_schema::FieldRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Distinct, LogicalPlan, Projection, Union};
 use datafusion::optimizer::AnalyzerRule;
-use engine::DataType;
 
-use super::untyped::{typed, untyped};
+use super::alike;
 use crate::semantics::operations::set_operations::is_set_operation;
 use crate::syntax::walk::WalkPlan;
-use crate::values::types::type_of_field;
 
 /// The rule, which comes before types are looked at.
 #[derive(Debug)]
@@ -51,10 +49,10 @@ fn typed_alike(queries: &[Arc<LogicalPlan>]) -> Result<Option<Vec<Arc<LogicalPla
     let (mut changed, mut has_changed) = (queries.to_vec(), false);
     let width = queries.first().map_or(0, |query| query.schema().fields().len());
     for at in 0..width {
-        let mut fields = queries.iter().filter_map(|query| query.schema().fields().get(at));
-        let Some(of) = fields.find_map(|field| deciding(field)) else { continue };
+        let fields = queries.iter().filter_map(|query| query.schema().fields().get(at).cloned());
+        let Some(to) = alike::common(&fields.collect::<Vec<_>>()) else { continue };
         for query in &mut changed {
-            if let Some(with_type) = with_type(query, at, of)? {
+            if let Some(with_type) = with_type(query, at, &to)? {
                 (*query, has_changed) = (with_type, true);
             }
         }
@@ -62,24 +60,23 @@ fn typed_alike(queries: &[Arc<LogicalPlan>]) -> Result<Option<Vec<Arc<LogicalPla
     Ok(has_changed.then_some(changed))
 }
 
-/// The type of a column that one of literals takes.
-fn deciding(field: &Field) -> Option<DataType> {
-    type_of_field(field).filter(|of| matches!(of, DataType::Enum(_) | DataType::Uuid))
-}
-
-/// A query of which a column is such a literal, with the literal's value.
-fn with_type(query: &LogicalPlan, at: usize, of: DataType) -> Result<Option<Arc<LogicalPlan>>> {
+/// A query of which a column is such a literal, or of addresses of another kind, with a column of a field's type.
+fn with_type(query: &LogicalPlan, at: usize, to: &FieldRef) -> Result<Option<Arc<LogicalPlan>>> {
     Ok(match query {
         LogicalPlan::Distinct(Distinct::All(input)) => {
-            let input = with_type(input, at, of)?;
+            let input = with_type(input, at, to)?;
             input.map(|input| Arc::new(LogicalPlan::Distinct(Distinct::All(input))))
         }
         LogicalPlan::Projection(projection) => {
-            let literal = projection.expr[at].clone().unalias();
-            let Some(text) = untyped(&literal) else { return Ok(None) };
+            let mut value = projection.expr[at].clone().unalias();
+            let before = value.clone();
+            alike::become_one(&mut value, to, projection.input.schema())?;
+            if value == before {
+                return Ok(None);
+            }
             let (qualifier, field) = projection.schema.qualified_field(at);
             let mut exprs = projection.expr.clone();
-            exprs[at] = typed(text, of)?.alias_qualified(qualifier.cloned(), field.name().as_str());
+            exprs[at] = value.alias_qualified(qualifier.cloned(), field.name().as_str());
             Some(Arc::new(LogicalPlan::Projection(Projection::try_new(exprs, projection.input.clone())?)))
         }
         _ => None,

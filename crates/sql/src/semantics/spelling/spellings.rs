@@ -18,8 +18,7 @@ use crate::syntax::identifiers::fold;
 use crate::syntax::walk::{WalkMut, walk_expressions};
 
 /// Names of PostgreSQL and of the planner.
-const NAMES: [(&str, &str); 7] = [
-    ("transaction_timestamp", "now"),
+const NAMES: [(&str, &str); 6] = [
     ("sign", "signum"),
     ("variance", "var_samp"),
     ("every", "bool_and"),
@@ -177,8 +176,9 @@ fn respell(call: &mut Function) -> Option<Expr> {
         "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
         // The library gives a text of another kind, which is that of `json` here.
         "string_agg" => return Some(cast(Expr::Function(call.clone()), DataType::Text)),
-        "gen_random_uuid" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
-        "localtimestamp" | "localtime" | "current_timestamp" => {
+        "gen_random_uuid" | "uuid_generate_v4" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
+        // The library's has nanoseconds, which hold no `infinity`.
+        "now" | "transaction_timestamp" | "localtimestamp" | "localtime" | "current_timestamp" => {
             let digits = match &call.args {
                 FunctionArguments::List(list) => list.args.first().and_then(|arg| arg.to_string().parse().ok()),
                 _ => None,

@@ -14,6 +14,7 @@ use crate::pg_catalog::system;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::view::{TARGET_SCHEMA, target_table};
+use crate::statements::view_target::{Through, ViewTarget, find_to_lock};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
@@ -23,6 +24,9 @@ pub(super) struct LockedTable {
     /// How its rows are locked, if they are.
     pub(super) lock: Option<(LockStrength, LockWait)>,
 }
+
+/// A table, and the view through which the query names it.
+type Found = (Table, Option<ViewTarget>);
 
 /// Something in FROM.
 struct Item<'q> {
@@ -48,7 +52,7 @@ pub(super) fn prepare(
     from.iter_mut().for_each(|table| factors(table, &mut items));
     check_names(clauses, &items)?;
     let asked = |factor: &TableFactor| clauses.iter().filter(|clause| names(clause, factor)).collect::<Vec<_>>();
-    let mut found: Vec<Option<Table>> = vec![None; items.len()];
+    let mut found: Vec<Option<Found>> = vec![None; items.len()];
     // The locked tables are found first: the moment that the others are seen at comes after that.
     for is_locked in [true, false] {
         for (Item { factor, .. }, found) in items.iter().zip(&mut found) {
@@ -59,12 +63,12 @@ pub(super) fn prepare(
         }
     }
     let mut tables = Vec::new();
-    for (Item { factor, is_nullable }, table) in items.into_iter().zip(found) {
-        let (Some(table), asked) = (table, asked(factor)) else { continue };
+    for (Item { factor, is_nullable }, found) in items.into_iter().zip(found) {
+        let (Some((table, view)), asked) = (found, asked(factor)) else { continue };
         if let Some(clause) = asked.first().filter(|_| is_nullable) {
             return Err(refuse(clause, "cannot be applied to the nullable side of an outer join"));
         }
-        let alias = rename(factor, &table, tables.len())?;
+        let alias = rename(factor, (&table, view.as_ref()), tables.len())?;
         let rid = Expr::CompoundIdentifier(vec![alias, quoted(&rid_column(tables.len()))]);
         projection.push(SelectItem::ExprWithAlias { expr: rid, alias: quoted(&format!("\0id {}", tables.len())) });
         tables.push(LockedTable { table, lock: strongest(&asked) });
@@ -136,7 +140,7 @@ fn find(
     with: &[String],
     asked: &[&LockClause],
     source: &Source,
-) -> Result<Option<Table>> {
+) -> Result<Option<Found>> {
     let named = asked.iter().find(|clause| !clause.of.is_empty());
     let refuse_named = |what: &str| named.map_or(Ok(None), |clause| Err(refuse(clause, what)));
     let (name, version) = match factor {
@@ -160,11 +164,16 @@ fn find(
         let is_view = || find_table(&session.tables, name, source).is_ok_and(|table| table.view().is_some());
         let found = match asked.first() {
             None => find_table(&session.tables.at(&write.moment()?), name, source),
-            Some(clause) if is_view() => return Err(refuse(clause, "of the rows of a view is not supported")),
+            Some(clause) if is_view() => {
+                let found = find_to_lock(write, name, source)?;
+                let (table, view) =
+                    found.ok_or_else(|| refuse(clause, "of the rows of such a view is not supported"))?;
+                return Ok(Some((table, Some(view))));
+            }
             Some(_) => write.table(name, source),
         };
         return match found {
-            Ok(table) if version.is_none() && table.view().is_none() => Ok(Some(table)),
+            Ok(table) if version.is_none() && table.view().is_none() => Ok(Some((table, None))),
             Ok(_) => Ok(None),
             Err(error) => not_a_table(name, asked, source).map_or(Err(error), |view| view),
         };
@@ -173,7 +182,7 @@ fn find(
 }
 
 /// The answer for a name that is no table's but a view's.
-fn not_a_table(name: &ObjectName, asked: &[&LockClause], source: &Source) -> Option<Result<Option<Table>>> {
+fn not_a_table(name: &ObjectName, asked: &[&LockClause], source: &Source) -> Option<Result<Option<Found>>> {
     let is_view = match table_name(name, source) {
         Ok(name) => system::is_view(&name),
         Err(error) => error.sqlstate == "3F000" && name.to_string().to_lowercase().contains("information_schema"),
@@ -186,10 +195,15 @@ fn not_a_table(name: &ObjectName, asked: &[&LockClause], source: &Source) -> Opt
 }
 
 /// Gives a table the name under which a plan finds it with its row ids; returns what its columns are called by.
-fn rename(factor: &mut TableFactor, table: &Table, at: usize) -> Result<Ident> {
+fn rename(factor: &mut TableFactor, (table, view): (&Table, Option<&ViewTarget>), at: usize) -> Result<Ident> {
     let TableFactor::Table { name, alias, .. } = factor else { return Err(SqlError::new("XX000", "not a table")) };
     if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
         return Err(SqlError::unsupported("locking rows of a table whose columns are renamed"));
+    }
+    if let Some(view) = view {
+        let alias = alias.as_ref().map_or_else(|| last_part(name).unwrap_or_default(), |alias| fold(&alias.name));
+        *factor = view.factor(&alias, Through::to_lock(at))?.relation;
+        return Ok(quoted(&alias));
     }
     *name = ObjectName::from(vec![quoted(TARGET_SCHEMA), quoted(&target_table(at))]);
     let plain = || TableAlias { explicit: true, name: quoted(local(table.name())), columns: Vec::new(), at: None };
