@@ -17,16 +17,24 @@ fn open(device: &FaultyDevice) -> Result<Database, Error> {
 }
 
 fn contents(db: &Database) -> Contents {
+    read(db).unwrap()
+}
+
+/// What there is, or the error of a page that was never read and can't be, as the power is off.
+fn read(db: &Database) -> Result<Contents, Error> {
     let rows = |name: &String| {
         let (table, view) = (db.table(name).unwrap(), db.begin().unwrap());
-        let row = |id: i64| match view.get(&table, &[Value::from(id)]).unwrap().as_deref() {
-            Some([Value::BigInt(id), Value::BigInt(n)]) => Some((*id, *n)),
-            _ => None,
+        let row = |id: i64| match view.get(&table, &[Value::from(id)]) {
+            Err(error) => Some(Err(error)),
+            Ok(found) => match found.as_deref() {
+                Some([Value::BigInt(id), Value::BigInt(n)]) => Some(Ok((*id, *n))),
+                _ => None,
+            },
         };
-        let rows: Vec<(i64, i64)> = (0..60).filter_map(row).collect();
+        let rows = (0..60).filter_map(row).collect::<Result<Vec<(i64, i64)>, Error>>()?;
         let counted = table.aggregate(db.snapshot(), &[], &[]).unwrap().rows;
         assert_eq!(counted, rows.len() as u64, "the index and a scan agree");
-        (name.clone(), rows)
+        Ok((name.clone(), rows))
     };
     db.table_names().iter().map(rows).collect()
 }
@@ -68,7 +76,7 @@ fn scripted(device: &FaultyDevice, durability: Durability) -> (Vec<Contents>, us
         let mut db = open(device)?;
         for number in 0..TRANSACTIONS {
             work(&db, number, durability)?;
-            states.push(contents(&db));
+            states.push(read(&db)?);
             if durability == Durability::Sync {
                 durable = states.len() - 1;
             }
