@@ -8,8 +8,9 @@
 //! ```
 //!
 //! The contestants take turns, and are first made to show that they read the same. A rate is transactions per second of
-//! processor time of the threads that run them. Named by `only`, `held` begins and commits its transactions, `serializable` and `committed` run prepared access at these levels
-//! of isolation, `logged` runs it with a log that nobody waits for, and `apart` with a database for each thread, so that threads
+//! processor time of the threads that run them. Named by `only`, `held` begins and commits its transactions, `serializable` and
+//! `committed` run prepared access at these levels of isolation, `logged` runs it with a log that nobody waits for, and `apart` with
+//! a database for each thread, so that threads
 //! share the machine and nothing else. `sums` adds up a column beside an updater at full speed, `scans` reads all rows otherwise, at
 //! rest and beside it. With `count` so many transactions run, once.
 mod contestants;

@@ -1,7 +1,8 @@
 //! Spare words: the memory of pages that nobody reads any more, kept for new pages of the same size.
 //!
 //! Tail pages come and go as fast as rows are updated. New memory from the system was never in the cache, and memory from the
-//! allocator has to be made zeros by the writer that needs the page. Words from here were made zeros by whoever gave the page before up.
+//! allocator has to be made zeros by the writer that needs the page. Words from here were made zeros by the thread that dropped the
+//! page before.
 //!
 //! A few are kept, so that they need no account, as what an allocator keeps has none; none while memory is short.
 use std::fmt;

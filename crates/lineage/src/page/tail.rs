@@ -48,10 +48,10 @@ mod texts;
 
 pub(crate) use digest::DigestRow;
 use digest::{Digest, Drawn};
-use page_table::PageTable;
+use page_table::{PageTable, WithRecords};
 pub use record::{CarriedColumns, CarriedWords, Head, NewRecord, NewWords, RecordPlace, TailRecord};
-use record::{EVER, EXPLICIT, NULLS, SETS};
-use records::{RecordShape, Records};
+use record::{EVER, EXPLICIT, NULLS, RecordShape, SETS};
+use records::Records;
 use texts::TailTexts;
 
 /// The tail pages of one update range.
@@ -70,7 +70,7 @@ pub struct TailPages {
     meter: Arc<Meter>,
     texts: TailTexts,
     sequences: SequenceBlocks,
-    pages: EpochCell<PageTable>,
+    pages: EpochCell<PageTable<TailPage>>,
     /// Held while a page is made or pages are given up.
     growing: Mutex<()>,
 }
@@ -529,6 +529,12 @@ impl<'g> TailPart<'g> {
             }
         }
         Some(digest.versions(self.from))
+    }
+}
+
+impl WithRecords for TailPage {
+    fn first_word(&self) -> *const AtomicU64 {
+        self.records.first_word()
     }
 }
 

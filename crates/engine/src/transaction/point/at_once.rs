@@ -91,6 +91,7 @@ pub(crate) fn run_at_once(
     data.fill_primary_key()?;
     let table = &database.core.transactions.0;
     let (handle, at) = table.begin().map_err(|error| Error::TooManyTransactions(error.limit))?;
+    debug_assert!(at <= table.now(), "invariant 4: the snapshot {at:?} is later than the clock");
     let mut running = Running { table, handle: Some(handle) };
     table.describe(running.handle(), table.coarse_micros(), description(options));
     if writes && !enter(&mut running, data) {
@@ -133,7 +134,7 @@ fn run(
     statements: &mut [PointStatement<'_>],
 ) -> Result<Option<Option<usize>>> {
     let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(None) };
-    // The snapshot was taken before: whoever changes a key from here on commits after it.
+    // The snapshot was taken before: a transaction that changes a key from here on commits after it.
     if data.has_changed_keys() {
         return Ok(None);
     }
@@ -144,6 +145,7 @@ fn run(
         return Ok(None);
     }
     look(guard, statements, &mut hints);
+    debug_assert_eq!(hints.len(), statements.len(), "a statement would be left out");
     let (own, mut done, mut crowded) = (running.handle().id(), 0, None);
     let view = database.core.transactions.view(Snapshot::of_transaction(at, own));
     let mut written = Written(ArrayVec::new());
@@ -176,6 +178,7 @@ fn run(
         statements[done].is_found = true;
         done += 1;
     }
+    debug_assert_eq!(done, statements.len(), "each statement is done once");
     if table.await_dependencies(running.handle()).is_err() {
         return Ok(None);
     }

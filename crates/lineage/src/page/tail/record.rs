@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 
 use sync::atomic::{AtomicU64, Ordering};
 
-use super::records::{LINE, RecordShape};
 use super::{TailPage, TailPages};
+use crate::page::options::TailValues;
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::value::cell::Cell;
@@ -24,12 +24,33 @@ const FIRST_SET: usize = 3;
 /// Words before the values.
 pub(super) const HEAD: usize = FIRST_SET + SETS;
 
+/// Words of a cache line.
+pub(super) const LINE: usize = 8;
+
 /// Values of a record of two lines that has no more columns behind it.
 const TWO_LINES: usize = 2 * LINE - HEAD;
 
 /// In the link: the previous version's number stands above the slot, that above the kind.
 const PREV_SHIFT: u32 = 24;
 const SLOT_SHIFT: u32 = 8;
+
+/// How much of a table's records lies together.
+#[derive(Clone, Copy)]
+pub(super) struct RecordShape {
+    /// log2 of the words of a record
+    pub(super) bits: u32,
+    /// how many columns have their values there
+    pub(super) values: usize,
+}
+
+impl RecordShape {
+    /// That of tables with so many columns.
+    pub(super) fn new(columns: usize, values: TailValues) -> RecordShape {
+        let columns = if values == TailValues::InRecords { columns } else { 0 };
+        let words = if HEAD + columns <= LINE { LINE } else { 2 * LINE };
+        RecordShape { bits: words.trailing_zeros(), values: columns.min(words - HEAD) }
+    }
+}
 
 /// One tail record to be written.
 pub struct NewRecord<'a> {

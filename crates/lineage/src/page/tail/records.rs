@@ -5,12 +5,8 @@ use std::sync::Arc;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::zeroed_atomics;
 
-use super::record::{HEAD, RecordPlace};
+use super::record::{HEAD, LINE, RecordPlace, RecordShape};
 use crate::memory::budget::Meter;
-use crate::page::options::TailValues;
-
-/// Words of a cache line.
-pub(super) const LINE: usize = 8;
 
 /// A model has few records, and every look at one costs it time.
 const MODELLED: bool = cfg!(any(loom, shuttle));
@@ -23,24 +19,6 @@ pub(super) struct Records {
     shape: RecordShape,
     /// Where the words are kept for another page.
     meter: Arc<Meter>,
-}
-
-/// How much of a table's records lies together.
-#[derive(Clone, Copy)]
-pub(super) struct RecordShape {
-    /// log2 of the words of a record
-    pub(super) bits: u32,
-    /// how many columns have their values there
-    pub(super) values: usize,
-}
-
-impl RecordShape {
-    /// That of tables with so many columns.
-    pub(super) fn new(columns: usize, values: TailValues) -> RecordShape {
-        let columns = if values == TailValues::InRecords { columns } else { 0 };
-        let words = if HEAD + columns <= LINE { LINE } else { 2 * LINE };
-        RecordShape { bits: words.trailing_zeros(), values: columns.min(words - HEAD) }
-    }
 }
 
 impl Records {

@@ -186,7 +186,7 @@ fn transactions_at_once_take_turns_with_others() {
 #[test]
 fn transactions_at_once_are_merged_and_become_history_before_they_are_stamped() {
     explore(|| together(World::new(), vec![at_once, at_once, merges]));
-    explore(|| together(updated_in_part(), vec![at_once, updates_the_rest_and_merges]));
+    explore(|| together(updated_in_part(), vec![at_once, merges]));
     explore(|| together(World::with_layout(Layout::Row), vec![at_once, writer, merges]));
 }
 
