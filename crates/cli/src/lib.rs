@@ -3,7 +3,7 @@
 //! [`run`] is all of it. Below stand the rooms, of which those that tests drive are public: `args` reads the command line;
 //! `input` cuts what comes in into statements and backslash commands; [`shell`] runs them, [`output`] writes rows and
 //! `diagnostics` errors; [`interactive`] is the shell at a terminal, `serve` the server, `inspect` a look at a directory from
-//! outside. The benchmarks are `lab`'s and `gpu`'s; `tpch`, `tpcds`, `index` and `gpu` give those of these names what they need of the
+//! outside. The benchmarks are `lab`'s and `gpu`'s; `tpch`, `index` and `gpu` give those of these names what they need of the
 //! program, the others need a progress bar only.
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,6 @@ mod run;
 mod script_rows;
 mod serve;
 pub mod shell;
-mod tpcds;
 mod tpch;
 
 pub use run::run;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use engine::{ArchiveSetting, Database, OpenOptions};
 use lab::LabError;
+use lab::tpcds::TpcdsArgs;
 
 use crate::args::{self, Bench, ScriptStep, SqlArgs, Task};
 use crate::calibrate;
@@ -21,7 +22,6 @@ use crate::output::Style;
 use crate::progress::{self, BenchProgress};
 use crate::serve;
 use crate::shell::{Settings, Shell, Stop};
-use crate::tpcds;
 use crate::tpch;
 
 /// Runs the program with its command line, the program's name first.
@@ -37,7 +37,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
     match cli.task {
         Some(Task::Calibrate(args)) => end_of_bench(calibrate::run(args)),
         Some(Task::Bench(Bench::Tpch(args))) => end_of_bench(tpch::bench(&args)),
-        Some(Task::Bench(Bench::Tpcds(args))) => end_of_bench(tpcds::bench(&args)),
+        Some(Task::Bench(Bench::Tpcds(args))) => end_of_bench(tpcds(&args)),
         Some(Task::Bench(Bench::Micro(args))) => {
             end_of_bench(lab::micro::bench(&args, &BenchProgress::on_stderr(), &mut io::stdout().lock()))
         }
@@ -97,6 +97,12 @@ fn told(outcome: Result<bool, String>) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Runs the benchmark TPC-DS on its database.
+fn tpcds(args: &TpcdsArgs) -> Result<(), LabError> {
+    let db = open(args.dir.as_deref()).map_err(LabError::Failed)?;
+    lab::tpcds::bench(args, &db, &BenchProgress::on_stderr(), &mut io::stdout().lock())
 }
 
 fn end_of_bench(outcome: Result<(), LabError>) -> ExitCode {
