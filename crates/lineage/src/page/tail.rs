@@ -23,6 +23,7 @@
 //! Everything is written once, before Start Time, except Start Time itself, which goes from the transaction's id to
 //! its commit timestamp or to a tombstone. Records are reached by number (merge, scan) after an acquire load of Start
 //! Time, or along the chain from the Indirection word, which was published by a release store.
+use std::ptr::NonNull;
 use std::sync::{Arc, PoisonError};
 
 use sync::atomic::{AtomicU64, Ordering};
@@ -50,8 +51,8 @@ pub(crate) use digest::DigestRow;
 use digest::{Digest, Drawn};
 use page_table::{PageTable, WithRecords};
 pub use record::{CarriedColumns, CarriedWords, Head, NewRecord, NewWords, RecordPlace, TailRecord};
-use record::{EVER, EXPLICIT, NULLS, RecordShape, SETS};
-use records::Records;
+use record::{EVER, EXPLICIT, NULLS, SETS};
+use records::{RecordShape, Records};
 use texts::TailTexts;
 
 /// The tail pages of one update range.
@@ -146,7 +147,7 @@ impl TailPages {
     pub(crate) fn bury(&self, guard: &Guard, numbers: std::ops::Range<u64>) {
         for sequence in numbers {
             let (page, at) = self.place(sequence);
-            self.page_to_write(guard, page).records.place(at).publish(StartTime::TOMBSTONE);
+            self.page_to_write(guard, page).record_place(at).publish(StartTime::TOMBSTONE);
         }
     }
 
@@ -154,7 +155,7 @@ impl TailPages {
     pub(crate) fn write(&self, guard: &Guard, sequence: u64, record: &NewRecord<'_>) {
         let (page_index, at) = self.place(sequence);
         let page = self.page_to_write(guard, page_index);
-        let place = page.records.place(at);
+        let place = page.record_place(at);
         place.link(record.prev, record.slot, record.kind);
         place.reset_at(record.reset);
         let (mut explicit, mut nulls) = (ColumnSet::EMPTY, ColumnSet::EMPTY);
@@ -232,7 +233,7 @@ impl TailPages {
 
     #[cold]
     fn place_in_new_page<'g>(&'g self, guard: &'g Guard, sequence: u64) -> RecordPlace<'g> {
-        self.page_to_write(guard, self.place(sequence).0).records.place(self.place(sequence).1)
+        self.page_to_write(guard, self.place(sequence).0).record_place(self.place(sequence).1)
     }
 
     /// The columns, of the first 64, that have no place in a record.
@@ -252,7 +253,7 @@ impl TailPages {
     ) {
         let (page_index, at) = self.place(sequence);
         let page = self.page_to_write(guard, page_index);
-        let place = page.records.place(at);
+        let place = page.record_place(at);
         let carried = carried.and_then(|(sequence, columns)| Some((self.get(guard, sequence)?, columns)));
         if let Some((from, columns)) = carried {
             for column in columns_of(columns & self.spilled) {
@@ -539,6 +540,13 @@ impl WithRecords for TailPage {
 }
 
 impl TailPage {
+    /// The words of the record at `at`.
+    #[inline]
+    fn record_place(&self, at: usize) -> RecordPlace<'_> {
+        // SAFETY: the slice has a head and so many values, and is borrowed.
+        unsafe { RecordPlace::new(NonNull::from(self.records.words(at)).cast(), self.records.values()) }
+    }
+
     /// Where the word of a column of the record at `at` is stored, whose place this is: with release, if the column is stored
     /// as bytes.
     #[inline]

@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 
 use sync::atomic::{AtomicU64, Ordering};
 
+use super::records::{HEAD, LINE, RecordShape};
 use super::{TailPage, TailPages};
-use crate::page::options::TailValues;
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::value::cell::Cell;
@@ -21,11 +21,7 @@ const START: usize = 0;
 const LINK: usize = 1;
 const RESET: usize = 2;
 const FIRST_SET: usize = 3;
-/// Words before the values.
-pub(super) const HEAD: usize = FIRST_SET + SETS;
-
-/// Words of a cache line.
-pub(super) const LINE: usize = 8;
+const _: () = assert!(HEAD == FIRST_SET + SETS);
 
 /// Values of a record of two lines that has no more columns behind it.
 const TWO_LINES: usize = 2 * LINE - HEAD;
@@ -33,24 +29,6 @@ const TWO_LINES: usize = 2 * LINE - HEAD;
 /// In the link: the previous version's number stands above the slot, that above the kind.
 const PREV_SHIFT: u32 = 24;
 const SLOT_SHIFT: u32 = 8;
-
-/// How much of a table's records lies together.
-#[derive(Clone, Copy)]
-pub(super) struct RecordShape {
-    /// log2 of the words of a record
-    pub(super) bits: u32,
-    /// how many columns have their values there
-    pub(super) values: usize,
-}
-
-impl RecordShape {
-    /// That of tables with so many columns.
-    pub(super) fn new(columns: usize, values: TailValues) -> RecordShape {
-        let columns = if values == TailValues::InRecords { columns } else { 0 };
-        let words = if HEAD + columns <= LINE { LINE } else { 2 * LINE };
-        RecordShape { bits: words.trailing_zeros(), values: columns.min(words - HEAD) }
-    }
-}
 
 /// One tail record to be written.
 pub struct NewRecord<'a> {
@@ -155,8 +133,8 @@ impl<'p> RecordPlace<'p> {
     /// The record at `at` of those whose first word is `records`.
     ///
     /// # Safety
-    /// `records` is what [`Records::first_word`] gave of records of this shape, which live as long as `'p`, and `at` is below
-    /// their number.
+    /// `records` is what [`Records::first_word`](super::Records::first_word) gave of records of this shape, which live as long as
+    /// `'p`, and `at` is below their number.
     #[inline]
     pub(super) unsafe fn of(records: *const AtomicU64, at: usize, shape: RecordShape) -> RecordPlace<'p> {
         // SAFETY: the caller promises that the record is there; a record has a head, and behind it as many values as its shape.
@@ -354,7 +332,7 @@ pub struct TailRecord<'g> {
 impl<'g> TailRecord<'g> {
     #[inline]
     pub(super) fn new(pages: &'g TailPages, page: &'g TailPage, at: usize, sequence: u64) -> Self {
-        TailRecord { pages, page, place: page.records.place(at), at, sequence }
+        TailRecord { pages, page, place: page.record_place(at), at, sequence }
     }
 
     #[inline]

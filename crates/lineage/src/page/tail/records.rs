@@ -1,15 +1,38 @@
 //! The memory of a tail page's records.
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::zeroed_atomics;
 
-use super::record::{HEAD, LINE, RecordPlace, RecordShape};
 use crate::memory::budget::Meter;
+use crate::page::options::TailValues;
+
+/// Words before the values: the meta-data of a record.
+pub(super) const HEAD: usize = 6;
+
+/// Words of a cache line.
+pub(super) const LINE: usize = 8;
 
 /// A model has few records, and every look at one costs it time.
 const MODELLED: bool = cfg!(any(loom, shuttle));
+
+/// How much of a table's records lies together.
+#[derive(Clone, Copy)]
+pub(super) struct RecordShape {
+    /// log2 of the words of a record
+    pub(super) bits: u32,
+    /// how many columns have their values there
+    pub(super) values: usize,
+}
+
+impl RecordShape {
+    /// That of tables with so many columns.
+    pub(super) fn new(columns: usize, values: TailValues) -> RecordShape {
+        let columns = if values == TailValues::InRecords { columns } else { 0 };
+        let words = if HEAD + columns <= LINE { LINE } else { 2 * LINE };
+        RecordShape { bits: words.trailing_zeros(), values: columns.min(words - HEAD) }
+    }
+}
 
 /// The records of a page: meta-data, and values of the first columns, see [`super`].
 pub(super) struct Records {
@@ -49,12 +72,10 @@ impl Records {
         self.words[self.first..].as_ptr()
     }
 
-    /// The record at `at`.
+    /// The words of the record at `at`: its head, and its values.
     #[inline]
-    pub(super) fn place(&self, at: usize) -> RecordPlace<'_> {
-        let words = &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values];
-        // SAFETY: the slice has a head and so many values, and is borrowed.
-        unsafe { RecordPlace::new(NonNull::from(words).cast(), self.shape.values) }
+    pub(super) fn words(&self, at: usize) -> &[AtomicU64] {
+        &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values]
     }
 }
 

@@ -13,7 +13,7 @@ impl TailPages {
     pub(crate) fn restore(&self, guard: &Guard, through: u64, allocated: u64, records: &[u64]) {
         self.sequences.restore(allocated);
         let bury = |page: &TailPage, from: usize, to: usize| {
-            (from..to).for_each(|at| page.records.place(at).publish(StartTime::TOMBSTONE));
+            (from..to).for_each(|at| page.record_place(at).publish(StartTime::TOMBSTONE));
         };
         let all = self.page_records();
         let mut buried: Option<Arc<TailPage>> = None;
