@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use crate::memory::clock::{Clock, EvictionStats};
 use crate::memory::source::PageSource;
-use crate::memory::spare::SpareWords;
 
 /// The uses of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,14 +54,11 @@ pub struct MemoryBudget {
     limit: AtomicU64,
     /// what may be evicted
     clock: Clock,
-    /// of pages that are gone
-    spare: SpareWords,
 }
 
 impl Default for MemoryBudget {
     fn default() -> Self {
-        let (used, limit) = (AtomicI64::new(0), AtomicU64::new(u64::MAX));
-        MemoryBudget { used, limit, clock: Clock::default(), spare: SpareWords::default() }
+        MemoryBudget { used: AtomicI64::new(0), limit: AtomicU64::new(u64::MAX), clock: Clock::default() }
     }
 }
 
@@ -117,10 +113,6 @@ impl MemoryBudget {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
-    }
-
-    pub(crate) fn spare(&self) -> &SpareWords {
-        &self.spare
     }
 
     /// How many bytes the insert pages of a range may take before it counts as full, where a table has so many that are open.
@@ -198,9 +190,6 @@ impl MemoryBudget {
     /// Evicts pages of at least so many bytes, those first that were not used for the longest time, as far as there
     /// are any that a checkpoint has; returns how many bytes. Their memory comes back once their readers are done.
     pub fn evict(&self, bytes: u64) -> u64 {
-        if bytes > 0 {
-            self.spare.clear();
-        }
         self.clock.evict(bytes)
     }
 

@@ -313,7 +313,7 @@ impl TailPages {
 
     fn new_page(&self, index: usize) -> TailPage {
         let sets = zeroed_atomics(self.page_records() * SETS * (self.set_words - 1));
-        let records = Records::new(self.page_records(), self.shape, &self.meter);
+        let records = Records::new(self.page_records(), self.shape);
         let bytes = records.bytes() + size_of_val(&*sets);
         TailPage {
             words: Words::new(self.layout, self.wide.len() - self.shape.values, self.page_records()),

@@ -452,40 +452,6 @@ fn a_buried_number_reads_as_a_tombstone() {
     assert_eq!(fixture.tps(), [16]);
 }
 
-/// The words of a tail page that has become history are another one's, once nobody can read them.
-#[test]
-fn a_new_tail_page_takes_over_the_words_of_one_that_is_gone() {
-    let fixture = Fixture::filled(2, options(1 << 12, 1 << 12), 8);
-    let written = |from: u64| {
-        for round in from..from + 600 {
-            fixture.update(round as usize % 8, 5 + round, &[(0, round)]);
-        }
-        fixture.merge();
-        fixture.table.archive_range(0, Timestamp(1 << 20), true);
-    };
-    let (budget, begun) = (fixture.range().meter.budget(), std::time::Instant::now());
-    let len = fixture.range().parts[0].tails.page_records() * 8 + 7;
-    written(0);
-    let kept = loop {
-        sync::pin().flush();
-        match budget.spare().take(len) {
-            Some(words) => break words,
-            None => assert!(begun.elapsed() < std::time::Duration::from_secs(20), "no page has gone"),
-        }
-    };
-    assert!(kept.iter().all(|word| word.load(Ordering::Relaxed) == 0));
-    let address = kept.as_ptr();
-    budget.spare().clear();
-    budget.spare().keep(kept);
-    written(600);
-    (0..8).for_each(|slot| assert_eq!(fixture.read(slot, 1 << 20, &[0]), Some(vec![1192 + slot as u64])));
-    let again = || budget.spare().take(len).map(|words| words.as_ptr());
-    while again() != Some(address) {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "it was left");
-        sync::pin().flush();
-    }
-}
-
 /// What a reader's pages have not merged must be in the tail or in the history; where it is no longer, the pages are too
 /// old and the reader loads newer ones.
 #[test]

@@ -1,10 +1,7 @@
 //! The memory of a tail page's records.
-use std::sync::Arc;
-
-use sync::atomic::{AtomicU64, Ordering};
+use sync::atomic::AtomicU64;
 use sync::zeroed_atomics;
 
-use crate::memory::budget::Meter;
 use crate::page::options::TailValues;
 
 /// Words before the values: the meta-data of a record.
@@ -12,9 +9,6 @@ pub(super) const HEAD: usize = 6;
 
 /// Words of a cache line.
 pub(super) const LINE: usize = 8;
-
-/// A model has few records, and every look at one costs it time.
-const MODELLED: bool = cfg!(any(loom, shuttle));
 
 /// How much of a table's records lies together.
 #[derive(Clone, Copy)]
@@ -40,20 +34,15 @@ pub(super) struct Records {
     /// The first word that begins a cache line.
     first: usize,
     shape: RecordShape,
-    /// Where the words are kept for another page.
-    meter: Arc<Meter>,
 }
 
 impl Records {
     /// Zeros for `len` records.
-    pub(super) fn new(len: usize, shape: RecordShape, meter: &Arc<Meter>) -> Records {
-        let words_len = (len << shape.bits) + LINE - 1;
-        let words = meter.budget().spare().take(words_len).unwrap_or_else(|| zeroed_atomics(words_len));
+    pub(super) fn new(len: usize, shape: RecordShape) -> Records {
+        let words = zeroed_atomics((len << shape.bits) + LINE - 1);
         let lines = LINE * size_of::<u64>();
         let first = words.as_ptr().addr().wrapping_neg() % lines / size_of::<u64>();
-        let is_zero = |word: &AtomicU64| word.load(Ordering::Relaxed) == 0;
-        debug_assert!(MODELLED || words.iter().all(is_zero), "a tail record is written once");
-        Records { words, first, shape, meter: meter.clone() }
+        Records { words, first, shape }
     }
 
     /// How many columns have their values here.
@@ -76,15 +65,5 @@ impl Records {
     #[inline]
     pub(super) fn words(&self, at: usize) -> &[AtomicU64] {
         &self.words[self.first + (at << self.shape.bits)..][..HEAD + self.shape.values]
-    }
-}
-
-impl Drop for Records {
-    fn drop(&mut self) {
-        let (words, budget) = (std::mem::take(&mut self.words), self.meter.budget());
-        if !MODELLED && budget.has_room_for_copies(size_of_val(&*words) as u64) {
-            words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-            budget.spare().keep(words);
-        }
     }
 }
