@@ -196,12 +196,18 @@ impl Entries {
             (Keyed::UniqueWords(tree), Run::Words(entries)) => load_lists(
                 &entries,
                 |new| Ok(tree.insert_sorted(new.len(), |at| (&new[at].0, new[at].1))),
-                |(word, rid)| Ok(tree.insert(*word, *rid)),
+                |(word, rid)| {
+                    tree.insert(*word, *rid);
+                    Ok(())
+                },
             )?,
             (Keyed::UniqueBytes(tree), Run::Bytes(entries)) => load_lists(
                 &entries,
                 |new| Ok(tree.insert_sorted(new.len(), |at| (&new[at].0, new[at].1))),
-                |(bytes, rid)| Ok(tree.insert(bytes, *rid)),
+                |(bytes, rid)| {
+                    tree.insert(bytes, *rid);
+                    Ok(())
+                },
             )?,
             (Keyed::Kiss(tree), Run::Words(entries)) => {
                 load_lists(&entries, |new| tree.insert_sorted(new), |(word, rid)| tree.insert(*word, *rid))?;

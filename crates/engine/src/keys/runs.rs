@@ -21,11 +21,14 @@ const BYTES: u8 = 1;
 const NULLS: u8 = 2;
 const HEAD_BYTES: usize = 7;
 
+/// A key of bytes, and the record.
+type BytesEntry = (Box<[u8]>, Rid);
+
 /// Entries of keys of one kind.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Run {
     Words(Vec<(u64, Rid)>),
-    Bytes(Vec<(Box<[u8]>, Rid)>),
+    Bytes(Vec<BytesEntry>),
     Nulls(Vec<Rid>),
 }
 
@@ -168,7 +171,7 @@ impl Run {
     }
 }
 
-fn read_bytes(reader: &mut Reader<'_>, count: usize, room: usize) -> Result<Vec<(Box<[u8]>, Rid)>, &'static str> {
+fn read_bytes(reader: &mut Reader<'_>, count: usize, room: usize) -> Result<Vec<BytesEntry>, &'static str> {
     let (mut entries, mut key) = (Vec::with_capacity(room), Vec::new());
     for _ in 0..count {
         let (common, others) = (reader.varint()?, reader.varint()?);
