@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use engine::Table as EngineTable;
+use sql::{Outcome, SqlError};
 
 use crate::diagnostics::ScriptPlace;
 use crate::output::Format;
@@ -100,16 +101,47 @@ impl Shell {
             list.push_texts([column.name.clone(), column.data_type.to_string(), nullable.to_owned()]);
         }
         let stats = table.stats();
-        let key = key_columns(&table);
+        let (key, indexes) = (key_columns(&table), self.index_lines(&table));
         let out = self.out();
         writeln!(out, "Table \"{name}\"")?;
         list.write(out, true, false, false)?;
         if !key.is_empty() {
             writeln!(out, "Primary key: ({key})")?;
         }
+        if !indexes.is_empty() {
+            writeln!(out, "Indexes:\n    {}", indexes.join("\n    "))?;
+        }
         writeln!(out, "Records: {} in {} ranges", stats.records, stats.ranges)?;
         let (tails, unmerged) = (stats.tail_records, stats.tail_records_unmerged);
         Ok(writeln!(out, "Tail records: {tails}, {unmerged} of them not merged yet; merges: {}\n", stats.merges)?)
+    }
+
+    /// What a table's other indexes are, a line for each; none where a transaction has failed, as nothing is read then.
+    fn index_lines(&mut self, table: &EngineTable) -> Vec<String> {
+        let quoted = |index: &engine::Index| {
+            format!("'{}'", engine::schema_and_name(&index.definition().name).1.replace('\'', "''"))
+        };
+        let names: Vec<String> = table.indexes().iter().map(quoted).collect();
+        let query = "SELECT indexname, indexdef FROM pg_catalog.pg_indexes WHERE indexname IN";
+        match names.is_empty() {
+            true => Vec::new(),
+            false => self.index_texts(&format!("{query} ({}) ORDER BY 1", names.join(", "))).unwrap_or_default(),
+        }
+    }
+
+    fn index_texts(&mut self, query: &str) -> Result<Vec<String>, SqlError> {
+        let Outcome::Rows(rows) = self.session.execute(query)? else { return Ok(Vec::new()) };
+        let mut lines = Vec::new();
+        for batch in rows {
+            let batch = batch?;
+            for row in 0..batch.num_rows() {
+                let [name, definition] = [0, 1].map(|at| sql::text_value(batch.column(at), row).unwrap_or_default());
+                let unique = if definition.starts_with("CREATE UNIQUE") { "UNIQUE, " } else { "" };
+                let method = definition.split_once(" USING ").map_or(&*definition, |(_, method)| method);
+                lines.push(format!("\"{name}\" {unique}{method}"));
+            }
+        }
+        Ok(lines)
     }
 
     fn set_timing(&mut self, argument: &str, place: Option<&ScriptPlace>) -> Result<(), Stop> {

@@ -53,7 +53,7 @@ pub struct Settings {
 /// A session with what surrounds it.
 pub struct Shell {
     pub(crate) db: Database,
-    session: Session,
+    pub(crate) session: Session,
     pub(crate) settings: Settings,
     /// the file that `\o` named, which then takes the place of `settings.out`
     pub(crate) redirected: Option<Box<dyn Write>>,

@@ -1,13 +1,16 @@
 //! Transactions of statements by key in one call do what the same statements do in a transaction that is held, and are seen whole.
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use durability::LogOptions;
 use engine::{
-    Column, DataType, Database, Error, IndexDefinition, Isolation, OpenOptions, PointAccess, PointAction,
+    Column, DataType, Database, Durability, Error, IndexDefinition, Isolation, OpenOptions, PointAccess, PointAction,
     PointStatement, Schema, Table, TransactionOptions, Value,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use testkit::FaultyDevice;
 
 const KEYS: i64 = 80;
 
@@ -54,7 +57,7 @@ impl Side {
         }
         let result = match is_held {
             true => self.db.run(options, |transaction| transaction.run_points(&mut group)),
-            false => self.db.run_points(options, &mut group),
+            false => self.db.run_points(options, &mut group).map(drop),
         };
         result.map_err(|error| error.sqlstate().to_owned())?;
         let answer = |statement: &PointStatement<'_>| match &statement.action {
@@ -190,5 +193,78 @@ fn transactions_in_one_call_are_seen_whole() {
     let begun = Instant::now();
     while side.db.merge_now() > 0 || tail() > 0 {
         assert!(begun.elapsed() < Duration::from_secs(20), "versions stay that nobody has stamped: {}", tail());
+    }
+}
+
+fn open(device: &FaultyDevice) -> Result<Database, Error> {
+    // The extension of a file is searched for frames at each opening.
+    let log = LogOptions { growth_bytes: 4096, ..LogOptions::default() };
+    let options = OpenOptions { merge_threads: Some(0), range_records: Some(16), log, ..OpenOptions::default() };
+    Database::open_on(Arc::new(device.clone()), options)
+}
+
+const ROWS: i64 = 5;
+const ROUNDS: i64 = 9;
+
+/// The numbers of all rows; none where there is no table, or no row in it.
+fn numbers(db: &Database) -> Vec<i64> {
+    let (Ok(table), Ok(view)) = (db.table("t"), db.begin()) else { return Vec::new() };
+    let number = |id: i64| match view.get(&table, &[Value::from(id)]).unwrap()?[..] {
+        [_, Value::BigInt(n)] => Some(n),
+        _ => None,
+    };
+    (0..ROWS).filter_map(number).collect()
+}
+
+/// Makes a table of a few rows and sets all of them to the number of the round, with a checkpoint in between; tells `durable` the rounds
+/// that were acknowledged.
+fn rounds(device: &FaultyDevice, durability: Durability, durable: &mut i64) -> Result<(), Error> {
+    let db = open(device)?;
+    let schema = Schema::new(["id", "n"].map(|name| Column::new(name, DataType::BigInt)).to_vec(), &["id"]).unwrap();
+    let table = db.create_table("t", schema)?;
+    let insert = |id: i64| [Value::from(id), Value::from(0_i64)];
+    db.run(TransactionOptions::default(), |transaction| {
+        (0..ROWS).try_for_each(|id| transaction.insert(&table, &insert(id)).map(drop))
+    })?;
+    *durable = 0;
+    let access = table.point_access(&[1]).unwrap().unwrap();
+    for round in 1..=ROUNDS {
+        let words = [round as u64];
+        let statement = |id: i64| PointStatement::new(&access, id, PointAction::Update(&words));
+        let mut group: Vec<_> = (0..ROWS).map(statement).collect();
+        db.run_points(TransactionOptions { durability, ..TransactionOptions::default() }, &mut group)?;
+        if durability == Durability::Sync {
+            *durable = round;
+        }
+        if round == 5 {
+            db.checkpoint()?;
+            *durable = round;
+        }
+    }
+    Ok(())
+}
+
+/// Power loss at every step of a run: what was acknowledged is there, and every transaction whole or not at all.
+#[test]
+fn what_one_call_has_committed_survives_a_crash() {
+    for durability in [Durability::Sync, Durability::Async] {
+        let (rehearsal, mut last) = (FaultyDevice::new(0), -1);
+        rounds(&rehearsal, durability, &mut last).unwrap();
+        let steps = rehearsal.steps();
+        assert_eq!(numbers(&open(&rehearsal).unwrap()), vec![ROUNDS; ROWS as usize], "closing loses nothing");
+        assert!(steps > 20, "{steps}");
+        for step in 1..=steps {
+            let (device, mut durable) = (FaultyDevice::new(0), -1);
+            device.cut_power_at(step);
+            let _ = rounds(&device, durability, &mut durable);
+            let found = numbers(&open(&device.after_power_loss(step)).unwrap());
+            match found[..] {
+                [] => assert_eq!(durable, -1, "{durability:?}, step {step}"),
+                [n, ..] => assert!(
+                    n >= durable && found == vec![n; ROWS as usize],
+                    "{durability:?}, step {step}: {found:?} where {durable} was acknowledged"
+                ),
+            }
+        }
     }
 }

@@ -80,13 +80,21 @@ impl Database {
     /// # Ok::<(), engine::Error>(())
     /// ```
     ///
+    /// Returns how often it was started again, because of others.
+    ///
     /// # Errors
     /// Those of the statements and of the commit. None of the statements is done then.
-    pub fn run_points(&self, options: TransactionOptions, statements: &mut [PointStatement<'_>]) -> Result<()> {
-        match run_at_once(&self.shared, &options, statements)? {
-            true => Ok(()),
-            false => self.run(options, |transaction| transaction.run_points(statements)),
+    pub fn run_points(&self, options: TransactionOptions, statements: &mut [PointStatement<'_>]) -> Result<u64> {
+        if run_at_once(&self.shared, &options, statements)? {
+            return Ok(0);
         }
+        let mut tries = 0;
+        self.run(options, |transaction| {
+            tries += 1;
+            transaction.run_points(statements)
+        })?;
+        debug_assert!(tries > 0, "work that has ended well was begun");
+        Ok(tries - 1)
     }
 
     fn attempt<T, E: From<Error>>(

@@ -1,12 +1,12 @@
-//! Queries here and in DuckDB, in turns within one run, and their answers compared.
+//! Queries here and in another engine, in turns within one run, and their answers compared.
 //!
 //! ```text
 //! for 1 thread, and for as many as there are cores
 //!     for each query:   here  there  here  there ...     medians; the rows of both compared
 //! ```
 //!
-//! DuckDB is the package of Python, in an environment of its own that the first run makes, with its database in memory. Its times end
-//! with the first row, when a query that sorts or adds up has done its work; ours with the last one.
+//! The other engine is a package of Python, in an environment of its own that the first run makes, with its tables in memory. DuckDB's times
+//! end with the first row, when a query that sorts or adds up has done its work; ours and DataFusion's with the last one.
 use std::path::{Path, PathBuf};
 
 use engine::Database;
@@ -24,7 +24,8 @@ mod turns;
 pub(crate) mod recorded;
 
 pub(crate) use report::{Report, wall_ms, write_line, write_pair};
-pub(crate) use rival::{DuckDb, Run, done, environment, environment_with};
+pub use rival::RivalKind;
+pub(crate) use rival::{Rival, Run, done, environment, environment_with};
 pub(crate) use turns::{Query, Turns, in_all_turns, rows_of, run_here};
 
 /// The folder of what a comparison needs: beside the data, or among the user's caches where the data is in memory.

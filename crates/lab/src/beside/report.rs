@@ -1,7 +1,7 @@
 //! The report of a comparison: a table, or JSON objects.
 use std::io::{self, Write};
 
-use super::rival::Run;
+use super::rival::{RivalKind, Run};
 use super::turns::{Answer, Pair, Turns};
 use crate::figures::{Line, Table, median};
 
@@ -21,13 +21,13 @@ fn cpu_ms(runs: &[Run]) -> Option<f64> {
 
 impl Pair {
     /// What is wrong with the answer, as a sentence about the query.
-    fn problem(&self) -> Option<String> {
+    fn problem(&self, rival: &str) -> Option<String> {
         let name = &self.name;
         match &self.answer {
             Answer::Same => None,
-            Answer::Differs(why) => Some(format!("{name} has another answer in DuckDB: {why}")),
+            Answer::Differs(why) => Some(format!("{name} has another answer in {rival}: {why}")),
             Answer::FailsHere(why) => Some(format!("{name} fails here: {why}")),
-            Answer::FailsThere(why) => Some(format!("{name} fails in DuckDB: {why}")),
+            Answer::FailsThere(why) => Some(format!("{name} fails in {rival}: {why}")),
         }
     }
 
@@ -66,9 +66,10 @@ impl Turns {
         sum(|pair| &pair.here).zip(sum(|pair| &pair.there))
     }
 
-    fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_table(&self, rival: &str, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nThreads: {}\n", self.threads)?;
-        let columns = ["query", "lstore ms", "DuckDB ms", "ratio", "lstore CPU ms", "DuckDB CPU ms", "answer"];
+        let [there, cpu_there] = [format!("{rival} ms"), format!("{rival} CPU ms")];
+        let columns = ["query", "lstore ms", &there, "ratio", "lstore CPU ms", &cpu_there, "answer"];
         let is_number = |name: &str| !["query", "answer"].contains(&name);
         let mut table = Table::new(columns.map(|name| (name, is_number(name))).to_vec());
         let text = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| format!("{value:.2}"));
@@ -95,7 +96,8 @@ pub(crate) struct Report {
     pub(crate) bench: &'static str,
     /// as people do, with its scale factor
     pub(crate) title: String,
-    /// of DuckDB
+    /// what the queries run in besides
+    pub(crate) rival: RivalKind,
     pub(crate) version: String,
     pub(crate) turns: Vec<Turns>,
 }
@@ -104,7 +106,7 @@ impl Report {
     /// What is wrong with answers, a line for each; `None` if nothing is.
     pub(crate) fn problems(&self) -> Option<String> {
         let pairs = self.turns.iter().flat_map(|turns| &turns.pairs);
-        let mut problems: Vec<String> = pairs.filter_map(Pair::problem).collect();
+        let mut problems: Vec<String> = pairs.filter_map(|pair| pair.problem(self.rival.name())).collect();
         problems.sort();
         problems.dedup();
         (!problems.is_empty()).then(|| problems.join("\n"))
@@ -112,9 +114,9 @@ impl Report {
 
     /// Writes the table for people.
     pub(crate) fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (title, version) = (&self.title, &self.version);
-        writeln!(out, "{title}, beside DuckDB {version} in memory. ratio = DuckDB / lstore.")?;
-        self.turns.iter().try_for_each(|turns| turns.write_table(out))
+        let (title, version, rival) = (&self.title, &self.version, self.rival.name());
+        writeln!(out, "{title}, beside {rival} {version} in memory. ratio = {rival} / lstore.")?;
+        self.turns.iter().try_for_each(|turns| turns.write_table(rival, out))
     }
 
     /// Writes one JSON object a line.
@@ -123,9 +125,9 @@ impl Report {
             for pair in &turns.pairs {
                 let case = format!("{} threads {}", pair.name, turns.threads);
                 if !pair.here.is_empty() {
-                    write_pair(out, self.bench, &case, &pair.here, &pair.there)?;
+                    write_pair(out, (self.bench, self.rival), &case, &pair.here, &pair.there)?;
                 }
-                let same = f64::from(u8::from(pair.problem().is_none()));
+                let same = f64::from(u8::from(pair.problem(self.rival.name()).is_none()));
                 write_line(out, self.bench, (&case, "same answer"), &[same], "count", None)?;
             }
         }
@@ -134,31 +136,37 @@ impl Report {
 }
 
 /// Times of both, on the clock and on processors.
-pub(crate) fn write_pair(out: &mut dyn Write, bench: &str, case: &str, here: &[Run], there: &[Run]) -> io::Result<()> {
+pub(crate) fn write_pair(
+    out: &mut dyn Write,
+    (bench, rival): (&str, RivalKind),
+    case: &str,
+    here: &[Run],
+    there: &[Run],
+) -> io::Result<()> {
     let wall = |runs: &[Run]| runs.iter().map(|run| 1000.0 * run.seconds).collect::<Vec<_>>();
     let cpu = |runs: &[Run]| runs.iter().map(|run| Some(1000.0 * run.cpu_seconds?)).collect::<Option<Vec<_>>>();
-    let rival = format!("{case} DuckDB");
-    write_line(out, bench, (case, "time"), &wall(here), "ms", Some(wall_ms(there) / wall_ms(here)))?;
+    let (beside, rival) = (rival.name(), format!("{case} {}", rival.name()));
+    write_line(out, bench, (case, "time"), &wall(here), "ms", Some((beside, wall_ms(there) / wall_ms(here))))?;
     write_line(out, bench, (&rival, "time"), &wall(there), "ms", None)?;
     if let (Some(ours), Some(theirs)) = (cpu(here), cpu(there)) {
-        write_line(out, bench, (case, "CPU time"), &ours, "ms", Some(median(&theirs) / median(&ours)))?;
+        write_line(out, bench, (case, "CPU time"), &ours, "ms", Some((beside, median(&theirs) / median(&ours))))?;
         write_line(out, bench, (&rival, "CPU time"), &theirs, "ms", None)?;
     }
     Ok(())
 }
 
-/// One metric of a case; with a ratio, beside DuckDB.
+/// One metric of a case; with a ratio, beside what it names.
 pub(crate) fn write_line(
     out: &mut dyn Write,
     bench: &str,
     (case, metric): (&str, &str),
     values: &[f64],
     unit: &str,
-    ratio: Option<f64>,
+    beside: Option<(&str, f64)>,
 ) -> io::Result<()> {
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let baseline = ratio.map(|_| "DuckDB");
+    let (baseline, ratio) = beside.unzip();
     let (value, runs) = (median(values), values.len());
     Line { bench, case, metric, value, unit, min, max, runs, baseline, ratio }.write(out)
 }

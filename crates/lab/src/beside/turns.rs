@@ -7,7 +7,7 @@ use sql::{Outcome, Session};
 
 use super::answers::{Row, difference};
 use super::cpu::CpuTimes;
-use super::rival::{DuckDb, Run};
+use super::rival::{Rival, Run};
 use super::session;
 use crate::{LabError, Progress};
 
@@ -42,7 +42,7 @@ pub(crate) struct Turns {
 /// Measures all queries in both, `runs` times each, on one thread and on as many as there are cores.
 pub(crate) fn in_all_turns(
     db: &Database,
-    duckdb: &mut DuckDb,
+    rival: &mut Rival,
     queries: &[Query],
     runs: u32,
     progress: &dyn Progress,
@@ -55,10 +55,10 @@ pub(crate) fn in_all_turns(
         let start = Instant::now();
         progress.start(&stage, queries.len() as u64);
         let mut session = session(db, threads);
-        duckdb.set_threads(threads)?;
+        rival.set_threads(threads)?;
         let mut pairs = Vec::new();
         for query in queries {
-            pairs.push(pair(&mut session, duckdb, query, runs)?);
+            pairs.push(pair(&mut session, rival, query, runs)?);
             progress.advance(1);
         }
         progress.finish(&format!("{stage}: {:.1} s", start.elapsed().as_secs_f64()));
@@ -68,15 +68,15 @@ pub(crate) fn in_all_turns(
 }
 
 /// Compares and measures a query.
-fn pair(session: &mut Session, duckdb: &mut DuckDb, query: &Query, runs: u32) -> Result<Pair, LabError> {
+fn pair(session: &mut Session, rival: &mut Rival, query: &Query, runs: u32) -> Result<Pair, LabError> {
     let (mut here, mut there) = (Vec::new(), Vec::new());
-    let answer = match (rows_here(session, query), duckdb.rows(&query.text)) {
+    let answer = match (rows_here(session, query), rival.rows(&query.text)) {
         (Err(error), _) => Answer::FailsHere(error.to_string()),
         (_, Err(error)) => Answer::FailsThere(error.to_string()),
         (Ok(ours), Ok(theirs)) => {
             for _ in 0..runs {
                 here.push(run_here(session, query)?);
-                there.push(duckdb.run(&query.text)?);
+                there.push(rival.run(&query.text)?);
             }
             difference(&ours, &theirs).map_or(Answer::Same, Answer::Differs)
         }

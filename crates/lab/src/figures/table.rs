@@ -5,13 +5,14 @@ use std::io::{self, Write};
 /// A table before it is written.
 pub(crate) struct Table {
     /// Names, and whether the column holds numbers.
-    columns: Vec<(&'static str, bool)>,
+    columns: Vec<(String, bool)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table of columns given as name and whether it holds numbers.
-    pub(crate) fn new(columns: Vec<(&'static str, bool)>) -> Table {
+    pub(crate) fn new(columns: Vec<(&str, bool)>) -> Table {
+        let columns = columns.into_iter().map(|(name, is_number)| (name.to_owned(), is_number)).collect();
         Table { columns, rows: Vec::new() }
     }
 

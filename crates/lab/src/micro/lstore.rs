@@ -301,13 +301,13 @@ fn set_of(columns: &[usize]) -> usize {
 }
 
 impl LstoreWorker<'_> {
-    /// Runs the statements as one group by prepared access. Returns the sum of the values read; `None` if a row was
-    /// missing.
+    /// Runs and commits the statements as one group by prepared access. Returns how often it was started again, and the sum of
+    /// the values read; `None` if a row was missing.
     fn run_group(
         &mut self,
-        transaction: &mut Transaction,
+        options: TransactionOptions,
         statements: &[Statement<'_>],
-    ) -> engine::Result<Option<i64>> {
+    ) -> engine::Result<(u64, Option<i64>)> {
         self.words.resize(statements.len(), [0; COLUMNS]);
         for statement in statements {
             let access = &mut self.accesses[set_of(statement.columns)];
@@ -317,7 +317,7 @@ impl LstoreWorker<'_> {
         }
         let mut group = Vec::with_capacity(statements.len());
         for (statement, words) in statements.iter().zip(&mut self.words) {
-            let Some(access) = &self.accesses[set_of(statement.columns)] else { return Ok(None) };
+            let Some(access) = &self.accesses[set_of(statement.columns)] else { return Ok((0, None)) };
             let words = &mut words[..statement.columns.len()];
             let action = match statement.new_values() {
                 None => PointAction::Read(words),
@@ -328,13 +328,13 @@ impl LstoreWorker<'_> {
             };
             group.push(PointStatement::new(access, statement.key as i64, action));
         }
-        transaction.run_points(&mut group)?;
+        let again = self.store.database.run_points(options, &mut group)?;
         if group.iter().any(|statement| !statement.is_found) {
-            return Ok(None);
+            return Ok((again, None));
         }
         let reads = statements.iter().zip(&self.words).filter(|(statement, _)| statement.new_values().is_none());
         let words = reads.flat_map(|(statement, words)| &words[..statement.columns.len()]);
-        Ok(Some(words.fold(0, |sum, word| sum.wrapping_add(*word as i64))))
+        Ok((again, Some(words.fold(0, |sum, word| sum.wrapping_add(*word as i64)))))
     }
 }
 
@@ -346,32 +346,44 @@ fn sum_of_cells(cells: &[Cell<'_>]) -> i64 {
     })
 }
 
+impl LstoreWorker<'_> {
+    /// Runs the statements as general calls of a transaction, as [`run_group`](Self::run_group).
+    fn run_calls(
+        &mut self,
+        options: TransactionOptions,
+        statements: &[Statement<'_>],
+    ) -> engine::Result<(u64, Option<i64>)> {
+        let Lstore { database, table, .. } = self.store;
+        let mut tries = 0;
+        let sum = database.run(options, |transaction| {
+            tries += 1;
+            // Under READ COMMITTED it may wait for others, which no pinned thread should.
+            let _pin = (options.isolation != Isolation::ReadCommitted).then(|| database.pin());
+            self.run(Within(transaction, table), statements)
+        })?;
+        Ok((tries - 1, sum))
+    }
+}
+
 impl Worker for LstoreWorker<'_> {
     fn transact(&mut self, statements: &[Statement<'_>]) -> Result<i64, LabError> {
-        let Lstore { database, table, access, .. } = self.store;
-        let sum = match access.isolation() {
+        let Lstore { database, table, access, has_calls, conflicts, .. } = self.store;
+        let (again, sum) = match access.isolation() {
             None => {
                 let _pin = database.pin();
-                self.run(table.bare().begin(), statements)
+                (0, self.run(table.bare().begin(), statements)?)
             }
             Some(isolation) => {
-                let mut tries = 0;
                 let options = TransactionOptions { durability: Durability::Async, ..TransactionOptions::at(isolation) };
-                let sum = database.run(options, |transaction| {
-                    tries += 1;
-                    if !self.store.has_calls {
-                        return self.run_group(transaction, statements);
-                    }
-                    // Under READ COMMITTED it may wait for others, which no pinned thread should.
-                    let _pin = (isolation != Isolation::ReadCommitted).then(|| database.pin());
-                    self.run(Within(transaction, table), statements)
-                });
-                if tries > 1 {
-                    self.store.conflicts.fetch_add(tries - 1, Ordering::Relaxed);
+                match has_calls {
+                    true => self.run_calls(options, statements)?,
+                    false => self.run_group(options, statements)?,
                 }
-                sum
             }
         };
-        sum?.ok_or_else(|| LabError::Failed("lstore lost a row".to_owned()))
+        if again > 0 {
+            conflicts.fetch_add(again, Ordering::Relaxed);
+        }
+        sum.ok_or_else(|| LabError::Failed("lstore lost a row".to_owned()))
     }
 }

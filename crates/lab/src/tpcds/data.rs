@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::tables::{TABLES, Table};
-use crate::beside::{DuckDb, done, quoted};
+use crate::beside::{Rival, done, quoted};
 use crate::{LabError, Progress};
 
 /// What Maven fetches: the generator and what it needs.
@@ -19,7 +19,7 @@ pub(super) fn file(files: &Path, table: &Table) -> PathBuf {
 }
 
 /// The folder of the Parquet files of a scale factor, which are made unless they are there.
-pub(super) fn files(dir: &Path, sf: f64, duckdb: &mut DuckDb, progress: &dyn Progress) -> Result<PathBuf, LabError> {
+pub(super) fn files(dir: &Path, sf: f64, duckdb: &mut Rival, progress: &dyn Progress) -> Result<PathBuf, LabError> {
     let files = dir.join(format!("tpcds-sf{sf}"));
     if TABLES.iter().all(|table| file(&files, table).is_file()) {
         return Ok(files);
@@ -96,7 +96,7 @@ fn generate(library: &Path, rows: &Path, sf: f64, progress: &dyn Progress) -> Re
 }
 
 /// Makes a Parquet file of a table's rows, and throws the rows away.
-fn convert(table: &Table, rows: &Path, files: &Path, duckdb: &mut DuckDb) -> Result<(), LabError> {
+fn convert(table: &Table, rows: &Path, files: &Path, duckdb: &mut Rival) -> Result<(), LabError> {
     let Table { name, columns, .. } = table;
     let text = rows.join(format!("{name}.dat"));
     let part = files.join(format!("{name}.part"));

@@ -8,7 +8,7 @@ use sql::Session;
 use super::args::TpcdsArgs;
 use super::data::file;
 use super::tables::{TABLES, Table};
-use crate::beside::{DuckDb, quoted, rows_of, session};
+use crate::beside::{Rival, quoted, rows_of, session};
 use crate::figures::grouped;
 use crate::{LabError, Progress};
 
@@ -25,7 +25,7 @@ enum ExistingTables {
 /// Has the rows of the files in both databases.
 pub(super) fn prepare(
     db: &Database,
-    duckdb: &mut DuckDb,
+    duckdb: &mut Rival,
     files: &Path,
     args: &TpcdsArgs,
     progress: &dyn Progress,
@@ -53,7 +53,7 @@ pub(super) fn prepare(
 }
 
 /// Looks for the tables. Tables with these names but other columns are an error: they have another use.
-fn look(db: &Database, session: &mut Session, duckdb: &mut DuckDb) -> Result<ExistingTables, LabError> {
+fn look(db: &Database, session: &mut Session, duckdb: &mut Rival) -> Result<ExistingTables, LabError> {
     let found = existing(db);
     for table in &found {
         let stored = db.table(table.name)?;

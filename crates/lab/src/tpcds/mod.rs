@@ -20,7 +20,7 @@ mod tables;
 
 pub use args::TpcdsArgs;
 
-use crate::beside::{DuckDb, Report, environment, folder, in_all_turns};
+use crate::beside::{Report, Rival, RivalKind, environment, folder, in_all_turns};
 use crate::tpch::settle;
 use crate::{LabError, Progress};
 
@@ -37,15 +37,15 @@ const NULL_ORDER: &str = "SET default_null_order = 'nulls_last_on_asc_first_on_d
 pub fn bench(args: &TpcdsArgs, db: &Database, progress: &dyn Progress, out: &mut dyn Write) -> Result<(), LabError> {
     let dir = folder(args.dir.as_deref())?;
     let queries = queries::queries(&dir, &args.only, progress)?;
-    let python = args.python.clone().map_or_else(|| environment(&dir, progress), Ok)?;
-    let mut duckdb = DuckDb::start(&python)?;
+    let python = args.python.clone().map_or_else(|| environment(&dir, RivalKind::Duckdb, progress), Ok)?;
+    let mut duckdb = Rival::start(RivalKind::Duckdb, &python)?;
     let files = data::files(&dir, args.sf, &mut duckdb, progress)?;
     load::prepare(db, &mut duckdb, &files, args, progress)?;
     settle(db, &tables::TABLES.map(|table| table.name), progress)?;
     duckdb.execute(NULL_ORDER)?;
     let turns = in_all_turns(db, &mut duckdb, &queries, args.runs, progress)?;
     let title = format!("TPC-DS, scale factor {}", args.sf);
-    let report = Report { bench: "tpcds", title, version: duckdb.version.clone(), turns };
+    let report = Report { bench: "tpcds", title, rival: duckdb.kind, version: duckdb.version.clone(), turns };
     match args.json {
         true => report.write_json(out)?,
         false => report.write_table(out)?,

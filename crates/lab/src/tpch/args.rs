@@ -1,23 +1,18 @@
 //! How `bench tpch` runs: its part of the command line.
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::tables::check_scale_factor;
+use crate::beside::RivalKind;
 
 const EXAMPLES: &str = "\
 Examples:
   lstore bench tpch                      scale factor 0.1, in memory
   lstore bench tpch --sf 1 --dir data    in directory data, loaded once
   lstore bench tpch --json > tpch.jsonl  one JSON object a line
-  lstore bench tpch --beside duckdb      the queries here and in DuckDB, in turns, answers compared";
-
-/// Another database that runs the queries, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Rival {
-    /// The package duckdb of Python
-    Duckdb,
-}
+  lstore bench tpch --beside duckdb      the queries here and in DuckDB, in turns, answers compared
+  lstore bench tpch --beside datafusion  beside the planner that lstore builds upon, on tables of its own";
 
 /// How `bench tpch` runs.
 #[derive(Args, Clone, Debug)]
@@ -38,7 +33,7 @@ pub struct TpchArgs {
     /// Run the queries in another database as well, in turns, on one thread and on as many as there are cores, and compare
     /// the answers. What it needs is kept in DIR.beside, or among your caches
     #[arg(long, value_enum, value_name = "DATABASE")]
-    pub beside: Option<Rival>,
+    pub beside: Option<RivalKind>,
     /// With --beside: measure once more while transactions change the data here at full speed
     #[arg(long, requires = "beside")]
     pub writer: bool,

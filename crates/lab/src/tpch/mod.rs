@@ -1,7 +1,7 @@
 //! The TPC-H benchmark: its tables, its data (by the `tpchgen` crate), its queries, and a writer beside them.
 //!
 //! [`load()`] fills a database; [`bench()`] measures the 22 queries idle and while transactions change the data at full
-//! speed, and checks at every moment that what a query sees is one consistent state; or measures them beside DuckDB.
+//! speed, and checks at every moment that what a query sees is one consistent state; or measures them beside another engine.
 use std::io::Write;
 
 use engine::Database;
@@ -17,8 +17,9 @@ mod rows;
 mod tables;
 mod writer;
 
+pub use crate::beside::RivalKind;
+pub use args::TpchArgs;
 pub(crate) use args::scale_factor;
-pub use args::{Rival, TpchArgs};
 pub(crate) use bench::settle;
 pub use load::load;
 pub(crate) use queries::query;
@@ -48,7 +49,7 @@ pub fn bench(
     out: &mut dyn Write,
 ) -> Result<(), LabError> {
     match args.beside {
-        Some(Rival::Duckdb) => beside::bench_beside(args, db, progress, out),
+        Some(rival) => beside::bench_beside(args, rival, db, progress, out),
         None => bench::bench_alone(args, db, shell_command, progress, out),
     }
 }

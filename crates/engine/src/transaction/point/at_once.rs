@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! slot, snapshot, table noted --> index nodes --> Indirection words --> newest versions --> reads, versions appended
-//!     --> committing --> timestamp --> committed --> stamped --> slot given up
+//!     --> committing --> timestamp, and the log's buffer --> committed --> stamped --> slot given up --> on disk, if it waits for that
 //! ```
 //!
 //! What is not common ends it before its commit: what it has appended is taken back, and the caller runs the whole in the general
@@ -15,6 +15,7 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
+use durability::{CommitLocation, CommitMode};
 use lineage::{AppendedRecords, AppendedVersion, PointHint};
 use txn::{Handle, TransactionTable};
 use types::{Command, Snapshot, StartTime, Timestamp};
@@ -23,9 +24,10 @@ use super::words::{AT_ONCE, append_common, find, look, read_common};
 use super::{PointAction, PointStatement};
 use crate::background::merger;
 use crate::database::shared::DatabaseState;
+use crate::disk::redo;
 use crate::error::{Error, Result};
 use crate::state::table_data::TableData;
-use crate::terms::isolation::{Isolation, TransactionOptions};
+use crate::terms::isolation::{Durability, Isolation, TransactionOptions};
 use crate::terms::table_lock::Standing;
 use crate::transaction::running::description;
 
@@ -49,14 +51,18 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Versions of a transaction that has not committed. Dropped they are taken back.
-struct Written<'g>(ArrayVec<AppendedVersion<'g>, AT_ONCE>);
+/// Versions of a transaction that has not committed, and their redo. Dropped they are taken back.
+struct Written<'g> {
+    versions: ArrayVec<AppendedVersion<'g>, AT_ONCE>,
+    /// empty where there is no log
+    redo: Vec<u8>,
+}
 
 impl Written<'_> {
     #[inline(always)]
     fn stamp(&mut self, stamp: u64) {
-        self.0.iter().for_each(|version| version.stamp(stamp));
-        self.0.clear();
+        self.versions.iter().for_each(|version| version.stamp(stamp));
+        self.versions.clear();
     }
 }
 
@@ -64,14 +70,24 @@ impl Drop for Written<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.stamp(StartTime::TOMBSTONE);
+        redo::give_back(std::mem::take(&mut self.redo));
     }
+}
+
+/// What is left to do once a transaction has committed.
+#[derive(Default)]
+struct Afterwards {
+    /// the range, if there is one, that the merge can't keep up with
+    crowded: Option<usize>,
+    /// where the commit is in the log
+    logged: Option<CommitLocation>,
 }
 
 /// Runs and commits statements as a transaction of their own, if that takes no more than a look at each row; whether it has done so.
 /// Where it has not, nothing was changed.
 ///
 /// # Errors
-/// Those of a read, and of a transaction that begins.
+/// Those of a read, of a transaction that begins, and of the log.
 pub(crate) fn run_at_once(
     database: &DatabaseState,
     options: &TransactionOptions,
@@ -82,7 +98,7 @@ pub(crate) fn run_at_once(
     // Most often the first statements read and the last one writes.
     let writes = !last.is_read() || !statements.iter().all(PointStatement::is_read);
     let is_plain = options.isolation == Isolation::Snapshot
-        && database.log.is_none()
+        && (database.log.is_none() || options.durability != Durability::Partition)
         && data.home == database.core.home()
         && statements.len() <= AT_ONCE;
     if !is_plain || writes && !may_write(database, options, data)? {
@@ -97,13 +113,15 @@ pub(crate) fn run_at_once(
     if writes && !enter(&mut running, data) {
         return Ok(false);
     }
-    let crowded = match run(database, (&mut running, at), data, statements)? {
-        Some(crowded) => crowded,
-        None => return Ok(false),
+    let Some(Afterwards { crowded, logged }) = run(database, options, (&mut running, at), data, statements)? else {
+        return Ok(false);
     };
     drop(running);
     if let Some(range) = crowded {
         merger::merge_and_archive(&database.core, data, range);
+    }
+    if let (Some(log), Some(logged)) = (&database.log, logged) {
+        log.wait(&logged)?;
     }
     Ok(true)
 }
@@ -125,14 +143,15 @@ fn enter(running: &mut Running<'_>, data: &Arc<TableData>) -> bool {
     data.lock.standing() == Standing::Open && !data.is_ruled()
 }
 
-/// Runs the statements and commits; the range, if there is one, that the merge can't keep up with. `None` where one is not common.
+/// Runs the statements and commits. `None` where one is not common.
 #[inline(always)]
 fn run(
     database: &DatabaseState,
+    options: &TransactionOptions,
     (running, at): (&mut Running<'_>, Timestamp),
     data: &Arc<TableData>,
     statements: &mut [PointStatement<'_>],
-) -> Result<Option<Option<usize>>> {
+) -> Result<Option<Afterwards>> {
     let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(None) };
     // The snapshot was taken before: a transaction that changes a key from here on commits after it.
     if data.has_changed_keys() {
@@ -146,14 +165,15 @@ fn run(
     }
     look(guard, statements, &mut hints);
     debug_assert_eq!(hints.len(), statements.len(), "a statement would be left out");
-    let (own, mut done, mut crowded) = (running.handle().id(), 0, None);
+    let (own, mut done, mut afterwards) = (running.handle().id(), 0, Afterwards::default());
+    let is_logged = database.log.is_some() && !data.is_temporary;
     let view = database.core.transactions.view(Snapshot::of_transaction(at, own));
-    let mut written = Written(ArrayVec::new());
+    let mut written = Written { versions: ArrayVec::new(), redo: Vec::new() };
     while let Some(statement) = statements.get(done) {
         let words = match statement.action {
             PointAction::Update(words) | PointAction::Upsert(words) => words,
             PointAction::Read(_) => {
-                let is_seen = written.0.is_empty();
+                let is_seen = written.versions.is_empty();
                 match read_common(guard, &view, &mut statements[done..], &hints[done..], is_seen)? {
                     0 => return Ok(None),
                     read => done += read,
@@ -169,12 +189,15 @@ fn run(
         let Some((appended, version)) = append_common(guard, data, hint, view, start, (&access.columns, words)) else {
             return Ok(None);
         };
-        written.0.push(version);
+        written.versions.push(version);
         // As everywhere, a writer looks for sharers once its version is there.
         if data.share_locks.are_any() || data.has_changed_keys() {
             return Ok(None);
         }
-        note_crowd(database, data, hint, appended, &mut crowded);
+        if is_logged {
+            redo::put_words(&mut written.redo, data.id, hint.point().rid(), access.columns.positions(), words);
+        }
+        note_crowd(database, data, hint, appended, &mut afterwards.crowded);
         statements[done].is_found = true;
         done += 1;
     }
@@ -182,14 +205,42 @@ fn run(
     if table.await_dependencies(running.handle()).is_err() {
         return Ok(None);
     }
-    if !written.0.is_empty() {
-        table.start_commit(running.handle());
-        let committed = table.next_timestamp();
+    if !written.versions.is_empty() {
+        let committed = commit(database, options, running, (&mut written.redo, &mut afterwards.logged))?;
         debug_assert!(committed > at, "invariant 4: {committed:?} is not after the snapshot {at:?}");
-        table.finish_commit(running.handle(), committed);
         written.stamp(committed.0);
     }
-    Ok(Some(crowded))
+    Ok(Some(afterwards))
+}
+
+/// Takes a transaction that nothing keeps from it to where its writes are visible, and its redo is in the log's buffer.
+#[inline(always)]
+fn commit(
+    database: &DatabaseState,
+    options: &TransactionOptions,
+    running: &Running<'_>,
+    (redo, logged): (&mut Vec<u8>, &mut Option<CommitLocation>),
+) -> Result<Timestamp> {
+    let (table, handle) = (running.table, running.handle());
+    let take_number = || {
+        table.start_commit(handle);
+        table.next_timestamp()
+    };
+    let committed = match &database.log {
+        None => take_number(),
+        Some(log) => {
+            if let Some(time) = database.core.clock.mark_for_log() {
+                redo::put_clock(redo, time);
+            }
+            let mode = if options.durability == Durability::Async { CommitMode::Async } else { CommitMode::Sync };
+            let (partition, txn) = (log.partition_for(mode), handle.id().number());
+            let appended = log.append_commit(partition, txn, redo, mode, || take_number().0)?;
+            debug_assert!(logged.is_none(), "invariant 8: the log has a transaction twice");
+            Timestamp(logged.insert(appended).lsn)
+        }
+    };
+    table.finish_commit(handle, committed);
+    Ok(committed)
 }
 
 /// As `Transaction::note_crowd`.

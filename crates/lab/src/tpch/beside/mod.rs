@@ -1,14 +1,15 @@
-//! The 22 queries here and in DuckDB, in turns within one run.
+//! The 22 queries here and in DuckDB or DataFusion, in turns within one run.
 //!
 //! ```text
-//! tables here ── COPY TO Parquet ──▶ folder beside the data ──▶ tables of DuckDB, in memory
+//! tables here ── COPY TO Parquet ──▶ folder beside the data ──▶ tables there, in memory
 //!
 //! in turns:             here  there  here  there ...     `crate::beside`
-//! with writers:         here  here ...                   while transactions change the data at full speed
+//! with writers:         here  here ...                   while transactions change the data at full speed, on as many threads
 //! ```
 //!
-//! DuckDB gets what the tables hold, so that both answer the same even if writers of earlier runs have changed the data. What writers
-//! change is not told to DuckDB: its times beside them are those of the run without.
+//! The other engine gets what the tables hold, so that both answer the same even if writers of earlier runs have changed the data. What
+//! writers change is not told to it: its times beside them are those of the run without. Beside DataFusion, which plans our queries, it
+//! is seen whether our own operators and rules make any of them slower.
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -21,7 +22,7 @@ use super::existing;
 use super::queries::query;
 use super::tables::TABLES;
 use super::writer::Writers;
-use crate::beside::{DuckDb, Query, Report, environment, folder, in_all_turns, quoted, run_here, session};
+use crate::beside::{Query, Report, Rival, RivalKind, environment, folder, in_all_turns, quoted, run_here, session};
 use crate::{LabError, Progress};
 
 mod writers;
@@ -31,34 +32,35 @@ use writers::UnderWriters;
 /// Runs the comparison and writes its report to `out`.
 ///
 /// # Errors
-/// As [`bench`](super::bench()); [`LabError::Failed`] if DuckDB can't be had, and if a query's rows are not the same in both.
+/// As [`bench`](super::bench()); [`LabError::Failed`] if the other engine can't be had, and if a query's rows are not the same in both.
 pub(super) fn bench_beside(
     args: &TpchArgs,
+    kind: RivalKind,
     db: &Database,
     progress: &dyn Progress,
     out: &mut dyn Write,
 ) -> Result<(), LabError> {
     let dir = folder(args.dir.as_deref())?;
-    let python = args.python.clone().map_or_else(|| environment(&dir, progress), Ok)?;
+    let python = args.python.clone().map_or_else(|| environment(&dir, kind, progress), Ok)?;
     prepare(db, args, progress)?;
-    let mut duckdb = DuckDb::start(&python)?;
-    hand_over(db, &mut duckdb, &dir, progress)?;
+    let mut rival = Rival::start(kind, &python)?;
+    hand_over(db, &mut rival, &dir, progress)?;
     settle(db, &TABLES, progress)?;
-    let turns = in_all_turns(db, &mut duckdb, &queries(args.sf), args.runs_beside(), progress)?;
-    let under_writers = match (args.writer, turns.last()) {
-        (true, Some(turns)) => Some(under_writers(args, db, turns.threads, progress)?),
-        _ => None,
+    let turns = in_all_turns(db, &mut rival, &queries(args.sf), args.runs_beside(), progress)?;
+    let under_writers: Vec<UnderWriters> = match args.writer {
+        true => turns.iter().map(|turns| under_writers(args, db, turns.threads, progress)).collect::<Result<_, _>>()?,
+        false => Vec::new(),
     };
     let title = format!("TPC-H, scale factor {}", args.sf);
-    let report = Report { bench: "tpch", title, version: duckdb.version.clone(), turns };
+    let report = Report { bench: "tpch", title, rival: kind, version: rival.version.clone(), turns };
     match args.json {
         true => report.write_json(out)?,
         false => report.write_table(out)?,
     }
-    if let (Some(under_writers), Some(turns)) = (under_writers, report.turns.last()) {
+    for (under_writers, turns) in under_writers.iter().zip(&report.turns) {
         match args.json {
-            true => under_writers.write_json(turns, out)?,
-            false => under_writers.write_table(turns, out)?,
+            true => under_writers.write_json((turns, kind), out)?,
+            false => under_writers.write_table((turns, kind.name()), out)?,
         }
     }
     out.flush()?;
@@ -70,20 +72,21 @@ fn queries(sf: f64) -> Vec<Query> {
     (1..=22).map(|number| Query { name: format!("q{number:02}"), text: query(number, sf) }).collect()
 }
 
-/// Gives DuckDB what the tables hold.
-fn hand_over(db: &Database, duckdb: &mut DuckDb, dir: &Path, progress: &dyn Progress) -> Result<(), LabError> {
+/// Gives the other engine what the tables hold.
+fn hand_over(db: &Database, rival: &mut Rival, dir: &Path, progress: &dyn Progress) -> Result<(), LabError> {
     let start = Instant::now();
-    progress.start("tables for DuckDB", 2 * TABLES.len() as u64);
+    progress.start(&format!("tables for {}", rival.kind.name()), 2 * TABLES.len() as u64);
     let mut session = session(db, 1);
     for table in TABLES {
         let path = dir.join(format!("{table}.parquet"));
         let text = format!("COPY {table} TO {} (FORMAT parquet)", quoted(&path));
         session.execute(&text).map_err(|error| LabError::Sql(format!("copy of {table}"), Box::new(error)))?;
         progress.advance(1);
-        duckdb.load(table, &path)?;
+        rival.load(table, &path)?;
         progress.advance(1);
     }
-    progress.finish(&format!("tables for DuckDB {}: {:.1} s", duckdb.version, start.elapsed().as_secs_f64()));
+    let (name, version) = (rival.kind.name(), &rival.version);
+    progress.finish(&format!("tables for {name} {version}: {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
 }
 
