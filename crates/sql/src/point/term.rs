@@ -3,7 +3,7 @@
 //! A value is taken here only if it is plainly one of its column's type: a literal that reads as one, a parameter of the same
 //! type, an integer of another width that fits. For all else there is the long way.
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Value as SqlValue};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, FunctionArguments, Value as SqlValue};
 use engine::{Column, ColumnDefault, DataType, Value};
 
 use super::exact::{bits, decimal, exact, is_integer};
@@ -12,7 +12,7 @@ use super::scope::Scope;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::{Literal, append_literal, is_default, literal};
 use crate::values::single::value_of_scalar;
-use crate::values::types::BARE_NUMERIC;
+use crate::values::types::{BARE_NUMERIC, column_type};
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]
@@ -135,12 +135,8 @@ impl Scope<'_> {
             Expr::BinaryOp { left, op: BinaryOperator::Minus, right } => (left, right, true),
             _ => return None,
         };
-        let Origin::Parameter(parameter, _) = self.parameter(left, column_type)? else { return None };
-        let ((Origin::Constant(Value::BigInt(by)), by_type), from) =
-            (self.integer(right)?, *self.types.get(parameter)?)
-        else {
-            return None;
-        };
+        let (parameter, from) = self.placeholder(left).filter(|(_, from)| is_integer(*from))?;
+        let (Origin::Constant(Value::BigInt(by)), by_type) = self.integer(right)? else { return None };
         let width = if bits(from) >= bits(by_type) { from } else { by_type };
         let by = if is_minus { by.checked_neg()? } else { by };
         is_integer(column_type).then_some(Origin::Shifted { parameter, by, width, column_type })
@@ -157,17 +153,43 @@ impl Scope<'_> {
         read(literal(expr)?, column).map(Origin::Constant)
     }
 
+    /// A parameter for a column of a type.
     fn parameter(&self, expr: &Expr, to: DataType) -> Option<Origin> {
-        let Expr::Value(value) = expr else { return None };
-        let SqlValue::Placeholder(name) = &value.value else { return None };
-        let at = name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?;
-        let fits = match (self.types.get(at)?, to) {
-            (from, to) if is_integer(*from) => is_integer(to),
+        let (at, from) = self.placeholder(expr)?;
+        let fits = match (from, to) {
+            (from, to) if is_integer(from) => is_integer(to),
             (DataType::Text { .. }, DataType::Text { .. } | DataType::Char { .. })
             | (DataType::Decimal { .. }, DataType::Decimal { .. }) => true,
-            (from, to) => *from == to,
+            (from, to) => from == to,
         };
         fits.then_some(Origin::Parameter(at, to))
+    }
+
+    /// A parameter, counted from 0, and the type that it has where it stands: it may be cast to its own type or to a wider integer, as
+    /// programs write that put a type behind each of their parameters.
+    fn placeholder(&self, expr: &Expr) -> Option<(usize, DataType)> {
+        match expr {
+            Expr::Value(value) => {
+                let SqlValue::Placeholder(name) = &value.value else { return None };
+                let at = name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?;
+                Some((at, *self.types.get(at)?))
+            }
+            Expr::Nested(inner) => self.placeholder(inner),
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                array: false,
+                format: None,
+            } => {
+                let ((at, from), (to, _)) = (self.placeholder(expr)?, column_type(data_type).ok()?);
+                let is_wider = is_integer(from) && is_integer(to) && bits(from) <= bits(to);
+                // A cast to its own type may still cut something off.
+                let stays = from == to && (to == BARE_NUMERIC || !is_cut_to_fit(to));
+                (is_wider || stays).then_some((at, to))
+            }
+            _ => None,
+        }
     }
 
     /// A column and what it is set to.
@@ -252,10 +274,8 @@ impl Scope<'_> {
             let data_type = if i32::try_from(number).is_ok() { DataType::Integer } else { DataType::BigInt };
             return Some((Origin::Constant(Value::BigInt(number)), data_type));
         }
-        match self.parameter(expr, DataType::BigInt)? {
-            Origin::Parameter(at, _) => Some((Origin::Parameter(at, DataType::BigInt), *self.types.get(at)?)),
-            _ => None,
-        }
+        let (at, from) = self.placeholder(expr).filter(|(_, from)| is_integer(*from))?;
+        Some((Origin::Parameter(at, DataType::BigInt), from))
     }
 
     /// Whole rows of `VALUES`: columns that are not named are filled with their defaults.

@@ -8,6 +8,7 @@ use crate::parsing::ParsedStatement;
 use crate::parsing::parse::parse;
 use crate::session::{Session, SessionOptions};
 use crate::syntax::source::Source;
+use crate::values::types::BARE_NUMERIC;
 use crate::{Outcome, text_value};
 
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, big BIGINT, small SMALLINT, name VARCHAR(5), price NUMERIC(8, 2), \
@@ -259,6 +260,30 @@ fn parameters_are_values_of_their_columns() {
     assert!(seen.ends_with(rows), "{seen}");
     assert!(point(&session, "SELECT name FROM t WHERE id = $1", &[DataType::TEXT]).is_none());
     assert!(point(&session, "SELECT name FROM t WHERE id = $4", &types).is_none());
+}
+
+/// As programs write them that put a type behind each parameter.
+#[test]
+fn casts_that_leave_a_parameter_as_it_is_go_the_short_way() {
+    let mut session = session();
+    let types = [DataType::SmallInt, DataType::TEXT, DataType::Integer, DataType::Uuid, BARE_NUMERIC];
+    let update = "UPDATE t SET name = $2::varchar, big = big + ($3::bigint), u = CAST($4 AS uuid), price = $5::numeric \
+                  WHERE id = $1::int";
+    let update = point(&session, update, &types).unwrap();
+    let values =
+        [Value::SmallInt(1), Value::from("new"), Value::Integer(i32::MAX), Value::Uuid([7; 16]), Value::decimal(15, 1)];
+    assert!(update.run(&mut session, &values).unwrap().is_some());
+    let seen = shown(session.execute("SELECT name, big, price FROM t WHERE id = 1"));
+    assert!(seen.ends_with("Some(\"new\") Some(\"2147483657\") Some(\"1.50\")"), "{seen}");
+    assert!(point(&session, "SELECT name FROM t WHERE id BETWEEN $1::int AND $3::integer + 1", &types).is_some());
+    for cut in
+        ["$2::varchar(2)", "$2::char(3)", "$2::int", "$3::smallint", "$5::numeric(4, 1)", "$3::text", "$1::int[]"]
+    {
+        for column in ["name", "id", "price"] {
+            let text = format!("SELECT ok FROM t WHERE {column} = {cut}");
+            assert!(point(&session, &text, &types).is_none(), "{text}");
+        }
+    }
 }
 
 #[test]
