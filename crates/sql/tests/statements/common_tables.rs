@@ -32,7 +32,10 @@ fn open() -> Session {
     let db = Database::in_memory_with(&OpenOptions { range_records: Some(64), ..OpenOptions::default() });
     let mut session = Session::new(&db, SessionOptions { target_partitions: Some(2), ..SessionOptions::default() });
     for (table, count) in [("a", 60), ("d", 30), ("large", 260)] {
-        run(&mut session, &format!("CREATE TABLE {table} (id int PRIMARY KEY, k int, x int, y bigint, n numeric(8, 2))"));
+        run(
+            &mut session,
+            &format!("CREATE TABLE {table} (id int PRIMARY KEY, k int, x int, y bigint, n numeric(8, 2))"),
+        );
         let columns = "i, i % 4, CASE WHEN i % 7 <> 3 THEN i % 5 END, CASE WHEN i % 5 <> 4 THEN i % 3 END, i % 4 + 0.5";
         run(&mut session, &format!("INSERT INTO {table} SELECT {columns} FROM generate_series(0, {count} - 1) s(i)"));
     }
@@ -93,7 +96,9 @@ impl Generator {
                 ];
                 format!("SELECT r.x, s.y, s.c, count(*) FROM {} GROUP BY r.x, s.y, s.c", joined[kind])
             }
-            3 => format!("SELECT count(*), max(r.n) FROM t r WHERE r.x IN (SELECT s.x FROM t s WHERE true{second}){first}"),
+            3 => format!(
+                "SELECT count(*), max(r.n) FROM t r WHERE r.x IN (SELECT s.x FROM t s WHERE true{second}){first}"
+            ),
             4 => format!("SELECT r.x, r.c FROM t r WHERE EXISTS (SELECT FROM t s WHERE s.x = r.y{second}){first}"),
             5 => {
                 let value = format!("(SELECT max(s.c) FROM t s WHERE s.x = d.x{second})");
@@ -102,10 +107,14 @@ impl Generator {
             6 => {
                 let of_first = "(SELECT u.x AS y, u.y AS x, u.c, u.n FROM t AS u ORDER BY u.c) r";
                 let of_second = "(SELECT DISTINCT x, y, c, n FROM t) s";
-                format!("SELECT r.c, r.n, s.y FROM {of_first} JOIN {of_second} ON r.c = s.c WHERE r.x = s.x{first}{second}")
+                format!(
+                    "SELECT r.c, r.n, s.y FROM {of_first} JOIN {of_second} ON r.c = s.c WHERE r.x = s.x{first}{second}"
+                )
             }
             _ => {
-                let parts = format!("SELECT r.x, r.n FROM t r WHERE true{first} UNION ALL SELECT s.x, s.n FROM t s WHERE true{second}");
+                let parts = format!(
+                    "SELECT r.x, r.n FROM t r WHERE true{first} UNION ALL SELECT s.x, s.n FROM t s WHERE true{second}"
+                );
                 format!("SELECT x, count(*), sum(n) FROM ({parts}) both GROUP BY x")
             }
         };
@@ -153,7 +162,10 @@ fn rows_that_no_reader_asks_for_are_not_worked_out() {
         of_first.strip_prefix(", asked=[").and_then(|text| text.split(']').next()).map(str::to_owned)
     };
     assert_eq!(asked("", "r.x = 1 AND s.x = 1 + 1").as_deref(), Some("t.x = 1 OR t.x = 2"));
-    assert_eq!(asked("", "r.x = 1 AND s.x = 1 AND r.n > 5 AND s.n > 7").as_deref(), Some("t.x = 1 AND (t.n > 5 OR t.n > 7)"));
+    assert_eq!(
+        asked("", "r.x = 1 AND s.x = 1 AND r.n > 5 AND s.n > 7").as_deref(),
+        Some("t.x = 1 AND (t.n > 5 OR t.n > 7)")
+    );
     assert_eq!(asked("", "r.x = 1"), None, "the other reader asks for all");
     assert_eq!(asked("", "r.x = 1 AND s.y = 2"), None);
     assert_eq!(asked("", "r.x + 1 = 2 AND 10 / s.x = 2"), None, "an operator may fail for rows that are not asked for");
@@ -165,7 +177,8 @@ fn a_join_with_more_rows_than_its_tables_is_worked_out_for_each_reader() {
     let mut session = open();
     let pairs = "SELECT p.id, q.id AS other FROM large p JOIN large q ON p.k = q.k AND p.id <> q.id";
     let readers = "SELECT count(*) FROM a WHERE n = 1.5 AND id IN (SELECT id FROM t) AND id + 1 IN (SELECT id FROM t)";
-    let mut plan = |said: &str, pairs: &str, readers: &str| plan(&mut session, &format!("WITH t AS {said} ({pairs}) {readers}"));
+    let mut plan =
+        |said: &str, pairs: &str, readers: &str| plan(&mut session, &format!("WITH t AS {said} ({pairs}) {readers}"));
     let inlined = plan("", pairs, readers);
     assert!(!inlined.contains("SharedExec"), "{inlined}");
     assert!(inlined.contains("IN (keys of a join)"), "{inlined}");

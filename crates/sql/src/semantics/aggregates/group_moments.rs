@@ -194,7 +194,8 @@ mod tests {
     fn rows(random: &mut StdRng, digits: u32, scale: i8) -> Rows {
         let count = random.random_range(1..40);
         let limit = 10i128.pow(digits);
-        let value = |random: &mut StdRng| (random.random_range(0..6) > 0).then(|| random.random_range(-limit + 1..limit));
+        let value =
+            |random: &mut StdRng| (random.random_range(0..6) > 0).then(|| random.random_range(-limit + 1..limit));
         let values: Vec<Option<i128>> = (0..count).map(|_| value(random)).collect();
         let groups = (0..count).map(|_| random.random_range(0..GROUPS)).collect();
         let kept: Vec<Option<bool>> = (0..count).map(|_| Some(random.random_range(0..8) > 0)).collect();
@@ -208,8 +209,7 @@ mod tests {
             let mut moment = Moment::new(kind, scale);
             for (values, groups, kept) in all {
                 let is_of = |row: &usize| groups[*row] == group && kept.value(*row);
-                let of_group: Vec<ArrayRef> =
-                    (0..groups.len()).filter(is_of).map(|row| values.slice(row, 1)).collect();
+                let of_group: Vec<ArrayRef> = (0..groups.len()).filter(is_of).map(|row| values.slice(row, 1)).collect();
                 of_group.iter().try_for_each(|value| moment.update_batch(std::slice::from_ref(value)))?;
             }
             moment.evaluate()
@@ -256,7 +256,11 @@ mod tests {
                 let all: Vec<Rows> = (0..batches).map(|_| rows(&mut random, digits, scale)).collect();
                 let alone = one_by_one(kind, scale, &all);
                 failures += usize::from(alone.is_none());
-                assert_eq!(at_once(kind, scale, &all, random.random_range(1..GROUPS)), alone, "{digits} digits, {kind:?}");
+                assert_eq!(
+                    at_once(kind, scale, &all, random.random_range(1..GROUPS)),
+                    alone,
+                    "{digits} digits, {kind:?}"
+                );
             }
         }
         assert!(failures > 0, "no result was too long");

@@ -61,7 +61,8 @@ fn handed_down(plan: &LogicalPlan, wanted: Vec<Column>) -> Vec<Column> {
             all
         }
         LogicalPlan::Projection(projection) => {
-            let below = |column: &Column| plain_column(projection.expr.get(plan.schema().maybe_index_of_column(column)?)?);
+            let below =
+                |column: &Column| plain_column(projection.expr.get(plan.schema().maybe_index_of_column(column)?)?);
             wanted.iter().filter_map(below).collect()
         }
         LogicalPlan::SubqueryAlias(alias) => {

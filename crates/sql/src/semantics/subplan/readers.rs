@@ -11,7 +11,7 @@
 //! are taken that compare one column with constants: to ask them of rows that the reader would not have come to is no error.
 use std::collections::{BTreeMap, HashMap};
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, Like};
@@ -154,7 +154,8 @@ fn handed_down(plan: &LogicalPlan, input: usize, asked: &[Expr]) -> Vec<Expr> {
             asked.iter().filter_map(|condition| of_column_below(condition, &below)).collect()
         }
         LogicalPlan::Projection(projection) => {
-            let below = |column: &Column| plain_column(projection.expr.get(plan.schema().maybe_index_of_column(column)?)?);
+            let below =
+                |column: &Column| plain_column(projection.expr.get(plan.schema().maybe_index_of_column(column)?)?);
             asked.iter().filter_map(|condition| of_column_below(condition, &below)).collect()
         }
         LogicalPlan::Sort(sort) if sort.fetch.is_none() => asked.to_vec(),
