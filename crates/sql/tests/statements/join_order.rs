@@ -232,7 +232,7 @@ fn outer_joins_are_inner_ones_where_rows_without_a_partner_are_dropped_later() {
         0
     );
     assert_eq!(kinds("SELECT a.id, d.n FROM a LEFT JOIN d ON a.id = d.id, c WHERE a.x = c.id"), 1);
-    assert_eq!(kinds("SELECT a.id, d.n FROM a LEFT JOIN d ON a.id = d.id LEFT JOIN c ON d.x = c.id"), 2);
+    assert_eq!(kinds("SELECT a.id, d.n, c.s FROM a LEFT JOIN d ON a.id = d.id LEFT JOIN c ON d.x = c.id"), 2);
     assert_eq!(kinds("SELECT a.id FROM a LEFT JOIN d ON a.id = d.id, c WHERE coalesce(d.x, 1) = c.id"), 1);
 }
 

@@ -78,12 +78,6 @@ pub(crate) fn value(expr: &Expr) -> Option<ScalarValue> {
     }
 }
 
-/// The value of an expression without columns, if it is one of those that are worked out beforehand.
-pub(crate) fn worked_out(expr: &Expr) -> Option<ScalarValue> {
-    let fold = Fold { walk: &Walk { nested: &|_| Ok(()) }, inputs: &Inputs { of: Vec::new() } };
-    fold.fold(expr).ok().flatten()
-}
-
 /// Whether a plan is one of plain rows, up to the next query in FROM: nothing is collected or repeated.
 fn is_plain(plan: &LogicalPlan) -> bool {
     match plan {

@@ -12,15 +12,16 @@
 use std::collections::{BTreeMap, HashMap};
 
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{Column, JoinType};
+use datafusion::common::{Column, DFSchemaRef, JoinType};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, Like};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, InList};
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::{conjunction, disjunction, split_conjunction};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, Operator, Subquery};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
 use super::scope::{self, subquery_of};
 use crate::interrupt;
-use crate::semantics::operations::constants;
 use crate::syntax::walk::{WalkPlan, WalkTree};
 
 /// The readers of the queries of some names, by the queries.
@@ -140,11 +141,17 @@ impl<'a> Readers<'a> {
 
 /// The conditions that an input's rows are to meet, where those of the node's rows are these.
 fn handed_down(plan: &LogicalPlan, input: usize, asked: &[Expr]) -> Vec<Expr> {
-    let own = |condition: &Expr| split_conjunction(condition).into_iter().filter_map(of_one_column).collect::<Vec<_>>();
+    let own = |condition: &Expr, schema: &DFSchemaRef| {
+        let parts = split_conjunction(condition).into_iter();
+        parts.filter_map(|part| of_one_column(part, schema)).collect::<Vec<_>>()
+    };
     match plan {
-        LogicalPlan::Filter(filter) => [own(&filter.predicate), asked.to_vec()].concat(),
+        LogicalPlan::Filter(filter) => [own(&filter.predicate, filter.input.schema()), asked.to_vec()].concat(),
         LogicalPlan::Join(join) => match (join.join_type, input) {
-            (JoinType::Inner, _) => [join.filter.as_ref().map(own).unwrap_or_default(), asked.to_vec()].concat(),
+            (JoinType::Inner, _) => {
+                let of_join = join.filter.iter().flat_map(|filter| own(filter, &join.schema));
+                of_join.chain(asked.iter().cloned()).collect()
+            }
             (JoinType::Left, 0) | (JoinType::Right, 1) => asked.to_vec(),
             _ => Vec::new(),
         },
@@ -177,36 +184,27 @@ fn of_column_below(condition: &Expr, below: &dyn Fn(&Column) -> Option<Column>) 
     Some(with_column(condition, &below(column)?))
 }
 
-/// A condition that compares one column with constants, which are worked out.
-fn of_one_column(condition: &Expr) -> Option<Expr> {
-    (condition.column_refs().len() == 1).then(|| plain(condition)).flatten()
+/// A condition that compares one column with constants, worked out and without casts of the column that need not be.
+fn of_one_column(condition: &Expr, schema: &DFSchemaRef) -> Option<Expr> {
+    if condition.column_refs().len() != 1 || condition.is_volatile() || condition.contains_outer() {
+        return None;
+    }
+    let context = SimplifyContext::builder().with_schema(schema.clone()).build();
+    let simple = ExprSimplifier::new(context).simplify(condition.clone()).ok()?;
+    (has_column(&simple) && is_plain(&simple)).then_some(simple)
 }
 
-fn plain(condition: &Expr) -> Option<Expr> {
-    let both = |one: &Expr, other: &Expr| Some((Box::new(plain(one)?), Box::new(plain(other)?)));
-    Some(match condition {
-        Expr::Column(_) | Expr::Literal(..) => condition.clone(),
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_plain_operator(*op) && has_column(condition) => {
-            let (left, right) = both(left, right)?;
-            Expr::BinaryExpr(BinaryExpr { left, op: *op, right })
-        }
-        Expr::Between(Between { expr, negated, low, high }) => {
-            let (low, high) = both(low, high)?;
-            Expr::Between(Between { expr: Box::new(plain(expr)?), negated: *negated, low, high })
-        }
-        Expr::InList(InList { expr, list, negated }) => {
-            let list = list.iter().map(plain).collect::<Option<Vec<Expr>>>()?;
-            Expr::InList(InList { expr: Box::new(plain(expr)?), list, negated: *negated })
-        }
-        Expr::Like(like) if like.escape_char.is_none() && matches!(*like.pattern, Expr::Literal(..)) => {
-            Expr::Like(Like { expr: Box::new(plain(&like.expr)?), ..like.clone() })
-        }
-        Expr::Not(inner) => Expr::Not(Box::new(plain(inner)?)),
-        Expr::IsNull(inner) => Expr::IsNull(Box::new(plain(inner)?)),
-        Expr::IsNotNull(inner) => Expr::IsNotNull(Box::new(plain(inner)?)),
-        constant if !has_column(constant) => Expr::Literal(constants::worked_out(constant)?, None),
-        _ => return None,
-    })
+/// Whether a condition compares columns and constants, and can't fail.
+fn is_plain(condition: &Expr) -> bool {
+    match condition {
+        Expr::Column(_) | Expr::Literal(..) => true,
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => is_plain_operator(*op) && is_plain(left) && is_plain(right),
+        Expr::Between(Between { expr, low, high, .. }) => is_plain(expr) && is_plain(low) && is_plain(high),
+        Expr::InList(InList { expr, list, .. }) => is_plain(expr) && list.iter().all(is_plain),
+        Expr::Like(like) => is_plain(&like.expr) && matches!(*like.pattern, Expr::Literal(..)),
+        Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsNotNull(inner) => is_plain(inner),
+        _ => false,
+    }
 }
 
 fn has_column(expr: &Expr) -> bool {

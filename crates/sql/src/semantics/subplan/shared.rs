@@ -299,7 +299,7 @@ struct SharedExec {
 impl DisplayAs for SharedExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SharedExec: {}", self.shared.name)?;
-        self.shared.asked.iter().try_for_each(|asked| write!(f, ", asked=[{}]", asked.human_display()))
+        self.shared.asked.iter().try_for_each(|asked| write!(f, ", asked=[{asked}]"))
     }
 }
 
