@@ -131,9 +131,7 @@ pub(super) fn of_node(plan: &LogicalPlan, inputs: &[Estimate]) -> Estimate {
             _ => input.clone(),
         },
         (LogicalPlan::Join(join), [left, right]) => of_join(join, left, right),
-        (LogicalPlan::Union(_), [_, ..]) => {
-            Estimate::of_rows(inputs.iter().map(|input| input.rows).sum::<f64>(), columns)
-        }
+        (LogicalPlan::Union(_), [first, others @ ..]) => of_union(first, others),
         (LogicalPlan::Values(values), _) => Estimate::of_rows(values.values.len() as f64, columns),
         (LogicalPlan::EmptyRelation(_), _) => Estimate::of_rows(1.0, columns),
         (_, [input]) if input.domains.len() == columns => input.clone(),
@@ -172,6 +170,19 @@ fn of_aggregate(aggregate: &Aggregate, input: &Estimate) -> Estimate {
     let mut told = Estimate::of_rows(groups, columns);
     for (domain, known) in told.domains.iter_mut().zip(domains) {
         *domain = known;
+    }
+    told
+}
+
+/// The values of a column in one part are taken to be among those in the others.
+fn of_union(first: &Estimate, others: &[Estimate]) -> Estimate {
+    let mut told = first.clone();
+    for part in others {
+        told.rows += part.rows;
+        told.whole += part.whole;
+        for (domain, of_part) in told.domains.iter_mut().zip(&part.domains) {
+            *domain = domain.max(*of_part);
+        }
     }
     told
 }

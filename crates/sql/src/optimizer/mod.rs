@@ -31,6 +31,7 @@ mod search;
 mod short_decimals;
 mod spilling;
 mod steady;
+mod worth_keeping;
 
 pub(crate) use direct_groups::OwnOperators;
 pub(crate) use join_method::JoinMethod;
@@ -40,3 +41,4 @@ pub(crate) use options::{PlanOptions, share_up_to, spilling_config, spilling_sta
 pub(crate) use plan_copy::{CopyPlans, PlanCopies, finished};
 pub(crate) use run_time_filters::RunTimeFilters;
 pub(crate) use spilling::{SpillingOperators, may_spill};
+pub(crate) use worth_keeping::is_worth_keeping;

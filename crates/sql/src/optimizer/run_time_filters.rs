@@ -14,13 +14,14 @@
 //!
 //! So an average by part is made of the parts that are asked for, and a table is joined to others only where its rows matter. What
 //! lies between must hand on a row or not by itself: conditions, projections, other joins on the side whose rows they keep,
-//! groups of which the key is one.
+//! groups of which the key is one, unions each of whose parts can be asked. Where the column is a key
+//! of a join on the way, the other side has the test, too: its rows with other keys have lost their partners.
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinType, NullEquality};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -32,6 +33,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, PhysicalExpr, ReplaceChildrenOptions};
 use engine::KeyFilter;
 
@@ -108,7 +110,13 @@ impl RunTimeFilters {
         if let Some(scan) = plan.downcast_ref::<ScanExec>() {
             return Ok(scan.with_keys(column, filter).map(|scan| Arc::new(scan) as _));
         }
+        if plan.is::<UnionExec>() {
+            return self.filtered_parts(plan, column, filter);
+        }
         let Some((child, column)) = self.origin(plan, column) else { return Ok(None) };
+        if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+            return self.filtered_sides(join, plan, (child, column), filter);
+        }
         if plan.is::<AggregateExec>() {
             // Of a group that has lost some of its rows, what is worked out above might be an error.
             filter.be_steady();
@@ -117,6 +125,52 @@ impl RunTimeFilters {
         let Some(changed) = self.filtered(&children[child], column, filter)? else { return Ok(None) };
         children[child] = changed;
         plan.clone().replace_children(children, as_planned()).map(Some)
+    }
+
+    /// A join with a filter of a column of one side in the scan that it comes from, and in that of the key of the other side that is equal
+    /// to it.
+    fn filtered_sides(
+        &self,
+        join: &HashJoinExec,
+        plan: &Arc<dyn ExecutionPlan>,
+        (side, of_side): (usize, usize),
+        filter: &Arc<KeyFilter>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let mut sides = [join.left().clone(), join.right().clone()];
+        let mut has_filter = false;
+        let mut filtered = |side: usize, column: usize| {
+            if let Some(changed) = self.filtered(&sides[side], column, filter)? {
+                sides[side] = changed;
+                has_filter = true;
+            }
+            Ok::<_, DataFusionError>(())
+        };
+        filtered(side, of_side)?;
+        let key = join.on().iter().find_map(|(left, right)| {
+            let (own, others) = if side == 0 { (left, right) } else { (right, left) };
+            column(others).filter(|_| column(own) == Some(of_side))
+        });
+        if let Some(key) = key {
+            filtered(1 - side, key)?;
+        }
+        match has_filter {
+            true => plan.clone().replace_children(sides.to_vec(), as_planned()).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// A union with a filter in the scan of each of its parts: of some alone, groups above might lose some of their rows.
+    fn filtered_parts(
+        &self,
+        union: &Arc<dyn ExecutionPlan>,
+        column: usize,
+        filter: &Arc<KeyFilter>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let parts = union.children().into_iter().map(|part| self.filtered(part, column, filter));
+        match parts.collect::<Result<Option<Vec<_>>>>()? {
+            Some(parts) => union.clone().replace_children(parts, as_planned()).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Whether a plan works out something for each row that is more than a value, such as the next number of a sequence.

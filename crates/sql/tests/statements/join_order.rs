@@ -94,11 +94,18 @@ impl Generator {
     pub(crate) fn query(&mut self) -> String {
         let count = 2 + self.below(5);
         let aliases: Vec<String> = (0..count).map(|at| format!("t{at}")).collect();
-        let source = |generator: &mut Generator, alias: &str| match generator.below(9) {
+        let source = |generator: &mut Generator, alias: &str| match generator.below(10) {
             0 => {
                 let table = TABLES[generator.below(TABLES.len())].0;
                 format!(
                     "(SELECT x AS id, max(id) AS x, count(*) AS y, min(s) AS s, sum(n) AS n FROM {table} GROUP BY x) {alias}"
+                )
+            }
+            1 => {
+                let [one, other] = [0; 2].map(|_| TABLES[generator.below(TABLES.len())].0);
+                let literal = generator.pick(&["x", "2"]);
+                format!(
+                    "(SELECT id, x, y, s, n FROM {one} UNION ALL SELECT id, {literal}, y, 'u', n FROM {other}) {alias}"
                 )
             }
             _ => format!("{} {alias}", TABLES[generator.below(TABLES.len())].0),
@@ -191,10 +198,42 @@ fn scans_get_the_keys_of_joins_above_them_where_rows_without_a_partner_are_of_no
     assert_eq!(tests("SELECT count(*) FROM a, c WHERE a.id = c.id AND c.s = 'u'"), 1);
     assert_eq!(tests(&format!("SELECT g.n FROM c JOIN {of_groups} ON g.x = c.id WHERE c.s = 'u'")), 1);
     assert_eq!(tests("SELECT count(*) FROM a JOIN d ON a.x = d.x JOIN c ON c.id = a.id WHERE c.s = 'u'"), 2);
+    let of_parts = |columns: &str| format!("(SELECT id, n FROM a UNION ALL SELECT {columns} FROM d) u");
+    assert_eq!(tests(&format!("SELECT u.n FROM c JOIN {} ON u.id = c.id WHERE c.s = 'u'", of_parts("id, n"))), 2);
+    assert_eq!(tests(&format!("SELECT u.n FROM c JOIN {} ON u.id = c.id WHERE c.s = 'u'", of_parts("7, n"))), 0);
+    let of_pairs = "(SELECT a.id, sum(d.n) AS n FROM a JOIN d ON a.id = d.id GROUP BY a.id) p";
+    assert_eq!(
+        tests(&format!("SELECT p.n FROM c JOIN {of_pairs} ON p.id = c.id WHERE c.s = 'u'")),
+        2,
+        "both sides lose rows"
+    );
     assert_eq!(tests("SELECT count(*) FROM a, c WHERE a.id = c.id"), 0, "all keys of a table take no rows away");
     assert_eq!(tests("SELECT count(*) FROM a FULL JOIN c ON a.id = c.id AND c.s = 'u'"), 0);
     assert_eq!(tests("SELECT a.id FROM a LEFT JOIN c ON a.id = c.id AND c.s = 'u'"), 0);
     assert_eq!(tests("SELECT a.id FROM (SELECT * FROM a ORDER BY n LIMIT 9) a JOIN c ON a.id = c.id AND c.s = 'u'"), 0);
+}
+
+#[test]
+fn outer_joins_are_inner_ones_where_rows_without_a_partner_are_dropped_later() {
+    let mut session = open();
+    let mut kinds = |query: &str| {
+        let lines = rows(&mut session, &format!("EXPLAIN {query}")).unwrap();
+        let text: String = lines.into_iter().flatten().flatten().collect();
+        ["Left", "Right", "Full"].map(|kind| text.matches(&format!("join_type={kind},")).count()).iter().sum::<usize>()
+    };
+    assert_eq!(kinds("SELECT a.id, d.n FROM a LEFT JOIN d ON a.id = d.id, c WHERE d.x = c.id"), 0);
+    assert_eq!(kinds("SELECT a.id, d.n FROM c, a LEFT JOIN d ON a.id = d.id WHERE d.x = c.id AND c.s = 'u'"), 0);
+    assert_eq!(
+        kinds("SELECT a.id, d.n FROM a FULL JOIN d ON a.id = d.id JOIN b ON a.x = b.id JOIN c ON d.x = c.id"),
+        0
+    );
+    assert_eq!(
+        kinds("SELECT f.id, f.n FROM (SELECT a.id, d.x, d.n FROM a LEFT JOIN d ON a.id = d.id) f JOIN c ON f.x = c.id"),
+        0
+    );
+    assert_eq!(kinds("SELECT a.id, d.n FROM a LEFT JOIN d ON a.id = d.id, c WHERE a.x = c.id"), 1);
+    assert_eq!(kinds("SELECT a.id, d.n, c.s FROM a LEFT JOIN d ON a.id = d.id LEFT JOIN c ON d.x = c.id"), 2);
+    assert_eq!(kinds("SELECT a.id FROM a LEFT JOIN d ON a.id = d.id, c WHERE coalesce(d.x, 1) = c.id"), 1);
 }
 
 #[test]

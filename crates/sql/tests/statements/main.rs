@@ -5,6 +5,7 @@ mod array_tables;
 mod at_once;
 mod batches;
 mod checks;
+mod common_tables;
 mod costs;
 mod defaults;
 mod foreign_keys;

@@ -84,7 +84,7 @@ fn average(Total { sum, count }: Total, shift: i128) -> Result<Option<i128>> {
     average.filter(|average| average.unsigned_abs() < 10u128.pow(DIGITS.into())).map(Some).ok_or_else(overflow)
 }
 
-fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+pub(super) fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 

@@ -86,6 +86,7 @@ fn product(first: (u8, i8), second: (u8, i8)) -> Option<ArrowType> {
 }
 
 /// Where the first digit of a literal stands: what PostgreSQL looks at.
+#[derive(Debug, PartialEq)]
 struct LeadingDigit {
     /// of the first unit of four digits, counted from the point
     weight: i32,
@@ -125,6 +126,22 @@ impl LeadingDigit {
         Some(LeadingDigit { weight, unit: unit[..length].parse().ok()? })
     }
 
+    /// Of a number without its point that is not negative.
+    fn of_number(value: i256, scale: i32) -> Option<LeadingDigit> {
+        let (low, high) = value.to_parts();
+        if high != 0 || low == 0 {
+            return LeadingDigit::of_digits(&value.to_string(), scale);
+        }
+        let digits = low.ilog10();
+        let exponent = digits.cast_signed() - scale;
+        let behind = exponent.rem_euclid(UNIT).cast_unsigned();
+        let unit = match digits.checked_sub(behind) {
+            Some(others) => low / 10u128.pow(others),
+            None => low * 10u128.pow(behind - digits),
+        };
+        Some(LeadingDigit { weight: exponent.div_euclid(UNIT), unit: i32::try_from(unit).ok()? })
+    }
+
     /// The decimals that PostgreSQL gives the quotient.
     fn scale(&self, divisor: &LeadingDigit) -> i32 {
         let is_less = self.unit <= divisor.unit;
@@ -135,7 +152,7 @@ impl LeadingDigit {
 /// The decimals that PostgreSQL gives a quotient of two numbers, none of them negative, each without its point and with its
 /// decimals.
 pub(crate) fn scale_of_quotient(dividend: (i256, i32), divisor: (i256, i32)) -> i32 {
-    let leading = |(value, scale): (i256, i32)| LeadingDigit::of_digits(&value.to_string(), scale);
+    let leading = |(value, scale): (i256, i32)| LeadingDigit::of_number(value, scale);
     match (leading(dividend), leading(divisor)) {
         (Some(dividend), Some(divisor)) => dividend.scale(&divisor).max(0),
         _ => SIGNIFICANT,
@@ -239,7 +256,10 @@ fn overflow() -> ArrowError {
 }
 
 pub(crate) fn power_of_ten(exponent: u32) -> Option<i256> {
-    i256::from_i128(10).checked_pow(exponent)
+    match 10i128.checked_pow(exponent) {
+        Some(narrow) => Some(i256::from_i128(narrow)),
+        None => i256::from_i128(10).checked_pow(exponent),
+    }
 }
 
 /// The quotient of whole numbers of 128 bits, rounded half away from zero; `None` by zero, and for the least number of all.
@@ -314,6 +334,20 @@ mod tests {
         assert_eq!(scale(decimal(100, 1), decimal(3, 0)), 16);
         assert_eq!(scale(decimal(10_000_000, 1), decimal(7, 0)), 12);
         assert_eq!(scale(decimal(1, 3), decimal(3, 0)), 20);
+    }
+
+    #[test]
+    fn the_leading_digits_of_a_number_are_those_of_its_text() {
+        for digits in 0..=38 {
+            for first in [1, 9, 12, 987, 4_321, 98_765] {
+                let value = i256::from_i128(first).checked_mul(power_of_ten(digits).unwrap()).unwrap();
+                for scale in [0, 1, 2, 3, 4, 7, 40] {
+                    let of_text = LeadingDigit::of_digits(&value.to_string(), scale);
+                    assert_eq!(LeadingDigit::of_number(value, scale), of_text, "{value} with {scale} decimals");
+                }
+            }
+        }
+        assert_eq!(LeadingDigit::of_number(i256::ZERO, 2), LeadingDigit::of_digits("0", 2));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) mod lists;
 pub(crate) mod multisets;
 pub(crate) mod offsets;
 pub(crate) mod origins;
+pub(crate) mod outer_joins;
 pub(crate) mod plain_inputs;
 pub(crate) mod pushdown;
 pub(crate) mod recursion;

@@ -25,6 +25,7 @@ use super::dependencies::{CarefulJoins, TrueDependencies};
 use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
 use super::offsets::OffsetsInOrder;
+use super::outer_joins::NeedlessOuterJoins;
 use super::plain_inputs::PlainInputs;
 use super::unions::EmptyParts;
 use super::whole_filters::WholeFilters;
@@ -56,6 +57,9 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let by_dependencies = rules.iter().position(|rule| rule.name() == name);
         rules.insert(by_dependencies.unwrap_or_default(), Arc::new(TrueDependencies));
     }
+    // Once conditions of tables that stand beside each other are keys of their joins.
+    let of_outer = rules.iter().position(|rule| rule.name() == "eliminate_outer_join");
+    rules.insert(of_outer.unwrap_or_default(), Arc::new(NeedlessOuterJoins));
     // While columns that are asked for below are still there, and before those that are not are taken out.
     let of_columns = rules.iter().rposition(|rule| rule.name() == "true_dependencies");
     rules.insert(of_columns.unwrap_or_default(), Arc::new(JoinOrder));

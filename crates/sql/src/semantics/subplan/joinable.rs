@@ -15,7 +15,9 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Spans};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::{
+    conjunction, disjunction, split_binary, split_conjunction, split_conjunction_owned,
+};
 use datafusion::logical_expr::{
     Aggregate, ColumnarValue, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Operator, ReturnFieldArgs,
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Subquery, Volatility,
@@ -117,6 +119,30 @@ fn is_column(expr: &Expr) -> bool {
     }
 }
 
+/// A condition as several, where each branch of its `OR` has them: `a AND b OR a AND c` is `a` and `b OR c`. A join asks for an
+/// equality that stands by itself.
+fn factored(condition: Expr) -> Vec<Expr> {
+    if !condition.contains_outer() || condition.is_volatile() {
+        return vec![condition];
+    }
+    let branches: Vec<Vec<&Expr>> = split_binary(&condition, Operator::Or).into_iter().map(split_conjunction).collect();
+    let [first, others @ ..] = &branches[..] else { return vec![condition] };
+    let in_all = |part: &&&Expr| others.iter().all(|branch| branch.contains(*part));
+    let common: Vec<&Expr> = first.iter().filter(in_all).copied().collect();
+    if common.is_empty() || others.is_empty() {
+        return vec![condition];
+    }
+    let mut factored: Vec<Expr> = common.iter().map(|part| (*part).clone()).collect();
+    let rest = |branch: &Vec<&Expr>| {
+        conjunction(branch.iter().filter(|part| !common.contains(*part)).map(|part| (*part).clone()))
+    };
+    // A branch of nothing else makes the others needless.
+    if let Some(rests) = branches.iter().map(rest).collect::<Option<Vec<Expr>>>() {
+        factored.extend(disjunction(rests));
+    }
+    factored
+}
+
 /// A name that no other column of any plan has.
 fn unique(what: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -172,7 +198,7 @@ impl Parts {
                     &projection.input
                 }
                 LogicalPlan::Filter(filter) => {
-                    conditions.extend(split_conjunction_owned(filter.predicate.clone()));
+                    conditions.extend(split_conjunction_owned(filter.predicate.clone()).into_iter().flat_map(factored));
                     &filter.input
                 }
                 _ => break,

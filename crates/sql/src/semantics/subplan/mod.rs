@@ -20,6 +20,7 @@ mod answer;
 mod call;
 mod joinable;
 mod lateral;
+mod readers;
 mod run;
 mod scope;
 pub(super) mod shared;

@@ -2,6 +2,9 @@
 //! functions which give another value each time, or that say `MATERIALIZED`. Queries in FROM that select such functions are
 //! worked out as they stand, too, whatever of them is needed.
 //!
+//! Only those rows are worked out that one of the readers asks for (`readers`). A query that gives more rows than it reads is worked
+//! out by each reader instead, with what that one asks for, unless it says `MATERIALIZED`.
+//!
 //! The planner puts a copy of the query's plan wherever it is named. Copies are found by their name and by being
 //! equal, and one table stands for them. All scans of it share the rows: the scan that needs a batch first has it
 //! computed, and it stays for the others as long as the statement.
@@ -13,13 +16,14 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Fields, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::logical_plan::SubqueryAlias;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -27,10 +31,12 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::Mutex;
 
+use super::readers::{Readers, Uses};
 use super::run::Statement;
 use super::{Subplans, call, scope};
 use crate::access::table::EngineTable;
 use crate::names::origin::Origin;
+use crate::optimizer::is_worth_keeping;
 use crate::semantics::aggregates::ordered;
 use crate::semantics::operations::constants;
 use crate::semantics::rules::origins::origins;
@@ -43,21 +49,13 @@ pub(super) fn share(plan: LogicalPlan, plans: &Subplans) -> Result<LogicalPlan> 
     if names.names.is_empty() && !call::is_volatile(&plan)? {
         return Ok(plan);
     }
-    let mut uses: HashMap<LogicalPlan, usize> = HashMap::new();
-    plan.look_with_subqueries(|node| {
-        if let LogicalPlan::SubqueryAlias(alias) = node
-            && names.names.contains_key(alias.alias.table())
-        {
-            *uses.entry(node.clone()).or_default() += 1;
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
+    let uses = Readers::of(&plan, &|name| names.names.contains_key(name))?;
     Sharing { plans, uses, tables: HashMap::new() }.plan(plan)
 }
 
 struct Sharing<'a> {
     plans: &'a Subplans,
-    uses: HashMap<LogicalPlan, usize>,
+    uses: HashMap<LogicalPlan, Uses>,
     tables: HashMap<LogicalPlan, LogicalPlan>,
 }
 
@@ -68,11 +66,11 @@ impl Sharing<'_> {
             let table = match self.tables.get(&node) {
                 Some(table) => table.clone(),
                 None if self.is_shared(&node, alias)? => {
-                    let table = self.table(alias, true)?;
+                    let table = self.table(&node, alias, true)?;
                     self.tables.insert(node, table.clone());
                     table
                 }
-                None if selects_volatile(alias) && !scope::is_open(&node)? => self.table(alias, false)?,
+                None if selects_volatile(alias) && !scope::is_open(&node)? => self.table(&node, alias, false)?,
                 None => return Ok(Transformed::no(node)),
             };
             Ok(Transformed::new(table, true, TreeNodeRecursion::Jump))
@@ -83,18 +81,38 @@ impl Sharing<'_> {
     /// Whether it is a query of WITH that is worked out once.
     fn is_shared(&self, node: &LogicalPlan, alias: &SubqueryAlias) -> Result<bool> {
         let Some(uses) = self.uses.get(node) else { return Ok(false) };
-        let said = self.plans.statement.with_names.names.get(alias.alias.table()).copied().flatten();
-        let is_asked = said == Some(true) || (*uses > 1 && said != Some(false));
+        let is_asked = match self.said(alias) {
+            Some(said) => said,
+            None => uses.count() > 1 && (uses.is_repeated || is_worth_keeping(&alias.input)?),
+        };
         Ok((is_asked || call::is_volatile(node)?) && !scope::is_open(node)?)
     }
 
-    fn table(&mut self, alias: &SubqueryAlias, keeps: bool) -> Result<LogicalPlan> {
+    /// What the statement says of whether the query is worked out once.
+    fn said(&self, alias: &SubqueryAlias) -> Option<bool> {
+        self.plans.statement.with_names.names.get(alias.alias.table()).copied().flatten()
+    }
+
+    /// What is asked of the rows of a query that is worked out once, where others need not be worked out.
+    fn asked(&self, node: &LogicalPlan, alias: &SubqueryAlias, columns: &[Column]) -> Result<Option<Expr>> {
+        if self.said(alias) == Some(true) || call::is_volatile(node)? {
+            return Ok(None);
+        }
+        Ok(self.uses.get(node).and_then(|uses| uses.condition(columns)))
+    }
+
+    fn table(&mut self, node: &LogicalPlan, alias: &SubqueryAlias, keeps: bool) -> Result<LogicalPlan> {
         let query = self.plan(alias.input.as_ref().clone())?;
         let schema = with_nulls(query.schema().inner());
         let origins = origins(&query, &origin);
         let query = self.plans.convert(query)?;
         let is_in_order = ordered::has_order(&query, &is_in_order);
         constants::check(&query, &call::failure)?;
+        let asked = self.asked(node, alias, &query.schema().columns())?;
+        let query = match asked.clone() {
+            Some(condition) => LogicalPlan::Filter(Filter::try_new(condition, Arc::new(query))?),
+            None => query,
+        };
         let query = self.plans.statement.optimize(query)?;
         let statement = self.plans.statement.clone();
         let memory = statement.memory("rows of WITH");
@@ -102,6 +120,7 @@ impl Sharing<'_> {
         let name = alias.alias.table().to_owned();
         let table = SharedTable(Arc::new(SharedQuery {
             name: name.clone(),
+            asked,
             query,
             schema,
             origins,
@@ -149,6 +168,8 @@ fn selects_volatile(alias: &SubqueryAlias) -> bool {
 /// A query of which each row is worked out once.
 struct SharedQuery {
     name: String,
+    /// what the rows meet that are worked out, where these are not all
+    asked: Option<Expr>,
     query: LogicalPlan,
     schema: SchemaRef,
     /// Where its columns come from.
@@ -277,7 +298,8 @@ struct SharedExec {
 
 impl DisplayAs for SharedExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SharedExec: {}", self.shared.name)
+        write!(f, "SharedExec: {}", self.shared.name)?;
+        self.shared.asked.iter().try_for_each(|asked| write!(f, ", asked=[{asked}]"))
     }
 }
 
