@@ -35,13 +35,16 @@
 //! | `space`, `extents` | windows in space, and where values lie in it |
 //! | `space_entries`, `box_entries` | the structures that are asked for windows |
 //! | `entries` | the structures of the `index` crate behind one interface |
-//! | `image`, `runs` | what checkpoints have of an index, and its bytes |
+//! | `blocks` | what of an image is in memory |
+//! | `image`, `runs`, `directory` | what checkpoints have of an index, and its bytes |
 //! | `primary_key` | the index of the primary key, and uniqueness |
+pub(crate) mod blocks;
 mod box_entries;
 mod box_image;
 pub(crate) mod computed;
 pub(crate) mod data;
 pub(crate) mod definition;
+pub(crate) mod directory;
 pub(crate) mod entries;
 pub(crate) mod extents;
 pub(crate) mod image;
