@@ -204,13 +204,16 @@ fn read_images(core: &Core, queue: &Queue) {
 /// Lets pages and blocks of indexes go where memory is short: of each so much as it has of it.
 pub(crate) fn evict(core: &Core) {
     if core.budget.is_crowded() {
-        let tables = tables(core);
-        let indexes: Vec<_> = tables.iter().flat_map(|table| table.all_indexes()).collect();
-        for index in &indexes {
-            let wanted = index.blocks().map_or(0, |blocks| core.budget.part_of_excess(blocks.bytes_here()));
-            index.evict(&core.budget, wanted);
-        }
+        evict_blocks(core, |bytes| core.budget.part_of_excess(bytes));
         core.budget.evict_to_reserve();
+    }
+}
+
+/// Lets blocks of indexes go, of each index so many bytes as `wanted` says of those that are here.
+pub(crate) fn evict_blocks(core: &Core, wanted: impl Fn(u64) -> u64) {
+    for index in tables(core).iter().flat_map(|table| table.all_indexes()) {
+        let here = index.blocks().map_or(0, |blocks| blocks.bytes_here());
+        index.evict(&core.budget, wanted(here));
     }
 }
 

@@ -184,6 +184,8 @@ impl BlockSource for TableData {
             enter_run(index, run)
         });
         match read {
+            // Where several records may have a key, nobody asks for the newest.
+            Ok(_) if !index.definition.unique => Ok(true),
             Ok(mixed) => order(self, index, mixed.into_iter().collect()).map(|()| true),
             Err(RunError::NoRoom(error)) => Err(index.without_room(error)),
             Err(RunError::Unread(why)) => {
@@ -317,7 +319,7 @@ impl<'i> NeighbourRun<'i> {
 }
 
 /// Puts the records of each key in the order in which they got it. A lookup of the record that has the key now
-/// relies on it.
+/// relies on it, and does not come here meanwhile. One that is taken out by its writer meanwhile may stay, as a version that is no more.
 fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>) -> Result<()> {
     let entries = index.entries_so_far();
     for key in keys {
@@ -327,7 +329,6 @@ fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>) -> Resul
             rids.iter().for_each(|rid| entries.remove(&key, *rid));
             rids.iter().try_for_each(|rid| entries.insert(&key, *rid).map_err(|error| index.without_room(error)))?;
         }
-        debug_assert_eq!(entries.rids(&key).len(), rids.len(), "invariant 7: {key:?} has lost an entry");
     }
     Ok(())
 }
