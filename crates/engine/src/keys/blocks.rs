@@ -243,7 +243,7 @@ impl IndexData {
         count: usize,
         out: &mut Vec<Entry>,
     ) -> Result<bool> {
-        match self.blocks().filter(|_| self.entries().is_ordered()) {
+        match self.blocks() {
             None => Ok(self.entries().next(bounds, direction, count, out)),
             Some(blocks) => self.next_of_blocks(blocks, bounds, (direction, count), out),
         }
