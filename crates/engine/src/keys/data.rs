@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use index::{AddressSpaceError, Gaps, Holder, InsertError};
-use lineage::{Cell, MemoryBudget};
+use lineage::{Cell, HeldBlob, MemoryBudget};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::{EpochCell, Late};
 use types::{Column, Extent, Rid, Schema, Timestamp, TxnId, Value};
 
-use super::blocks::{BlockSource, Blocks};
+use super::blocks::Blocks;
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
@@ -20,6 +20,15 @@ use super::order::{IndexKey, KeyShape};
 use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
 use crate::terms::table_lock::{Standing, TableLock};
+
+/// What enters the entries of a block: the table.
+pub(crate) trait BlockSource: Send + Sync {
+    /// Enters what a block has; nobody else holds it meanwhile. Returns whether that is what the image has.
+    ///
+    /// # Errors
+    /// If neither the block nor what the table has in its place can be read, or the index can't grow.
+    fn load(&self, index: &IndexData, blocks: &Blocks, block: (usize, &dyn HeldBlob)) -> Result<bool>;
+}
 
 /// An index of a table.
 pub(crate) struct IndexData {
@@ -235,7 +244,7 @@ impl IndexData {
     /// Leaves the blocks of its image to those that first need them. To be called before it is filled.
     pub(crate) fn set_blocks(&self, blocks: Blocks) {
         debug_assert!(!self.is_filled() && blocks.len() > 0, "invariant 7: entries that a reader has missed");
-        // Who began to fill it and failed has left the same.
+        // A thread that began to fill it and failed has left the same.
         let _known = self.blocks.set(blocks);
         self.is_partial.store(true, Ordering::Release);
     }
@@ -248,6 +257,7 @@ impl IndexData {
 
     /// Notes that no block is away, nor will be.
     pub(super) fn note_whole(&self) {
+        debug_assert!(self.blocks.get().is_some(), "invariant 7: blocks that nobody has left stay");
         self.is_partial.store(false, Ordering::Release);
     }
 

@@ -21,9 +21,9 @@ use parking_lot::Mutex;
 use types::{BlobRef, Rid, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
-use crate::keys::blocks::{BlockSource, Blocks};
+use crate::keys::blocks::Blocks;
 use crate::keys::computed::{Keyed, KeysOfRows};
-use crate::keys::data::IndexData;
+use crate::keys::data::{BlockSource, IndexData};
 use crate::keys::entries::LoadError;
 use crate::keys::order::{IndexKey, ordered_integer};
 use crate::keys::runs::Run;
@@ -136,6 +136,10 @@ fn enter_image(table: &TableData, index: &IndexData) -> Result<Option<Vec<usize>
     // What was not there when the log was replayed, or is entered from the table.
     let slots = (0..ranges).map(|range| if behind.contains(&range) { 0 } else { table.storage.range_len(range) });
     let slots: Vec<usize> = slots.collect();
+    debug_assert!(
+        behind.iter().all(|range| slots.get(*range).is_none_or(|slots| *slots == 0)),
+        "invariant 7: entries twice"
+    );
     let hold = |blob: BlobRef| image.source.as_ref().and_then(|source| source.hold(blob));
     let held = image.runs.iter().map(|run| Some((run.first.clone(), hold(run.blob)?))).collect::<Option<Vec<_>>>();
     let read = match held {

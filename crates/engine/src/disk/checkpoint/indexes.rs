@@ -172,6 +172,10 @@ fn with_directory(runs: Vec<ImageRun>, writer: &mut CheckpointWriter<'_>) -> Res
     let firsts: Option<Vec<Entry>> = runs.iter().map(|run| run.first.clone()).collect();
     let places: Vec<BlobRef> = runs.iter().map(|run| run.blob).collect();
     let bytes = firsts.filter(|firsts| !firsts.is_empty()).map(|firsts| write_directory(&firsts, &places));
+    debug_assert!(
+        runs.iter().map(|run| &run.first).is_sorted(),
+        "invariant 7: runs are to be found by their first entries"
+    );
     let directory = bytes.map(|bytes| writer.put(&bytes)).transpose()?;
     Ok((runs, directory))
 }
