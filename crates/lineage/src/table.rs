@@ -109,6 +109,11 @@ impl Table {
         self.range_count.load(Ordering::Acquire)
     }
 
+    /// How many records of a range this table has handed out.
+    pub fn range_len(&self, range: usize) -> usize {
+        self.range(range).len()
+    }
+
     /// Whether `rid` names a base record that this table has handed out.
     pub fn contains(&self, rid: Rid) -> bool {
         !rid.is_tail() && rid.range() < self.range_count() && rid.slot() < self.range(rid.range()).len()

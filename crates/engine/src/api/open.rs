@@ -237,11 +237,12 @@ impl Database {
     }
 
     /// Merges everything and gives up all that no snapshot needs and no retention keeps, as statements do when memory runs
-    /// out. For tests.
+    /// out, and has all blocks of indexes leave that may. For tests.
     #[doc(hidden)]
     pub fn reclaim_now(&self) {
         merger::reclaim(&self.shared.core);
         merger::sweep_all(&self.shared.core);
+        merger::evict_blocks(&self.shared.core, |_| u64::MAX);
     }
 
     /// Runs every merge that has something to do, here and now, and returns how many ran. Merging goes on in the

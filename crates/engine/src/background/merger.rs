@@ -123,7 +123,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
         }
         if is_sweeper && swept.elapsed() >= REST {
             core.clock.tick(core.transactions.0.now());
-            core.budget.evict_to_reserve();
+            evict(core);
             let is_quiet = looked_for_quiet.elapsed() >= QUIET;
             merge_due(core, queue, is_quiet);
             swept = Instant::now();
@@ -131,6 +131,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
                 looked_for_quiet = swept;
                 sweep_indexes(core, queue);
                 bring_indexes_forward(core, |index| index.is_behind());
+                read_images(core, queue);
                 charged_for_indexes = charge_indexes(core, charged_for_indexes);
                 core.catalog.forget_past(&core.transactions, &core.clock);
             }
@@ -144,7 +145,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
 fn sweep_indexes(core: &Core, queue: &Queue) {
     let mut goes_on = || {
         core.clock.tick(core.transactions.0.now());
-        core.budget.evict_to_reserve();
+        evict(core);
         sync::pin().flush();
         loop {
             match queue.next(false) {
@@ -187,10 +188,42 @@ fn bring_indexes_forward(core: &Core, is_due: impl Fn(&SpaceEntries) -> bool) {
     }
 }
 
+/// Has indexes that were opened as images, and used, read what is left of these, where there is room for all of it.
+fn read_images(core: &Core, queue: &Queue) {
+    for table in tables(core) {
+        for index in table.all_indexes().filter(|index| index.is_filled()) {
+            let Some(blocks) = index.blocks() else { continue };
+            if core.budget.has_room_for_copies(blocks.bytes_of_all()) {
+                // What can't be read is told to those that ask for it.
+                let _ended = index.become_whole(&mut || !queue.is_wanted());
+            }
+        }
+    }
+}
+
+/// Lets pages and blocks of indexes go where memory is short: of each so much as it has of it.
+pub(crate) fn evict(core: &Core) {
+    if core.budget.is_crowded() {
+        evict_blocks(core, |bytes| core.budget.part_of_excess(bytes));
+        core.budget.evict_to_reserve();
+    }
+}
+
+/// Lets blocks of indexes go, of each index so many bytes as `wanted` says of those that are here.
+pub(crate) fn evict_blocks(core: &Core, wanted: impl Fn(u64) -> u64) {
+    for index in tables(core).iter().flat_map(|table| table.all_indexes()) {
+        let here = index.blocks().map_or(0, |blocks| blocks.bytes_here());
+        index.evict(&core.budget, wanted(here));
+    }
+}
+
 /// Brings the budget up to date with what the indexes take, of which so much was charged before.
 fn charge_indexes(core: &Core, before: u64) -> u64 {
-    let bytes = tables(core).iter().map(|table| table.index_bytes()).sum::<u64>();
-    core.budget.add(bytes as i64 - before as i64);
+    let tables = tables(core);
+    // What comes meanwhile is counted twice until the next time.
+    let uncounted: i64 = tables.iter().flat_map(|table| table.all_indexes()).map(|index| index.take_uncounted()).sum();
+    let bytes = tables.iter().map(|table| table.index_bytes()).sum::<u64>();
+    core.budget.add(bytes as i64 - before as i64 - uncounted);
     bytes
 }
 

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Base pages, meta-data pages and history pages can be evicted (see `lineage`'s `evict`); insert and tail pages
-//! become such by merges, Indirection and indexes stay. A database in memory has nowhere to evict to.
+//! become such by merges. Of an index that was opened as an image its blocks can go, but not what has come to it since
+//! (`keys/blocks.rs`); Indirection and other indexes stay. A database in memory has nowhere to evict to.
 use std::time::{Duration, Instant};
 
 use crate::background::merger;
@@ -79,7 +80,7 @@ impl DatabaseState {
     /// Lets pages go to checkpoints; whether there is room then.
     fn evict(&self) -> bool {
         let budget = &self.core.budget;
-        budget.evict_to_reserve();
+        merger::evict(&self.core);
         budget.await_readers(0, READERS_MAX);
         budget.is_within_limit_soon()
     }

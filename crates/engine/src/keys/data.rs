@@ -1,15 +1,16 @@
 //! An index of a table: its definition, its entries, whether it is there; and the list of a table's indexes.
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use index::{AddressSpaceError, Gaps, Holder, InsertError};
-use lineage::Cell;
+use lineage::{Cell, HeldBlob, MemoryBudget};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::{EpochCell, Late};
 use types::{Column, Extent, Rid, Schema, Timestamp, TxnId, Value};
 
+use super::blocks::Blocks;
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
@@ -19,6 +20,15 @@ use super::order::{IndexKey, KeyShape};
 use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
 use crate::terms::table_lock::{Standing, TableLock};
+
+/// What enters the entries of a block: the table.
+pub(crate) trait BlockSource: Send + Sync {
+    /// Enters what a block has; nobody else holds it meanwhile. Returns whether that is what the image has.
+    ///
+    /// # Errors
+    /// If neither the block nor what the table has in its place can be read, or the index can't grow.
+    fn load(&self, index: &IndexData, blocks: &Blocks, block: (usize, &dyn HeldBlob)) -> Result<bool>;
+}
 
 /// An index of a table.
 pub(crate) struct IndexData {
@@ -39,6 +49,13 @@ pub(crate) struct IndexData {
     filling: Late,
     /// its image in the newest checkpoint, and which ranges have had entries since
     pub(crate) imaged: Imaged,
+    /// of the image from which it is read block by block
+    blocks: OnceLock<Blocks>,
+    /// whether such a block may be away
+    is_partial: AtomicBool,
+    block_source: OnceLock<Weak<dyn BlockSource>>,
+    /// memory of blocks that have come, less those that have left, since all that the index takes was counted
+    uncounted: AtomicI64,
     has_changed_keys: AtomicBool,
     /// held while a row looks for others that it excludes, and enters its key
     pub(crate) excluding: Mutex<()>,
@@ -159,6 +176,10 @@ impl IndexData {
             gaps: Gaps::default(),
             filling: Late::nothing(),
             imaged: Imaged::default(),
+            blocks: OnceLock::new(),
+            is_partial: AtomicBool::new(false),
+            block_source: OnceLock::new(),
+            uncounted: AtomicI64::new(0),
             has_changed_keys: AtomicBool::new(has_changed_keys),
             excluding: Mutex::new(()),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
@@ -189,8 +210,8 @@ impl IndexData {
         self.computed.as_ref().map(|place| place.get().expect("it was compiled before it was used"))
     }
 
-    /// The entries. Those of all versions are there: the index was made since the database was opened, or the caller has had
-    /// `TableData::fill` see to it.
+    /// The entries in memory. Those of all versions are there, or in blocks that are away: the index was made since the database was
+    /// opened, or the caller has had `TableData::fill` see to it.
     #[inline]
     pub(crate) fn entries(&self) -> &Entries {
         debug_assert!(self.is_filled(), "invariant 7: \"{}\" is asked before it has its entries", self.definition.name);
@@ -213,9 +234,47 @@ impl IndexData {
         self.filling.is_done()
     }
 
-    /// Leaves entering what the table has to the first use of the index. For recovery.
-    pub(crate) fn put_off(&self) {
+    /// Leaves entering what the table has, which is the source of blocks, to the first use of the index. For recovery.
+    pub(crate) fn put_off(&self, table: Weak<dyn BlockSource>) {
+        let known = self.block_source.set(table);
+        debug_assert!(known.is_ok(), "an index is put off twice");
         self.filling.put_off();
+    }
+
+    /// Leaves the blocks of its image to those that first need them. To be called before it is filled.
+    pub(crate) fn set_blocks(&self, blocks: Blocks) {
+        debug_assert!(!self.is_filled() && blocks.len() > 0, "invariant 7: entries that a reader has missed");
+        // A thread that began to fill it and failed has left the same.
+        let _known = self.blocks.set(blocks);
+        self.is_partial.store(true, Ordering::Release);
+    }
+
+    /// The blocks, as long as one may be away.
+    #[inline]
+    pub(crate) fn blocks(&self) -> Option<&Blocks> {
+        if self.is_partial.load(Ordering::Acquire) { self.blocks.get() } else { None }
+    }
+
+    /// Notes that no block is away, nor will be.
+    pub(super) fn note_whole(&self) {
+        debug_assert!(self.blocks.get().is_some(), "invariant 7: blocks that nobody has left stay");
+        self.is_partial.store(false, Ordering::Release);
+    }
+
+    /// Charges the memory of blocks that come, or leave, until the index is counted as a whole.
+    pub(super) fn charge(&self, budget: &MemoryBudget, bytes: i64) {
+        self.uncounted.fetch_add(bytes, Ordering::Relaxed);
+        budget.add(bytes);
+    }
+
+    /// What is charged of it beside what it was last counted to take, which the caller gives back.
+    pub(crate) fn take_uncounted(&self) -> i64 {
+        self.uncounted.swap(0, Ordering::Relaxed)
+    }
+
+    /// What enters blocks; `None` where the table has gone.
+    pub(super) fn block_source(&self) -> Option<Arc<dyn BlockSource>> {
+        self.block_source.get().and_then(Weak::upgrade)
     }
 
     /// Has `enter_all` enter what the table has, unless that is done; waits for a thread that does it.

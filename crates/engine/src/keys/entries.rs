@@ -65,11 +65,13 @@ impl From<AddressSpaceError> for LoadError {
 }
 
 /// Enters records under ascending keys: those of keys that have one record by `together`, which says how many it took, and where it
-/// takes none, or a key has several, by `alone`. A key's records are given newest first and enter oldest first.
+/// takes none, or a key has several, by `alone`. A key's records are given newest first and enter oldest first. Keys that `is_known`
+/// says to have records already are told.
 fn load_lists<K: PartialEq>(
     entries: &[(K, Rid)],
     together: impl Fn(&[(K, Rid)]) -> Result<usize, AddressSpaceError>,
     alone: impl Fn(&(K, Rid)) -> Result<(), AddressSpaceError>,
+    mut is_known: impl FnMut(&K),
 ) -> Result<(), AddressSpaceError> {
     let mut rest = entries;
     while let Some((first, _)) = rest.first() {
@@ -78,12 +80,14 @@ fn load_lists<K: PartialEq>(
         while let Some(next) = single.first() {
             let taken = together(single)?;
             if taken == 0 {
+                is_known(&next.0);
                 alone(next)?;
             }
             single = &single[taken.max(1)..];
         }
         let listed = others.iter().take_while(|(key, _)| *key == others[0].0).count();
         debug_assert!(several > 0 || others[0].0 == *first, "each step enters something");
+        others[..listed].first().into_iter().for_each(|(key, _)| is_known(key));
         others[..listed].iter().rev().try_for_each(&alone)?;
         rest = &others[listed..];
     }
@@ -183,11 +187,13 @@ impl Entries {
         }
     }
 
-    /// Adds the entries of a run, which the index has listed so, or that are to be [settled](SpaceEntries::settle).
+    /// Adds the entries of a run, which the index has listed so, or that are to be [settled](SpaceEntries::settle). Returns the keys that
+    /// had other records before, which may not be in their order now.
     ///
     /// # Errors
     /// If the process has no address space left for the structure, or the run is of keys of another kind; some were added.
-    pub(crate) fn load(&self, run: Run) -> Result<(), LoadError> {
+    pub(crate) fn load(&self, run: Run) -> Result<Vec<IndexKey>, LoadError> {
+        let (mut mixed, guard) = (Vec::new(), &sync::pin());
         match (&self.keyed, run) {
             (Keyed::Space(space), run) => space.load(&run.into_entries()),
             (_, Run::Nulls(rids)) => self.nulls.insert_sorted(&rids, ()),
@@ -200,6 +206,7 @@ impl Entries {
                     tree.insert(*word, *rid);
                     Ok(())
                 },
+                |word| mixed.extend(tree.find(guard, *word, |_| Some(IndexKey::Word(*word)))),
             )?,
             (Keyed::UniqueBytes(tree), Run::Bytes(entries)) => load_lists(
                 &entries,
@@ -208,13 +215,22 @@ impl Entries {
                     tree.insert(bytes, *rid);
                     Ok(())
                 },
+                |bytes| mixed.extend(tree.find(guard, bytes, |_| Some(IndexKey::Bytes(bytes.clone())))),
             )?,
-            (Keyed::Kiss(tree), Run::Words(entries)) => {
-                load_lists(&entries, |new| tree.insert_sorted(new), |(word, rid)| tree.insert(*word, *rid))?;
-            }
+            (Keyed::Kiss(tree), Run::Words(entries)) => load_lists(
+                &entries,
+                |new| tree.insert_sorted(new),
+                |(word, rid)| tree.insert(*word, *rid),
+                |word| mixed.extend(tree.find(guard, *word, |_| Some(IndexKey::Word(*word)))),
+            )?,
             _ => return Err(LoadError::OtherKeys),
         }
-        Ok(())
+        Ok(mixed)
+    }
+
+    /// Takes the entries of a run out, as far as they are there and there is address space for what stays.
+    pub(super) fn unload(&self, run: Run) {
+        run.into_entries().into_iter().for_each(|(key, rid)| self.remove(&key, rid));
     }
 
     /// Removes the entry of a version that no transaction can see, if it is there. Where there is no address space for the

@@ -1,7 +1,7 @@
 //! What checkpoints have of an index: an image of its entries, and which entries the image may lack.
 //!
 //! ```text
-//! image     runs of entries (see `runs`), in the order of the index, of one walk that stopped no writer
+//! image     runs of entries (see `runs`), in the order of the index, of one walk that stopped no writer; where they are (`directory`)
 //! counts    for each range of the table how many entries of its records have come: those before the walk are in the image
 //! behind    ranges whose records have, or may have, entries that the image lacks
 //! ```
@@ -23,10 +23,22 @@ use parking_lot::Mutex;
 use sync::Directory;
 use types::BlobRef;
 
+use super::entries::Entry;
+
+/// A run of an image.
+#[derive(Clone)]
+pub(crate) struct ImageRun {
+    /// the least entry that may be in it; `None` where the index has no order
+    pub(crate) first: Option<Entry>,
+    pub(crate) blob: BlobRef,
+}
+
 /// The image of an index in the newest checkpoint.
 #[derive(Clone, Default)]
 pub(crate) struct IndexImage {
-    pub(crate) runs: Vec<BlobRef>,
+    pub(crate) runs: Vec<ImageRun>,
+    /// where their first entries and places are written; `None` where the index has no order
+    pub(crate) directory: Option<BlobRef>,
     /// ranges that were behind when it was written, or kept
     pub(crate) behind: BTreeSet<usize>,
     /// by range, how many entries had come then; none of those that are not named
@@ -73,7 +85,7 @@ impl Imaged {
     /// Says which one that is from now on; `None` where the one that there was is damaged.
     pub(crate) fn set(&self, image: Option<IndexImage>) {
         debug_assert!(
-            image.as_ref().is_none_or(|image| image.runs.iter().all(|run| run.len > 0)),
+            image.as_ref().is_none_or(|image| image.runs.iter().all(|run| run.blob.len > 0)),
             "a run without bytes"
         );
         *self.image.lock() = image;

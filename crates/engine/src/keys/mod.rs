@@ -35,19 +35,23 @@
 //! | `space`, `extents` | windows in space, and where values lie in it |
 //! | `space_entries`, `box_entries` | the structures that are asked for windows |
 //! | `entries` | the structures of the `index` crate behind one interface |
-//! | `image`, `runs` | what checkpoints have of an index, and its bytes |
+//! | `blocks`, `resident` | what of an image is in memory, and how that is asked |
+//! | `image`, `runs`, `directory` | what checkpoints have of an index, and its bytes |
 //! | `primary_key` | the index of the primary key, and uniqueness |
+pub(crate) mod blocks;
 mod box_entries;
 mod box_image;
 pub(crate) mod computed;
 pub(crate) mod data;
 pub(crate) mod definition;
+pub(crate) mod directory;
 pub(crate) mod entries;
 pub(crate) mod extents;
 pub(crate) mod image;
 pub(crate) mod order;
 pub(crate) mod primary_key;
 pub(crate) mod range;
+mod resident;
 pub(crate) mod runs;
 pub(crate) mod space;
 pub(crate) mod space_entries;

@@ -77,9 +77,17 @@ impl PrimaryKey {
     }
 
     /// The first record, newest first, that had the key at some time and for which `accept` returns something.
+    ///
+    /// # Errors
+    /// As [`IndexData::at`].
     #[inline]
-    pub(crate) fn find<T>(&self, guard: &Guard, key: &IndexKey, accept: impl FnMut(Rid) -> Option<T>) -> Option<T> {
-        self.index.entries().find_pinned(guard, key, accept)
+    pub(crate) fn find<T>(
+        &self,
+        guard: &Guard,
+        key: &IndexKey,
+        accept: impl FnMut(Rid) -> Option<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.index.at(key)?.find_pinned(guard, key, accept))
     }
 
     /// Whether keys are whole numbers.
@@ -87,13 +95,13 @@ impl PrimaryKey {
         matches!(&*self.columns, [column] if is_integer(schema, *column))
     }
 
-    /// The KISS-Tree of keys that are whole numbers.
+    /// The KISS-Tree of keys that are whole numbers, once it is whole.
     #[inline]
     pub(crate) fn kiss(&self) -> Option<&KissIndex> {
-        self.index.entries().kiss()
+        if self.index.blocks().is_some() { None } else { self.index.entries().kiss() }
     }
 
-    /// The newest record of each key, all keys being looked up at a time.
+    /// The newest record of each key that is in memory, all keys being looked up at a time.
     pub(crate) fn newest(&self, guard: &Guard, keys: &[IndexKey]) -> Vec<Option<Rid>> {
         self.index.entries().newest(guard, keys)
     }

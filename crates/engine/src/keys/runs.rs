@@ -161,6 +161,18 @@ impl Run {
         }
     }
 
+    /// About the memory that its entries take in an index.
+    pub(crate) fn bytes(&self) -> u64 {
+        /// A word, or the Rid and its part of a list, in nodes that are filled by two thirds.
+        const WORDS_BYTES: usize = 24;
+        let bytes = match self {
+            Run::Words(entries) => entries.len() * WORDS_BYTES,
+            Run::Bytes(entries) => entries.iter().map(|(bytes, _)| 2 * WORDS_BYTES + bytes.len()).sum(),
+            Run::Nulls(rids) => rids.len() * WORDS_BYTES / 2,
+        };
+        bytes as u64
+    }
+
     /// Its entries, each with its key.
     pub(crate) fn into_entries(self) -> Vec<Entry> {
         match self {

@@ -4,23 +4,26 @@
 //! ```text
 //! opened: no entries --> first use, or first write to the table: one thread enters all, others that need the index wait --> filled
 //!
-//! with an image in the checkpoint     its runs, but for records of ranges that are behind  |  of these ranges what the table has
+//! with an image in order              of ranges that are behind what the table has; blocks of the image when they are needed
+//! with another image                  its runs, but for records of ranges that are behind  |  of these ranges what the table has
 //! without one, or if it is damaged    of all ranges what the table has
 //! ```
 //!
 //! Runs and ranges are shared out among threads. The keys of a record come from [`lineage`]: the key of every version that
 //! is kept, so that the index serves every snapshot from the table's horizon on.
 use std::collections::HashSet;
+use std::ops::RangeBounds;
 use std::sync::atomic::Ordering;
 
 use index::AddressSpaceError;
-use lineage::{Cell, Outcomes, View};
+use lineage::{Cell, HeldBlob, View};
 use parking_lot::Mutex;
-use types::{Rid, Snapshot, Timestamp};
+use types::{BlobRef, Rid, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
+use crate::keys::blocks::Blocks;
 use crate::keys::computed::{Keyed, KeysOfRows};
-use crate::keys::data::IndexData;
+use crate::keys::data::{BlockSource, IndexData};
 use crate::keys::entries::LoadError;
 use crate::keys::order::{IndexKey, ordered_integer};
 use crate::keys::runs::Run;
@@ -120,40 +123,110 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
         // Without an image all is found one by one.
         let _stays = space.bring_forward(true);
     }
-    order(table, index, to_order.into_inner(), &OnlyStamped)
+    order(table, index, to_order.into_inner())
 }
 
-/// Enters what the image of an index has, if there is one. Returns the ranges whose records are still to be entered.
+/// Enters what the image of an index has, if there is one, or leaves that to those that need it, block by block. Returns the ranges
+/// whose records are still to be entered.
 fn enter_image(table: &TableData, index: &IndexData) -> Result<Option<Vec<usize>>> {
     let Some(image) = index.imaged.image() else { return Ok(None) };
     debug_assert!(image.source.is_some(), "invariant 7: an index that was filled is filled again");
     let ranges = table.storage.range_count();
-    let (behind, mut is_behind) = (image.behind(&index.imaged.counts(ranges)), vec![false; ranges]);
-    behind.iter().filter(|range| **range < ranges).for_each(|range| is_behind[*range] = true);
-    let read = share_out(image.runs.len(), |place| {
-        let held = image.source.as_ref().and_then(|source| source.hold(image.runs[place]));
-        let held = held.ok_or_else(|| RunError::Unread("it is not there".into()))?;
-        let bytes = held.read().map_err(|error| RunError::Unread(error.to_string()))?;
-        let mut run = Run::read(&bytes).map_err(|why| RunError::Unread(why.into()))?;
-        run.retain(|rid| table.storage.contains(rid) && !is_behind[rid.range()]);
-        index.entries_so_far().load(run).map_err(|error| match error {
-            LoadError::NoRoom(error) => RunError::NoRoom(error),
-            LoadError::OtherKeys => RunError::Unread("its keys are of another kind".into()),
-        })
-    });
+    let behind = image.behind(&index.imaged.counts(ranges));
+    // What was not there when the log was replayed, or is entered from the table.
+    let slots = (0..ranges).map(|range| if behind.contains(&range) { 0 } else { table.storage.range_len(range) });
+    let slots: Vec<usize> = slots.collect();
+    debug_assert!(
+        behind.iter().all(|range| slots.get(*range).is_none_or(|slots| *slots == 0)),
+        "invariant 7: entries twice"
+    );
+    let hold = |blob: BlobRef| image.source.as_ref().and_then(|source| source.hold(blob));
+    let held = image.runs.iter().map(|run| Some((run.first.clone(), hold(run.blob)?))).collect::<Option<Vec<_>>>();
+    let read = match held {
+        None => Err(RunError::Unread("it is not there".into())),
+        Some(runs) if runs.is_empty() => Ok(()),
+        Some(runs) if runs.iter().all(|(first, _)| first.is_some()) => {
+            let blocks = runs.into_iter().filter_map(|(first, blob)| Some((first?, blob))).collect();
+            index.set_blocks(Blocks::new(blocks, slots));
+            Ok(())
+        }
+        Some(runs) => share_out(runs.len(), |place| {
+            let bytes = runs[place].1.read().map_err(|error| RunError::Unread(error.to_string()))?;
+            let mut run = Run::read(&bytes).map_err(|why| RunError::Unread(why.into()))?;
+            run.retain(|rid| slots.get(rid.range()).is_some_and(|slots| rid.slot() < *slots));
+            enter_run(index, run).map(drop)
+        }),
+    };
     match read {
         Ok(()) => Ok(Some(behind.into_iter().filter(|range| *range < ranges).collect())),
         Err(RunError::NoRoom(error)) => Err(index.without_room(error)),
         Err(RunError::Unread(why)) => {
             // What was entered is right; all else comes from the table.
-            let (index_name, table) = (&index.definition.name, &table.name);
-            eprintln!(
-                "lstore: index \"{index_name}\" of \"{table}\" is filled from the table, not from its image: {why}"
-            );
-            index.imaged.set(None);
+            distrust_image(table, index, &why);
             Ok(None)
         }
     }
+}
+
+fn distrust_image(table: &TableData, index: &IndexData, why: &str) {
+    let (index_name, table) = (&index.definition.name, &table.name);
+    eprintln!("lstore: index \"{index_name}\" of \"{table}\" is filled from the table, not from its image: {why}");
+    index.imaged.set(None);
+}
+
+fn enter_run(index: &IndexData, run: Run) -> Result<Vec<IndexKey>, RunError> {
+    index.entries_so_far().load(run).map_err(|error| match error {
+        LoadError::NoRoom(error) => RunError::NoRoom(error),
+        LoadError::OtherKeys => RunError::Unread("its keys are of another kind".into()),
+    })
+}
+
+impl BlockSource for TableData {
+    fn load(&self, index: &IndexData, blocks: &Blocks, (block, blob): (usize, &dyn HeldBlob)) -> Result<bool> {
+        let read = blocks.read(blob).map_err(RunError::Unread).and_then(|run| {
+            index.note_read(blocks, &self.budget, run.bytes());
+            enter_run(index, run)
+        });
+        match read {
+            // Where several records may have a key, nobody asks for the newest.
+            Ok(_) if !index.definition.unique => Ok(true),
+            Ok(mixed) => order(self, index, mixed.into_iter().collect()).map(|()| true),
+            Err(RunError::NoRoom(error)) => Err(index.without_room(error)),
+            Err(RunError::Unread(why)) => {
+                distrust_image(self, index, &why);
+                enter_between(self, index, blocks, block).map(|()| false)
+            }
+        }
+    }
+}
+
+/// Enters what the table had between the bounds of a block when the index was first used; what came since is there.
+fn enter_between(table: &TableData, index: &IndexData, blocks: &Blocks, block: usize) -> Result<()> {
+    let (_all, from) = (table.storage.keep_all(), table.storage.kept().oldest());
+    let (bounds, to_order) = (blocks.bounds(block), Mutex::new(HashSet::new()));
+    share_out(blocks.ranges(), |range| {
+        let mut entered = Ok(());
+        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
+            if let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered)
+                && bounds.contains(&(key.clone(), rid))
+            {
+                entered = enter_alone(index, &key, rid, &to_order);
+            }
+        });
+        let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);
+        table.storage.for_each_committed_version(range, index.columns(), from, &OnlyStamped, enter)?;
+        keys.finish();
+        entered
+    })?;
+    order(table, index, to_order.into_inner())
+}
+
+/// Enters a record alone; its key is noted if it has others.
+fn enter_alone(index: &IndexData, key: &IndexKey, rid: Rid, to_order: &Mutex<HashSet<IndexKey>>) -> Result<()> {
+    if index.enter_again(key, rid)? {
+        to_order.lock().insert(key.clone());
+    }
+    Ok(())
 }
 
 /// Why a run of an image was not entered.
@@ -232,13 +305,6 @@ impl<'i> NeighbourRun<'i> {
         Ok(())
     }
 
-    fn enter_alone(&self, key: &IndexKey, rid: Rid) -> Result<()> {
-        if self.index.enter_again(key, rid)? {
-            self.to_order.lock().insert(key.clone());
-        }
-        Ok(())
-    }
-
     /// Enters those that are not entered yet.
     fn finish(&mut self) -> Result<()> {
         let mut done = 0;
@@ -246,7 +312,7 @@ impl<'i> NeighbourRun<'i> {
             let rid = Rid::base(self.first.range(), self.first.slot() + done);
             let together = self.index.entries_so_far().insert_new(&self.keys[done..], rid);
             if together == 0 {
-                self.enter_alone(&self.keys[done], rid)?;
+                enter_alone(self.index, &self.keys[done], rid, self.to_order)?;
             }
             debug_assert!(together <= self.keys.len() - done, "invariant 7: more keys were entered than there are");
             done += together.max(1);
@@ -257,29 +323,32 @@ impl<'i> NeighbourRun<'i> {
 }
 
 /// Puts the records of each key in the order in which they got it. A lookup of the record that has the key now
-/// relies on it.
-fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>, outcomes: &impl Outcomes) -> Result<()> {
+/// relies on it, and does not come here meanwhile. One that is taken out by its writer meanwhile may stay, as a version that is no more.
+fn order(table: &TableData, index: &IndexData, keys: HashSet<IndexKey>) -> Result<()> {
+    let entries = index.entries_so_far();
     for key in keys {
-        let mut rids: Vec<Rid> = index.entries_so_far().rids(&key).to_vec();
-        order_holders(table, &mut rids, outcomes)?;
-        rids.iter().for_each(|rid| index.entries_so_far().remove(&key, *rid));
-        rids.iter().try_for_each(|rid| index.enter(&key, *rid))?;
-        debug_assert_eq!(index.entries_so_far().rids(&key).len(), rids.len(), "invariant 7: {key:?} has lost an entry");
+        let mut rids: Vec<Rid> = entries.rids(&key).to_vec();
+        if rids.len() > 1 {
+            order_holders(table, &mut rids)?;
+            rids.iter().for_each(|rid| entries.remove(&key, *rid));
+            rids.iter().try_for_each(|rid| entries.insert(&key, *rid).map_err(|error| index.without_room(error)))?;
+        }
     }
     Ok(())
 }
 
 /// Puts records that have had one key in the order in which they got it: a lookup of the one that has it begins at
-/// the end. Of those that one commit inserted, those that it gave up come first.
-fn order_holders(table: &TableData, rids: &mut [Rid], outcomes: &impl Outcomes) -> Result<()> {
+/// the end. Of those that one commit inserted, those that it gave up come first; those that are not decided yet come last.
+fn order_holders(table: &TableData, rids: &mut [Rid]) -> Result<()> {
     let mut holders = Vec::with_capacity(rids.len());
     for rid in rids.iter() {
         let inserted_at = table.storage.inserted_at(*rid)?;
+        let view = |at: Timestamp| View { snapshot: Snapshot::at(at), outcomes: &OnlyStamped };
         let lived = match inserted_at {
-            Some(at) => table.storage.read(View { snapshot: Snapshot::at(at), outcomes }, *rid, &[], |_| ())?.is_some(),
+            Some(at) => table.storage.read(view(at), *rid, &[], |_| ())?.is_some(),
             None => false,
         };
-        holders.push(((inserted_at, lived), *rid));
+        holders.push(((inserted_at.is_none(), inserted_at, lived), *rid));
     }
     debug_assert_eq!(holders.len(), rids.len(), "invariant 7: a record would lose its place");
     holders.sort_by_key(|(order, _)| *order);

@@ -37,6 +37,8 @@ pub(crate) struct TableData {
     /// Its columns as scans give them.
     fields: Fields,
     pub(crate) storage: lineage::Table,
+    /// the account of memory of its database
+    pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) primary_key: Option<PrimaryKey>,
     pub(crate) indexes: IndexList,
     /// How many entries of indexes have been outdated by updates and deletes.
@@ -132,6 +134,7 @@ impl TableData {
             schema: Arc::new(schema),
             fields,
             storage,
+            budget: budget.clone(),
             primary_key,
             indexes: IndexList::default(),
             outdated_entries: Counter::new(),
@@ -168,10 +171,11 @@ impl TableData {
     }
 
     /// Leaves filling the indexes to those that first use them. For recovery, once all tables are there.
-    pub(crate) fn put_off_indexes(&self) {
+    pub(crate) fn put_off_indexes(self: &Arc<Self>) {
         if self.storage.range_count() > 0 {
             self.fills_late.store(true, Ordering::Release);
-            self.all_indexes().for_each(|index| index.put_off());
+            let table = Arc::downgrade(self);
+            self.all_indexes().for_each(|index| index.put_off(table.clone()));
         }
     }
 
@@ -305,7 +309,7 @@ impl TableData {
                 let take = |cells: &[Cell<'_>]| take.take().map(|take| take(rid, cells));
                 self.storage.read_pinned(guard, view, rid, columns, take).map(Option::flatten).transpose()
             });
-            return Ok(found.transpose()?);
+            return Ok(found?.transpose()?);
         }
         let all: Vec<usize> = columns.iter().chain(&primary_key.columns).copied().collect();
         let found = primary_key.find(guard, key, |rid| {
@@ -317,7 +321,7 @@ impl TableData {
             });
             passed.map(Option::flatten).transpose()
         });
-        Ok(found.transpose()?)
+        Ok(found?.transpose()?)
     }
 
     /// The record that has this key in the version that the view sees.
@@ -328,7 +332,8 @@ impl TableData {
     /// Asks for the memory of the rows with these keys, each with the columns that will be read: the first sixteen rows.
     pub(crate) fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
         let (Some(primary_key), guard) = (&self.primary_key, &sync::pin()) else { return };
-        if !primary_key.index.is_filled() {
+        // Nothing is read for a hint.
+        if !primary_key.index.is_filled() || primary_key.index.blocks().is_some() {
             return;
         }
         let mut keys = SmallVec::<[IndexKey; ROWS_AT_ONCE]>::new();

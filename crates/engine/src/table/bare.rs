@@ -70,7 +70,7 @@ impl BareStatements<'_> {
             cells.push((*column, word_of_value(value, DataType::BigInt).map_or(Cell::Null, Cell::Word)));
         }
         data.fill_indexes()?;
-        let Some(rid) = data.primary_key()?.find(&sync::pin(), &key, Some) else { return Ok(false) };
+        let Some(rid) = data.primary_key()?.find(&sync::pin(), &key, Some)? else { return Ok(false) };
         let shared = &self.table.database.shared;
         let appended = loop {
             let view = shared.core.transactions.view(Snapshot::at(self.at));

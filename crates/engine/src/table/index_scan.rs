@@ -236,7 +236,7 @@ impl IndexData {
             Ok(table.storage.read(view, rid, self.columns(), has_key)? == Some(true))
         };
         let mut cursor = Cursor::new(Some(range.clone()), Direction::Upward);
-        while cursor.advance(self, None) {
+        while cursor.advance(self, None)? {
             for (_, rid) in &cursor.entries {
                 if table.storage.changed_between(*rid, asked)?
                     && (is_within(*rid, asked.from)? || is_within(*rid, asked.to)?)
@@ -267,7 +267,7 @@ impl Table {
         }
         let mut cursor = Cursor::new(asked, Direction::Upward);
         let mut count = 0;
-        while count < limit && cursor.advance(&index.data, Some(Timestamp::MAX)) {
+        while count < limit && cursor.advance(&index.data, Some(Timestamp::MAX))? {
             count += cursor.entries.len();
         }
         Ok(count.min(limit))
@@ -358,7 +358,7 @@ impl Table {
                 continue;
             };
             let (asked, mut cursor) = (reads.is_some().then(|| bounds.clone()), Cursor::new(Some(bounds), direction));
-            while rows.len() < few.rows && cursor.advance(&index.data, Some(snapshot.at)) {
+            while rows.len() < few.rows && cursor.advance(&index.data, Some(snapshot.at))? {
                 let Some(less) = left.checked_sub(cursor.entries.len()) else {
                     cursor.end_idle(&self.data, &index.data, transactions);
                     return Ok(None);
@@ -502,7 +502,10 @@ impl Iterator for IndexScan {
         let columns = rows.columns.clone();
         let transactions = &table.database.shared.core.transactions;
         while rows.len() == 0 && self.left > 0 {
-            let has_found = self.cursor.advance(&self.index, Some(self.view.at()));
+            let has_found = match self.cursor.advance(&self.index, Some(self.view.at())) {
+                Ok(has_found) => has_found,
+                Err(error) => return Some(Err(error)),
+            };
             note_read(&mut self.unread, &table.data, &self.index, &self.cursor);
             if !has_found {
                 break;
@@ -539,7 +542,10 @@ impl Iterator for IndexRows {
                 return Some(Ok(row));
             }
             let scan = &mut self.scan;
-            let has_found = scan.cursor.advance(&scan.index, Some(scan.view.at()));
+            let has_found = match scan.cursor.advance(&scan.index, Some(scan.view.at())) {
+                Ok(has_found) => has_found,
+                Err(error) => return Some(Err(error)),
+            };
             note_read(&mut scan.unread, &scan.table.data, &scan.index, &scan.cursor);
             if !has_found {
                 return None;

@@ -6,9 +6,10 @@
 use std::ops::Bound;
 
 use index::EndOfIndex;
-use lineage::{PageError, Writer};
+use lineage::Writer;
 use types::{Rid, Timestamp};
 
+use crate::error::Result;
 use crate::keys::data::IndexData;
 use crate::keys::entries::Entry;
 use crate::keys::order::{Bounds, Direction, IndexKey, beside_all};
@@ -69,26 +70,29 @@ impl Cursor {
     }
 
     /// Gets the next entries, those left out that are of no use at `at`, if that is said; false if there are none.
-    pub(crate) fn advance(&mut self, index: &IndexData, at: Option<Timestamp>) -> bool {
+    ///
+    /// # Errors
+    /// As [`IndexData::next`].
+    pub(crate) fn advance(&mut self, index: &IndexData, at: Option<Timestamp>) -> Result<bool> {
         self.entries.clear();
         let mut bounds = match self.bounds.take() {
-            None => return false,
+            None => return Ok(false),
             // All at once: there is no place in it to go on from.
             Some(Asked::Space(window)) => {
                 index.entries().space().iter().for_each(|space| space.search(&window, &mut self.entries));
-                return !self.entries.is_empty();
+                return Ok(!self.entries.is_empty());
             }
             Some(Asked::Keys(bounds)) => bounds,
         };
         if at.is_some_and(|at| self.step_over(index, &mut bounds, at) == Err(EndOfIndex)) {
-            return false;
+            return Ok(false);
         }
         self.stood = match self.direction {
             Direction::Upward => bounds.0.clone(),
             Direction::Downward => bounds.1.clone(),
         };
         self.entries.reserve(self.count.min(ENTRIES_FIRST));
-        let has_more = index.entries().next(&bounds, self.direction, self.count, &mut self.entries);
+        let has_more = index.next(&bounds, self.direction, self.count, &mut self.entries)?;
         debug_assert!(!has_more || !self.entries.is_empty(), "a walk that goes on has found something");
         self.count = (self.count * 2).min(ENTRIES_MAX);
         if has_more && let Some(last) = self.entries.last() {
@@ -99,7 +103,7 @@ impl Cursor {
             }
             self.bounds = Some(Asked::Keys(bounds));
         }
-        !self.entries.is_empty()
+        Ok(!self.entries.is_empty())
     }
 
     /// Whether nothing comes behind these entries.
@@ -214,14 +218,9 @@ impl Cursor {
 }
 
 /// Whether no entry of a range leads to a version that a snapshot from now on can see, unless its key is entered anew.
-fn are_idle(
-    table: &TableData,
-    index: &IndexData,
-    transactions: &Transactions,
-    range: Bounds,
-) -> Result<bool, PageError> {
+fn are_idle(table: &TableData, index: &IndexData, transactions: &Transactions, range: Bounds) -> Result<bool> {
     let (mut cursor, mut count) = (Cursor::new(Some(Asked::Keys(range)), Direction::Upward), 0);
-    while cursor.advance(index, None) {
+    while cursor.advance(index, None)? {
         count += cursor.entries.len();
         if count > IDLE_MAX {
             return Ok(false);
@@ -242,7 +241,7 @@ fn is_idle(
     transactions: &Transactions,
     key: &IndexKey,
     rid: Rid,
-) -> Result<bool, PageError> {
+) -> Result<bool> {
     let newest = transactions.newest(None);
     if matches!(table.storage.newest_writer(newest, rid)?, Writer::Running(_)) {
         return Ok(false);

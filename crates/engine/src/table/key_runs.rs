@@ -75,7 +75,7 @@ impl Table {
         match self.data.indexes.of_column(guard, column).filter(|index| low == high && index.serves(snapshot.at)) {
             Some(index) => {
                 self.data.fill(index)?;
-                let Some(stretches) = listed(guard, index, low) else { return Ok(None) };
+                let Some(stretches) = listed(guard, index, low)? else { return Ok(None) };
                 let arrays = self.arrays_with_key(view, (index, &stretches), (column, low), columns)?;
                 Ok(arrays.map(|arrays| (arrays, count_of(&stretches))))
             }
@@ -252,15 +252,16 @@ fn count_of(stretches: &Stretches) -> usize {
 }
 
 /// The records that an index has under a key, if they are side by side and not too many.
-fn listed(guard: &sync::Guard, index: &IndexData, key: u64) -> Option<Stretches> {
-    let rids = index.entries().list(guard, &IndexKey::Word(key), ENTRIES_MAX + 1);
+fn listed(guard: &sync::Guard, index: &IndexData, key: u64) -> Result<Option<Stretches>> {
+    let key = IndexKey::Word(key);
+    let rids = index.at(&key)?.list(guard, &key, ENTRIES_MAX + 1);
     if rids.len() > ENTRIES_MAX {
-        return None;
+        return Ok(None);
     }
     let mut found = Found::default();
     rids.iter().for_each(|rid| found.add(*rid));
     debug_assert_eq!(count_of(&found.stretches), found.count, "each record is in a stretch");
-    found.side_by_side()
+    Ok(found.side_by_side())
 }
 
 fn is_whole(data_type: DataType) -> bool {

@@ -51,7 +51,7 @@ impl Table {
                 }
                 None
             });
-            failed.map_or(Ok(()), Err)?;
+            failed?.map_or(Ok(()), Err)?;
         }
         // The version at the horizon is the first that is known.
         times.iter_mut().for_each(|at| *at = all.from().max(*at));

@@ -44,7 +44,7 @@ impl Transaction {
             && !data.has_changed_keys()
         {
             // Nothing is pinned while the change waits for memory: what others give up would not come back.
-            let newest = primary_key.find(&sync::pin(), &key, Some);
+            let newest = primary_key.find(&sync::pin(), &key, Some)?;
             if let Some(newest) = newest
                 && self.change(data, newest, at, change)? == Done::Changed
             {

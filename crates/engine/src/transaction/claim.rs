@@ -27,8 +27,8 @@ enum KeyRefusal {
     Undecided(Rid, Option<TxnId>),
     /// The holder is unknown, as a page can't be read back.
     Unknown(PageError),
-    /// No record has it, and the index can't take it.
-    NoRoom(Error),
+    /// The index can't take it, or its block can't be read.
+    Index(Error),
 }
 
 /// A holder of keys, of which no two records may have the same one.
@@ -90,7 +90,7 @@ impl Transaction {
             Err(KeyRefusal::Undecided(other, Some(owner))) => transaction.wait_or_lose(data, other, owner),
             Err(KeyRefusal::Undecided(_, None)) => Err(transaction.lose(Error::Conflict)),
             Err(KeyRefusal::Unknown(error)) => Err(error.into()),
-            Err(KeyRefusal::NoRoom(error)) => Err(error),
+            Err(KeyRefusal::Index(error)) => Err(error),
         })
     }
 
@@ -100,7 +100,7 @@ impl Transaction {
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
         let has_key = |cells: &[Cell<'_>]| index.has_key(cells, key);
         let mut taken = None;
-        let claimed = index.entries().insert_unique(key, rid, |other| {
+        let claimed = index.at(key).map_err(KeyRefusal::Index)?.insert_unique(key, rid, |other| {
             self.saw_anything();
             let look = || {
                 match data.storage.newest_writer(newest, other)? {
@@ -137,7 +137,7 @@ impl Transaction {
                 debug_assert_ne!(other, rid, "a record does not keep itself from its key");
                 taken.unwrap_or(KeyRefusal::By(other))
             }
-            InsertError::NoRoom(error) => KeyRefusal::NoRoom(index.without_room(error)),
+            InsertError::NoRoom(error) => KeyRefusal::Index(index.without_room(error)),
         })
     }
 

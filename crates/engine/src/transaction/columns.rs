@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use types::{Column, Rid, StartTime};
 
 use super::Transaction;
+use super::keys::is_found;
 use super::notes::neighbours;
 use super::noting::REDO_BYTES_MAX;
 use crate::disk::redo;
@@ -164,8 +165,8 @@ impl Transaction {
                         (few, few_from) = (stored.part(entered, count - entered).few_keys(key), entered);
                     }
                     let keys = &few[entered - few_from..];
-                    let together = key.index.entries().insert_new(keys, next);
-                    self.enter_together(data, key, together, |at| keys[at].clone(), next)
+                    let together = key.index.insert_new(keys, next);
+                    together.and_then(|together| self.enter_together(data, key, together, |at| keys[at].clone(), next))
                 }
                 Keys::OfRows(keys) => {
                     let (row, columns) = (stored.rows.start + entered, stored.columns);
@@ -208,9 +209,7 @@ impl Transaction {
             }
         }
         debug_assert!(
-            neighbours(first, together.max(1) as u32).enumerate().all(|(at, rid)| {
-                primary_key.find(&sync::pin(), &key(at), |known| (known == rid).then_some(())).is_some()
-            }),
+            neighbours(first, together.max(1) as u32).enumerate().all(|(at, rid)| is_found(primary_key, &key(at), rid)),
             "invariant 7: a row from {first:?} on is not found by its key"
         );
         Ok(together.max(1))

@@ -238,6 +238,7 @@ impl Transaction {
             let mut keys = KeysOfRows::new(index, |rid: Rid, keyed: Result<Option<Keyed>>| {
                 // Where an expression fails now, the writer has been told.
                 if let Ok(Some(Keyed { key, is_compared: true })) = keyed {
+                    // It is being made: all of it is in memory.
                     let others = index.entries().rids(&key);
                     repeated.extend((others.len() > 1).then_some((rid, others)));
                 }

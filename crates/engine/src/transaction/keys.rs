@@ -10,7 +10,15 @@ use super::Transaction;
 use crate::error::Result;
 use crate::keys::computed::{Keyed, KeysOfBatch};
 use crate::keys::data::IndexData;
+use crate::keys::order::IndexKey;
+use crate::keys::primary_key::PrimaryKey;
 use crate::state::table_data::TableData;
+
+/// Whether a record is found by its key.
+pub(super) fn is_found(primary_key: &PrimaryKey, key: &IndexKey, rid: Rid) -> bool {
+    let found = primary_key.find(&sync::pin(), key, |known| (known == rid).then_some(()));
+    found.is_ok_and(|found| found.is_some())
+}
 
 impl Transaction {
     /// Enters the keys of a row that was inserted, whose cell of a column `cell` returns. If one fails, the keys entered before it
@@ -29,10 +37,7 @@ impl Transaction {
         if let Some(primary_key) = &data.primary_key {
             let key = primary_key.key_of_row(cell);
             self.enter_key(data, primary_key, &key, rid)?;
-            debug_assert!(
-                primary_key.find(&sync::pin(), &key, |known| (known == rid).then_some(())).is_some(),
-                "invariant 7: {rid:?} is not found by its key"
-            );
+            debug_assert!(is_found(primary_key, &key, rid), "invariant 7: {rid:?} is not found by its key");
         }
         let indexes = data.indexes.all();
         for (i, index) in indexes.iter().enumerate() {

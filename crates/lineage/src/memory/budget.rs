@@ -142,7 +142,7 @@ impl MemoryBudget {
     }
 
     /// Whether memory is so plentiful that so many bytes may be used for what is there already in another form.
-    pub(crate) fn has_room_for_copies(&self, bytes: u64) -> bool {
+    pub fn has_room_for_copies(&self, bytes: u64) -> bool {
         self.used_bytes().saturating_add(bytes) <= self.limit_bytes() / COPIES_PART
     }
 
@@ -162,6 +162,12 @@ impl MemoryBudget {
     /// background thread, and for callers that can't go on.
     pub fn evict_to_reserve(&self) -> u64 {
         if self.is_crowded() { self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
+    }
+
+    /// Of what is to be evicted, the part of what uses so many bytes.
+    pub fn part_of_excess(&self, bytes: u64) -> u64 {
+        let (used, kept) = (self.used_soon_bytes(), self.part_of_limit(LOW));
+        (u128::from(used.saturating_sub(kept)) * u128::from(bytes) / u128::from(used.max(1))) as u64
     }
 
     /// Whether no more will be in use than may be, once what is evicted has come back.

@@ -95,7 +95,7 @@ pub(super) fn check<I: CheckedIndex>(
         compare(table, transactions, index, from..ranges.min(from + RANGES_AT_ONCE), faults)?;
     }
     let (mut repeated, mut failed) = (Vec::new(), None);
-    index.index().entries().for_each(&mut |key, rids| {
+    index.index().all()?.for_each(&mut |key, rids| {
         verification.index_entries += rids.len() as u64;
         for rid in rids.iter().filter(|rid| rid.range() >= ranges) {
             faults.push(format!("{name} lists {rid:?} under {}, and there is no such record", index.show(key)));
@@ -139,7 +139,7 @@ fn compare<I: CheckedIndex>(
         keys.finish();
     }
     let mut unread = None;
-    index.index().entries().for_each(&mut |key, rids| {
+    index.index().all()?.for_each(&mut |key, rids| {
         for rid in rids.iter().filter(|rid| ranges.contains(&rid.range())) {
             if had.remove(&(key.clone(), *rid)) {
                 continue;

@@ -121,10 +121,12 @@ fn an_entry_that_is_missing_is_named_for_old_versions_too() {
         let primary_key = table.data.primary_key.as_ref().unwrap();
         let key = primary_key.key(&[Cell::Word(lost as u64)]);
         let mut listed = Vec::new();
-        let _: Option<()> = primary_key.find(&sync::pin(), &key, |rid| {
-            listed.push(rid);
-            None
-        });
+        let _: Option<()> = primary_key
+            .find(&sync::pin(), &key, |rid| {
+                listed.push(rid);
+                None
+            })
+            .unwrap();
         // Of key 5 the record that has another key now.
         let rid = *listed.last().unwrap();
         assert_eq!(listed.len() > 1, is_old);
@@ -237,7 +239,9 @@ fn secondary_indexes_are_looked_at_both_ways() {
         _ => index.plain_key(&[Cell::Word(1), Cell::Word(1)]),
     };
     let (all, never) = (table.data.indexes.all(), Rid::base(0, 2));
-    let first = |index: &IndexData| *index.entries().rids(&key_of(index)).iter().min_by_key(|rid| rid.word()).unwrap();
+    let first = |index: &IndexData| {
+        *index.at(&key_of(index)).unwrap().rids(&key_of(index)).iter().min_by_key(|rid| rid.word()).unwrap()
+    };
     let lost: Vec<Rid> = all.iter().map(|index| first(index)).collect();
     all.iter().zip(&lost).for_each(|(index, rid)| index.entries().remove(&key_of(index), *rid));
     let found = faults(&db);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! entries, as a walk lists them     run | run | run | ...     a blob each of RUN_ENTRIES, or some more
+//! directory                         first entry and place of each run, of an index in order
 //! ```
 //!
 //! Images are taken after those of the table's ranges: all that these have was counted by then, and what comes later is in the log
@@ -15,34 +16,43 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use durability::{CheckpointError, CheckpointWriter};
+use durability::{CheckpointError, CheckpointWriter, Checkpoints};
 use lineage::PageSource;
 use serde::{Deserialize, Serialize};
 use types::BlobRef;
 
 use crate::keys::data::IndexData;
+use crate::keys::directory::{read_directory, write_directory};
 use crate::keys::entries::Entry;
-use crate::keys::image::IndexImage;
-use crate::keys::order::Direction;
+use crate::keys::image::{ImageRun, IndexImage};
+use crate::keys::order::{Direction, beside_all};
 use crate::keys::runs::write_run;
 use crate::state::core::Core;
 use crate::state::table_data::TableData;
 
-/// Entries of a run.
-const RUN_ENTRIES: usize = 1 << 16;
+/// Entries of a run of an index in order, if a range of its table has no fewer: what comes in, and leaves, together.
+const RUN_ENTRIES: usize = 1 << 12;
+/// Entries of a run of another index, which comes in as a whole.
+const UNORDERED_ENTRIES: usize = 1 << 16;
 /// A database that is closed takes a checkpoint for the sake of an index without an image if its table has room for so many records:
 /// to fill it from these would take longer than about a tenth of a second.
 const RECORDS_AT_REST: usize = 1 << 20;
 /// An image is kept while no larger part of the table's ranges is behind.
 const BEHIND_SHARE: usize = 8;
 
-/// An image of an index: file, offset, length and checksum of each run, and the ranges that are behind.
+/// File, offset, length and checksum of a blob.
+type BlobPlace = (u64, u64, u32, u32);
+
+/// An image of an index: where its directory is, or, if it has none, each run; and the ranges that are behind.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ImageContents {
     /// `None` is the primary key's
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index: Option<String>,
-    runs: Vec<(u64, u64, u32, u32)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<BlobPlace>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    directory: Option<BlobPlace>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     behind: BTreeSet<usize>,
 }
@@ -100,16 +110,18 @@ fn take_one(
     if let Some(former) = index.imaged.image() {
         let behind = former.behind(&counts);
         if (!is_filled || behind.len() * BEHIND_SHARE <= ranges)
-            && let Some(runs) = keep(&former.runs, writer)?
+            && let Some((runs, directory)) = keep(&former, writer)?
         {
-            return Ok((Some(IndexImage { runs, behind, counts, ..former }), true));
+            return Ok((Some(IndexImage { runs, directory, behind, counts, ..former }), true));
         }
     }
     if !is_filled || ranges == 0 || !has_images(index) {
         return Ok((None, !is_filled));
     }
-    let runs = write(index, writer)?;
-    Ok((Some(IndexImage { runs, behind: BTreeSet::new(), counts, source: None }), false))
+    let Some((runs, directory)) = write(index, RUN_ENTRIES.min(table.storage.range_records()), writer)? else {
+        return Ok((None, false));
+    };
+    Ok((Some(IndexImage { runs, directory, behind: BTreeSet::new(), counts, source: None }), false))
 }
 
 /// Whether an index of this kind has images.
@@ -128,71 +140,153 @@ pub(super) fn is_due(core: &Core) -> bool {
         .any(|table| !table.is_temporary && lasts(table) && table.all_indexes().any(|index| lacks_image(&index)))
 }
 
+/// The runs of an image, and their directory.
+type Written = (Vec<ImageRun>, Option<BlobRef>);
+
 /// Makes the runs of an earlier checkpoint some of this one; `None` where one is not there.
-fn keep(runs: &[BlobRef], writer: &mut CheckpointWriter<'_>) -> Result<Option<Vec<BlobRef>>, CheckpointError> {
-    let mut kept = Vec::with_capacity(runs.len());
-    for run in runs {
-        match writer.keep(*run) {
-            Ok(run) => kept.push(run),
-            Err(CheckpointError::Corrupt { .. } | CheckpointError::NotThere { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        }
+fn keep(former: &IndexImage, writer: &mut CheckpointWriter<'_>) -> Result<Option<Written>, CheckpointError> {
+    let mut keep = |blob: BlobRef| match writer.keep(blob) {
+        Ok(blob) => Ok(Some(blob)),
+        Err(CheckpointError::Corrupt { .. } | CheckpointError::NotThere { .. }) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let (mut kept, mut is_in_place) = (Vec::with_capacity(former.runs.len()), true);
+    for run in &former.runs {
+        let Some(blob) = keep(run.blob)? else { return Ok(None) };
+        is_in_place &= blob == run.blob;
+        kept.push(ImageRun { blob, ..run.clone() });
     }
-    debug_assert_eq!(kept.len(), runs.len(), "invariant 8: an image has lost a run");
-    Ok(Some(kept))
+    debug_assert_eq!(kept.len(), former.runs.len(), "invariant 8: an image has lost a run");
+    let directory = match former.directory {
+        Some(directory) if is_in_place => keep(directory)?,
+        _ => None,
+    };
+    match directory {
+        Some(directory) => Ok(Some((kept, Some(directory)))),
+        None => Ok(Some(with_directory(kept, writer)?)),
+    }
 }
 
-fn write(index: &IndexData, writer: &mut CheckpointWriter<'_>) -> Result<Vec<BlobRef>, CheckpointError> {
-    let (mut runs, mut bytes) = (Vec::new(), Vec::new());
-    let mut put = |entries: &[Entry]| {
-        let mut done = 0;
-        while done < entries.len() {
-            bytes.clear();
-            done += write_run(&entries[done..], &mut bytes);
-            runs.push(writer.put(&bytes)?);
-        }
-        Ok(())
-    };
-    let mut entries = Vec::<Entry>::new();
-    if !index.entries().is_ordered() {
-        // What is asked for parts of space is found at one time, and others may write meanwhile.
-        index.entries().for_each(&mut |key, rids| entries.extend(rids.iter().map(|rid| (key.clone(), *rid))));
-        entries.chunks(RUN_ENTRIES).try_for_each(put)?;
-        return Ok(runs);
+/// Writes the directory of runs that are in order.
+fn with_directory(runs: Vec<ImageRun>, writer: &mut CheckpointWriter<'_>) -> Result<Written, CheckpointError> {
+    let firsts: Option<Vec<Entry>> = runs.iter().map(|run| run.first.clone()).collect();
+    let places: Vec<BlobRef> = runs.iter().map(|run| run.blob).collect();
+    let bytes = firsts.filter(|firsts| !firsts.is_empty()).map(|firsts| write_directory(&firsts, &places));
+    debug_assert!(
+        runs.iter().map(|run| &run.first).is_sorted(),
+        "invariant 7: runs are to be found by their first entries"
+    );
+    let directory = bytes.map(|bytes| writer.put(&bytes)).transpose()?;
+    Ok((runs, directory))
+}
+
+/// Puts entries as runs; those of an index in order with their first entries.
+fn put(
+    entries: &[Entry],
+    first: impl Fn(&Entry) -> Option<Entry>,
+    writer: &mut CheckpointWriter<'_>,
+    runs: &mut Vec<ImageRun>,
+) -> Result<(), CheckpointError> {
+    let (mut done, mut bytes) = (0, Vec::new());
+    while done < entries.len() {
+        bytes.clear();
+        let first = first(&entries[done]);
+        done += write_run(&entries[done..], &mut bytes);
+        runs.push(ImageRun { first, blob: writer.put(&bytes)? });
     }
+    debug_assert!(runs.iter().all(|run| run.blob.len > 0), "invariant 8: a run without entries");
+    Ok(())
+}
+
+/// Writes the image of an index; `None` where not all of it can be read.
+fn write(
+    index: &IndexData,
+    run_entries: usize,
+    writer: &mut CheckpointWriter<'_>,
+) -> Result<Option<Written>, CheckpointError> {
+    let (mut runs, mut entries) = (Vec::new(), Vec::<Entry>::new());
+    let in_memory = index.entries();
+    if !in_memory.is_ordered() {
+        // What is asked for parts of space is found at one time, and others may write meanwhile.
+        let mut written = Ok(());
+        in_memory.for_each(&mut |key, rids| {
+            entries.extend(rids.iter().map(|rid| (key.clone(), *rid)));
+            if entries.len() >= UNORDERED_ENTRIES && written.is_ok() {
+                written = put(&entries, |_| None, writer, &mut runs);
+                entries.clear();
+            }
+        });
+        written?;
+        put(&entries, |_| None, writer, &mut runs)?;
+        return Ok(Some((runs, None)));
+    }
+    // All records of a key that are listed are in one run.
+    let first = |entry: &Entry| match in_memory.are_listed(&entry.0) {
+        true => Some(beside_all(&entry.0, false)),
+        false => Some(entry.clone()),
+    };
     let (mut low, mut has_more) = (Bound::Unbounded, true);
     while has_more {
         entries.clear();
-        has_more = index.entries().next(&(low, Bound::Unbounded), Direction::Upward, RUN_ENTRIES, &mut entries);
+        match index.next(&(low, Bound::Unbounded), Direction::Upward, run_entries, &mut entries) {
+            Ok(more) => has_more = more,
+            Err(_) => return Ok(None),
+        }
         low = entries.last().map_or(Bound::Unbounded, |last| Bound::Excluded(last.clone()));
-        put(&entries)?;
+        put(&entries, first, writer, &mut runs)?;
     }
-    debug_assert!(runs.iter().all(|run| run.len > 0), "invariant 8: a run without entries");
-    Ok(runs)
+    with_directory(runs, writer).map(Some)
+}
+
+fn place_of(blob: &BlobRef) -> BlobPlace {
+    (blob.file, blob.offset, blob.len, blob.checksum)
+}
+
+fn blob_at(&(file, offset, len, checksum): &BlobPlace) -> BlobRef {
+    BlobRef { file, offset, len, checksum }
 }
 
 impl ImageContents {
     fn new(index: Option<String>, image: &IndexImage) -> ImageContents {
-        let run = |blob: &BlobRef| (blob.file, blob.offset, blob.len, blob.checksum);
-        ImageContents { index, runs: image.runs.iter().map(run).collect(), behind: image.behind.clone() }
+        let directory = image.directory.as_ref().map(place_of);
+        let runs = match directory {
+            Some(_) => Vec::new(),
+            None => image.runs.iter().map(|run| place_of(&run.blob)).collect(),
+        };
+        ImageContents { index, runs, directory, behind: image.behind.clone() }
     }
 
     /// Tells the index that it has this image, if the table has the index.
-    pub(super) fn restore(&self, table: &TableData, source: &Arc<dyn PageSource>) {
+    pub(super) fn restore(&self, table: &TableData, checkpoints: &Checkpoints, source: &Arc<dyn PageSource>) {
         let index = match &self.index {
             None => table.primary_key.as_ref().map(|primary_key| primary_key.index.clone()),
             Some(name) => table.indexes.which(|index| index.definition.name == *name).into_iter().next(),
         };
-        let run = |&(file, offset, len, checksum): &(u64, u64, u32, u32)| BlobRef { file, offset, len, checksum };
-        let image = IndexImage {
-            runs: self.runs.iter().map(run).collect(),
-            behind: self.behind.clone(),
-            counts: Vec::new(),
-            source: Some(source.clone()),
-        };
-        if let Some(index) = index {
-            debug_assert!(index.imaged.image().is_none(), "invariant 7: {:?} has two images", self.index);
-            index.imaged.set(Some(image));
+        let Some(index) = index else { return };
+        debug_assert!(index.imaged.image().is_none(), "invariant 7: {:?} has two images", self.index);
+        match self.read_runs(checkpoints) {
+            Ok(runs) => index.imaged.set(Some(IndexImage {
+                runs,
+                directory: self.directory.as_ref().map(blob_at),
+                behind: self.behind.clone(),
+                counts: Vec::new(),
+                source: Some(source.clone()),
+            })),
+            Err(why) => eprintln!(
+                "lstore: index \"{}\" of \"{}\" will be filled from the table, not from its image: {why}",
+                index.definition.name, table.name
+            ),
+        }
+    }
+
+    fn read_runs(&self, checkpoints: &Checkpoints) -> Result<Vec<ImageRun>, String> {
+        match &self.directory {
+            None => Ok(self.runs.iter().map(|run| ImageRun { first: None, blob: blob_at(run) }).collect()),
+            Some(directory) => {
+                let bytes = checkpoints.read(blob_at(directory)).map_err(|error| error.to_string())?;
+                let runs = read_directory(&bytes)?.into_iter();
+                Ok(runs.map(|(first, blob)| ImageRun { first: Some(first), blob }).collect())
+            }
         }
     }
 }

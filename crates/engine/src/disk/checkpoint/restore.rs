@@ -102,7 +102,7 @@ pub(crate) fn restore(
             data.note_changed_key();
         }
         table.indexes.iter().try_for_each(|index| data.add_known_index(index.clone()))?;
-        table.images.iter().for_each(|image| image.restore(&data, &source));
+        table.images.iter().for_each(|image| image.restore(&data, checkpoints, &source));
         data.storage.restore_horizon(Timestamp(table.horizon));
         let piece = |(range, contents): (usize, &super::manifest::RangeContents)| Piece {
             data: data.clone(),
