@@ -10,6 +10,7 @@ pub(crate) mod domain_statement;
 pub(crate) mod extension_statement;
 pub(crate) mod function_statement;
 pub(crate) mod grant_statement;
+pub(crate) mod identity_options;
 pub(crate) mod lock_clauses;
 pub(crate) mod lock_statement;
 pub(crate) mod maintenance;

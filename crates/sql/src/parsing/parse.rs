@@ -13,9 +13,11 @@ use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::select_into;
 use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
+use crate::syntax::alter_tokens;
 use crate::syntax::chains;
 use crate::syntax::composed;
 use crate::syntax::conflict_tokens;
+use crate::syntax::constraint_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
@@ -98,10 +100,12 @@ fn parse_source(source: &Source) -> Result<ParsedStatement> {
 
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
     let locks = lock_clauses::take(&mut tokens, source)?;
+    alter_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
+    constraint_tokens::spell_out(&mut tokens);
     conflict_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
