@@ -23,6 +23,7 @@ pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;
 pub(crate) mod set_schema;
 pub(crate) mod table_options;
+mod ties;
 pub(crate) mod time_limit;
 pub(crate) mod updatable;
 pub(crate) mod view_statement;

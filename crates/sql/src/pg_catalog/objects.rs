@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::ast::Expr;
-use engine::{Deferral, 
-    Check, CheckOption, Column, ColumnDefault, DataType, DomainDefinition, ForeignKey, Index, IndexDefinition,
-    IndexExpression, IndexMethod, IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition, ViewDefinition,
+use engine::{
+    Check, CheckOption, Column, ColumnDefault, DataType, Deferral, DomainDefinition, ForeignKey, Index,
+    IndexDefinition, IndexExpression, IndexMethod, IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition,
+    ViewDefinition,
 };
 
 use crate::access::index_expressions::text::{parsed, part_names};

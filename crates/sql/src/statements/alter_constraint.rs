@@ -2,15 +2,16 @@
 //!
 //! The table is this transaction's alone from the first of them on, so that no row comes that a new constraint has not seen.
 use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, DropBehavior, Expr, Ident, TableConstraint, UniqueConstraint,
+    AlterColumnOperation, AlterTableOperation, ConstraintUsingIndex, DropBehavior, Expr, Ident, TableConstraint,
+    UniqueConstraint,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
-use engine::Table;
+use engine::{IndexDefinition, Table};
 
 use crate::error::{Result, SqlError};
-use crate::names::schemas::{beside, local};
 use crate::names::fold;
+use crate::names::schemas::{beside, local};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments::{self, About};
@@ -30,18 +31,26 @@ pub(crate) enum Change<'a> {
     AddCheck(AskedCheck<'a>, NotValid),
     AddForeignKey(AskedKey<'a>, NotValid),
     AddUnique(&'a UniqueConstraint),
+    /// A UNIQUE constraint of an index that is there.
+    UseIndex(&'a ConstraintUsingIndex),
     Validate(&'a Ident),
     /// Whether a transaction may put it off, and does where it says nothing else.
     Defer(&'a Ident, (bool, bool)),
     Rename(&'a Ident, &'a Ident),
-    Drop { name: &'a Ident, if_exists: bool, cascade: bool },
+    Drop {
+        name: &'a Ident,
+        if_exists: bool,
+        cascade: bool,
+    },
 }
 
 impl Change<'_> {
     /// What PostgreSQL calls it.
     pub(crate) fn action(&self) -> &'static str {
         match self {
-            Change::AddCheck(..) | Change::AddForeignKey(..) | Change::AddUnique(_) => "ADD CONSTRAINT",
+            Change::AddCheck(..) | Change::AddForeignKey(..) | Change::AddUnique(_) | Change::UseIndex(_) => {
+                "ADD CONSTRAINT"
+            }
             Change::Validate(_) => "VALIDATE CONSTRAINT",
             Change::Defer(..) => "ALTER CONSTRAINT",
             Change::Rename(..) => "RENAME CONSTRAINT",
@@ -53,7 +62,7 @@ impl Change<'_> {
     pub(crate) fn pass(&self) -> Pass {
         match self {
             Change::Drop { .. } => Pass::Drop,
-            Change::AddUnique(_) => Pass::Key,
+            Change::AddUnique(_) | Change::UseIndex(_) => Pass::Key,
             Change::AddCheck(..) | Change::AddForeignKey(..) => Pass::Constraint,
             Change::Validate(_) | Change::Defer(..) | Change::Rename(..) => Pass::Rest,
         }
@@ -78,10 +87,16 @@ pub(crate) fn change_of<'a>(operation: &'a AlterTableOperation, source: &Source)
         AlterTableOperation::AddConstraint { constraint: TableConstraint::Unique(unique), not_valid: false } => {
             Change::AddUnique(unique)
         }
+        AlterTableOperation::AddConstraint {
+            constraint: TableConstraint::UniqueUsingIndex(index),
+            not_valid: false,
+        } => Change::UseIndex(index),
         AlterTableOperation::AlterColumn {
             column_name: name,
             op: AlterColumnOperation::SetDefault { value: Expr::Identifier(mark) },
-        } if mark.value.starts_with(CONSTRAINT) => Change::Defer(name, characteristics(&mark.value[CONSTRAINT.len()..])?),
+        } if mark.value.starts_with(CONSTRAINT) => {
+            Change::Defer(name, characteristics(&mark.value[CONSTRAINT.len()..])?)
+        }
         AlterTableOperation::ValidateConstraint { name } => Change::Validate(name),
         AlterTableOperation::RenameConstraint { old_name, new_name } => Change::Rename(old_name, new_name),
         AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
@@ -114,6 +129,7 @@ pub(crate) fn apply(
             add_foreign_key(write, (table, name), (asked, *not_valid), source)?;
         }
         Change::AddUnique(unique) => Unique::of_table(unique, source)?.create(write.transaction, table, source)?,
+        Change::UseIndex(asked) => return use_index(write, (table, name), asked, command, source),
         Change::Validate(constraint) => validate(session, write, (table, name), constraint, source)?,
         Change::Defer(constraint, deferral) => defer(write, (table, name), (constraint, *deferral), source)?,
         Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
@@ -167,6 +183,44 @@ pub(crate) fn add_foreign_key(
         write.transaction.check_references(table, &key)?;
     }
     Ok(())
+}
+
+/// Makes an index that is there that of a UNIQUE constraint, which has its name.
+fn use_index(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    asked: &ConstraintUsingIndex,
+    command: Command,
+    source: &Source,
+) -> Result<Command> {
+    if asked.characteristics.is_some() {
+        return Err(SqlError::unsupported("DEFERRABLE of an index that is there").at(source.find_word("deferrable")));
+    }
+    let (index_name, at) = (fold(&asked.index_name), source.start(asked.index_name.span));
+    let indexes = write.transaction.indexes(table);
+    let found = indexes.iter().find(|index| local(&index.definition().name) == index_name);
+    let Some(definition) = found.map(engine::Index::definition) else {
+        return Err(SqlError::new("42704", format!("index \"{index_name}\" does not exist")).at(at));
+    };
+    let refused = match definition {
+        of if of.is_constraint => Some(("55000", "is already associated with a constraint")),
+        of if !of.unique => Some(("42809", "is not a unique index")),
+        of if of.predicate.is_some() => Some(("42809", "is a partial index")),
+        of if of.is_computed() => Some(("42809", "contains expressions")),
+        _ => None,
+    };
+    if let Some((sqlstate, why)) = refused {
+        return Err(SqlError::new(sqlstate, format!("index \"{index_name}\" {why}")).at(at));
+    }
+    let to = asked.name.as_ref().map_or_else(|| index_name.clone(), fold);
+    let definition = IndexDefinition { is_constraint: true, ..definition.clone() };
+    indexes::rename(write.transaction, name, &definition, beside(name, &to))?;
+    Ok(match to == index_name {
+        true => command,
+        false => command.with_notice(format!(
+            "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index_name}\" to \"{to}\""
+        )),
+    })
 }
 
 /// What these words say of when a constraint is looked at.

@@ -50,8 +50,10 @@ impl Action<'_> {
 pub(crate) fn actions<'a>(operations: &'a [AlterTableOperation], source: &Source) -> Result<Option<Vec<Action<'a>>>> {
     let mut actions = Vec::with_capacity(operations.len());
     for operation in operations {
-        if let AlterTableOperation::AddConstraint { constraint: key @ TableConstraint::PrimaryKey(_), not_valid: false } =
-            operation
+        if let AlterTableOperation::AddConstraint {
+            constraint: key @ TableConstraint::PrimaryKey(_),
+            not_valid: false,
+        } = operation
         {
             actions.push(Action::PrimaryKey(key));
         } else if let Some(change) = alter_constraint::change_of(operation, source)? {

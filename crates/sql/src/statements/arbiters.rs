@@ -205,7 +205,13 @@ impl Arbiter {
         source: &Source,
     ) -> Result<Option<Arbiter>> {
         match target {
-            Some(target) => Arbiter::of(target, of, changes, source).map(Some),
+            Some(target) => {
+                let found = Arbiter::of(target, of, changes, source)?;
+                match changes && found.index.definition().nulls_equal {
+                    true => Err(SqlError::unsupported("ON CONFLICT DO UPDATE by a key in which NULL equals NULL")),
+                    false => Ok(Some(found)),
+                }
+            }
             None => {
                 keys(of.0, of.1).into_iter().try_for_each(|key| key.check_at_once().map(drop))?;
                 Ok(None)

@@ -138,8 +138,7 @@ fn set_columns(table: &Table, names: &[String], columns: &[usize]) -> Result<Vec
     match set.iter().zip(names).find(|(column, _)| !columns.contains(column)) {
         None => Ok(set),
         Some((_, name)) => {
-            let message =
-                format!("column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
+            let message = format!("column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
             Err(SqlError::new("42P10", message))
         }
     }

@@ -221,9 +221,8 @@ impl Unique {
         if let exclusion @ Some(_) = AskedExclusion::read(constraint)? {
             return Ok(Unique { name, columns: Vec::new(), nulls_equal: false, deferral: None, exclusion });
         }
-        let is_plain = constraint.index_type.is_none()
-            && constraint.index_options.is_empty()
-            && constraint.index_name.is_none();
+        let is_plain =
+            constraint.index_type.is_none() && constraint.index_options.is_empty() && constraint.index_name.is_none();
         if !is_plain {
             return Err(SqlError::unsupported("an option of UNIQUE"));
         }

@@ -111,7 +111,10 @@ mod tests {
     #[test]
     fn marks_take_the_place_of_what_is_not_read() {
         let cases = [
-            ("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)", "CREATE TABLE t (a int COLLATE \"#nulls not distinct\" UNIQUE)"),
+            (
+                "CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)",
+                "CREATE TABLE t (a int COLLATE \"#nulls not distinct\" UNIQUE)",
+            ),
             (
                 "CREATE TABLE t (a int CONSTRAINT c UNIQUE NULLS NOT DISTINCT DEFERRABLE, b int UNIQUE NULLS DISTINCT)",
                 "CREATE TABLE t (a int COLLATE \"#nulls not distinct\" CONSTRAINT c UNIQUE DEFERRABLE, b int UNIQUE)",

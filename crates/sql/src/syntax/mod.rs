@@ -20,6 +20,7 @@ pub(crate) mod split;
 pub(crate) mod stack;
 pub(crate) mod subscript_tokens;
 pub(crate) mod template;
+pub(crate) mod text_tokens;
 pub(crate) mod tokens;
 pub(crate) mod visit;
 pub(crate) mod walk;
