@@ -9,6 +9,7 @@ fn key(name: &str) -> ForeignKey {
         table: "p".into(),
         referenced: vec![0],
         on_delete: Referential::NoAction,
+        set_on_delete: Vec::new(),
         on_update: Referential::NoAction,
         is_full: false,
         deferrable: false,

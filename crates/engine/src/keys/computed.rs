@@ -224,7 +224,8 @@ fn broken(why: &dyn std::fmt::Display) -> ExpressionError {
 
 impl IndexData {
     fn keyed_of_parts(&self, parts: &[Cell<'_>]) -> Keyed {
-        let is_compared = self.definition.unique && !parts.contains(&Cell::Null);
+        let definition = &self.definition;
+        let is_compared = definition.is_unique() && (definition.nulls_equal || !parts.contains(&Cell::Null));
         Keyed { key: self.shape.key(parts), is_compared }
     }
 
@@ -308,8 +309,11 @@ impl IndexData {
     /// The key of a row as it stands in a message.
     pub(crate) fn describe(&self, cells: &[Cell<'_>]) -> String {
         let values = |parts: &[Cell<'_>]| -> Vec<String> {
-            let parts = parts.iter().zip(&self.key_columns);
-            parts.map(|(cell, column)| value_of_cell(*cell, column.data_type).to_string()).collect()
+            let text = |(cell, column): (&Cell<'_>, &Column)| match cell {
+                Cell::Null => "null".to_owned(),
+                cell => value_of_cell(*cell, column.data_type).to_string(),
+            };
+            parts.iter().zip(&self.key_columns).map(text).collect()
         };
         let values = match self.computed() {
             None => values(cells),

@@ -159,7 +159,7 @@ impl IndexData {
             let name = method.name();
             return Err(bad(format!("access method \"{name}\" takes one column whose values have 64 bits at most")));
         }
-        if method.is_spatial() && definition.unique {
+        if method.is_spatial() && definition.is_unique() {
             return Err(bad(format!("access method \"{}\" does not support unique indexes", method.name())));
         }
         debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");

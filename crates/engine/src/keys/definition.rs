@@ -154,6 +154,16 @@ impl Exclusion {
     }
 }
 
+/// When a UNIQUE constraint is looked at that may be put off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deferral {
+    /// At the end of each statement, unless the transaction says otherwise.
+    Immediate,
+    /// Before the commit, unless the transaction says otherwise.
+    Deferred,
+}
+
 /// The definition of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IndexDefinition {
@@ -164,6 +174,12 @@ pub struct IndexDefinition {
     pub parts: Vec<IndexPart>,
     /// Whether no two rows may have one key. Keys with NULL in them are not compared.
     pub unique: bool,
+    /// Whether NULL equals NULL there, so that keys with NULL in them are compared, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nulls_equal: bool,
+    /// When no two rows may have one key, if a transaction may put that off; the index itself is not unique then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferral: Option<Deferral>,
     /// How it keeps them.
     pub method: IndexMethod,
     /// Whether it stands for a UNIQUE constraint of the table.
@@ -192,6 +208,8 @@ impl IndexDefinition {
             name: name.into(),
             parts,
             unique: false,
+            nulls_equal: false,
+            deferral: None,
             method: IndexMethod::Btree,
             is_constraint: false,
             predicate: None,
@@ -204,6 +222,23 @@ impl IndexDefinition {
     pub fn unique(mut self) -> IndexDefinition {
         self.unique = true;
         self
+    }
+
+    /// Makes keys with NULL in them be compared as others are.
+    pub fn with_equal_nulls(mut self) -> IndexDefinition {
+        self.nulls_equal = true;
+        self
+    }
+
+    /// Makes the index stand for a UNIQUE constraint that a transaction may put off.
+    pub fn deferrable(mut self, deferral: Deferral) -> IndexDefinition {
+        (self.unique, self.deferral) = (false, Some(deferral));
+        self
+    }
+
+    /// Whether no two rows may have one key, at once or later.
+    pub fn is_unique(&self) -> bool {
+        self.unique || self.deferral.is_some()
     }
 
     /// Sets the method.

@@ -14,6 +14,7 @@ use index::{
     AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, InsertError, Key, KeyRids, KissIndex, ListedRids,
     UniqueTree, WordIndex,
 };
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::Guard;
 use types::Rid;
@@ -42,6 +43,8 @@ pub(crate) struct Entries {
     keyed: Keyed,
     is_ordered: bool,
     nulls: BPlusTree<Rid, ()>,
+    /// held while NULL is claimed, where one record alone may have it
+    claiming_null: Option<Mutex<()>>,
 }
 
 /// More keys are not entered together.
@@ -110,7 +113,8 @@ impl Entries {
             (IndexMethod::Hash, false) => Keyed::HashedBytes(HashIndex::new()),
             (IndexMethod::Bwd | IndexMethod::Gist, _) => Keyed::Space(SpaceEntries::new(definition, shape)),
         };
-        Ok(Entries { keyed, is_ordered: method.is_ordered(), nulls: BPlusTree::new() })
+        let claiming_null = (is_unique && definition.nulls_equal).then(|| Mutex::new(()));
+        Ok(Entries { keyed, is_ordered: method.is_ordered(), nulls: BPlusTree::new(), claiming_null })
     }
 
     /// Whether entries can be read in order.
@@ -151,6 +155,11 @@ impl Entries {
         rid: Rid,
         holder: impl FnMut(Rid) -> Holder,
     ) -> Result<(), InsertError> {
+        if *key == IndexKey::Null
+            && let Some(claiming) = &self.claiming_null
+        {
+            return self.claim_null(claiming, rid, holder).map_err(InsertError::Present);
+        }
         match (&self.keyed, key) {
             (Keyed::Kiss(tree), IndexKey::Word(word)) => return tree.insert_unique(*word, rid, holder),
             (Keyed::UniqueWords(tree), IndexKey::Word(word)) => tree.insert_unique(*word, rid, holder),
@@ -163,6 +172,19 @@ impl Entries {
             _ => unreachable!("{key:?} is not of the index's shape"),
         }
         .map_err(InsertError::Present)
+    }
+
+    /// Adds an entry of NULL unless a record has it already.
+    fn claim_null(&self, claiming: &Mutex<()>, rid: Rid, mut holder: impl FnMut(Rid) -> Holder) -> Result<(), Rid> {
+        let _alone = claiming.lock();
+        let mut others = self.nulls.range(..).map(|(other, ())| other).filter(|other| *other != rid);
+        match others.find(|other| matches!(holder(*other), Holder::Present)) {
+            Some(other) => Err(other),
+            None => {
+                self.nulls.insert(rid, ());
+                Ok(())
+            }
+        }
     }
 
     /// Adds entries of ascending keys for records that follow one another, for the first of these keys: as many as are new and the

@@ -49,6 +49,9 @@ pub struct ForeignKey {
     pub on_delete: Referential,
     /// what a change of its key does
     pub on_update: Referential,
+    /// of `columns`, those that a delete sets, where it does not set all
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_on_delete: Vec<usize>,
     /// Whether either all columns are NULL or none (`MATCH FULL`); else one NULL suffices to refer to nothing.
     pub is_full: bool,
     /// Whether a transaction may put the check off to its end.

@@ -65,7 +65,7 @@ impl Transaction {
                 };
                 space.bring_forward(false).map_err(bad)?;
             }
-            if index.definition.unique {
+            if index.definition.is_unique() {
                 transaction.check_unique(&data, &index)?;
             }
             if index.is_exclusive() {

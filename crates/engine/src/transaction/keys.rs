@@ -66,6 +66,10 @@ impl Transaction {
             Ok(Some(Keyed { key, .. })) if index.is_exclusive() && !self.has_dropped_index(index) => {
                 return self.enter_excluding(data, index, &key, rid);
             }
+            Ok(Some(Keyed { key, is_compared: true })) if index.definition.deferral.is_some() => {
+                index.enter(&key, rid)?;
+                self.references.get_or_insert_default().note_keyed(data, index, rid);
+            }
             Ok(Some(Keyed { key, is_compared: true })) if !self.has_dropped_index(index) => {
                 return self.enter_key(data, &**index, &key, rid);
             }

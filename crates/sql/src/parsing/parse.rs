@@ -2,6 +2,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
@@ -11,11 +12,14 @@ use crate::parsing::control::parse_control;
 use crate::parsing::lock_clauses::{self, Taken};
 use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::select_into;
+use crate::parsing::ties;
 use crate::parsing::view_statement::ViewStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
+use crate::syntax::alter_tokens;
 use crate::syntax::chains;
 use crate::syntax::composed;
 use crate::syntax::conflict_tokens;
+use crate::syntax::constraint_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
@@ -24,6 +28,7 @@ use crate::syntax::limits;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 use crate::syntax::subscript_tokens;
+use crate::syntax::text_tokens;
 use crate::syntax::tokens;
 use crate::syntax::walk::WalkMut;
 
@@ -98,10 +103,13 @@ fn parse_source(source: &Source) -> Result<ParsedStatement> {
 
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
     let locks = lock_clauses::take(&mut tokens, source)?;
+    text_tokens::spell_out(&mut tokens, source)?;
+    alter_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
+    constraint_tokens::spell_out(&mut tokens);
     conflict_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
@@ -146,6 +154,7 @@ impl VisitorMut for Fetches {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        ties::spell_out(query);
         let Some(fetch) = query.fetch.take_if(|fetch| !fetch.with_ties && !fetch.percent) else {
             return ControlFlow::Continue(());
         };
@@ -174,6 +183,13 @@ fn whole_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStateme
 
 /// A statement that is read from its tokens here, or else by the library.
 fn other_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStatement> {
+    if let Token::Word(word) = &parser.peek_token().token
+        && word.quote_style.is_none()
+        && word.keyword == Keyword::DO
+    {
+        let hint = "There are no procedural languages; a client can send the statements themselves.";
+        return Err(SqlError::unsupported("DO").hint(hint));
+    }
     if let Some(control) = parse_control(parser, source)? {
         return Ok(ParsedStatement::Control(control));
     }

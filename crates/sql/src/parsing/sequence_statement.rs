@@ -137,7 +137,12 @@ fn options(parser: &mut Parser, source: &Source, may_restart: bool) -> Result<As
 }
 
 /// Reads one option; whether it is the first of its kind.
-fn option(parser: &mut Parser, source: &Source, may_restart: bool, asked: &mut AskedOptions) -> Result<bool> {
+pub(super) fn option(
+    parser: &mut Parser,
+    source: &Source,
+    may_restart: bool,
+    asked: &mut AskedOptions,
+) -> Result<bool> {
     let wrong = |error: ParserError| source.parser_error(error);
     let at = source.start(parser.peek_token().span);
     if parser.parse_keyword(Keyword::AS) {

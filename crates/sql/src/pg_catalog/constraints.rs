@@ -1,5 +1,5 @@
 //! What the catalog says of constraints.
-use engine::{IndexPart, Referential};
+use engine::{Deferral, IndexPart, Referential};
 
 use super::cells::{Cell, Row, text};
 use super::objects::{CheckObject, ForeignKeyObject, IndexObject, Objects, TableObject};
@@ -50,6 +50,9 @@ fn of_index(table: &TableObject, index: &IndexObject) -> Row {
         false => "u",
     };
     let mut row = vec![("conindid", Number(index.oid)), ("connoinherit", Truth(true)), ("conkey", numbers(index))];
+    let deferral = index.definition.deferral;
+    row.push(("condeferrable", Truth(deferral.is_some())));
+    row.push(("condeferred", Truth(deferral == Some(Deferral::Deferred))));
     row.extend(common(index.oid, &index.name, kind, table));
     row
 }
@@ -69,6 +72,9 @@ fn of_foreign_key(table: &TableObject, foreign: &ForeignKeyObject, objects: &Obj
     row.extend(letters.map(|(name, letter)| (name, text(letter))));
     row.push(("confmatchtype", text(if key.is_full { "f" } else { "s" })));
     row.extend([("conkey", columns(&key.columns)), ("confkey", columns(&key.referenced))]);
+    if !key.set_on_delete.is_empty() {
+        row.push(("confdelsetcols", columns(&key.set_on_delete)));
+    }
     if let Some(referenced) = objects.table(&key.table) {
         let index = referenced.key_over(&key.referenced).map_or(0, |index| index.oid);
         row.extend([("confrelid", Number(referenced.oid)), ("conindid", Number(index))]);
@@ -120,6 +126,9 @@ fn foreign_key(table: &TableObject, foreign: &ForeignKeyObject, objects: &Object
             text.push_str(&format!(" ON {when} {}", words(action)));
         }
     }
+    if !key.set_on_delete.is_empty() {
+        text.push_str(&format!(" ({})", list(table, &key.set_on_delete)));
+    }
     let marks =
         [(key.deferrable, " DEFERRABLE"), (key.deferred, " INITIALLY DEFERRED"), (!key.validated, " NOT VALID")];
     marks.into_iter().filter(|(is_so, _)| *is_so).for_each(|(_, mark)| text.push_str(mark));
@@ -162,7 +171,7 @@ fn condition(table: &TableObject, check: &CheckObject, style: Style) -> String {
 pub(super) fn definitions(objects: &Objects) -> impl Iterator<Item = (i64, [String; 2])> {
     let of_table = |table: &TableObject| {
         let both = |definition: &dyn Fn(Style) -> String| [Style::Plain, Style::Pretty].map(definition);
-        let indexes = table.constraints().map(|index| (index.oid, both(&|_| table.constraint(index))));
+        let indexes = table.constraints().map(|index| (index.oid, both(&|style| table.constraint(index, style))));
         let checks = table.checks.iter().map(|check| (check.oid, both(&|style| definition(table, check, style))));
         let keys = table.foreign_keys.iter();
         let keys = keys.map(|key| (key.oid, both(&|_| foreign_key(table, key, objects))));

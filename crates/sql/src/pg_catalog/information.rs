@@ -1,5 +1,5 @@
 //! The rows of `information_schema`.
-use engine::{DataType, IndexPart, SequenceOptions, schema_and_name};
+use engine::{DataType, Deferral, IndexPart, SequenceOptions, schema_and_name};
 
 use super::constraints;
 use super::defaults;
@@ -180,7 +180,12 @@ fn constraint(table: &TableObject, index: &IndexObject) -> Row {
     let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
     let mut row = table_constraint(table, &index.name, kind);
     if !index.is_primary {
-        row.push(("nulls_distinct", yes(true)));
+        row.push(("nulls_distinct", yes(!index.definition.nulls_equal)));
+    }
+    if let Some(deferral) = index.definition.deferral {
+        // What comes first holds.
+        let deferred = deferral == Deferral::Deferred;
+        row.splice(0..0, [("is_deferrable", yes(true)), ("initially_deferred", yes(deferred))]);
     }
     row
 }

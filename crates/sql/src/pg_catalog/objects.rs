@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
-    Check, CheckOption, Column, ColumnDefault, DataType, DomainDefinition, ForeignKey, Index, IndexDefinition,
-    IndexExpression, IndexMethod, IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition, ViewDefinition,
+    Check, CheckOption, Column, ColumnDefault, DataType, Deferral, DomainDefinition, ForeignKey, Index,
+    IndexDefinition, IndexExpression, IndexMethod, IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition,
+    ViewDefinition,
 };
 
 use crate::access::index_expressions::text::{parsed, part_names};
@@ -292,7 +293,7 @@ impl TableObject {
                 key,
                 names: part_names(&definition, table.schema()),
                 columns: index.key_columns().to_vec(),
-                is_unique: definition.unique || is_primary,
+                is_unique: definition.is_unique() || is_primary,
                 is_primary,
                 is_constraint: definition.is_constraint || is_primary,
                 bytes: size(index.bytes()),
@@ -393,22 +394,32 @@ impl TableObject {
         let predicate = index.definition.predicate.as_ref();
         let predicate =
             predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style, written)));
+        let nulls = if index.definition.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
         let with = index.budget().map_or_else(String::new, |budget| format!(" WITH ({BUDGET}='{budget}')"));
         let method = index.definition.method.name();
-        format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({parts}){with}{predicate}")
+        format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({parts}){nulls}{with}{predicate}")
     }
 
     /// The definition of the constraint that an index stands for.
-    pub(super) fn constraint(&self, index: &IndexObject) -> String {
+    pub(super) fn constraint(&self, index: &IndexObject, style: Style) -> String {
         let parts = self.classed_parts(index, Style::Plain);
         let exclusion = &index.definition.exclusion;
         if !exclusion.is_empty() {
             let with = parts.iter().zip(exclusion).map(|(part, of)| format!("{part} WITH {}", of.operator()));
             let elements = with.collect::<Vec<_>>().join(", ");
-            return format!("EXCLUDE USING {} ({elements})", index.definition.method.name());
+            let predicate = index.definition.predicate.as_ref();
+            let written = |of| self.expression(of, style, written);
+            let predicate = predicate.map_or_else(String::new, |of| format!(" WHERE ({})", written(of)));
+            return format!("EXCLUDE USING {} ({elements}){predicate}", index.definition.method.name());
         }
         let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-        format!("{kind} ({})", parts.join(", "))
+        let nulls = if index.definition.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
+        let deferral = match index.definition.deferral {
+            None => "",
+            Some(Deferral::Immediate) => " DEFERRABLE",
+            Some(Deferral::Deferred) => " DEFERRABLE INITIALLY DEFERRED",
+        };
+        format!("{kind}{nulls} ({}){deferral}", parts.join(", "))
     }
 
     /// The index of the key over these columns.

@@ -356,9 +356,11 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
     row.extend(predicate.map(|predicate| ("indpred", Cell::Text(predicate))));
     row.extend([("indcollation", none()), ("indclass", none()), ("indoption", none())]);
     row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);
-    row.extend(["indimmediate", "indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
+    row.extend(["indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
+    row.push(("indimmediate", Truth(index.definition.deferral.is_none())));
+    row.push(("indnullsnotdistinct", Truth(index.definition.nulls_equal)));
     row.push(("indisexclusion", Truth(!index.definition.exclusion.is_empty())));
-    let no = ["indnullsnotdistinct", "indisclustered", "indcheckxmin", "indisreplident"];
+    let no = ["indisclustered", "indcheckxmin", "indisreplident"];
     row.extend(no.map(|name| (name, Truth(false))));
     row
 }

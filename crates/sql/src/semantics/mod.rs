@@ -77,7 +77,7 @@ pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {
     escapes::plain(statement);
     hypothetical::spell_out(statement)?;
     interrupt::check()?;
-    spellings::translate(statement);
+    spellings::translate(statement)?;
     interrupt::check()?;
     whole_rows::test_fields(statement);
     filters::guard_arguments(statement)?;

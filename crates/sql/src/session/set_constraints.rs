@@ -1,7 +1,8 @@
-//! `SET CONSTRAINTS`: when a transaction looks at its foreign keys.
+//! `SET CONSTRAINTS`: when a transaction looks at its foreign keys and those UNIQUE constraints that may be put off.
 use engine::Transaction;
 
 use crate::error::{Result, SqlError};
+use crate::names::schemas::local;
 use crate::session::Session;
 use crate::state::outcome::{Command, Notice};
 use crate::state::settings::Limit;
@@ -27,12 +28,21 @@ impl Session {
 fn check_deferrable(transaction: &Transaction, name: &str) -> Result<()> {
     let mut found = None;
     for table in transaction.table_names() {
-        let settings = transaction.settings(&transaction.table(&table)?);
-        found = found.or_else(|| settings.foreign_keys.into_iter().find(|key| key.name == name));
+        let table = transaction.table(&table)?;
+        let key = transaction.settings(&table).foreign_keys.into_iter().find(|key| key.name == name);
+        let of_index = |index: &engine::Index| {
+            let definition = index.definition();
+            (definition.is_constraint && local(&definition.name) == name).then_some(definition.deferral.is_some())
+        };
+        let is_primary = table.primary_index().is_some() && name == format!("{}_pkey", local(table.name()));
+        found = found
+            .or(key.map(|key| key.deferrable))
+            .or_else(|| transaction.indexes(&table).iter().find_map(of_index))
+            .or(is_primary.then_some(false));
     }
     match found {
-        Some(key) if key.deferrable => Ok(()),
-        Some(_) => Err(SqlError::new("42809", format!("constraint \"{name}\" is not deferrable"))),
+        Some(true) => Ok(()),
+        Some(false) => Err(SqlError::new("42809", format!("constraint \"{name}\" is not deferrable"))),
         None => Err(SqlError::new("42704", format!("constraint \"{name}\" does not exist"))),
     }
 }

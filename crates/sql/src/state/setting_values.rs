@@ -5,13 +5,22 @@ use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, Value};
 use engine::{Durability, PUBLIC_SCHEMA};
 
 use crate::error::{Result, SqlError};
-use crate::interrupt::time_style::IntervalStyle;
+use crate::interrupt::time_style::{DateOrder, IntervalStyle};
 use crate::interrupt::zone::{Zone, offset_text};
 use crate::parsing::modes::AskedModes;
 use crate::parsing::time_limit::{self, Wrong};
 use crate::state::outcome::Severity;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::values::interval_input;
+
+/// Which transactions a mode is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Those to come.
+    Default,
+    /// The one that runs.
+    Current,
+}
 
 /// The change that a `SET` makes.
 pub(crate) enum Change {
@@ -24,9 +33,38 @@ pub(crate) enum Change {
 /// The style of intervals that a setting names.
 pub(crate) fn interval_style(name: &str, value: &str) -> Result<IntervalStyle> {
     IntervalStyle::named(value).ok_or_else(|| match value.to_ascii_lowercase().as_str() {
-        "postgres_verbose" | "sql_standard" => SqlError::unsupported(format!("setting \"{name}\" to \"{value}\"")),
+        "sql_standard" => SqlError::unsupported(format!("setting \"{name}\" to \"{value}\"")),
         _ => invalid(name, value).hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601."),
     })
+}
+
+/// The order of the parts of a date that `datestyle` names, if it names one.
+///
+/// # Errors
+/// PostgreSQL's of a word that it does not know, and of two orders; of another style of output than `ISO`, that there is none.
+pub(super) fn date_order(name: &str, value: &str) -> Result<Option<DateOrder>> {
+    let mut found = None;
+    for word in value.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()) {
+        let order = match word.to_ascii_lowercase().as_str() {
+            "iso" => continue,
+            "mdy" | "us" | "noneuro" | "noneuropean" | "non-european" => DateOrder::MonthFirst,
+            "dmy" | "euro" | "european" => DateOrder::DayFirst,
+            "ymd" => DateOrder::YearFirst,
+            "sql" | "postgres" | "german" => {
+                let error = SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""));
+                return Err(
+                    error.hint("Dates are shown in the style ISO; they are read in the orders MDY, DMY and YMD.")
+                );
+            }
+            _ => {
+                return Err(invalid(name, value).detail(format!("Unrecognized key word: \"{word}\".")));
+            }
+        };
+        if found.replace(order).is_some_and(|before| before != order) {
+            return Err(invalid(name, value).detail("Conflicting \"datestyle\" specifications."));
+        }
+    }
+    Ok(found)
 }
 
 /// The error about a value that a setting does not take.

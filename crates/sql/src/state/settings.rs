@@ -18,7 +18,7 @@ use engine::{Database, Durability, Timestamp};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt::session_zone;
-use crate::interrupt::time_style::{IntervalStyle, TimeStyle};
+use crate::interrupt::time_style::{DateOrder, IntervalStyle, TimeStyle};
 use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
@@ -33,7 +33,8 @@ use crate::state::outcome::Notice;
 use crate::state::past;
 use crate::state::query_memory::{self, QUERY_MEMORY};
 use crate::state::setting_values::{
-    Change, Messages, PathValue, ZoneValue, asked, boolean, durability, interval_style, invalid, is_utf8, milliseconds,
+    Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_order, durability, interval_style, invalid,
+    is_utf8, milliseconds,
 };
 use crate::state::unheeded_settings::Unheeded;
 
@@ -67,9 +68,10 @@ enum AllowedValues {
     Encoding,
     /// The schemas in which names are looked for.
     Path,
-    /// The zone in which moments are shown, and the style of intervals.
+    /// The zone in which moments are shown, the style of intervals, and the order of the parts of dates.
     Zone,
     Intervals,
+    Dates,
     /// Whether something is done.
     Planner(Choice),
     /// A part of the cost model.
@@ -89,15 +91,6 @@ impl AllowedValues {
             _ => true,
         }
     }
-}
-
-/// Which transactions a mode is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// Those to come.
-    Default,
-    /// The one that runs.
-    Current,
 }
 
 /// The time limits.
@@ -120,7 +113,7 @@ const KNOWN: [(&str, &str, AllowedValues); 44] = [
     (CHECK_BODIES, "on", AllowedValues::Planner(Choice::CheckBodies)),
     ("client_encoding", "UTF8", AllowedValues::Encoding),
     ("client_min_messages", "notice", AllowedValues::Messages),
-    ("datestyle", "ISO, YMD", AllowedValues::Only(&["ISO, YMD", "iso", "iso, mdy", "iso, dmy", "ymd"])),
+    ("datestyle", "ISO, MDY", AllowedValues::Dates),
     ("default_table_access_method", "heap", AllowedValues::Only(&["heap"])),
     ("default_tablespace", "", AllowedValues::Only(&[""])),
     ("default_transaction_deferrable", "off", AllowedValues::Deferrable(Whose::Default)),
@@ -181,6 +174,7 @@ struct Values {
     path: PathValue,
     zone: ZoneValue,
     intervals: IntervalStyle,
+    dates: DateOrder,
 }
 
 /// The values of a session at a moment.
@@ -221,6 +215,7 @@ enum AssignedValue {
     Path(PathValue),
     Zone(ZoneValue),
     Intervals(IntervalStyle),
+    Dates(DateOrder),
 }
 
 impl SavedSettings {
@@ -249,6 +244,7 @@ impl Settings {
             path: PathValue::default(),
             zone: ZoneValue::default(),
             intervals: IntervalStyle::default(),
+            dates: DateOrder::default(),
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
@@ -345,7 +341,8 @@ impl Settings {
 
     /// How times are shown.
     pub(crate) fn times(&self) -> TimeStyle {
-        TimeStyle { zone: self.values.in_use.zone.zone, intervals: self.values.in_use.intervals }
+        let Values { zone, intervals, dates, .. } = &self.values.in_use;
+        TimeStyle { zone: zone.zone, intervals: *intervals, dates: *dates }
     }
 
     /// The modes of a transaction that begins now.
@@ -416,6 +413,7 @@ impl Settings {
             AllowedValues::Path => values.path.text.clone(),
             AllowedValues::Zone => values.zone.text.clone(),
             AllowedValues::Intervals => values.intervals.name().to_owned(),
+            AllowedValues::Dates => values.dates.name().to_owned(),
             AllowedValues::Past => values.as_of.map(|at| at.0.to_string()).unwrap_or_default(),
             AllowedValues::Memory => memory_limit::show(self.db.memory_limit_bytes()),
             AllowedValues::QueryMemory => {
@@ -508,7 +506,7 @@ impl Settings {
             true => vec![&mut self.values.in_use],
             false => vec![&mut self.values.in_use, &mut self.values.session],
         };
-        if matches!(assigned, AssignedValue::Zone(_) | AssignedValue::Intervals(_)) {
+        if matches!(assigned, AssignedValue::Zone(_) | AssignedValue::Intervals(_) | AssignedValue::Dates(_)) {
             session_zone::follow_into_tasks();
         }
         for values in places {
@@ -528,6 +526,7 @@ impl Settings {
                 AssignedValue::Path(path) => values.path.clone_from(path),
                 AssignedValue::Zone(zone) => values.zone.clone_from(zone),
                 AssignedValue::Intervals(style) => values.intervals = *style,
+                AssignedValue::Dates(order) => values.dates = *order,
             }
         }
     }
@@ -542,6 +541,9 @@ impl Settings {
             AllowedValues::Path => PathValue::read(value).map(AssignedValue::Path),
             AllowedValues::Zone => ZoneValue::read(value).map(AssignedValue::Zone),
             AllowedValues::Intervals => interval_style(name, value).map(AssignedValue::Intervals),
+            AllowedValues::Dates => {
+                date_order(name, value).map(|order| AssignedValue::Dates(order.unwrap_or(self.values.in_use.dates)))
+            }
             AllowedValues::Memory => {
                 memory_limit::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::Nothing)

@@ -5,44 +5,34 @@
 //! to rows that are there: within one transaction a new table takes the place of the old one, whose rows are put into it. The
 //! history before is that of the old table; the history of the new one begins here.
 use arrow_array::Array;
-use datafusion::sql::sqlparser::ast::{AlterTable, TableConstraint};
+use datafusion::sql::sqlparser::ast::TableConstraint;
 use engine::{ReadView, ScanOptions, Schema, Table};
 
 use crate::error::{Result, SqlError};
-use crate::names::{find_column, table_name};
-use crate::session::Session;
+use crate::names::find_column;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::Target;
-use crate::statements::altered::locked_table;
 use crate::statements::ddl::key_columns;
 use crate::statements::foreign_keys;
 use crate::syntax::source::Source;
 use crate::values::stored::{rows_as_queried, rows_as_stored};
 use crate::values::types::arrow_schema;
 
-/// Runs the statement.
-pub(crate) fn run(
-    session: &mut Session,
-    alter: &AlterTable,
+/// Adds a primary key to a table, which the statement has for itself.
+pub(crate) fn add(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
     constraint: &TableConstraint,
     source: &Source,
-) -> Result<Command> {
-    let name = table_name(&alter.name, source)?;
+) -> Result<()> {
     let key = key_columns(constraint, source)?;
-    session.write("ALTER TABLE", |_, write| {
-        let table = match locked_table(write.transaction, &name, (alter, "ADD CONSTRAINT"), source)? {
-            Ok(table) => table,
-            Err(skipped) => return Ok(skipped),
-        };
-        if !table.schema().primary_key().is_empty() {
-            let message = format!("multiple primary keys for table \"{name}\" are not allowed");
-            return Err(SqlError::new("42P16", message));
-        }
-        let with_key = schema_with_key(&table, &key, source)?;
-        replace(write, (&table, &name), with_key)?;
-        Ok(Command::new("ALTER TABLE"))
-    })
+    if !table.schema().primary_key().is_empty() {
+        let message = format!("multiple primary keys for table \"{name}\" are not allowed");
+        return Err(SqlError::new("42P16", message));
+    }
+    let with_key = schema_with_key(table, &key, source)?;
+    replace(write, (table, name), with_key)
 }
 
 /// Drops the primary key of a table, which the statement has for itself; its columns go on taking no NULL.

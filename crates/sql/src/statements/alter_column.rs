@@ -1,18 +1,21 @@
-//! `ALTER TABLE ... ALTER COLUMN`: `SET DEFAULT`, `DROP DEFAULT`, `DROP EXPRESSION` and `ADD GENERATED ... AS IDENTITY`.
+//! `ALTER TABLE ... ALTER COLUMN`: what fills a column from here on, also what becomes of an identity column.
 use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, Expr, GeneratedAs, Ident, SequenceOptions as AskedOption,
+    AlterColumnOperation, AlterTableOperation, Expr, GeneratedAs, Ident, SequenceOptions as AskedOption,
 };
 use engine::{Column, ColumnDefault, ColumnDomain, Table};
 
+use crate::access::default_expressions::next_of;
+use crate::access::index_expressions::text::parsed;
 use crate::error::{Result, SqlError};
-use crate::names::{find_column, fold, table_name};
+use crate::names::{find_column, fold};
+use crate::parsing::identity_options::{AskedIdentity, parse_identity};
 use crate::planning::default_define::define;
 use crate::session::Session;
 use crate::session::transactions::Write;
-use crate::state::outcome::{Command, Notice};
-use crate::statements::altered::altered_table;
+use crate::state::outcome::Notice;
 use crate::statements::columns;
 use crate::statements::sequence_users::of_column;
+use crate::syntax::alter_tokens::{DROP_IDENTITY, DROP_IDENTITY_IF_EXISTS, IDENTITY};
 use crate::syntax::identity_tokens::{DROP_EXPRESSION, DROP_EXPRESSION_IF_EXISTS};
 use crate::syntax::source::Source;
 
@@ -27,16 +30,37 @@ pub(crate) enum Change<'a> {
     },
     /// The numbers of a sequence of its own, from here on without choice, or with.
     Identity(&'a GeneratedAs, &'a [AskedOption]),
+    /// Nothing, where it was an identity column.
+    NoIdentity {
+        if_exists: bool,
+    },
+    /// The numbers of the sequence of its own, otherwise than before.
+    OtherIdentity(AskedIdentity),
 }
 
-/// The changes that a statement asks for, if it asks for no other.
-pub(crate) fn changes(alter: &AlterTable) -> Option<Vec<(&Ident, Change<'_>)>> {
-    alter.operations.iter().map(change_of).collect()
+impl Change<'_> {
+    /// Whether it is settled before columns change.
+    pub(crate) fn takes_away(&self) -> bool {
+        matches!(self, Change::Nothing | Change::NoExpression { .. } | Change::NoIdentity { .. })
+    }
 }
 
-pub(crate) fn change_of(operation: &AlterTableOperation) -> Option<(&Ident, Change<'_>)> {
-    let AlterTableOperation::AlterColumn { column_name, op } = operation else { return None };
+/// The change of what fills a column that this asks for, if it asks for one.
+///
+/// # Errors
+/// If options of an identity column contradict each other.
+pub(crate) fn change_of(operation: &AlterTableOperation) -> Result<Option<(&Ident, Change<'_>)>> {
+    let AlterTableOperation::AlterColumn { column_name, op } = operation else { return Ok(None) };
     let change = match op {
+        AlterColumnOperation::SetDefault { value: Expr::Identifier(name) } if name.value == DROP_IDENTITY => {
+            Change::NoIdentity { if_exists: false }
+        }
+        AlterColumnOperation::SetDefault { value: Expr::Identifier(name) } if name.value == DROP_IDENTITY_IF_EXISTS => {
+            Change::NoIdentity { if_exists: true }
+        }
+        AlterColumnOperation::SetDefault { value: Expr::Identifier(name) } if name.value.starts_with(IDENTITY) => {
+            Change::OtherIdentity(parse_identity(&name.value[IDENTITY.len()..])?)
+        }
         AlterColumnOperation::SetDefault { value: Expr::Identifier(name) } if name.value == DROP_EXPRESSION => {
             Change::NoExpression { if_exists: false }
         }
@@ -50,27 +74,9 @@ pub(crate) fn change_of(operation: &AlterTableOperation) -> Option<(&Ident, Chan
         AlterColumnOperation::AddGenerated { generated_as: Some(strictly), sequence_options } => {
             Change::Identity(strictly, sequence_options.as_deref().unwrap_or_default())
         }
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some((column_name, change))
-}
-
-/// Runs the statement.
-pub(crate) fn run(
-    session: &mut Session,
-    alter: &AlterTable,
-    changes: &[(&Ident, Change<'_>)],
-    source: &Source,
-) -> Result<Command> {
-    let name = table_name(&alter.name, source)?;
-    session.write("ALTER TABLE", |session, write| {
-        let table = match altered_table(write.transaction, &name, (alter, "ALTER COLUMN ... SET DEFAULT"), source)? {
-            Ok(table) => table,
-            Err(skipped) => return Ok(skipped),
-        };
-        let notices = apply(session, write, &table, changes, source)?;
-        Ok(Command { notices, ..Command::new("ALTER TABLE") })
-    })
+    Ok(Some((column_name, change)))
 }
 
 /// Changes what fills columns of a table; what there is to say of those where there is nothing to change.
@@ -81,21 +87,21 @@ pub(crate) fn apply(
     changes: &[(&Ident, Change<'_>)],
     source: &Source,
 ) -> Result<Vec<Notice>> {
-    let mut notices = Vec::new();
+    let (mut notices, mut released) = (Vec::new(), Vec::new());
     let mut defaults = write.transaction.settings(table).defaults;
     for (column, change) in changes {
         let at = find_column(table, &fold(column), source.start(column.span))?;
         let before = of_column(&mut defaults, at);
-        if let Change::NoExpression { if_exists } = change
-            && !before.is_generated
-        {
-            let of = format!("column \"{}\" of relation \"{}\"", fold(column), table.name());
-            let message = format!("{of} is not a stored generated column");
-            match if_exists {
+        if let Some((message, may_be_so)) = is_not(change, before) {
+            let message = format!("column \"{}\" of relation \"{}\" {message}", fold(column), table.name());
+            match may_be_so {
                 true => notices.push(Notice::skipping("00000", message)),
                 false => return Err(SqlError::new("55000", message)),
             }
             continue;
+        }
+        if let Change::NoIdentity { .. } = change {
+            released.extend(own_sequence(before));
         }
         *before = changed(session, write, (table, at), before, change, source)?;
     }
@@ -103,7 +109,39 @@ pub(crate) fn apply(
         .retain(|default| default.expression.is_some() || !default.sequences.is_empty() || default.domain.is_some());
     write.end_reading();
     write.transaction.set_defaults(table.name(), defaults)?;
+    released.iter().try_for_each(|sequence| write.transaction.drop_sequence(sequence))?;
     Ok(notices)
+}
+
+/// What a column is not that a change is about, and whether it need not be.
+fn is_not(change: &Change<'_>, before: &ColumnDefault) -> Option<(&'static str, bool)> {
+    match change {
+        Change::NoExpression { if_exists } if !before.is_generated => {
+            Some(("is not a stored generated column", *if_exists))
+        }
+        Change::NoIdentity { if_exists } if before.identity.is_none() => {
+            Some(("is not an identity column", *if_exists))
+        }
+        Change::OtherIdentity(_) if before.identity.is_none() => Some(("is not an identity column", false)),
+        _ => None,
+    }
+}
+
+/// The sequence that an identity column is filled from.
+fn own_sequence(default: &ColumnDefault) -> Option<String> {
+    next_of(&parsed(default.expression.as_deref()?).ok()?)
+}
+
+/// An identity column with other options, which are those of its sequence.
+fn other_identity(write: &mut Write<'_>, before: &ColumnDefault, asked: &AskedIdentity) -> Result<ColumnDefault> {
+    write.end_reading();
+    if let Some(name) = own_sequence(before)
+        && let Some(sequence) = write.transaction.sequence(&write.transaction.table(&name)?)
+    {
+        let (options, restart) = asked.options.of_changed(sequence.options())?;
+        write.transaction.alter_sequence(&name, options, restart)?;
+    }
+    Ok(ColumnDefault { identity: asked.identity.or(before.identity), ..before.clone() })
 }
 
 /// What fills a column after a change.
@@ -128,6 +166,12 @@ fn changed(
         Change::NoExpression { .. } => {
             return Ok(ColumnDefault { is_generated: false, expression: None, ..before.clone() });
         }
+        Change::NoIdentity { .. } => {
+            let own = own_sequence(before);
+            let others = before.sequences.iter().filter(|name| own.as_ref() != Some(*name)).cloned().collect();
+            return Ok(ColumnDefault { identity: None, expression: None, sequences: others, ..before.clone() });
+        }
+        Change::OtherIdentity(asked) => return other_identity(write, before, asked),
         Change::Nothing if before.is_generated => {
             return Err(is_generated().hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."));
         }

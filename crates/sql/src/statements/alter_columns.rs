@@ -24,7 +24,7 @@ use crate::session::transactions::Write;
 use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
 use crate::statements::alter_column::{self, Change as Filled};
-use crate::statements::altered::{altered, locked_table, renamed_in};
+use crate::statements::altered::{Pass, altered, renamed_in};
 use crate::statements::checks::{check_rows, names_of};
 use crate::statements::columns::{self, NewColumn};
 use crate::statements::index_columns::{self, Moved};
@@ -36,6 +36,7 @@ use crate::values::long_name;
 use crate::values::types::column_type;
 
 /// What a statement does with the columns of a table.
+#[derive(Clone)]
 pub(crate) enum Change<'a> {
     Add {
         definition: &'a ColumnDef,
@@ -61,7 +62,7 @@ pub(crate) enum Change<'a> {
 
 impl Change<'_> {
     /// What PostgreSQL calls it.
-    fn action(&self) -> &'static str {
+    pub(crate) fn action(&self) -> &'static str {
         match self {
             Change::Add { .. } => "ADD COLUMN",
             Change::Drop { .. } => "DROP COLUMN",
@@ -71,61 +72,77 @@ impl Change<'_> {
             Change::Filled(..) => "ALTER COLUMN ... SET DEFAULT",
         }
     }
-}
 
-/// The changes that a statement asks for, if it asks for no other.
-pub(crate) fn changes(alter: &AlterTable) -> Option<Vec<Change<'_>>> {
-    let mut changes = Vec::with_capacity(alter.operations.len());
-    for operation in &alter.operations {
-        match operation {
-            AlterTableOperation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
-                changes.push(Change::Add { definition: column_def, if_not_exists: *if_not_exists });
-            }
-            AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
-                let (if_exists, cascade) = (*if_exists, *drop_behavior == Some(DropBehavior::Cascade));
-                changes.extend(column_names.iter().map(|column| Change::Drop { column, if_exists, cascade }));
-            }
-            AlterTableOperation::AlterColumn { column_name: column, op } => changes.push(match op {
-                AlterColumnOperation::SetNotNull => Change::NotNull { column, is_set: true },
-                AlterColumnOperation::DropNotNull => Change::NotNull { column, is_set: false },
-                AlterColumnOperation::SetDataType { data_type, using, .. } => {
-                    Change::Type { column, data_type, using: using.as_ref() }
-                }
-                _ => alter_column::change_of(operation).map(|(column, change)| Change::Filled(column, change))?,
-            }),
-            _ => return None,
+    /// When it is done among the actions of a statement.
+    pub(crate) fn pass(&self) -> Pass {
+        match self {
+            Change::Drop { .. } | Change::NotNull { is_set: false, .. } => Pass::Drop,
+            Change::Type { .. } => Pass::Type,
+            Change::Add { .. } => Pass::Add,
+            Change::NotNull { is_set: true, .. } => Pass::NotNull,
+            Change::Filled(_, filled) if filled.takes_away() => Pass::Drop,
+            Change::Filled(_, Filled::OtherIdentity(_)) => Pass::Rest,
+            Change::Filled(..) => Pass::Constraint,
         }
     }
-    Some(changes)
 }
 
-/// Runs the statement.
-pub(crate) fn run(
-    session: &mut Session,
-    alter: &AlterTable,
+/// The changes of columns that an action asks for, if it asks for any.
+///
+/// # Errors
+/// If options of an identity column contradict each other.
+pub(crate) fn change_of(operation: &AlterTableOperation) -> Result<Option<Vec<Change<'_>>>> {
+    Ok(Some(match operation {
+        AlterTableOperation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+            vec![Change::Add { definition: column_def, if_not_exists: *if_not_exists }]
+        }
+        AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+            let (if_exists, cascade) = (*if_exists, *drop_behavior == Some(DropBehavior::Cascade));
+            column_names.iter().map(|column| Change::Drop { column, if_exists, cascade }).collect()
+        }
+        AlterTableOperation::AlterColumn { column_name: column, op } => vec![match op {
+            AlterColumnOperation::SetNotNull => Change::NotNull { column, is_set: true },
+            AlterColumnOperation::DropNotNull => Change::NotNull { column, is_set: false },
+            AlterColumnOperation::SetDataType { data_type, using, .. } => {
+                Change::Type { column, data_type, using: using.as_ref() }
+            }
+            _ => match alter_column::change_of(operation)? {
+                Some((column, change)) => Change::Filled(column, change),
+                None => return Ok(None),
+            },
+        }],
+        _ => return Ok(None),
+    }))
+}
+
+/// Changes the columns of a table, which the statement has for itself.
+pub(crate) fn apply(
+    session: &Session,
+    write: &mut Write<'_>,
+    table: &Table,
     changes: &[Change<'_>],
     source: &Source,
-) -> Result<Command> {
-    let name = table_name(&alter.name, source)?;
-    let action = changes.first().map_or("", Change::action);
-    session.write("ALTER TABLE", |session, write| {
-        let table = match locked_table(write.transaction, &name, (alter, action), source)? {
-            Ok(table) => table,
-            Err(skipped) => return Ok(skipped),
-        };
-        let mut new = NewTable::of(session, &table, source);
-        changes.iter().try_for_each(|change| new.take_away(write, change))?;
-        new.settings = write.transaction.settings(&table);
-        changes.iter().try_for_each(|change| new.change_type(change))?;
-        changes.iter().try_for_each(|change| new.add(change))?;
-        changes.iter().try_for_each(|change| new.refuse_null(change))?;
-        new.make(write)?;
-        new.fill(write, changes)?;
-        let made = write.transaction.table(&name)?;
-        let constraints = names_of(write.transaction, &made, &name);
-        comments::keep_constraints(write.transaction, &name, &constraints)?;
-        Ok(new.command)
-    })
+) -> Result<Vec<Notice>> {
+    let filled = changes.iter().map(|change| match change {
+        Change::Filled(column, change) => Some((*column, change.clone())),
+        _ => None,
+    });
+    if let Some(filled) = filled.collect::<Option<Vec<_>>>() {
+        return alter_column::apply(session, write, table, &filled, source);
+    }
+    let name = table.name().to_owned();
+    let mut new = NewTable::of(session, table, source);
+    changes.iter().try_for_each(|change| new.take_away(write, change))?;
+    new.settings = write.transaction.settings(table);
+    changes.iter().try_for_each(|change| new.change_type(change))?;
+    changes.iter().try_for_each(|change| new.add(change))?;
+    changes.iter().try_for_each(|change| new.refuse_null(change))?;
+    new.make(write)?;
+    new.fill(write, changes)?;
+    let made = write.transaction.table(&name)?;
+    let constraints = names_of(write.transaction, &made, &name);
+    comments::keep_constraints(write.transaction, &name, &constraints)?;
+    Ok(new.command.notices)
 }
 
 /// Drops a column with all that depends on it, and says nothing of that.
@@ -222,10 +239,12 @@ impl<'a> NewTable<'a> {
                 self.kept[at].column.nullable = true;
                 Ok(())
             }
-            Change::Filled(column, Filled::Nothing) => {
+            Change::Filled(column, filled) if filled.takes_away() => {
                 self.place(column)?;
-                let filled = [(*column, Filled::Nothing)];
-                alter_column::apply(self.session, write, &self.old, &filled, self.source).map(drop)
+                let filled = [(*column, filled.clone())];
+                let said = alter_column::apply(self.session, write, &self.old, &filled, self.source)?;
+                self.command.notices.extend(said);
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -472,7 +491,9 @@ impl<'a> NewTable<'a> {
     /// What fills columns from here on.
     fn fill(&mut self, write: &mut Write<'_>, changes: &[Change<'_>]) -> Result<()> {
         for change in changes {
-            if let Change::Filled(column, filled) = change {
+            if let Change::Filled(column, filled) = change
+                && !filled.takes_away()
+            {
                 let table = write.transaction.table(self.name())?;
                 let said = alter_column::apply(self.session, write, &table, &[(column, filled.clone())], self.source)?;
                 self.command.notices.extend(said);

@@ -2,23 +2,28 @@
 //!
 //! The table is this transaction's alone from the first of them on, so that no row comes that a new constraint has not seen.
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, DropBehavior, Ident, TableConstraint, UniqueConstraint,
+    AlterColumnOperation, AlterTableOperation, ConstraintUsingIndex, DropBehavior, Expr, Ident, TableConstraint,
+    UniqueConstraint,
 };
-use engine::Table;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
+use engine::{IndexDefinition, Table};
 
 use crate::error::{Result, SqlError};
+use crate::names::fold;
 use crate::names::schemas::{beside, local};
-use crate::names::{fold, table_name};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
 use crate::statements::add_key;
-use crate::statements::altered::locked_table;
+use crate::statements::altered::Pass;
 use crate::statements::checks::{AskedCheck, Names, check_rows, names_of};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::generated;
 use crate::statements::indexes::{self, Unique};
+use crate::syntax::alter_tokens::CONSTRAINT;
+use crate::syntax::dialect::SqlDialect;
 use crate::syntax::source::Source;
 
 /// What is to become of constraints.
@@ -26,19 +31,40 @@ pub(crate) enum Change<'a> {
     AddCheck(AskedCheck<'a>, NotValid),
     AddForeignKey(AskedKey<'a>, NotValid),
     AddUnique(&'a UniqueConstraint),
+    /// A UNIQUE constraint of an index that is there.
+    UseIndex(&'a ConstraintUsingIndex),
     Validate(&'a Ident),
+    /// Whether a transaction may put it off, and does where it says nothing else.
+    Defer(&'a Ident, (bool, bool)),
     Rename(&'a Ident, &'a Ident),
-    Drop { name: &'a Ident, if_exists: bool, cascade: bool },
+    Drop {
+        name: &'a Ident,
+        if_exists: bool,
+        cascade: bool,
+    },
 }
 
 impl Change<'_> {
     /// What PostgreSQL calls it.
-    fn action(&self) -> &'static str {
+    pub(crate) fn action(&self) -> &'static str {
         match self {
-            Change::AddCheck(..) | Change::AddForeignKey(..) | Change::AddUnique(_) => "ADD CONSTRAINT",
+            Change::AddCheck(..) | Change::AddForeignKey(..) | Change::AddUnique(_) | Change::UseIndex(_) => {
+                "ADD CONSTRAINT"
+            }
             Change::Validate(_) => "VALIDATE CONSTRAINT",
+            Change::Defer(..) => "ALTER CONSTRAINT",
             Change::Rename(..) => "RENAME CONSTRAINT",
             Change::Drop { .. } => "DROP CONSTRAINT",
+        }
+    }
+
+    /// When it is done among the actions of a statement.
+    pub(crate) fn pass(&self) -> Pass {
+        match self {
+            Change::Drop { .. } => Pass::Drop,
+            Change::AddUnique(_) | Change::UseIndex(_) => Pass::Key,
+            Change::AddCheck(..) | Change::AddForeignKey(..) => Pass::Constraint,
+            Change::Validate(_) | Change::Defer(..) | Change::Rename(..) => Pass::Rest,
         }
     }
 }
@@ -46,13 +72,11 @@ impl Change<'_> {
 /// Whether the rows that are there are left alone.
 type NotValid = bool;
 
-/// The changes that a statement asks for, if it asks for no other.
-pub(crate) fn changes<'a>(alter: &'a AlterTable, source: &Source) -> Result<Option<Vec<Change<'a>>>> {
-    let changes = alter.operations.iter().map(|operation| change_of(operation, source)).collect::<Result<Vec<_>>>()?;
-    Ok(changes.into_iter().collect())
-}
-
-fn change_of<'a>(operation: &'a AlterTableOperation, source: &Source) -> Result<Option<Change<'a>>> {
+/// The change of a constraint that an action asks for, if it asks for one.
+///
+/// # Errors
+/// If it says what there is not, or contradicts itself.
+pub(crate) fn change_of<'a>(operation: &'a AlterTableOperation, source: &Source) -> Result<Option<Change<'a>>> {
     Ok(Some(match operation {
         AlterTableOperation::AddConstraint { constraint: TableConstraint::Check(check), not_valid } => {
             Change::AddCheck(AskedCheck::read(check, None, source)?, *not_valid)
@@ -62,6 +86,16 @@ fn change_of<'a>(operation: &'a AlterTableOperation, source: &Source) -> Result<
         }
         AlterTableOperation::AddConstraint { constraint: TableConstraint::Unique(unique), not_valid: false } => {
             Change::AddUnique(unique)
+        }
+        AlterTableOperation::AddConstraint {
+            constraint: TableConstraint::UniqueUsingIndex(index),
+            not_valid: false,
+        } => Change::UseIndex(index),
+        AlterTableOperation::AlterColumn {
+            column_name: name,
+            op: AlterColumnOperation::SetDefault { value: Expr::Identifier(mark) },
+        } if mark.value.starts_with(CONSTRAINT) => {
+            Change::Defer(name, characteristics(&mark.value[CONSTRAINT.len()..])?)
         }
         AlterTableOperation::ValidateConstraint { name } => Change::Validate(name),
         AlterTableOperation::RenameConstraint { old_name, new_name } => Change::Rename(old_name, new_name),
@@ -73,29 +107,8 @@ fn change_of<'a>(operation: &'a AlterTableOperation, source: &Source) -> Result<
     }))
 }
 
-/// Runs the statement.
-pub(crate) fn run(
-    session: &mut Session,
-    alter: &AlterTable,
-    changes: &[Change<'_>],
-    source: &Source,
-) -> Result<Command> {
-    let name = table_name(&alter.name, source)?;
-    let action = changes.first().map_or("", Change::action);
-    session.write("ALTER TABLE", |session, write| {
-        let table = match locked_table(write.transaction, &name, (alter, action), source)? {
-            Ok(table) => table,
-            Err(skipped) => return Ok(skipped),
-        };
-        let mut command = Command::new("ALTER TABLE");
-        for change in changes {
-            command = apply(session, write, (&table, &name), change, command, source)?;
-        }
-        Ok(command)
-    })
-}
-
-fn apply(
+/// Changes a constraint of a table, which the statement has for itself.
+pub(crate) fn apply(
     session: &Session,
     write: &mut Write<'_>,
     (table, name): (&Table, &str),
@@ -115,8 +128,10 @@ fn apply(
         Change::AddForeignKey(asked, not_valid) => {
             add_foreign_key(write, (table, name), (asked, *not_valid), source)?;
         }
-        Change::AddUnique(unique) => Unique::of_table(unique)?.create(write.transaction, table, source)?,
+        Change::AddUnique(unique) => Unique::of_table(unique, source)?.create(write.transaction, table, source)?,
+        Change::UseIndex(asked) => return use_index(write, (table, name), asked, command, source),
         Change::Validate(constraint) => validate(session, write, (table, name), constraint, source)?,
+        Change::Defer(constraint, deferral) => defer(write, (table, name), (constraint, *deferral), source)?,
         Change::Rename(constraint, to) => rename(write, (table, name), (constraint, to), source)?,
         Change::Drop { name: constraint, if_exists, cascade } => {
             return match found(write, (table, name), constraint, source) {
@@ -168,6 +183,76 @@ pub(crate) fn add_foreign_key(
         write.transaction.check_references(table, &key)?;
     }
     Ok(())
+}
+
+/// Makes an index that is there that of a UNIQUE constraint, which has its name.
+fn use_index(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    asked: &ConstraintUsingIndex,
+    command: Command,
+    source: &Source,
+) -> Result<Command> {
+    if asked.characteristics.is_some() {
+        return Err(SqlError::unsupported("DEFERRABLE of an index that is there").at(source.find_word("deferrable")));
+    }
+    let (index_name, at) = (fold(&asked.index_name), source.start(asked.index_name.span));
+    let indexes = write.transaction.indexes(table);
+    let found = indexes.iter().find(|index| local(&index.definition().name) == index_name);
+    let Some(definition) = found.map(engine::Index::definition) else {
+        return Err(SqlError::new("42704", format!("index \"{index_name}\" does not exist")).at(at));
+    };
+    let refused = match definition {
+        of if of.is_constraint => Some(("55000", "is already associated with a constraint")),
+        of if !of.unique => Some(("42809", "is not a unique index")),
+        of if of.predicate.is_some() => Some(("42809", "is a partial index")),
+        of if of.is_computed() => Some(("42809", "contains expressions")),
+        _ => None,
+    };
+    if let Some((sqlstate, why)) = refused {
+        return Err(SqlError::new(sqlstate, format!("index \"{index_name}\" {why}")).at(at));
+    }
+    let to = asked.name.as_ref().map_or_else(|| index_name.clone(), fold);
+    let definition = IndexDefinition { is_constraint: true, ..definition.clone() };
+    indexes::rename(write.transaction, name, &definition, beside(name, &to))?;
+    Ok(match to == index_name {
+        true => command,
+        false => command.with_notice(format!(
+            "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index_name}\" to \"{to}\""
+        )),
+    })
+}
+
+/// What these words say of when a constraint is looked at.
+fn characteristics(words: &str) -> Result<(bool, bool)> {
+    let source = &Source::new(words);
+    let tokens = source.tokens()?;
+    let dialect = SqlDialect::of(&tokens);
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    let read = parser.parse_constraint_characteristics().and_then(|read| {
+        parser.expect_token(&Token::EOF)?;
+        Ok(read)
+    });
+    let placeless = |error: SqlError| SqlError { position: None, ..error };
+    let read = read.map_err(|error| placeless(source.parser_error(error)))?;
+    foreign_keys::deferral(read.as_ref(), source).map_err(placeless)
+}
+
+/// Changes when a foreign key is looked at.
+fn defer(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    (constraint, (deferrable, deferred)): (&Ident, (bool, bool)),
+    source: &Source,
+) -> Result<()> {
+    let Found::ForeignKey(at) = found(write, (table, name), constraint, source)? else {
+        let constraint = fold(constraint);
+        let message = format!("constraint \"{constraint}\" of relation \"{name}\" is not a foreign key constraint");
+        return Err(SqlError::new("42809", message));
+    };
+    let mut keys = write.transaction.settings(table).foreign_keys;
+    (keys[at].deferrable, keys[at].deferred) = (deferrable, deferred);
+    Ok(write.transaction.set_foreign_keys(name, keys)?)
 }
 
 /// Looks at the rows that were there before a constraint.

@@ -1,8 +1,6 @@
 //! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, constraints, and a primary key for a table without one.
 //! Every other is refused.
-use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind, TableConstraint,
-};
+use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind};
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::beside;
@@ -12,32 +10,23 @@ use crate::session::Session;
 use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::altered::altered;
-use crate::statements::{
-    add_key, alter_column, alter_columns, alter_constraint, function_users, sequence_users, view_users,
-};
+use crate::statements::{alter_columns, alter_passes, function_users, sequence_users, view_users};
 use crate::syntax::source::Source;
 
 /// Runs `ALTER TABLE`, as far as there is one.
 pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) -> Result<Command> {
     let options = match &alter.operations[..] {
         [AlterTableOperation::SetOptionsParens { options }] => options,
-        [AlterTableOperation::AddConstraint { constraint: key @ TableConstraint::PrimaryKey(_), not_valid: false }] => {
-            return add_key::run(session, alter, key, source);
-        }
         [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
             return rename(session, alter, to, source);
         }
         [AlterTableOperation::RenameColumn { old_column_name: from, new_column_name: to }] => {
             return alter_columns::rename(session, alter, (from, to), source);
         }
-        _ => {
-            if let Some(changes) = alter_constraint::changes(alter, source)? {
-                return alter_constraint::run(session, alter, &changes, source);
-            }
-            return match (alter_column::changes(alter), alter_columns::changes(alter)) {
-                (Some(changes), _) => alter_column::run(session, alter, &changes, source),
-                (None, Some(changes)) => alter_columns::run(session, alter, &changes, source),
-                (None, None) => Err(not_there(alter)),
+        operations => {
+            return match alter_passes::actions(operations, source)? {
+                Some(actions) => alter_passes::run(session, alter, actions, source),
+                None => Err(not_there(alter)),
             };
         }
     };

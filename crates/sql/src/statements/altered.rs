@@ -1,4 +1,4 @@
-//! The table that an `ALTER TABLE` is about.
+//! The table that an `ALTER TABLE` is about, and when an action on it is done.
 use datafusion::sql::sqlparser::ast::AlterTable;
 use engine::{Table, Transaction};
 
@@ -7,6 +7,18 @@ use crate::names::position;
 use crate::state::outcome::Command;
 use crate::statements::wrong_kind;
 use crate::syntax::source::Source;
+
+/// When an action is done, in the order of PostgreSQL.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pass {
+    Drop,
+    Type,
+    Add,
+    NotNull,
+    Key,
+    Constraint,
+    Rest,
+}
 
 /// The table to be altered, or what to say where it is missing and may be.
 pub(crate) fn altered(

@@ -50,7 +50,7 @@ pub(super) fn keys(write: &Write<'_>, table: &Table) -> Vec<Arbiter> {
         is_constraint: true,
     });
     let others = write.transaction.indexes(table).into_iter();
-    let others = others.filter(|index| index.definition().unique || !index.definition().exclusion.is_empty());
+    let others = others.filter(|index| index.definition().is_unique() || !index.definition().exclusion.is_empty());
     let others = others.map(|index| {
         let definition = index.definition();
         Arbiter { constraint: definition.name.clone(), is_constraint: definition.is_constraint, index }
@@ -160,7 +160,7 @@ impl Arbiter {
     ///
     /// # Errors
     /// PostgreSQL's, where there is none, and where rows are to be changed that another constraint than one of uniqueness excludes.
-    pub(super) fn of(
+    fn of(
         target: &ConflictTarget,
         (write, table): (&Write<'_>, &Table),
         changes: bool,
@@ -170,9 +170,10 @@ impl Arbiter {
         match target {
             ConflictTarget::Columns(names) => {
                 let asked = Inference::read(names, table, source)?;
-                keys.find(|key| asked.means(key, table)).ok_or_else(|| {
+                let found = keys.find(|key| asked.means(key, table));
+                found.map(Arbiter::check_at_once).unwrap_or_else(|| {
                     let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                    SqlError::new("42P10", message)
+                    Err(SqlError::new("42P10", message))
                 })
             }
             ConflictTarget::OnConstraint(name) => {
@@ -187,8 +188,45 @@ impl Arbiter {
                         let message = "ON CONFLICT DO UPDATE not supported with exclusion constraints";
                         Err(SqlError::new("42809", message))
                     }
-                    false => Ok(found),
+                    false => found.check_at_once(),
                 }
+            }
+        }
+    }
+
+    /// The key that a clause goes by; any that there is where it names none.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of), and where a transaction may put one off.
+    pub(super) fn asked(
+        target: Option<&ConflictTarget>,
+        of: (&Write<'_>, &Table),
+        changes: bool,
+        source: &Source,
+    ) -> Result<Option<Arbiter>> {
+        match target {
+            Some(target) => {
+                let found = Arbiter::of(target, of, changes, source)?;
+                match changes && found.index.definition().nulls_equal {
+                    true => Err(SqlError::unsupported("ON CONFLICT DO UPDATE by a key in which NULL equals NULL")),
+                    false => Ok(Some(found)),
+                }
+            }
+            None => {
+                keys(of.0, of.1).into_iter().try_for_each(|key| key.check_at_once().map(drop))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Refuses a key that a transaction may put off.
+    fn check_at_once(self) -> Result<Arbiter> {
+        match self.index.definition().deferral {
+            None => Ok(self),
+            Some(_) => {
+                let message =
+                    "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+                Err(SqlError::new("55000", message))
             }
         }
     }

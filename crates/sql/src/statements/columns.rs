@@ -1,6 +1,6 @@
 //! The columns of a `CREATE TABLE`: their types and constraints, and what fills them.
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, DataType as SqlType, Expr, GeneratedAs, PrimaryKeyConstraint,
+    ColumnDef, ColumnOption, DataType as SqlType, Expr, GeneratedAs, ObjectName, PrimaryKeyConstraint,
     SequenceOptions as AskedOption, Spanned,
 };
 use engine::{Column, ColumnDefault, ColumnDomain, DataType, DomainDefinition, Identity, SequenceOptions, Transaction};
@@ -16,6 +16,8 @@ use crate::session::transactions::Write;
 use crate::statements::checks::AskedCheck;
 use crate::statements::foreign_keys::AskedKey;
 use crate::statements::indexes::{Unique, free_name_of};
+use crate::syntax::constraint_tokens::NULLS_NOT_DISTINCT;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::values::literals::{Literal, literal};
 use crate::values::types::{column_type, domain_of};
@@ -67,7 +69,7 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
     if serial.is_some() {
         new.fill(Filled::Numbers(numbers(data_type, &[])?, None), table)?;
     }
-    let mut says_null = false;
+    let (mut says_null, mut nulls_equal) = (false, false);
     for option in &definition.options {
         match &option.option {
             ColumnOption::Null => says_null = true,
@@ -76,9 +78,11 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
                 check_key(constraint, position)?;
                 new.is_key = true;
             }
+            ColumnOption::Collation(mark) if is_mark(mark) => nulls_equal = true,
             ColumnOption::Collation(collation) => collations::check(collation, source)?,
             ColumnOption::Unique(constraint) => {
-                new.unique = Some(Unique::of_column(&new.column.name, option.name.as_ref(), constraint)?);
+                let named = (&new.column.name, option.name.as_ref());
+                new.unique = Some(Unique::of_column(named.0, named.1, constraint, nulls_equal, source)?);
             }
             ColumnOption::Default(expr) => new.fill(Filled::Expression(expr), table)?,
             ColumnOption::ForeignKey(key) => {
@@ -100,6 +104,11 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
         return Err(SqlError::syntax(message).at(position));
     }
     Ok(new)
+}
+
+/// Whether a collation stands for `NULLS NOT DISTINCT`.
+fn is_mark(collation: &ObjectName) -> bool {
+    last_part(collation).is_some_and(|name| name == NULLS_NOT_DISTINCT)
 }
 
 /// The type of a column that is called after the numbers that fill it.
@@ -158,7 +167,10 @@ pub(crate) fn check_key(constraint: &PrimaryKeyConstraint, position: Option<usiz
         && constraint.index_name.is_none();
     match is_plain {
         true => Ok(()),
-        false => Err(SqlError::unsupported("an option of PRIMARY KEY").at(position)),
+        false => {
+            let error = SqlError::unsupported("an option of PRIMARY KEY").at(position);
+            Err(error.hint("A UNIQUE constraint of columns that are NOT NULL may be DEFERRABLE."))
+        }
     }
 }
 

@@ -133,7 +133,7 @@ fn create_with(
     }
     for constraint in &create.constraints {
         match constraint {
-            TableConstraint::Unique(constraint) => uniques.push(Unique::of_table(constraint)?),
+            TableConstraint::Unique(constraint) => uniques.push(Unique::of_table(constraint, source)?),
             TableConstraint::Check(check) => checks.push(AskedCheck::read(check, None, source)?),
             TableConstraint::ForeignKey(key) => foreign_keys.push(AskedKey::of_table(key, source)?),
             _ => set_key(&mut key, key_columns(constraint, source)?, &new.name)?,

@@ -1,10 +1,12 @@
 //! `EXCLUDE USING gist (room WITH =, during WITH &&)`: constraints that no two rows have keys which are so to each other.
-use datafusion::sql::sqlparser::ast::{Ident, IndexColumn, ObjectName, UniqueConstraint};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, IndexColumn, ObjectName, UniqueConstraint};
 use engine::{DataType, Exclusion, GeometryKind, IndexDefinition, IndexMethod, IndexPart, Table};
 
 use crate::error::{Result, SqlError};
+use crate::planning::index_compile::Kind;
+use crate::planning::index_define::define;
 use crate::statements::{index_parts, operator_classes};
-use crate::syntax::exclude_tokens::{EXCLUDE, WITH};
+use crate::syntax::exclude_tokens::{EXCLUDE, WHERE, WITH};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 use crate::values::long_name;
@@ -13,6 +15,8 @@ use crate::values::long_name;
 pub(super) struct AskedExclusion {
     /// parts, with the operator of each and its class, if it has one
     elements: Vec<(IndexColumn, String, Option<String>)>,
+    /// the condition of the rows that it is about, if not of all
+    predicate: Option<Expr>,
 }
 
 impl AskedExclusion {
@@ -42,7 +46,12 @@ impl AskedExclusion {
             let missing = || SqlError::syntax("each element of an exclusion constraint needs WITH and an operator");
             Ok((IndexColumn { operator_class: None, ..column.clone() }, operator.ok_or_else(missing)?, class))
         };
-        Ok(Some(AskedExclusion { elements: constraint.columns.iter().map(element).collect::<Result<_>>()? }))
+        let is_condition = |column: &&IndexColumn| {
+            column.operator_class.as_ref().and_then(last_part).is_some_and(|class| class == WHERE)
+        };
+        let predicate = constraint.columns.last().filter(is_condition).map(|column| column.column.expr.clone());
+        let elements = &constraint.columns[..constraint.columns.len() - usize::from(predicate.is_some())];
+        Ok(Some(AskedExclusion { elements: elements.iter().map(element).collect::<Result<_>>()?, predicate }))
     }
 
     /// The index behind it, without a name.
@@ -61,7 +70,10 @@ impl AskedExclusion {
             exclusion.push(exclusion_of(operator, data_type)?);
             parts.push(part);
         }
-        Ok(IndexDefinition::of(String::new(), parts).using(IndexMethod::Gist).excluding(exclusion))
+        let mut definition = IndexDefinition::of(String::new(), parts).using(IndexMethod::Gist).excluding(exclusion);
+        let predicate = self.predicate.as_ref().map(|of| define(of, table, Kind::Predicate, source));
+        definition.predicate = predicate.transpose()?;
+        Ok(definition)
     }
 }
 

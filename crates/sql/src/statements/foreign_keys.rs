@@ -11,6 +11,7 @@ use crate::error::{Result, SqlError};
 use crate::names::schemas::{is_temporary, local, schema_of};
 use crate::names::{fold, position, table_name};
 use crate::statements::checks::Names;
+use crate::syntax::constraint_tokens::SET;
 use crate::syntax::source::Source;
 use crate::values::long_name;
 
@@ -54,20 +55,7 @@ impl<'a> AskedKey<'a> {
         if constraint.match_kind == Some(ConstraintReferenceMatchKind::Partial) {
             return Err(SqlError::new("0A000", "MATCH PARTIAL not yet implemented").at(source.find_word("partial")));
         }
-        let (deferrable, deferred) = match constraint.characteristics {
-            None => (false, false),
-            Some(ConstraintCharacteristics { enforced: Some(_), .. }) => {
-                return Err(SqlError::unsupported("ENFORCED").at(source.find_word("enforced")));
-            }
-            Some(ConstraintCharacteristics { deferrable, initially, .. }) => {
-                let deferred = initially == Some(DeferrableInitial::Deferred);
-                if deferred && deferrable == Some(false) {
-                    let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
-                    return Err(SqlError::syntax(message).at(source.find_word("initially")));
-                }
-                (deferrable.unwrap_or(deferred), deferred)
-            }
-        };
+        let (deferrable, deferred) = deferral(constraint.characteristics.as_ref(), source)?;
         Ok(AskedKey { name, columns, constraint, deferrable, deferred })
     }
 
@@ -91,7 +79,9 @@ impl<'a> AskedKey<'a> {
         }
         check_both_stay(name, &referenced_name).map_err(|error| error.at(at))?;
         let columns = positions(table, &self.columns)?;
-        let referred = self.constraint.referred_columns.iter().map(fold).collect::<Vec<_>>();
+        let mut referred = self.constraint.referred_columns.iter().map(fold).collect::<Vec<_>>();
+        let mark = referred.iter().position(|name| name == SET);
+        let set = mark.map(|mark| referred.split_off(mark)).unwrap_or_default();
         let positions = match &referred[..] {
             [] => match referenced.schema().primary_key() {
                 [] => {
@@ -111,6 +101,11 @@ impl<'a> AskedKey<'a> {
             return Err(SqlError::new("42830", message).at(at));
         }
         if !has_key(transaction, &referenced, &positions, None) {
+            if has_deferrable_key(transaction, &referenced, &positions) {
+                let message =
+                    format!("cannot use a deferrable unique constraint for referenced table \"{referenced_name}\"");
+                return Err(SqlError::new("55000", message).at(at));
+            }
             let message =
                 format!("there is no unique constraint matching given keys for referenced table \"{referenced_name}\"");
             return Err(SqlError::new("42830", message).at(at));
@@ -119,6 +114,7 @@ impl<'a> AskedKey<'a> {
             Some(name) => names.take(fold(name)).map_err(|error| error.at(source.start(name.span)))?,
             None => names.find(&format!("{}_{}_fkey", local(name), self.columns.join("_"))),
         };
+        let set_on_delete = set_columns(table, set.get(1..).unwrap_or_default(), &columns)?;
         check_types(&chosen, (table, &columns), (&referenced, &positions)).map_err(|error| error.at(at))?;
         Ok(ForeignKey {
             name: chosen,
@@ -127,11 +123,45 @@ impl<'a> AskedKey<'a> {
             referenced: positions,
             on_delete: action(self.constraint.on_delete),
             on_update: action(self.constraint.on_update),
+            set_on_delete,
             is_full: self.constraint.match_kind == Some(ConstraintReferenceMatchKind::Full),
             deferrable: self.deferrable,
             deferred: self.deferred,
             validated: true,
         })
+    }
+}
+
+/// The columns that a delete sets, by their names, which are of the constraint's.
+fn set_columns(table: &Table, names: &[String], columns: &[usize]) -> Result<Vec<usize>> {
+    let set = positions(table, names)?;
+    match set.iter().zip(names).find(|(column, _)| !columns.contains(column)) {
+        None => Ok(set),
+        Some((_, name)) => {
+            let message = format!("column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
+            Err(SqlError::new("42P10", message))
+        }
+    }
+}
+
+/// Whether a transaction may put a constraint off, and whether it does where it says nothing else.
+///
+/// # Errors
+/// If what is said of that contradicts itself.
+pub(crate) fn deferral(asked: Option<&ConstraintCharacteristics>, source: &Source) -> Result<(bool, bool)> {
+    match asked {
+        None => Ok((false, false)),
+        Some(ConstraintCharacteristics { enforced: Some(_), .. }) => {
+            Err(SqlError::unsupported("ENFORCED").at(source.find_word("enforced")))
+        }
+        Some(ConstraintCharacteristics { deferrable, initially, .. }) => {
+            let deferred = *initially == Some(DeferrableInitial::Deferred);
+            if deferred && *deferrable == Some(false) {
+                let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+                return Err(SqlError::syntax(message).at(source.find_word("initially")));
+            }
+            Ok((deferrable.unwrap_or(deferred), deferred))
+        }
     }
 }
 
@@ -156,6 +186,17 @@ fn positions(table: &Table, names: &[String]) -> Result<Vec<usize>> {
 /// Whether a table has a key over exactly these columns, other than that of an index of this name.
 fn has_key(transaction: &Transaction, table: &Table, columns: &[usize], without: Option<&str>) -> bool {
     has_key_of(transaction, (table, table.schema().as_ref()), columns, without)
+}
+
+/// Whether it has one that a transaction may put off.
+fn has_deferrable_key(transaction: &Transaction, table: &Table, columns: &[usize]) -> bool {
+    let is_it = |index: &engine::Index| {
+        let parts = &index.definition().parts;
+        index.definition().deferral.is_some()
+            && parts.len() == columns.len()
+            && columns.iter().all(|column| parts.contains(&IndexPart::Column(*column)))
+    };
+    transaction.indexes(table).iter().any(is_it)
 }
 
 /// Likewise, of a table with the primary key of another schema.

@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{
     AlterIndexOperation, CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption,
     ObjectName, UniqueConstraint,
 };
-use engine::{IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
+use engine::{Deferral, IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
 
 use crate::access::index_expressions::text::part_names;
 use crate::error::{Result, SqlError};
@@ -22,7 +22,6 @@ use crate::syntax::source::Source;
 pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Source) -> Result<Command> {
     let refuse = |what: &str, word: &str| Err(SqlError::unsupported(what).at(source.find_word(word)));
     match create {
-        _ if create.nulls_distinct == Some(false) => refuse("NULLS NOT DISTINCT", "nulls")?,
         _ if !create.alter_options.is_empty() => refuse("an option of an index", "index")?,
         _ => {}
     }
@@ -65,6 +64,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
         let mut definition = IndexDefinition::of(String::new(), parts).using(method);
         (definition.unique, definition.budget_bytes) = (create.unique, budget_bytes);
+        definition.nulls_equal = create.unique && create.nulls_distinct == Some(false);
         let predicate = create.predicate.as_ref();
         let predicate = predicate.map(|of| crate::planning::index_define::define(of, &found, Kind::Predicate, source));
         definition.predicate = predicate.transpose()?;
@@ -194,33 +194,45 @@ pub(crate) fn drop(
 pub(crate) struct Unique {
     name: Option<String>,
     columns: Vec<String>,
+    /// Whether NULL equals NULL in it.
+    nulls_equal: bool,
+    /// When it is looked at, if a transaction may put that off.
+    deferral: Option<Deferral>,
     /// What it excludes, if it is no UNIQUE constraint but an exclusion constraint.
     exclusion: Option<AskedExclusion>,
 }
 
 impl Unique {
     /// The constraint of one column.
-    pub(crate) fn of_column(column: &str, name: Option<&Ident>, constraint: &UniqueConstraint) -> Result<Unique> {
-        // What is said of the constraint besides is refused.
-        Unique::of_table(constraint)?;
-        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()], exclusion: None })
+    pub(crate) fn of_column(
+        column: &str,
+        name: Option<&Ident>,
+        constraint: &UniqueConstraint,
+        nulls_equal: bool,
+        source: &Source,
+    ) -> Result<Unique> {
+        let asked = Unique::of_table(constraint, source)?;
+        Ok(Unique { name: name.map(fold), columns: vec![column.to_owned()], nulls_equal, ..asked })
     }
 
     /// A constraint of a table.
-    pub(crate) fn of_table(constraint: &UniqueConstraint) -> Result<Unique> {
+    pub(crate) fn of_table(constraint: &UniqueConstraint, source: &Source) -> Result<Unique> {
         let name = constraint.name.as_ref().map(fold);
         if let exclusion @ Some(_) = AskedExclusion::read(constraint)? {
-            return Ok(Unique { name, columns: Vec::new(), exclusion });
+            return Ok(Unique { name, columns: Vec::new(), nulls_equal: false, deferral: None, exclusion });
         }
-        let is_plain = constraint.index_type.is_none()
-            && constraint.index_options.is_empty()
-            && constraint.characteristics.is_none()
-            && constraint.index_name.is_none()
-            && constraint.nulls_distinct != NullsDistinctOption::NotDistinct;
-        match is_plain {
-            true => Ok(Unique { name, columns: column_names(&constraint.columns)?, exclusion: None }),
-            false => Err(SqlError::unsupported("an option of UNIQUE")),
+        let is_plain =
+            constraint.index_type.is_none() && constraint.index_options.is_empty() && constraint.index_name.is_none();
+        if !is_plain {
+            return Err(SqlError::unsupported("an option of UNIQUE"));
         }
+        let deferral = match foreign_keys::deferral(constraint.characteristics.as_ref(), source)? {
+            (false, _) => None,
+            (true, false) => Some(Deferral::Immediate),
+            (true, true) => Some(Deferral::Deferred),
+        };
+        let nulls_equal = constraint.nulls_distinct == NullsDistinctOption::NotDistinct;
+        Ok(Unique { name, columns: column_names(&constraint.columns)?, nulls_equal, deferral, exclusion: None })
     }
 
     /// Makes the index behind it.
@@ -242,7 +254,10 @@ impl Unique {
         types.try_for_each(|data_type| operator_classes::check_default(data_type, IndexMethod::default()))?;
         let name = named.unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
         let mut definition = IndexDefinition::new(name, &columns).unique();
-        definition.is_constraint = true;
+        (definition.is_constraint, definition.nulls_equal) = (true, self.nulls_equal);
+        if let Some(deferral) = self.deferral {
+            definition = definition.deferrable(deferral);
+        }
         transaction.create_index(table.name(), definition)?;
         Ok(())
     }

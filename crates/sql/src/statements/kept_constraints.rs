@@ -69,7 +69,8 @@ pub(crate) fn give(
     let key = |key: &ForeignKey| -> Result<ForeignKey> {
         let referenced = if key.table == name { places(&key.referenced) } else { Some(key.referenced.clone()) };
         let (columns, referenced) = places(&key.columns).zip(referenced).ok_or_else(gone)?;
-        Ok(ForeignKey { columns, referenced, ..key.clone() })
+        let set_on_delete = places(&key.set_on_delete).ok_or_else(gone)?;
+        Ok(ForeignKey { columns, referenced, set_on_delete, ..key.clone() })
     };
     let referrer = |referrer: &Referrer| -> Result<Referrer> {
         Ok(Referrer { columns: places(&referrer.columns).ok_or_else(gone)?, ..referrer.clone() })

@@ -6,6 +6,7 @@ pub(crate) mod alter_column;
 pub(crate) mod alter_columns;
 pub(crate) mod alter_constraint;
 mod alter_domain;
+pub(crate) mod alter_passes;
 pub(crate) mod alter_table;
 pub(crate) mod altered;
 pub(crate) mod arbiters;

@@ -110,7 +110,7 @@ impl<'a> OnConflict<'a> {
         let target = target.map(|target| view.map_or(Ok(target.clone()), |view| view.conflict_target(&target)));
         let target = target.transpose().map_err(|error| error.at(source.find_word("conflict")))?;
         let changes = matches!(clause.action, OnConflictAction::DoUpdate(_));
-        let arbiter = target.as_ref().map(|target| Arbiter::of(target, (write, table), changes, source)).transpose();
+        let arbiter = Arbiter::asked(target.as_ref(), (write, table), changes, source);
         let arbiter = arbiter.map_err(|error| error.at(source.find_word("conflict")))?;
         let update = match &clause.action {
             OnConflictAction::DoNothing => None,
@@ -166,7 +166,7 @@ impl<'a> OnConflict<'a> {
     ) -> Result<OnConflict<'a>> {
         let changes = conflict.update.is_some();
         let target = conflict.target.as_ref();
-        let arbiter = target.map(|target| Arbiter::of(target, (write, table), changes, source)).transpose()?;
+        let arbiter = Arbiter::asked(target, (write, table), changes, source)?;
         let update = conflict.update.as_ref().map(|update| Update {
             sets: update.sets.iter().map(|(column, _)| (*column, Texts::Stay)).collect(),
             by: By::Values(Upsert { update, bound }),

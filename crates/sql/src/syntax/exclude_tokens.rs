@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! EXCLUDE USING gist (room WITH =, during WITH &&)  ->  UNIQUE "\0exclude" USING gist (room "\0with =", during "\0with &&")
+//! EXCLUDE USING gist (room WITH =) WHERE (a > 1)     ->  UNIQUE "\0exclude" USING gist (room "\0with =", (a > 1) "\0where")
 //! ```
 //!
 //! So each is a UNIQUE constraint with operator classes that no statement can name: that of the element, if it has one, follows the
@@ -15,6 +16,9 @@ use crate::syntax::tokens::{following, is_sign, keyword};
 pub(crate) const EXCLUDE: &str = "\0exclude";
 /// What its operator classes begin with; the operator follows, and behind a blank the class.
 pub(crate) const WITH: &str = "\0with ";
+
+/// The operator class of the last element, if that is the condition of the constraint.
+pub(crate) const WHERE: &str = "\0where";
 
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
@@ -52,6 +56,34 @@ fn class_before(tokens: &[TokenWithSpan], with: usize) -> Option<(String, usize)
     }
 }
 
+/// The condition that follows the list which ends here, as one more element of it.
+fn predicate(tokens: &mut Vec<TokenWithSpan>, close: usize) {
+    let next: Vec<usize> = following(tokens, close).take(2).collect();
+    let [first, open] = next[..] else { return };
+    if keyword(&tokens[first]) != Keyword::WHERE || tokens[open].token != Token::LParen {
+        return;
+    }
+    let (mut depth, mut end) = (0_usize, open);
+    while end < tokens.len() {
+        match tokens[end].token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth <= 1 => break,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        end += 1;
+    }
+    if end == tokens.len() {
+        return;
+    }
+    let span = tokens[first].span;
+    let sign = |token: Token| TokenWithSpan { token, span };
+    let blank = Token::Whitespace(datafusion::sql::sqlparser::tokenizer::Whitespace::Space);
+    let condition = tokens[open..=end].to_vec();
+    let marks = vec![sign(blank), sign(word(WHERE.to_owned())), sign(Token::RParen)];
+    tokens.splice(close..=end, [vec![sign(Token::Comma)], condition, marks].concat());
+}
+
 /// Rewrites the constraint that begins here.
 fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
     let (mut depth, mut at) = (0_usize, start);
@@ -76,6 +108,7 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
         }
         at += 1;
     }
+    predicate(tokens, at);
     let span = tokens[start].span;
     let unique = Token::make_keyword("UNIQUE");
     let blank = Token::Whitespace(datafusion::sql::sqlparser::tokenizer::Whitespace::Space);
@@ -104,6 +137,9 @@ mod tests {
             "CREATE TABLE t (EXCLUDE USING gist (a INET_ops WITH &&, (b) range_ops WITH =, c COLLATE \"C\" WITH =))";
         let expected = "CREATE TABLE t (UNIQUE \"#exclude\" USING gist (a \"#with && inet_ops\", (b) \"#with = range_ops\", \
                         c COLLATE \"C\" \"#with =\"))";
+        assert_eq!(spelled(text), expected);
+        let text = "CREATE TABLE t (EXCLUDE USING gist (a WITH =) WHERE (b > (1)), c int)";
+        let expected = "CREATE TABLE t (UNIQUE \"#exclude\" USING gist (a \"#with =\",(b > (1)) \"#where\"), c int)";
         assert_eq!(spelled(text), expected);
         for text in ["SELECT exclude using", "CREATE TABLE t (exclude int)", "WITH a AS (SELECT 1) SELECT 1"] {
             assert_eq!(spelled(text), text);

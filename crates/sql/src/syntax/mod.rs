@@ -1,10 +1,12 @@
 //! The text of statements: where one ends, its tokens, its tree, walks through trees, templates that are filled in.
 //!
 //! Imports `interrupt` alone; every room above it reads or writes statements with it.
+pub(crate) mod alter_tokens;
 pub(crate) mod chains;
 pub(crate) mod check;
 pub(crate) mod composed;
 pub(crate) mod conflict_tokens;
+pub(crate) mod constraint_tokens;
 pub(crate) mod dialect;
 pub(crate) mod exclude_tokens;
 pub(crate) mod identifiers;
@@ -18,6 +20,7 @@ pub(crate) mod split;
 pub(crate) mod stack;
 pub(crate) mod subscript_tokens;
 pub(crate) mod template;
+pub(crate) mod text_tokens;
 pub(crate) mod tokens;
 pub(crate) mod visit;
 pub(crate) mod walk;

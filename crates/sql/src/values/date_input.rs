@@ -1,5 +1,5 @@
-//! Dates and times as people write them: PostgreSQL's input syntax, with the month before the day where only numbers say
-//! which is which.
+//! Dates and times as people write them: PostgreSQL's input syntax, in the order of the session's `DateStyle` where only numbers
+//! say which is which.
 //!
 //! A text is cut into words at blanks and commas, and a word that holds a date and a time at the `T` between them. Each word
 //! then says by its form what it is: a time has a colon, a date signs between its numbers, a month or a zone a name. Numbers
@@ -12,6 +12,7 @@ use chrono_tz::Tz;
 use super::Misfit;
 use super::datetime::{DAYS, MICROS_PER_DAY, day_number, days_in};
 use crate::interrupt::session_zone;
+use crate::interrupt::time_style::DateOrder;
 use crate::interrupt::zone::{Zone, of_small_name};
 
 /// The day before all days and the one after them.
@@ -280,16 +281,22 @@ impl Fields {
         once(&mut self.day_number, day_number(year, 1, 1) + day - 1)
     }
 
-    /// A date of three parts: year first where it has more than two digits, else month, day and year; a month's name says
-    /// for itself.
+    /// A date of three parts: year first where it has more than two digits, else in the order of the session; a month's name says for
+    /// itself.
     fn signed_date(&mut self, word: &str, sign: char) -> Result<(), Misfit> {
         let parts: Vec<&str> = word.split(sign).collect();
         let [first, second, third] = parts[..] else { return Err(Misfit::Syntax) };
+        let order = session_zone::style().dates;
+        let is_year_first = order == DateOrder::YearFirst && third.len() <= 2;
         let date = match (month_of(first), month_of(second)) {
+            (Some(month), _) if is_year_first => (year(second)?, month, small(third)?),
             (Some(month), _) => (year(third)?, month, small(second)?),
-            (None, Some(month)) if first.len() > 2 => (year(first)?, month, small(third)?),
+            (None, Some(month)) if first.len() > 2 || is_year_first => (year(first)?, month, small(third)?),
             (None, Some(month)) => (year(third)?, month, small(first)?),
-            (None, None) if first.len() > 2 => (year(first)?, small(second)?, small(third)?),
+            (None, None) if first.len() > 2 || order == DateOrder::YearFirst => {
+                (year(first)?, small(second)?, small(third)?)
+            }
+            (None, None) if order == DateOrder::DayFirst => (year(third)?, small(second)?, small(first)?),
             (None, None) => (year(third)?, small(first)?, small(second)?),
         };
         once(&mut self.date, date)
@@ -343,7 +350,8 @@ impl Fields {
             (None, Some(month), None) => {
                 let [first, second] = &self.numbers[..] else { return Err(Misfit::Syntax) };
                 let is_year = |text: &str| text.len() > 2 || text.parse::<u32>().is_ok_and(|number| number > 31);
-                let (day, year_text) = if is_year(first) { (second, first) } else { (first, second) };
+                let is_year_first = session_zone::style().dates == DateOrder::YearFirst && second.len() <= 2;
+                let (day, year_text) = if is_year(first) || is_year_first { (second, first) } else { (first, second) };
                 let date = (if self.is_bc { number(year_text)? } else { year(year_text)? }, month, small(day)?);
                 self.numbers.clear();
                 self.day_of(date)?

@@ -26,8 +26,10 @@
 //! | `settle` | when it is looked at |
 //! | `referring`, `referred` | the two ends |
 //! | `lookup` | finding one from the other |
+//! | `keyed` | keys of UNIQUE constraints that may be put off, which are noted as well |
 //! | `constraints` | foreign keys in the settings of tables |
 mod constraints;
+mod keyed;
 mod lookup;
 pub(super) mod noted;
 mod referred;

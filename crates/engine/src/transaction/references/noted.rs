@@ -5,8 +5,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use types::{Rid, Value};
 
+use crate::keys::data::IndexData;
 use crate::state::table_data::TableData;
 use crate::terms::constraints::{ForeignKey, Referential, Referrer};
+use crate::terms::table_name::schema_and_name;
 
 /// The keys of a row to which others may refer, as they are before a change.
 pub(in crate::transaction) type FormerKeys = SmallVec<[(Arc<Referrer>, Vec<Value>); 2]>;
@@ -17,6 +19,8 @@ pub(super) enum Noted {
     Referring { data: Arc<TableData>, key: Arc<ForeignKey>, rows: Vec<Rid> },
     /// They had these keys, and may have them no more.
     Referred { data: Arc<TableData>, referrer: Arc<Referrer>, is_deleted: bool, rows: Vec<(Rid, Vec<Value>)> },
+    /// They have keys that no other row may have by then.
+    Keyed { data: Arc<TableData>, index: Arc<IndexData>, rows: Vec<Rid> },
 }
 
 /// What is left to be looked at in a transaction.
@@ -34,8 +38,28 @@ pub(in crate::transaction) struct References {
 
 impl References {
     pub(super) fn is_deferred(&self, key: &ForeignKey) -> bool {
-        let said = self.deferred.get(&key.name).copied().or(self.all_deferred);
-        key.deferrable && said.unwrap_or(key.deferred)
+        key.deferrable && self.is_put_off(&key.name, key.deferred)
+    }
+
+    /// Whether a constraint of this name is put off that may be, and is so or not where nothing is said.
+    pub(super) fn is_put_off(&self, name: &str, deferred: bool) -> bool {
+        self.deferred.get(name).copied().or(self.all_deferred).unwrap_or(deferred)
+    }
+
+    /// Notes a row that was entered in an index of which no two rows may have one key by the end of the statement, or of the transaction.
+    pub(in crate::transaction) fn note_keyed(&mut self, data: &Arc<TableData>, index: &Arc<IndexData>, rid: Rid) {
+        debug_assert!(index.definition.deferral.is_some(), "a key that is claimed at once is not noted");
+        let same = self.now.iter_mut().rev().find_map(|noted| match noted {
+            Noted::Keyed { index: known, rows, .. } if Arc::ptr_eq(known, index) => Some(rows),
+            _ => None,
+        });
+        match same {
+            Some(rows) => rows.push(rid),
+            None => {
+                let (data, index) = (data.clone(), index.clone());
+                self.now.push_back(Noted::Keyed { data, index, rows: vec![rid] });
+            }
+        }
     }
 
     pub(super) fn note_referring(&mut self, data: &Arc<TableData>, key: &Arc<ForeignKey>, rid: Rid) {
@@ -85,6 +109,7 @@ impl Noted {
         match self {
             Noted::Referring { key, .. } => &key.name,
             Noted::Referred { referrer, .. } => &referrer.constraint,
+            Noted::Keyed { index, .. } => schema_and_name(&index.definition.name).1,
         }
     }
 }

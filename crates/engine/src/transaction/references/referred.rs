@@ -166,16 +166,20 @@ impl Transaction {
     /// Does with a row that refers to a key that went what the constraint says.
     fn follow_reference(&mut self, table: &Table, rid: Rid, follow: &Follow<'_>) -> Result<()> {
         let Follow { key, action, .. } = follow;
+        let set = match follow.is_deleted && !key.set_on_delete.is_empty() {
+            true => &key.set_on_delete,
+            false => &key.columns,
+        };
         let changes = match action {
             Referential::NoAction | Referential::Restrict => {
                 return self.refuse_reference(table, rid, follow);
             }
             Referential::Cascade => follow.new.filter(|_| !follow.is_deleted).map(<[Value]>::to_vec),
-            Referential::SetNull => Some(vec![Value::Null; key.columns.len()]),
+            Referential::SetNull => Some(vec![Value::Null; set.len()]),
             Referential::SetDefault => {
-                let defaults = self.defaults_of(table, &key.columns)?;
+                let defaults = self.defaults_of(table, set)?;
                 // Nothing would change, and so nobody would look.
-                if follow.is_old(table, &defaults) {
+                if set.len() == key.columns.len() && follow.is_old(table, &defaults) {
                     return self.refuse_reference(table, rid, follow);
                 }
                 Some(defaults)
@@ -184,7 +188,7 @@ impl Transaction {
         let Some(values) = changes else {
             return self.change_referring(table, rid, LockStrength::Update, Change::Delete, follow);
         };
-        let changes = key.columns.iter().copied().zip(&values);
+        let changes = set.iter().copied().zip(&values);
         let mut fitted = FittedRow::new(&table.data.name, table.schema().columns(), changes)?;
         let cells: SmallVec<[(usize, Cell<'_>); 4]> = fitted.cells().collect();
         let change = Change::Update(&cells);

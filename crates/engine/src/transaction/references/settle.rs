@@ -6,6 +6,7 @@ use types::Rid;
 
 use super::noted::{Noted, References, is_check};
 use crate::error::Result;
+use crate::keys::definition::Deferral;
 use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::terms::constraints::ForeignKey;
@@ -99,6 +100,7 @@ impl Transaction {
             Noted::Referred { data, referrer, is_deleted, rows } => {
                 self.settle_referred(&data, &referrer, is_deleted, &rows)
             }
+            Noted::Keyed { data, index, rows } => self.settle_keys(&data, &index, &rows),
         }
     }
 
@@ -110,6 +112,7 @@ impl Transaction {
                 Ok(!is_there || self.has_dropped(data))
             }
             Noted::Referred { data, .. } => Ok(self.has_dropped(data)),
+            Noted::Keyed { data, index, .. } => Ok(self.has_dropped(data) || self.has_dropped_index(index)),
         }
     }
 
@@ -121,6 +124,11 @@ impl Transaction {
             Noted::Referred { referrer, is_deleted, .. } => {
                 let key = self.constraint_of(referrer)?;
                 Ok(key.is_some_and(|(_, key)| is_check(&key, *is_deleted) && is_deferred(&key)))
+            }
+            Noted::Keyed { index, .. } => {
+                let deferred = index.definition.deferral == Some(Deferral::Deferred);
+                let known = self.references.as_ref();
+                Ok(known.is_some_and(|known| known.is_put_off(noted.constraint(), deferred)))
             }
         }
     }

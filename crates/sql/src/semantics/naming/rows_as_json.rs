@@ -1,13 +1,12 @@
-//! Whole rows as JSON: `row_to_json(t)` and its kin get a row with the names of the columns of `t`.
+//! Whole rows as values: `row_to_json(t)` and its kin get a row with the names of the columns of `t`, and `t IS NULL` is of all of them.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SelectItem, SetExpr, Statement,
-    TableFactor, Value, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, Statement, Value, VisitorMut,
 };
 
 use super::columns::Scope;
-use super::whole_rows::find;
+use super::whole_rows::{columns_of, find, may_be_column};
 use crate::names::tables::Tables;
 use crate::semantics::spelling::spellings::calling;
 use crate::syntax::identifiers::{fold, last_part};
@@ -50,36 +49,14 @@ impl VisitorMut for Queries<'_> {
             let (factor, _) = from.iter().find_map(|table| find(table, &wanted))?;
             columns_of(factor, scope)
         };
+        let is_row = |label: &Ident| !may_be_column(&from, scope, label);
+        for part in [&mut select.selection, &mut select.having] {
+            own_after(part, |expr| spell_out(expr, &columns));
+            own_after(part, |expr| test(expr, &columns, &is_row));
+        }
         own_after(&mut select.projection, |expr| spell_out(expr, &columns));
-        own_after(&mut select.having, |expr| spell_out(expr, &columns));
+        own_after(&mut select.projection, |expr| test(expr, &columns, &is_row));
         ControlFlow::Continue(())
-    }
-}
-
-/// The names of the columns of a table in FROM, if they are known here.
-fn columns_of(factor: &TableFactor, scope: &Scope<'_>) -> Option<Vec<Ident>> {
-    let quoted = |name: &str| Ident::with_quote('"', name);
-    match factor {
-        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. }
-            if !alias.columns.is_empty() =>
-        {
-            Some(alias.columns.iter().map(|column| column.name.clone()).collect())
-        }
-        TableFactor::Table { name, args: None, .. } => {
-            let table = scope.table(name)?;
-            Some(table.schema().columns().iter().map(|column| quoted(&column.name)).collect())
-        }
-        TableFactor::Derived { subquery, .. } => {
-            let SetExpr::Select(select) = subquery.body.as_ref() else { return None };
-            let name = |item: &SelectItem| match item {
-                SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
-                SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.clone()),
-                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().cloned(),
-                _ => None,
-            };
-            select.projection.iter().map(name).collect()
-        }
-        _ => None,
     }
 }
 
@@ -99,6 +76,17 @@ fn spell_out(expr: &mut Expr, columns: &impl Fn(&Ident) -> Option<Vec<Ident>>) {
         && let Some(columns) = columns(&label)
     {
         *arg = FunctionArgExpr::Expr(row_of(&label, &columns));
+    }
+}
+
+/// Has `t IS NULL` test the columns of `t`.
+fn test(expr: &mut Expr, columns: &impl Fn(&Ident) -> Option<Vec<Ident>>, is_row: &impl Fn(&Ident) -> bool) {
+    let (Expr::IsNull(tested) | Expr::IsNotNull(tested)) = expr else { return };
+    if let Expr::Identifier(label) = tested.as_ref()
+        && let Some(columns) = columns(label).filter(|_| is_row(label))
+    {
+        let column = |column: Ident| Expr::CompoundIdentifier(vec![label.clone(), column]);
+        **tested = Expr::Tuple(columns.into_iter().map(column).collect());
     }
 }
 

@@ -1,9 +1,9 @@
-//! Whole rows as values: `ROW(a, b) IS NULL`, and `count(t.*)` of a table that an outer join may have no row of.
+//! Whole rows as values: `ROW(a, b) IS NULL`, and `count(t.*)`, which is `count(t)`, of a table that an outer join may have no row of.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName,
-    ObjectNamePart, Query, Select, Statement, TableFactor, TableWithJoins, VisitorMut,
+    ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use super::columns::Scope;
@@ -114,14 +114,24 @@ impl Counts<'_> {
             return ControlFlow::Continue(());
         }
         let FunctionArguments::List(list) = &mut call.args else { return ControlFlow::Continue(()) };
-        let [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))] = &list.args[..] else {
-            return ControlFlow::Continue(());
+        let counted = match &list.args[..] {
+            [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))] => self.counted(table),
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(label)))] if self.is_table(label) => {
+                self.counted(&ObjectName::from(vec![label.clone()]))
+            }
+            _ => return ControlFlow::Continue(()),
         };
-        match self.counted(table) {
+        match counted {
             Ok(arg) => list.args = vec![FunctionArg::Unnamed(arg)],
             Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
+    }
+
+    /// Whether this is the label of a table, and no column.
+    fn is_table(&self, label: &Ident) -> bool {
+        let wanted = fold(label);
+        self.from.iter().any(|table| find(table, &wanted).is_some()) && !may_be_column(self.from, self.scope, label)
     }
 
     /// The argument that is counted in place of the rows of a table.
@@ -161,6 +171,45 @@ impl Counts<'_> {
             }
         }
     }
+}
+
+/// The names of the columns of a table in FROM, if they are known here.
+pub(super) fn columns_of(factor: &TableFactor, scope: &Scope<'_>) -> Option<Vec<Ident>> {
+    let quoted = |name: &str| Ident::with_quote('"', name);
+    match factor {
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. }
+            if !alias.columns.is_empty() =>
+        {
+            Some(alias.columns.iter().map(|column| column.name.clone()).collect())
+        }
+        TableFactor::Table { name, args: None, .. } => {
+            let table = scope.table(name)?;
+            Some(table.schema().columns().iter().map(|column| quoted(&column.name)).collect())
+        }
+        TableFactor::Derived { subquery, .. } => {
+            let SetExpr::Select(select) = subquery.body.as_ref() else { return None };
+            let name = |item: &SelectItem| match item {
+                SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
+                SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.clone()),
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().cloned(),
+                _ => None,
+            };
+            select.projection.iter().map(name).collect()
+        }
+        _ => None,
+    }
+}
+
+/// Whether a name may be that of a column of these tables, which comes before the name of a table.
+pub(super) fn may_be_column(from: &[TableWithJoins], scope: &Scope<'_>, name: &Ident) -> bool {
+    let wanted = fold(name);
+    let is_of = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => {
+            may_be_column(std::slice::from_ref(table_with_joins.as_ref()), scope, name)
+        }
+        factor => columns_of(factor, scope).is_none_or(|columns| columns.iter().any(|column| fold(column) == wanted)),
+    };
+    from.iter().any(|table| is_of(&table.relation) || table.joins.iter().any(|join| is_of(&join.relation)))
 }
 
 /// The table of this label, and whether an outer join may leave its row out.

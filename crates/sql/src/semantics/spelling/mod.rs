@@ -16,4 +16,5 @@ pub(crate) mod row_values;
 pub(crate) mod rows;
 pub(crate) mod spellings;
 pub(crate) mod values_of_subqueries;
+mod variadics;
 pub(crate) mod windows;

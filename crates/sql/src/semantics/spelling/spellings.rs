@@ -8,7 +8,8 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use super::called_types;
+use super::{called_types, variadics};
+use crate::error::{Result, SqlError};
 use crate::functions::arrays::fills;
 use crate::functions::columns_of;
 use crate::functions::json::path;
@@ -31,16 +32,29 @@ const NAMES: [(&str, &str); 6] = [
 const GIVE_ROWS: [&str; 3] = ["regexp_matches", "regexp_split_to_table", "string_to_table"];
 
 /// Rewrites the calls of a statement.
-pub(crate) fn translate(statement: &mut Statement) {
-    let _ = statement.walk_mut(&mut Calls);
+///
+/// # Errors
+/// If a function takes no array of arguments.
+pub(crate) fn translate(statement: &mut Statement) -> Result<()> {
+    match statement.walk_mut(&mut Calls) {
+        ControlFlow::Break(error) => Err(*error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 struct Calls;
 
 impl VisitorMut for Calls {
-    type Break = ();
+    type Break = Box<SqlError>;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(call) = expr {
+            match variadics::spelled_out(call) {
+                Ok(None) => {}
+                Ok(Some(instead)) => *expr = instead,
+                Err(error) => return ControlFlow::Break(Box::new(error)),
+            }
+        }
         // A sign belongs to the number, not to its power: `-2 ^ 2` is 4.
         if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } = expr
             && is_power(operand)
@@ -57,7 +71,7 @@ impl VisitorMut for Calls {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Array(array) if array.elem.iter().any(has_names) => {
                 *expr = calling("make_array", std::mem::take(&mut array.elem));

@@ -1,0 +1,91 @@
+//! Actions of `ALTER TABLE` that the parser's library does not read, brought into words that it does, among the tokens of a statement:
+//!
+//! ```text
+//! ALTER COLUMN a SET GENERATED ALWAYS RESTART 5  ->  ALTER COLUMN a SET DEFAULT "\0identity SET GENERATED ALWAYS RESTART 5"
+//! ALTER COLUMN a DROP IDENTITY IF EXISTS         ->  ALTER COLUMN a SET DEFAULT "\0drop identity if exists"
+//! ALTER CONSTRAINT c DEFERRABLE                  ->  ALTER COLUMN c SET DEFAULT "\0constraint DEFERRABLE"
+//! ```
+//!
+//! Each becomes a default that no statement can spell, and holds the words themselves.
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+
+use crate::syntax::tokens::{following, is_sign, keyword};
+
+/// What the name begins with that stands for options of an identity column; the options follow.
+pub(crate) const IDENTITY: &str = "\0identity ";
+
+/// The name that stands for `DROP IDENTITY`.
+pub(crate) const DROP_IDENTITY: &str = "\0drop identity";
+
+/// The name that stands for `DROP IDENTITY IF EXISTS`.
+pub(crate) const DROP_IDENTITY_IF_EXISTS: &str = "\0drop identity if exists";
+
+/// What the name begins with that stands for what becomes of a constraint; its characteristics follow.
+pub(crate) const CONSTRAINT: &str = "\0constraint ";
+
+/// Changes the tokens of a statement.
+pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
+    let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).take(2).collect();
+    let [first, second] = signs[..] else { return };
+    if keyword(&tokens[first]) != Keyword::ALTER || keyword(&tokens[second]) != Keyword::TABLE {
+        return;
+    }
+    // From the last one on, so that the places of those before stay.
+    let actions: Vec<usize> = (second..tokens.len()).filter(|at| keyword(&tokens[*at]) == Keyword::ALTER).collect();
+    actions.into_iter().rev().for_each(|action| rewrite(tokens, action));
+}
+
+/// Rewrites the action that begins here, if it is one of these.
+fn rewrite(tokens: &mut Vec<TokenWithSpan>, alter: usize) {
+    let next: Vec<usize> = following(tokens, alter).take(6).collect();
+    let word = |at: usize| next.get(at).map_or(Keyword::NoKeyword, |at| keyword(&tokens[*at]));
+    let is_constraint = word(0) == Keyword::CONSTRAINT;
+    let named = usize::from(is_constraint || word(0) == Keyword::COLUMN);
+    let Some(start) = next.get(named + 1).copied() else { return };
+    let end = end_of_action(tokens, start);
+    let words = || tokens[start..end].iter().map(|token| token.token.to_string()).collect::<String>();
+    let name = match (word(named + 1), word(named + 2)) {
+        _ if is_constraint => format!("{CONSTRAINT}{}", words()),
+        (Keyword::DROP, Keyword::IDENTITY) => {
+            let name = if word(named + 3) == Keyword::IF { DROP_IDENTITY_IF_EXISTS } else { DROP_IDENTITY };
+            name.to_owned()
+        }
+        (Keyword::RESTART, _) => format!("{IDENTITY}{}", words()),
+        (Keyword::SET, option) if is_of_identity(option, next.get(named + 2).map(|at| &tokens[*at])) => {
+            format!("{IDENTITY}{}", words())
+        }
+        _ => return,
+    };
+    let (span, blank) = (tokens[start].span, Token::Whitespace(Whitespace::Space));
+    let word = |text: &str| Token::make_word(text, None);
+    let instead = [word("SET"), blank.clone(), word("DEFAULT"), blank, Token::make_word(&name, Some('"'))];
+    tokens.splice(start..end, instead.map(|token| TokenWithSpan { token, span }));
+    if is_constraint {
+        tokens[next[0]].token = word("COLUMN");
+    }
+}
+
+/// Whether this word follows `SET` where an identity column is meant.
+fn is_of_identity(option: Keyword, token: Option<&TokenWithSpan>) -> bool {
+    let is_word = |text: &str| token.is_some_and(|token| token.token.to_string().eq_ignore_ascii_case(text));
+    matches!(
+        option,
+        Keyword::GENERATED
+            | Keyword::INCREMENT
+            | Keyword::START
+            | Keyword::RESTART
+            | Keyword::MINVALUE
+            | Keyword::MAXVALUE
+            | Keyword::NO
+            | Keyword::CACHE
+            | Keyword::CYCLE
+            | Keyword::SEQUENCE
+    ) || is_word("owned")
+}
+
+/// Where an action ends: at the comma before the next one, or with the statement.
+fn end_of_action(tokens: &[TokenWithSpan], start: usize) -> usize {
+    let is_end = |token: &TokenWithSpan| matches!(token.token, Token::Comma | Token::SemiColon | Token::EOF);
+    tokens[start..].iter().position(is_end).map_or(tokens.len(), |length| start + length)
+}
