@@ -122,26 +122,6 @@ pub trait Key: 'static {
         check: impl Fn() -> Result<(), Restart>,
     ) -> Result<Ordering, Restart>;
 
-    /// Whether a stored key comes before the one sought, or with `or_is` is the same.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Key::compare`].
-    ///
-    /// # Errors
-    /// What `check` fails with: the slot may have changed meanwhile.
-    #[inline]
-    unsafe fn goes_before(
-        slot: Slot<'_>,
-        probe: &Self::Probe<'_>,
-        or_is: bool,
-        check: impl Fn() -> Result<(), Restart>,
-    ) -> Result<bool, Restart> {
-        // SAFETY: the caller's promise.
-        let ordering = unsafe { Self::compare(slot, probe, check)? };
-        Ok(if or_is { ordering.is_le() } else { ordering.is_lt() })
-    }
-
     /// A copy of a stored key.
     ///
     /// # Safety
@@ -246,18 +226,6 @@ macro_rules! fixed_key {
             ) -> Result<Ordering, Restart> {
                 let words: [u64; $words] = std::array::from_fn(|column| slot.load(column));
                 Ok(($from_words)(words).cmp(probe))
-            }
-
-            #[inline]
-            unsafe fn goes_before(
-                slot: Slot<'_>,
-                probe: &$key,
-                or_is: bool,
-                _check: impl Fn() -> Result<(), Restart>,
-            ) -> Result<bool, Restart> {
-                let words: [u64; $words] = std::array::from_fn(|column| slot.load(column));
-                let key = ($from_words)(words);
-                Ok(if or_is { key <= *probe } else { key < *probe })
             }
 
             #[inline]
@@ -374,28 +342,6 @@ impl<A: Key, B: Key<Shared = ()>> Key for (A, B) {
         // SAFETY: the same for those of the second.
         let second = unsafe { B::compare(slot.skip(A::WORDS), &probe.1, &check)? };
         Ok(first.then(second))
-    }
-
-    #[inline]
-    unsafe fn goes_before(
-        slot: Slot<'_>,
-        probe: &Self::Probe<'_>,
-        or_is: bool,
-        check: impl Fn() -> Result<(), Restart>,
-    ) -> Result<bool, Restart> {
-        // What is kept outside of the node is looked at once.
-        if Self::SHARED_WORDS > 0 {
-            // SAFETY: the caller's promise.
-            let ordering = unsafe { Self::compare(slot, probe, check)? };
-            return Ok(if or_is { ordering.is_le() } else { ordering.is_lt() });
-        }
-        // SAFETY: the caller's promise, for the words of the first part.
-        let is_less = unsafe { A::goes_before(slot, &probe.0, false, &check)? };
-        // SAFETY: as above.
-        let is_not_more = unsafe { A::goes_before(slot, &probe.0, true, &check)? };
-        // SAFETY: the same for those of the second.
-        let second = unsafe { B::goes_before(slot.skip(A::WORDS), &probe.1, or_is, &check)? };
-        Ok(is_less | is_not_more & second)
     }
 
     #[inline]

@@ -21,6 +21,7 @@
 //!
 //! The methods that change a node are for the holder of its latch, and for nodes that no other thread knows yet. Those
 //! that follow what a key keeps outside of the node rest on that and are `unsafe`.
+use std::cmp::Ordering;
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -183,31 +184,33 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
         }
     }
 
-    /// How many keys of `range`, counted from the beginning of the node, come before the one sought, it itself counted if `or_is` says so.
+    /// How many keys of `range`, counted from the beginning of the node, `goes_before` holds for; it holds for the
+    /// first ones, up to one.
     ///
     /// # Safety
     ///
     /// As for [`Key::compare`].
-    #[inline(always)]
+    #[inline]
     unsafe fn partition_point(
         &self,
         level: usize,
         range: Range<usize>,
         probe: &K::Probe<'_>,
         check: impl Fn() -> Result<(), Restart>,
-        or_is: bool,
+        goes_before: impl Fn(Ordering) -> bool,
     ) -> Result<usize, Restart> {
         let (mut base, mut len) = (range.start, range.len());
         while len > 1 {
             let half = len / 2;
             // SAFETY: the caller's promise.
-            let goes_before = unsafe { K::goes_before(self.slot(level, base + half - 1), probe, or_is, &check)? };
-            base = select_unpredictable(goes_before, base + half, base);
+            let ordering = unsafe { K::compare(self.slot(level, base + half - 1), probe, &check)? };
+            base = select_unpredictable(goes_before(ordering), base + half, base);
             len -= half;
         }
         if len == 1 {
             // SAFETY: the caller's promise.
-            base += usize::from(unsafe { K::goes_before(self.slot(level, base), probe, or_is, &check)? });
+            let ordering = unsafe { K::compare(self.slot(level, base), probe, &check)? };
+            base += usize::from(goes_before(ordering));
         }
         Ok(base)
     }
@@ -229,7 +232,7 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
             Err(ordering) => return Ok(Err(if ordering.is_lt() { count } else { 0 })),
         };
         // SAFETY: the caller's promise.
-        let index = unsafe { self.partition_point(0, 0..count, &probe, &check, false)? };
+        let index = unsafe { self.partition_point(0, 0..count, &probe, &check, Ordering::is_lt)? };
         // SAFETY: the caller's promise.
         let is_found = index < count && unsafe { K::compare(self.slot(0, index), &probe, &check)?.is_eq() };
         Ok(if is_found { Ok(index) } else { Err(index) })
@@ -252,14 +255,9 @@ impl<K: Key, V: Value, L: Latching> Node<K, V, L> {
             Ok(probe) => probe,
             Err(ordering) => return Ok(if ordering.is_lt() { shape.count.saturating_sub(1) } else { 0 }),
         };
-        let keys = 1..shape.count.max(1);
-        // Two searches, so that neither asks in each step which it is.
-        let beyond = match is_below {
-            // SAFETY: the caller's promise.
-            false => unsafe { self.partition_point(shape.level, keys, &probe, check, true)? },
-            // SAFETY: the caller's promise.
-            true => unsafe { self.partition_point(shape.level, keys, &probe, check, false)? },
-        };
+        let goes_before = |ordering: Ordering| if is_below { ordering.is_lt() } else { ordering.is_le() };
+        // SAFETY: the caller's promise.
+        let beyond = unsafe { self.partition_point(shape.level, 1..shape.count.max(1), &probe, check, goes_before)? };
         Ok(beyond - 1)
     }
 
