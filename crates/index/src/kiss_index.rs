@@ -103,7 +103,7 @@ impl KissIndex {
         debug_assert!(!rid.is_tail());
         self.latched(key, |guard| {
             // A key that is new, as most are, is entered by this one descent.
-            let Some(value) = self.tree.insert(key, rid.word())? else {
+            let Some(value) = self.tree.insert_pinned(key, rid.word(), guard)? else {
                 self.note_run(key, rid, guard);
                 return Ok(());
             };

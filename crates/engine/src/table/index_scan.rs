@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use lineage::{Cell, View};
+use lineage::{Cell, View, word_of_value};
 use smallvec::SmallVec;
-use types::{Rid, Snapshot, Timestamp, Value};
+use types::{Column, Rid, Snapshot, Timestamp, Value};
 
 use crate::error::{Error, Result};
 use crate::keys::computed::{Keyed, KeysOfRows};
@@ -81,6 +81,9 @@ impl TableData {
         // NULL is no value of a column that refuses it, but may be asked for.
         if columns.iter().zip(&range.equal).any(|(column, value)| value.is_null() && !column.nullable) {
             return Ok(None);
+        }
+        if !has_bounds && let Some(equal) = plain_words(columns, &range.equal) {
+            return Ok(Some(Asked::Keys(index.shape.bounds(&equal, Bound::Unbounded, Bound::Unbounded))));
         }
         let next = Some(range.equal.len()).filter(|next| *next < columns.len());
         let mut equal = FittedRow::new(&self.name, columns, range.equal.iter().enumerate())?;
@@ -196,6 +199,12 @@ impl TableData {
         }
         Ok(())
     }
+}
+
+/// The values as cells, if each is exactly of its column's type and stored as a word: the common case.
+fn plain_words(columns: &[Column], values: &[Value]) -> Option<SmallVec<[Cell<'static>; 4]>> {
+    let word = |(value, column): (&Value, &Column)| word_of_value(value, column.data_type).map(Cell::Word);
+    values.iter().zip(columns).map(word).collect()
 }
 
 const OTHER_WIDTH: &str = "has another number of columns than the window";

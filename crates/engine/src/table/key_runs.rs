@@ -154,9 +154,7 @@ impl Table {
             entries.iter().all(|(_, rid)| self.data.storage.contains(*rid)),
             "invariant 7: entries lead to records"
         );
-        let mut found = Found::default();
-        entries.iter().for_each(|(_, rid)| found.add(*rid));
-        let Some(stretches) = found.side_by_side() else { return Ok(None) };
+        let Some(stretches) = side_by_side(entries.iter().map(|(_, rid)| *rid)) else { return Ok(None) };
         let arrays = self.arrays_with_key(view, (index, &stretches), (*column, *word), &options.columns)?;
         Ok(arrays.map(|arrays| self.batch_of_stretches(&stretches, arrays, options)))
     }
@@ -224,27 +222,18 @@ impl Table {
     }
 }
 
-/// Records that are found one by one.
-#[derive(Default)]
-struct Found {
-    stretches: Stretches,
-    count: usize,
-}
-
-impl Found {
-    fn add(&mut self, rid: Rid) {
-        self.count += 1;
-        match self.stretches.last_mut() {
+/// Where records are, if there are any and few stretches have them all.
+fn side_by_side(rids: impl ExactSizeIterator<Item = Rid>) -> Option<Stretches> {
+    let stretches_max = rids.len().div_ceil(SIDE_BY_SIDE);
+    let (mut stretches, mut last) = (Stretches::new(), None::<(Rid, usize)>);
+    for rid in rids {
+        match &mut last {
             Some((first, count)) if first.range() == rid.range() && first.slot() + *count == rid.slot() => *count += 1,
-            _ => self.stretches.push((rid, 1)),
+            last => stretches.extend(last.replace((rid, 1))),
         }
     }
-
-    /// Where they are, if there are any and few stretches have them all.
-    fn side_by_side(self) -> Option<Stretches> {
-        let is_few = self.stretches.len() <= self.count.div_ceil(SIDE_BY_SIDE);
-        (is_few && self.count > 0).then_some(self.stretches)
-    }
+    stretches.extend(last);
+    ((1..=stretches_max).contains(&stretches.len())).then_some(stretches)
 }
 
 fn count_of(stretches: &Stretches) -> usize {
@@ -258,10 +247,12 @@ fn listed(guard: &sync::Guard, index: &IndexData, key: u64) -> Result<Option<Str
     if rids.len() > ENTRIES_MAX {
         return Ok(None);
     }
-    let mut found = Found::default();
-    rids.iter().for_each(|rid| found.add(*rid));
-    debug_assert_eq!(count_of(&found.stretches), found.count, "each record is in a stretch");
-    Ok(found.side_by_side())
+    let stretches = side_by_side(rids.iter().copied());
+    debug_assert!(
+        stretches.as_ref().is_none_or(|stretches| count_of(stretches) == rids.len()),
+        "each record is in a stretch"
+    );
+    Ok(stretches)
 }
 
 fn is_whole(data_type: DataType) -> bool {

@@ -43,11 +43,12 @@ impl Transaction {
     /// # Errors
     /// As [`table_to_write`](Self::table_to_write).
     pub fn seen_to_write<'s>(&mut self, seen: &'s mut SeenTables, name: &str) -> Result<&'s Table> {
+        let turn = self.anchor.core.catalog.turn();
         // What a serializable transaction asks for is noted.
         if let Some(place) = seen.find(&self.anchor, self.sight(), name).filter(|_| self.reads.is_none()) {
             match self.begin_to_write(seen.at(place)) {
                 // It may have waited for one that changed what the name means.
-                Ok(()) if seen.find(&self.anchor, self.sight(), name) == Some(place) => return Ok(seen.at(place)),
+                Ok(()) if self.anchor.core.catalog.turn() == turn => return Ok(seen.at(place)),
                 Ok(()) | Err(Error::NoSuchTable(_)) => {}
                 Err(error) => return Err(error),
             }

@@ -53,7 +53,10 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
             let index = low.map_or(Ok(0), |low| visit.search_inner(low, false))?;
             if index + 1 < visit.shape().count {
                 next = Some(visit.key(index + 1)?);
-                Node::prefetch(visit.address(index + 1));
+                // Of the nodes on the way only the one that is gone through next.
+                if visit.shape().level == level + 1 {
+                    Node::prefetch(visit.address(index + 1));
+                }
             }
             visit = visit.child(index)?;
         }

@@ -196,6 +196,14 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.change(key, |found| if found.is_some() { Change::Keep } else { Change::Set(value) })
     }
 
+    /// As [`insert`](Self::insert), for a caller that has pinned the epoch.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub fn insert_pinned(&self, key: u64, value: V, guard: &Guard) -> Result<Option<V>, AddressSpaceError> {
+        self.change_pinned(key, guard, |found| if found.is_some() { Change::Keep } else { Change::Set(value) })
+    }
+
     /// Gives a key a value, and returns the one that it had.
     ///
     /// # Errors
@@ -222,6 +230,15 @@ impl<V: Word, S: Slot> KissTree<V, S> {
     pub fn change(
         &self,
         key: u64,
+        decide: impl FnMut(Option<V>) -> Change<V>,
+    ) -> Result<Option<V>, AddressSpaceError> {
+        self.change_pinned(key, &sync::pin(), decide)
+    }
+
+    fn change_pinned(
+        &self,
+        key: u64,
+        guard: &Guard,
         mut decide: impl FnMut(Option<V>) -> Change<V>,
     ) -> Result<Option<V>, AddressSpaceError> {
         let mut edit = OneKey::new(key, |found: Option<u64>| match decide(found.map(V::from_word)) {
@@ -229,7 +246,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
             Change::Set(value) => Change::Set(value.word()),
             Change::Remove => Change::Remove,
         });
-        self.shared.change(&mut edit, &sync::pin())?;
+        self.shared.change(&mut edit, guard)?;
         Ok(edit.found.map(V::from_word))
     }
 

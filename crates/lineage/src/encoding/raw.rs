@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Decimal128Type};
+use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use types::DataType;
@@ -269,6 +269,10 @@ impl Raw {
 /// The array of keys, with these NULLs.
 pub(super) fn array_of_keys(keys: Vec<i64>, data_type: DataType, nulls: Option<NullBuffer>) -> ArrayRef {
     debug_assert!(!is_wide(data_type) || is_float(data_type));
+    // What is looked up by key most often, and without a part for a whole.
+    if data_type == DataType::BigInt {
+        return Arc::new(PrimitiveArray::<Int64Type>::new(keys.into(), nulls));
+    }
     let len = keys.len();
     Raw::of_keys(keys, data_type).array(data_type, nulls, (0, len))
 }

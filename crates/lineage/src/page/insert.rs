@@ -54,17 +54,14 @@ impl InsertPages {
         self.charge_slot(slot);
         let (mut nulls, words) = (ColumnSet::EMPTY, self.words.record(slot));
         for (column, cell) in cells.iter().enumerate() {
-            let (word, ordering) = match cell {
-                Cell::Null => {
-                    nulls.insert(column);
-                    continue;
-                }
-                Cell::Word(word) => (*word, Ordering::Relaxed),
+            match cell {
+                Cell::Null => nulls.insert(column),
+                Cell::Word(word) => words.column(column).store(*word, Ordering::Relaxed),
                 Cell::Bytes(bytes) => {
-                    (self.values.store(column, bytes, |bytes| self.charge.grow(bytes)), Ordering::Release)
+                    let word = self.values.store(column, bytes, |bytes| self.charge.grow(bytes));
+                    words.column(column).store(word, Ordering::Release);
                 }
-            };
-            words.column(column).store(word, ordering);
+            }
         }
         for i in 0..self.set_words {
             self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
