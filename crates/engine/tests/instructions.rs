@@ -1,6 +1,6 @@
 //! How many instructions a short transaction takes, counted by valgrind where that is installed: 8 reads and 2 updates of 4 of 10
-//! columns by prepared access, as in `examples/points`, in one call and in a transaction that is held. A change that makes a point read
-//! longer does not go unnoticed. And transactions of one statement each, as sessions run them, as in `examples/statements`.
+//! columns by prepared access, as in `examples/points`, in one call and in a transaction that is held; and transactions of one
+//! statement, as sessions run them, as in `examples/statements`. A change that makes them longer does not go unnoticed.
 //!
 //! The bounds are some per cent above what was counted when they were set. A change that makes the way shorter lowers them.
 use std::path::PathBuf;
