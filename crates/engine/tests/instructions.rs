@@ -1,6 +1,7 @@
 //! How many instructions a short transaction takes, counted by valgrind where that is installed: 8 reads and 2 updates of 4 of 10
-//! columns by prepared access, as in `examples/points`, in one call, in a transaction that is held, and in one call with a log. A change that makes a point read
-//! longer does not go unnoticed.
+//! columns by prepared access, as in `examples/points`, in one call, in a transaction that is held, and in one call with a log; and
+//! transactions of one statement, as sessions run them, as in `examples/statements`. A change that makes them longer does not go
+//! unnoticed.
 //!
 //! The bounds are some per cent above what was counted when they were set. A change that makes the way shorter lowers them.
 use std::path::PathBuf;
@@ -11,21 +12,25 @@ const INSTRUCTIONS_MAX: [(&str, u64); 3] = if cfg!(debug_assertions) { DEBUG_MAX
 const RELEASE_MAX: [(&str, u64); 3] = [("points", 5_700), ("held", 6_850), ("logged", 7_500)];
 const DEBUG_MAX: [(&str, u64); 3] = [("points", 73_000), ("held", 87_000), ("logged", 90_000)];
 
+/// Of a transaction of one statement, with the compiler's optimisation.
+const STATEMENTS_MAX: [(&str, u64); 4] = [("insert", 5_000), ("upsert", 2_900), ("update", 2_850), ("index", 6_300)];
+
 /// Transactions that are counted, after as many that are not: those update columns for the first time.
 const TRANSACTIONS: u64 = 500;
 
-/// The example, which is built with the tests.
-fn example() -> Option<PathBuf> {
+/// An example, which is built with the tests.
+fn example(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
-    let path = own.parent()?.parent()?.join("examples/points");
+    let path = own.parent()?.parent()?.join("examples").join(name);
     path.exists().then_some(path)
 }
 
-fn counted(contestant: &str, transactions: u64) -> Option<u64> {
+/// The instructions of an example's function `counted`.
+fn counted(name: &str, arguments: &[&str]) -> Option<u64> {
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=points::counted"])
-        .arg(example()?)
-        .args([&format!("count={transactions}"), "rows=1500", &format!("only={contestant}")])
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect={name}::counted")])
+        .arg(example(name)?)
+        .args(arguments)
         .output()
         .ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -34,16 +39,33 @@ fn counted(contestant: &str, transactions: u64) -> Option<u64> {
     line.and_then(|number| number.trim().parse().ok())
 }
 
+/// Holds the instructions of a transaction against a bound; `arguments` are those of the example for so many transactions.
+fn hold(example: &str, (name, max): (&str, u64), arguments: impl Fn(u64) -> Vec<String>) {
+    let count = |transactions: u64| {
+        let arguments = arguments(transactions);
+        counted(example, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let (Some(first), Some(both)) = (count(TRANSACTIONS), count(2 * TRANSACTIONS)) else {
+        println!("not counted: valgrind or the example is not there");
+        return;
+    };
+    let instructions = (both - first) / TRANSACTIONS;
+    println!("{name}: {instructions} instructions a transaction");
+    assert!(first > 0 && instructions <= max, "{name}: {instructions} instructions, {max} at most");
+}
+
 #[test]
 fn a_short_transaction_stays_as_short_as_it_is() {
-    for (contestant, max) in INSTRUCTIONS_MAX {
-        let (Some(first), Some(both)) = (counted(contestant, TRANSACTIONS), counted(contestant, 2 * TRANSACTIONS))
-        else {
-            println!("not counted: valgrind or the example is not there");
-            return;
-        };
-        let instructions = (both - first) / TRANSACTIONS;
-        println!("{contestant}: {instructions} instructions a transaction");
-        assert!(first > 0 && instructions <= max, "{contestant}: {instructions} instructions, {max} at most");
+    for bound in INSTRUCTIONS_MAX {
+        hold("points", bound, |count| vec![format!("count={count}"), "rows=1500".into(), format!("only={}", bound.0)]);
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "its bounds are those of optimised programs")]
+fn a_transaction_of_one_statement_stays_as_short_as_it_is() {
+    for bound in STATEMENTS_MAX {
+        let rows = ["rows=1500", "range=1024"].map(String::from);
+        hold("statements", bound, |count| [vec![bound.0.into(), format!("count={count}")], rows.to_vec()].concat());
     }
 }
