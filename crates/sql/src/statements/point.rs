@@ -162,23 +162,23 @@ impl Point {
         if !self.is_of_known_keys() || self.returning().is_some_and(Columns::have_blanks) {
             return Ok(None);
         }
-        let Ok(mut transaction) = session.db.begin_with(options) else { return Ok(None) };
-        let bound = Bound { values, now: wall_time() };
-        let mut write = Write::new(&mut transaction, self.command(), &session.token);
-        let changed = session.with_seen(|seen| match self.find(&mut write, seen)? {
-            Some(table) => self.change_rows_of(table, session, &mut write, &bound),
-            None => Ok(None),
+        let done = session.db.run_once(options, |transaction| {
+            let bound = Bound { values, now: wall_time() };
+            let mut write = Write::new(transaction, self.command(), &session.token);
+            let changed = session.with_seen(|seen| match self.find(&mut write, seen)? {
+                Some(table) => self.change_rows_of(table, session, &mut write, &bound),
+                None => Ok(None),
+            });
+            let (rows, given) = match changed {
+                Ok(Some((rows, Given::Nothing))) => (rows, None),
+                Ok(Some((rows, Given::Whole(given)))) => (rows, given.into_iter().next()),
+                _ => return None,
+            };
+            transaction.end_statement().ok()?;
+            Some((rows, given.map(|row| self.returned(&row))))
         });
-        let (rows, given) = match changed {
-            Ok(Some((rows, Given::Nothing))) => (rows, None),
-            Ok(Some((rows, Given::Whole(given)))) => (rows, given.into_iter().next()),
-            _ => return Ok(None),
-        };
-        if transaction.end_statement().is_err() {
-            return Ok(None);
-        }
-        match transaction.commit() {
-            Ok(_) => Ok(Some((rows, given.map(|row| self.returned(&row))))),
+        match done {
+            Ok(done) => Ok(done),
             // The commit may be on disk.
             Err(error @ engine::Error::Log(_)) => Err(error.into()),
             Err(_) => Ok(None),
