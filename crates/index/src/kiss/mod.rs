@@ -227,11 +227,7 @@ impl<V: Word, S: Slot> KissTree<V, S> {
     /// # Errors
     /// [`AddressSpaceError`] if the system refuses address space for a node, or all blocks of its size are in use.
     /// Nothing has changed then.
-    pub fn change(
-        &self,
-        key: u64,
-        decide: impl FnMut(Option<V>) -> Change<V>,
-    ) -> Result<Option<V>, AddressSpaceError> {
+    pub fn change(&self, key: u64, decide: impl FnMut(Option<V>) -> Change<V>) -> Result<Option<V>, AddressSpaceError> {
         self.change_pinned(key, &sync::pin(), decide)
     }
 

@@ -5,8 +5,8 @@
 //!     for each query:   here  there  here  there ...     medians; the rows of both compared
 //! ```
 //!
-//! The other engine is a package of Python, in an environment of its own that the first run makes, with its tables in memory. DuckDB's times
-//! end with the first row, when a query that sorts or adds up has done its work; ours and DataFusion's with the last one.
+//! The other engine is a package of Python, in an environment of its own that the first run makes, with its tables in memory. Times of
+//! DuckDB end with the first row, when a query that sorts or adds up has done its work; ours and DataFusion's with the last one.
 use std::path::{Path, PathBuf};
 
 use engine::Database;
