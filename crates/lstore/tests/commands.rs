@@ -111,10 +111,9 @@ fn tables_are_listed_and_described() {
                      Primary key: (id)\nRecords: 2 in 1 ranges\nTail records: 0, 0 of them not merged yet; merges: 0\n";
     assert_eq!(ran.out.matches(described).count(), 2, "{}", ran.out);
     assert!(script("\\d nosuch").failed(1).contains("\"nosuch\" does not exist"));
-    let indexes =
-        "create unique index on t (name);\ncreate index \"by 'price\" on t using btree (price desc, (id + 1));";
+    let indexes = "create unique index on t (name);\ncreate index \"by 'price\" on t using btree (price, (id + 1));";
     let ran = script(&format!("{TABLE}{indexes}\n\\d t\n")).ok();
-    let listed = "Primary key: (id)\nIndexes:\n    \"by 'price\" btree (price DESC, (id + 1))\n    \"t_name_idx\" UNIQUE, btree (name)\n";
+    let listed = "Primary key: (id)\nIndexes:\n    \"by 'price\" btree (price, ((id + 1)))\n    \"t_name_idx\" UNIQUE, btree (name)\n";
     assert!(ran.out.contains(listed), "{}", ran.out);
 }
 

@@ -15,18 +15,18 @@ pub(crate) struct TimeStyle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum DateOrder {
     #[default]
-    MonthFirst,
-    DayFirst,
-    YearFirst,
+    Mdy,
+    Dmy,
+    Ymd,
 }
 
 impl DateOrder {
     /// As a setting shows it.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            DateOrder::MonthFirst => "ISO, MDY",
-            DateOrder::DayFirst => "ISO, DMY",
-            DateOrder::YearFirst => "ISO, YMD",
+            DateOrder::Mdy => "ISO, MDY",
+            DateOrder::Dmy => "ISO, DMY",
+            DateOrder::Ymd => "ISO, YMD",
         }
     }
 }

@@ -47,9 +47,9 @@ pub(super) fn date_order(name: &str, value: &str) -> Result<Option<DateOrder>> {
     for word in value.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()) {
         let order = match word.to_ascii_lowercase().as_str() {
             "iso" => continue,
-            "mdy" | "us" | "noneuro" | "noneuropean" | "non-european" => DateOrder::MonthFirst,
-            "dmy" | "euro" | "european" => DateOrder::DayFirst,
-            "ymd" => DateOrder::YearFirst,
+            "mdy" | "us" | "noneuro" | "noneuropean" | "non-european" => DateOrder::Mdy,
+            "dmy" | "euro" | "european" => DateOrder::Dmy,
+            "ymd" => DateOrder::Ymd,
             "sql" | "postgres" | "german" => {
                 let error = SqlError::unsupported(format!("setting \"{name}\" to \"{value}\""));
                 return Err(

@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn numbers_become_characters() {
-        assert_eq!(spelled(r"SELECT U&'d\0061t\+000061', U&'it''s \\'"), r"SELECT 'data', 'it''s \'");
+        // Tokens are shown without the quotes within them doubled.
+        assert_eq!(spelled(r"SELECT U&'d\0061t\+000061', U&'it''s \\'"), r"SELECT 'data', 'it's \'");
         assert_eq!(spelled(r"SELECT U&'d!0061' UESCAPE '!' || 'x'"), r"SELECT 'da' || 'x'");
         assert_eq!(spelled(r#"SELECT U&"d\0061t" FROM u"#), r#"SELECT "dat" FROM u"#);
         assert_eq!(decoded(r"\D83D\DE00", '\\').unwrap(), "\u{1F600}");

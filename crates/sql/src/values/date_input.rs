@@ -287,16 +287,14 @@ impl Fields {
         let parts: Vec<&str> = word.split(sign).collect();
         let [first, second, third] = parts[..] else { return Err(Misfit::Syntax) };
         let order = session_zone::style().dates;
-        let is_year_first = order == DateOrder::YearFirst && third.len() <= 2;
+        let is_year_first = order == DateOrder::Ymd && third.len() <= 2;
         let date = match (month_of(first), month_of(second)) {
             (Some(month), _) if is_year_first => (year(second)?, month, small(third)?),
             (Some(month), _) => (year(third)?, month, small(second)?),
             (None, Some(month)) if first.len() > 2 || is_year_first => (year(first)?, month, small(third)?),
             (None, Some(month)) => (year(third)?, month, small(first)?),
-            (None, None) if first.len() > 2 || order == DateOrder::YearFirst => {
-                (year(first)?, small(second)?, small(third)?)
-            }
-            (None, None) if order == DateOrder::DayFirst => (year(third)?, small(second)?, small(first)?),
+            (None, None) if first.len() > 2 || order == DateOrder::Ymd => (year(first)?, small(second)?, small(third)?),
+            (None, None) if order == DateOrder::Dmy => (year(third)?, small(second)?, small(first)?),
             (None, None) => (year(third)?, small(first)?, small(second)?),
         };
         once(&mut self.date, date)
@@ -350,7 +348,7 @@ impl Fields {
             (None, Some(month), None) => {
                 let [first, second] = &self.numbers[..] else { return Err(Misfit::Syntax) };
                 let is_year = |text: &str| text.len() > 2 || text.parse::<u32>().is_ok_and(|number| number > 31);
-                let is_year_first = session_zone::style().dates == DateOrder::YearFirst && second.len() <= 2;
+                let is_year_first = session_zone::style().dates == DateOrder::Ymd && second.len() <= 2;
                 let (day, year_text) = if is_year(first) || is_year_first { (second, first) } else { (first, second) };
                 let date = (if self.is_bc { number(year_text)? } else { year(year_text)? }, month, small(day)?);
                 self.numbers.clear();
