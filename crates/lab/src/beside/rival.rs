@@ -42,6 +42,15 @@ impl RivalKind {
         }
     }
 
+    /// By how much its averages of decimals may be rounded.
+    pub(crate) fn rounding(self) -> f64 {
+        match self {
+            RivalKind::Duckdb => 0.0,
+            // They have six digits behind the point.
+            RivalKind::Datafusion => 1e-6,
+        }
+    }
+
     /// The folder of its environment.
     fn environment_name(self) -> &'static str {
         match self {

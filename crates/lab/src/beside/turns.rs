@@ -78,7 +78,7 @@ fn pair(session: &mut Session, rival: &mut Rival, query: &Query, runs: u32) -> R
                 here.push(run_here(session, query)?);
                 there.push(rival.run(&query.text)?);
             }
-            difference(&ours, &theirs).map_or(Answer::Same, Answer::Differs)
+            difference(&ours, &theirs, rival.kind.rounding()).map_or(Answer::Same, Answer::Differs)
         }
     };
     Ok(Pair { name: query.name.clone(), here, there, answer })
