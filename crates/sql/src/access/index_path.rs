@@ -20,7 +20,7 @@ use crate::access::bounds::narrow;
 use crate::access::conditions::test_of;
 use crate::access::implied;
 use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
-use crate::access::overlaps;
+use crate::access::overlaps::{self, ColumnOverlap, Overlap};
 use crate::access::scan_costs::ScanCosts;
 
 /// An index, with the ranges of it in which all rows are that pass; no two have a row in common.
@@ -97,9 +97,17 @@ fn goes_by_conditions(index: &Index) -> bool {
     index.definition().is_computed() || index.definition().method == IndexMethod::Gist
 }
 
-/// The ranges that tests leave of an index of columns, if they leave less than all of it.
-pub(crate) fn plain_ranges(index: &Index, tests: &[(usize, Test)]) -> Option<Vec<IndexRange>> {
+/// The ranges that tests and conditions of space leave of an index of columns, if they leave less than all of it.
+pub(crate) fn plain_ranges(
+    index: &Index,
+    tests: &[(usize, Test)],
+    overlaps: &[ColumnOverlap<'_>],
+) -> Option<Vec<IndexRange>> {
     let tests = column_tests(index, tests);
+    if index.definition().method == IndexMethod::Gist {
+        let overlaps: Vec<Overlap> = overlaps.iter().filter_map(|overlap| overlap.of_index(index)).collect();
+        return Some(vec![IndexRange::within(overlaps::window(index, &tests, &overlaps)?)]);
+    }
     if tests.is_empty() { None } else { ranges_of(index, &tests) }
 }
 
@@ -160,11 +168,8 @@ fn part_tests<'t>(
     Some(conditions.iter().filter_map(test).map(|(at, test)| (at, Cow::Owned(test))).collect())
 }
 
-/// The ranges of an index that the tests leave; `None` if that is all of an index of all rows, or not to be had from it.
+/// The ranges of an index, other than one of what overlaps, that the tests leave; `None` if that is all of an index of all rows, or not to be had from it.
 fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
-    if index.definition().method == IndexMethod::Gist {
-        return Some(vec![IndexRange::within(overlaps::window(index, tests, &[])?)]);
-    }
     let width = index.definition().parts.len();
     if index.definition().predicate.is_none() && !tests.iter().any(|(part, _)| *part == 0) {
         return None;

@@ -15,7 +15,9 @@ use std::ops::Bound;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
-use engine::{Comparison, DataType, Extent, Index, IndexRange, IndexWindow, SpaceRelation as Relation, Test, Value};
+use engine::{
+    Comparison, DataType, Extent, Index, IndexPart, IndexRange, IndexWindow, SpaceRelation as Relation, Test, Value,
+};
 
 use crate::access::bounds::narrow;
 use crate::values::single::value_of_scalar;
@@ -56,6 +58,23 @@ pub(crate) struct Overlap {
     part: usize,
     relation: Relation,
     value: Value,
+}
+
+/// A condition on a column of a table: how it is compared with a value by an operator, with the column to its left or to its right.
+pub(crate) struct ColumnOverlap<'a> {
+    pub(crate) column: usize,
+    pub(crate) operator: &'a str,
+    pub(crate) is_reversed: bool,
+    pub(crate) value: Value,
+}
+
+impl ColumnOverlap<'_> {
+    /// What it says of a part of an index's keys.
+    pub(crate) fn of_index(&self, index: &Index) -> Option<Overlap> {
+        let part = index.definition().parts.iter().position(|part| *part == IndexPart::Column(self.column))?;
+        let relation = relation_of(self.operator, self.is_reversed, index.key_columns()[part].data_type)?;
+        Some(Overlap { part, relation, value: self.value.clone() })
+    }
 }
 
 /// What a condition says of a part of a key that `find` finds; `None` if an index can't go by it.

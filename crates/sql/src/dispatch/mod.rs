@@ -30,7 +30,7 @@ use crate::parsing::control::Control;
 use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::planning::functions::changing;
-use crate::point::Point;
+use crate::point::{Point, Reading};
 use crate::session::Session;
 use crate::session::block::Block;
 use crate::session::prepared::PreparedStatement;
@@ -223,7 +223,7 @@ impl Session {
             ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
             ParsedStatement::Own(own) => statements::run_own(self, own, source, input),
             ParsedStatement::Locking(query, clauses) => {
-                if let Some(point) = Point::plan_locking(&query, &clauses, &self.tables, &[])
+                if let Some(point) = Point::plan_locking(&query, &clauses, &self.tables, Reading::ONCE)
                     && let Some(done) = point.run(self, &[])?
                 {
                     return Ok(done);
@@ -261,7 +261,7 @@ impl Session {
     }
 
     fn run(&mut self, statement: Statement, source: &Source) -> Result<Outcome> {
-        if let Some(point) = Point::plan(&statement, &self.tables, &[])
+        if let Some(point) = Point::plan(&statement, &self.tables, Reading::ONCE)
             && let Some(done) = point.run(self, &[])?
         {
             return Ok(done);

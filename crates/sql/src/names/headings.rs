@@ -30,6 +30,16 @@ struct Heading {
 }
 
 impl Heading {
+    /// That of an item which is an expression.
+    fn of(item: &SelectItem) -> Option<Heading> {
+        let (name, expr) = match item {
+            SelectItem::UnnamedExpr(expr) => (heading(expr).unwrap_or_else(|| "?column?".to_owned()), expr),
+            SelectItem::ExprWithAlias { expr, alias } => (fold(alias), expr),
+            _ => return None,
+        };
+        Some(Heading { name, cast: cast_of(expr) })
+    }
+
     fn on(&self, field: Field) -> Field {
         let field = field.with_name(&self.name);
         match self.cast.filter(|to| *field.data_type() == to.to_arrow()) {
@@ -55,24 +65,25 @@ pub(crate) fn of(query: &Query) -> Headings {
     match body {
         SetExpr::Select(select) => {
             for item in &select.projection {
-                let (name, expr) = match item {
-                    SelectItem::UnnamedExpr(expr) => (heading(expr).unwrap_or_else(|| "?column?".to_owned()), expr),
-                    SelectItem::ExprWithAlias { expr, alias } => (fold(alias), expr),
-                    _ => {
-                        headings.has_wildcard = true;
-                        headings.after.clear();
-                        continue;
-                    }
+                let Some(mut heading) = Heading::of(item) else {
+                    headings.has_wildcard = true;
+                    headings.after.clear();
+                    continue;
                 };
                 let list = if headings.has_wildcard { &mut headings.after } else { &mut headings.before };
                 // What the parts of a set operation make together has no length of its own.
-                let cast = cast_of(expr).filter(|to| is_whole || to.travels_as_text());
-                list.push(Heading { name, cast });
+                heading.cast = heading.cast.filter(|to| is_whole || to.travels_as_text());
+                list.push(heading);
             }
         }
         _ => headings.has_wildcard = true,
     }
     headings
+}
+
+/// The field of an item that is an expression, under the name that the text gives it.
+pub(crate) fn of_item(item: &SelectItem, field: Field) -> Option<Field> {
+    Heading::of(item).map(|heading| heading.on(field.with_nullable(true)))
 }
 
 /// The name that PostgreSQL derives from an expression, if it finds one.

@@ -27,7 +27,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, TableSource, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::sql::sqlparser::ast::{self, Statement};
+use datafusion::sql::sqlparser::ast::{self, Statement, Visit};
 use engine::{Table, Timestamp};
 
 use crate::access::table::EngineTable;
@@ -328,7 +328,7 @@ fn all_expressions(plan: &LogicalPlan, holds: &dyn Fn(&Expr) -> bool) -> Result<
 
 /// Whether a statement, its views written out, has the same constants at any time: no text that means another time each time, and no
 /// time that is read from a text which is only put together.
-fn is_steady(statement: &Statement) -> bool {
+pub(crate) fn is_steady(statement: &impl Visit) -> bool {
     let moves = |text: &str| {
         let mut words = text.split(|char: char| !char.is_alphanumeric());
         words.any(|word| MOVING_TIMES.iter().any(|time| word.eq_ignore_ascii_case(time)))

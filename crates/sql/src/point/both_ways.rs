@@ -2,7 +2,7 @@
 use crate::names::tables::Tables;
 use crate::parsing::ParsedStatement;
 use crate::parsing::parse::parse;
-use crate::point::Point;
+use crate::point::{Point, Reading};
 use crate::session::Session;
 use crate::{Outcome, SqlError, text_value};
 
@@ -31,8 +31,8 @@ pub(super) fn shown(outcome: Result<Outcome, SqlError>, is_total: bool) -> Strin
 pub(super) fn plan(session: &Session, text: &str) -> Option<Point> {
     let tables = Tables::published(session.database());
     match parse(text).unwrap() {
-        ParsedStatement::Statement(statement) => Point::plan(&statement, &tables, &[]),
-        ParsedStatement::Locking(query, clauses) => Point::plan_locking(&query, &clauses, &tables, &[]),
+        ParsedStatement::Statement(statement) => Point::plan(&statement, &tables, Reading::ONCE),
+        ParsedStatement::Locking(query, clauses) => Point::plan_locking(&query, &clauses, &tables, Reading::ONCE),
         _ => None,
     }
 }

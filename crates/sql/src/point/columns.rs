@@ -50,10 +50,13 @@ impl Columns {
 
 /// The columns of a query's answer, each under its name there.
 fn heading(scope: &Scope<'_>, items: &[(usize, String)]) -> SchemaRef {
-    let field = |(column, name): &(usize, String)| -> Field {
-        let (table, at) = scope.place(*column);
-        let field = Field::clone(&scope.field(*column)).with_name(name).with_nullable(true);
-        Source::of_column(scope.tables[table].table, at).noted_on(field)
-    };
-    Arc::new(ArrowSchema::new(items.iter().map(field).collect::<Vec<_>>()))
+    let fields = items.iter().map(|(column, name)| field(scope, *column, name));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A column of a query's answer under its name there.
+pub(super) fn field(scope: &Scope<'_>, column: usize, name: &str) -> Field {
+    let (table, at) = scope.place(column);
+    let field = Field::clone(&scope.field(column)).with_name(name).with_nullable(true);
+    Source::of_column(scope.tables[table].table, at).noted_on(field)
 }

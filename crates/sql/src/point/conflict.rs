@@ -49,7 +49,7 @@ impl Conflict {
                 let width = table.schema().columns().len();
                 let both =
                     [Named::only(label, table), Named { label: EXCLUDED, table, first: width, merged: Vec::new() }];
-                let scope = Scope { tables: &both, types: scope.types };
+                let scope = Scope { tables: &both, types: scope.types, compiles: false };
                 let mut sets: Vec<(usize, Term)> = Vec::with_capacity(update.assignments.len());
                 for assignment in &update.assignments {
                     let AssignmentTarget::ColumnName(name) = &assignment.target else { return None };

@@ -20,6 +20,7 @@
 mod both_ways;
 pub(crate) mod bound;
 pub(crate) mod columns;
+pub(crate) mod computed;
 pub(crate) mod conflict;
 #[cfg(test)]
 mod conflict_tests;
@@ -57,6 +58,25 @@ pub(crate) struct Point {
     pub(crate) table: String,
     pub(crate) id: u32,
     pub(crate) action: Action,
+}
+
+/// What a statement is read for.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    /// of the parameters
+    types: &'a [DataType],
+    /// Whether expressions are compiled.
+    compiles: bool,
+}
+
+impl<'a> Reading<'a> {
+    /// For one execution, without parameters.
+    pub(crate) const ONCE: Reading<'static> = Reading { types: &[], compiles: false };
+
+    /// For many executions, with parameters of these types.
+    pub(crate) fn often(types: &'a [DataType]) -> Reading<'a> {
+        Reading { types, compiles: true }
+    }
 }
 
 /// The action of such a statement; values are the literals and parameters that they come from.
@@ -99,11 +119,11 @@ pub(crate) struct NewRows {
 }
 
 impl Point {
-    /// The statement, if it is one of these; `types` are those of its parameters.
-    pub(crate) fn plan(statement: &Statement, tables: &Tables, types: &[DataType]) -> Option<Point> {
+    /// The statement, if it is one of these.
+    pub(crate) fn plan(statement: &Statement, tables: &Tables, of: Reading<'_>) -> Option<Point> {
         match Shape::of(statement) {
-            Some(shape) => Point::of_shape(shape, None, tables, types),
-            None => Join::plan(statement, tables, types).map(Point::of_join),
+            Some(shape) => Point::of_shape(shape, None, tables, of),
+            None => Join::plan(statement, tables, of.types).map(Point::of_join),
         }
     }
 
@@ -117,16 +137,16 @@ impl Point {
         query: &Query,
         clauses: &[LockClause],
         tables: &Tables,
-        types: &[DataType],
+        of: Reading<'_>,
     ) -> Option<Point> {
         let [clause] = clauses else { return None };
-        Point::of_shape(Shape::of_query(query)?, Some(clause), tables, types)
+        Point::of_shape(Shape::of_query(query)?, Some(clause), tables, of)
     }
 
-    fn of_shape(shape: Shape<'_>, lock: Option<&LockClause>, tables: &Tables, types: &[DataType]) -> Option<Point> {
+    fn of_shape(shape: Shape<'_>, lock: Option<&LockClause>, tables: &Tables, of: Reading<'_>) -> Option<Point> {
         let table = tables.find(&shape.table).ok().filter(is_plain)?;
         let named = [Named::only(&shape.label, &table)];
-        let scope = Scope { tables: &named, types };
+        let scope = Scope { tables: &named, types: of.types, compiles: of.compiles };
         let key = || scope.key(&shape.conditions);
         let action = match &shape.action {
             shape::Action::Select(selection) => {

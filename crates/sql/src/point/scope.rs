@@ -12,6 +12,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) tables: &'a [Named<'a>],
     /// of the parameters
     pub(crate) types: &'a [DataType],
+    /// Whether expressions are compiled, which pays where the statement comes again.
+    pub(crate) compiles: bool,
 }
 
 /// A table under its name in a statement.

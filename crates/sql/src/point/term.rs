@@ -3,12 +3,13 @@
 //! A value is taken here only if it is plainly one of its column's type: a literal that reads as one, a parameter of the same
 //! type, an integer of another width that fits. For all else there is the long way.
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, FunctionArguments, Value as SqlValue};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, FunctionArguments};
 use engine::{Column, ColumnDefault, DataType, Value};
 
 use super::exact::{bits, decimal, exact, is_integer};
 use super::fills::{Fills, is_always_filled};
 use super::scope::Scope;
+use crate::syntax::parameter::number_of;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::{Literal, append_literal, is_default, literal};
 use crate::values::single::value_of_scalar;
@@ -170,8 +171,7 @@ impl Scope<'_> {
     fn placeholder(&self, expr: &Expr) -> Option<(usize, DataType)> {
         match expr {
             Expr::Value(value) => {
-                let SqlValue::Placeholder(name) = &value.value else { return None };
-                let at = name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?;
+                let at = number_of(&value.value)?;
                 Some((at, *self.types.get(at)?))
             }
             Expr::Nested(inner) => self.placeholder(inner),

@@ -2,7 +2,7 @@
 use datafusion::sql::sqlparser::ast::Statement;
 use engine::{DataType, Database, Value};
 
-use super::Point;
+use super::{Point, Reading};
 use crate::names::tables::Tables;
 use crate::parsing::ParsedStatement;
 use crate::parsing::parse::parse;
@@ -32,8 +32,9 @@ fn session() -> Session {
 }
 
 fn point(session: &Session, statement: &str, types: &[DataType]) -> Option<Point> {
+    let tables = Tables::published(session.database());
     match parse(statement) {
-        Ok(ParsedStatement::Statement(parsed)) => Point::plan(&parsed, &Tables::published(session.database()), types),
+        Ok(ParsedStatement::Statement(parsed)) => Point::plan(&parsed, &tables, Reading { types, compiles: false }),
         Ok(_) => None,
         Err(error) => panic!("{statement}: {error}"),
     }

@@ -24,6 +24,7 @@ use crate::names::{fold, table_name};
 use crate::parsing::ParsedStatement;
 use crate::semantics::spelling::array_literals::item_type;
 use crate::syntax::identifiers::last_part;
+use crate::syntax::parameter::number_of;
 use crate::syntax::source::Source;
 use crate::syntax::subscript_tokens::{ITEM, PART};
 use crate::syntax::walk::{Walk, WalkMut};
@@ -31,13 +32,6 @@ use crate::values::types::column_type;
 
 /// How many parameters a statement may have, as in PostgreSQL's protocol.
 pub(crate) const PARAMETERS_MAX: usize = 65_535;
-
-/// The number of a parameter, counted from 0.
-pub(crate) fn number_of(value: &SqlValue) -> Option<usize> {
-    let SqlValue::Placeholder(name) = value else { return None };
-    let number: usize = name.strip_prefix('$')?.parse().ok()?;
-    number.checked_sub(1)
-}
 
 /// How many parameters a statement has: as many as the largest number says.
 pub(crate) fn count(parsed: &mut ParsedStatement, source: &Source) -> Result<usize> {

@@ -9,7 +9,7 @@ use super::substitute;
 use crate::names::tables::Tables;
 use crate::parsing::cursor_statement::CursorStatement;
 use crate::parsing::{OwnStatement, ParsedStatement};
-use crate::point::Point;
+use crate::point::{Point, Reading};
 use crate::syntax::composed::{self, returning};
 use crate::syntax::stack;
 
@@ -38,10 +38,10 @@ impl PreparedStatement {
         let oid_arrays = oid_arrays(text);
         let point = match &parsed {
             ParsedStatement::Statement(statement) if tables.path().is_plain() => {
-                Point::plan(statement, tables, &parameters)
+                Point::plan(statement, tables, Reading::often(&parameters))
             }
             ParsedStatement::Locking(query, clauses) if tables.path().is_plain() => {
-                Point::plan_locking(query, clauses, tables, &parameters)
+                Point::plan_locking(query, clauses, tables, Reading::often(&parameters))
             }
             _ => None,
         };

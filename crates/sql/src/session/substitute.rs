@@ -10,9 +10,10 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Span;
 use engine::{DataType, Value};
 
-use super::infer::{may_go_on, number_of};
+use super::infer::may_go_on;
 use crate::error::{Result, SqlError};
 use crate::parsing::ParsedStatement;
+use crate::syntax::parameter::number_of;
 use crate::syntax::visit::limit_and_offset;
 use crate::syntax::walk::WalkMut;
 use crate::values::types::sql_type;

@@ -20,7 +20,7 @@ use crate::point::bound::Bound;
 use crate::point::exact::exact;
 use crate::point::join::{Join, Joined, Link};
 use crate::point::search::answer::Answer;
-use crate::point::search::path::{Counting, Path};
+use crate::point::search::path::{Asked, Counting, Path};
 use crate::session::Session;
 use crate::state::outcome::{Outcome, Rows};
 use crate::state::target::batch;
@@ -57,7 +57,7 @@ impl Point {
         let Some(rows) = running.rows()? else { return Ok(None) };
         let Some(answer) = join.answer.of_rows(&rows, &join.order, false)? else { return Ok(None) };
         let answer = match &join.answer {
-            Answer::Columns { .. } => cut_off(&answer, cut),
+            Answer::Columns { .. } | Answer::Items { .. } => cut_off(&answer, cut),
             Answer::Totals { .. } => answer,
         };
         Ok(Some(Outcome::Rows(Rows::ready(answer))))
@@ -97,7 +97,8 @@ impl Running<'_> {
     /// The rows of the query; `None` if they are the planner's to find.
     fn rows(&self) -> Result<Option<RecordBatch>> {
         let is_first = |at: &usize| !self.join.tables[*at].is_left && !self.tests[*at].is_empty();
-        let path = |at: usize| Path::find(&self.tables[at], &self.tests[at], (&[], &[]), usize::MAX, Counting::Always);
+        let asked = |at: usize| Asked::of(&self.tests[at]);
+        let path = |at: usize| Path::find(&self.tables[at], asked(at), (&[], &[]), usize::MAX, Counting::Always);
         let find = |at: usize| Some((at, path(at)?));
         let mut firsts: Vec<(usize, Path)> = (0..self.tables.len()).filter(is_first).filter_map(find).collect();
         firsts.sort_by_key(|(_, path)| path.count);
@@ -208,7 +209,7 @@ impl Running<'_> {
         let other = self.tests[step.table].iter().filter(|(column, _)| !is_linked(*column)).cloned();
         let equal = |(link, value): (&Link, &Value)| (link.column, Test::Compare(Comparison::Eq, value.clone()));
         let tests: Tests = step.links.iter().zip(first).map(equal).chain(other).collect();
-        let template = plain_ranges(&step.index, &tests)?;
+        let template = plain_ranges(&step.index, &tests, &[])?;
         let width = template.first()?.equal.len();
         let link_of = |part: &IndexPart| match part {
             IndexPart::Column(column) => step.links.iter().position(|link| link.column == *column),

@@ -59,6 +59,7 @@ pub(crate) mod returning;
 pub(crate) mod schemas;
 pub(crate) mod search;
 pub(crate) mod search_changes;
+mod search_nearest;
 pub(crate) mod sequence_users;
 pub(crate) mod sequences;
 pub(crate) mod set;

@@ -19,7 +19,7 @@ use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::point::bound::Bound;
 use crate::point::search::answer::{Answer, sorted};
-use crate::point::search::path::{Counting, ENTRIES_MAX, Path};
+use crate::point::search::path::{Asked, Counting, ENTRIES_MAX, Path};
 use crate::point::search::{Cut, Search};
 use crate::point::{Action, Point};
 use crate::session::Session;
@@ -53,7 +53,7 @@ impl Point {
             None => {
                 // The moment first: the table is to be the one that its rows belong to.
                 let moment = session.moment()?;
-                let rows = |table: &Table| search.rows(table, &moment, &options, cut);
+                let rows = |table: &Table| search.rows(table, &moment, &options, (cut, bound));
                 self.seen(session, moment.view(), rows).transpose()?.flatten()
             }
             Some(lock) => {
@@ -115,8 +115,7 @@ impl Search {
 
     /// Whether all rows have to be there before the first is given.
     fn takes_all(&self, is_sorted: bool) -> bool {
-        let is_distinct = matches!(self.answer, Answer::Columns { is_distinct: true, .. });
-        is_distinct || !(is_sorted || self.order.is_empty())
+        self.answer.is_distinct() || self.derived.has_filters() || !(is_sorted || self.order.is_empty())
     }
 
     /// The answer, read at a moment.
@@ -125,14 +124,20 @@ impl Search {
         table: &Table,
         moment: &Moment,
         options: &ScanOptions,
-        cut: Cut,
+        (cut, bound): (Cut, &Bound<'_>),
     ) -> Result<Option<RecordBatch>> {
         if self.is_of_whole_table() {
             return self.answer.batch_of_sums(&table.sums(moment.view(), &self.reads)?);
         }
+        if let Some(nearest) = &self.nearest {
+            let Some(rows) = self.nearest_rows(nearest, table, moment, options, (cut, bound))? else { return Ok(None) };
+            return self.answered(rows, true, (cut, bound));
+        }
+        let Some(overlaps) = self.derived.overlaps(bound) else { return Ok(None) };
+        let asked = Asked { tests: &options.tests, overlaps: &overlaps };
         let counting = if self.was_long.load(Ordering::Relaxed) { Counting::Always } else { Counting::AmongWays };
         let order = (&self.order[..], &self.reads[..]);
-        let Some(path) = Path::find(table, &options.tests, order, cut.end(), counting) else { return Ok(None) };
+        let Some(path) = Path::find(table, asked, order, cut.end(), counting) else { return Ok(None) };
         let end = if self.takes_all(path.is_ordered()) { usize::MAX } else { cut.end() };
         let way = (&path.index, &path.ranges[..]);
         let found = table.index_rows(moment.view(), way, path.direction(), options, path.few(end));
@@ -140,9 +145,21 @@ impl Search {
             self.was_long.store(true, Ordering::Relaxed);
             return Ok(None);
         };
-        let answer = self.answer.of_rows(&found, &self.order, path.is_ordered())?;
+        let Some(found) = self.derived.filtered(found, bound) else { return Ok(None) };
+        self.answered(found, path.is_ordered(), (cut, bound))
+    }
+
+    /// The answer from rows that pass; they come sorted if that is so.
+    pub(super) fn answered(
+        &self,
+        rows: RecordBatch,
+        is_sorted: bool,
+        (cut, bound): (Cut, &Bound<'_>),
+    ) -> Result<Option<RecordBatch>> {
+        let Some(rows) = self.derived.with_values(rows, bound) else { return Ok(None) };
+        let answer = self.answer.of_rows(&rows, &self.order, is_sorted)?;
         Ok(answer.map(|answer| match &self.answer {
-            Answer::Columns { .. } => cut_off(&answer, cut),
+            Answer::Columns { .. } | Answer::Items { .. } => cut_off(&answer, cut),
             Answer::Totals { .. } => answer,
         }))
     }
@@ -179,7 +196,8 @@ impl Locking<'_> {
     fn rows(&self, write: &mut Write<'_>) -> Result<Option<RecordBatch>> {
         let moment = write.moment()?;
         let order = (&self.search.order[..], &self.search.reads[..]);
-        let Some(path) = Path::find(self.table, &self.options.tests, order, self.cut.end(), Counting::Always) else {
+        let asked = Asked::of(&self.options.tests);
+        let Some(path) = Path::find(self.table, asked, order, self.cut.end(), Counting::Always) else {
             return Ok(None);
         };
         let mut locked = Locked { kept: Vec::new(), count: 0 };

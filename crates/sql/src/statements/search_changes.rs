@@ -16,7 +16,7 @@ use crate::names::moment::Moment;
 use crate::point::Point;
 use crate::point::bound::Bound;
 use crate::point::search::one_value::OneValue;
-use crate::point::search::path::{Counting, Path};
+use crate::point::search::path::{Asked, Counting, Path};
 use crate::point::search::{Changes, Given, Returned};
 use crate::point::term::Term;
 use crate::session::Session;
@@ -73,7 +73,7 @@ fn found(
     if let Some(rids) = again {
         return Ok(Some(table.lookup_rids(moment.view(), &rids, options)?));
     }
-    let Some(path) = Path::find(table, &options.tests, (&[], &[]), usize::MAX, Counting::Always) else {
+    let Some(path) = Path::find(table, Asked::of(&options.tests), (&[], &[]), usize::MAX, Counting::Always) else {
         return Ok(None);
     };
     let way = (&path.index, &path.ranges[..]);
@@ -88,7 +88,7 @@ impl OneValue {
         let (Some(table), Some(tests)) = (table, bound.tests(&search.conditions)) else { return Ok(None) };
         let Some(cut) = search.limits.cut(bound) else { return Ok(None) };
         let options = ScanOptions { columns: search.reads.clone(), tests, ..ScanOptions::default() };
-        let Some(answer) = search.rows(&table, moment, &options, cut)? else { return Ok(None) };
+        let Some(answer) = search.rows(&table, moment, &options, (cut, bound))? else { return Ok(None) };
         debug_assert_eq!(answer.num_rows(), 1, "a total is one row");
         Ok(value_at(answer.column(0), 0, self.data_type).filter(|value| !value.is_null()))
     }

@@ -8,10 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{Array, Float64Array, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::{concat, concat_batches, filter_record_batch, take, take_record_batch};
+use datafusion::arrow::compute::{concat_batches, filter_record_batch};
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
@@ -25,6 +24,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use engine::{Index, NearestScan};
 
 use crate::access::conditions;
+use crate::access::nearest::order::ByDistance;
 use crate::access::scan::{ScanExec, Turn, external};
 
 /// A distance, the part of an index that it is of, and the point that it is from.
@@ -75,7 +75,7 @@ impl NearestExec {
             Err(engine::Error::NoSuchIndex(_)) => None,
             Err(error) => return Err(external(error)),
         };
-        let waiting = (RecordBatch::new_empty(scan.schema()), Float64Array::new_null(0));
+        let waiting = ByDistance::new(&scan.schema());
         Ok(Nearest { scan, filter, found, distance: self.distance.expr.clone(), waiting, is_over: false })
     }
 }
@@ -87,8 +87,8 @@ struct Nearest {
     /// `None` where the whole table is read and sorted
     found: Option<NearestScan>,
     distance: Arc<dyn PhysicalExpr>,
-    /// Rows that may be farther than others which are still to come, with their distances.
-    waiting: (RecordBatch, Float64Array),
+    /// Rows that may be farther than others which are still to come.
+    waiting: ByDistance,
     is_over: bool,
 }
 
@@ -114,26 +114,11 @@ impl Nearest {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         let (rows, beyond) = match self.read()? {
             Some((rows, beyond)) => (self.passing(rows)?, beyond),
-            None if self.waiting.0.num_rows() == 0 => return Ok(None),
+            None if self.waiting.is_empty() => return Ok(None),
             None => (RecordBatch::new_empty(self.scan.schema()), f64::NAN),
         };
         let distances = self.distance.evaluate(&rows)?.into_array(rows.num_rows())?;
-        let Some(distances) = distances.as_primitive_opt::<Float64Type>() else {
-            return Err(DataFusionError::Internal("a distance is no float".into()));
-        };
-        let rows = concat_batches(&self.scan.schema(), [&self.waiting.0, &rows])?;
-        let distances = concat(&[&self.waiting.1, distances])?;
-        let distances = distances.as_primitive::<Float64Type>();
-        let order = ordered(distances);
-        let of = |at: &u32| distances.is_valid(*at as usize).then(|| distances.value(*at as usize));
-        // What is no number is farther than all that may come, but for NULL, and known to be in its place when nothing comes.
-        let is_ready = |at: &u32| beyond.is_nan() || of(at).is_some_and(|distance| distance <= beyond);
-        let ready = order.iter().take_while(|at| is_ready(at)).count();
-        let (ready, waiting) = order.split_at(ready);
-        let (ready, waiting) = (UInt32Array::from(ready.to_vec()), UInt32Array::from(waiting.to_vec()));
-        let left = take(distances, &waiting, None)?;
-        self.waiting = (take_record_batch(&rows, &waiting)?, left.as_primitive::<Float64Type>().clone());
-        Ok(Some(take_record_batch(&rows, &ready)?))
+        self.waiting.take(&rows, &distances, beyond).map(Some)
     }
 
     /// The rows that pass the filter.
@@ -153,20 +138,6 @@ impl Iterator for Nearest {
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         self.advance().transpose()
     }
-}
-
-/// The places of distances in their order: numbers, NaN, NULL.
-fn ordered(distances: &Float64Array) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..).take(distances.len()).collect();
-    let key = |at: u32| {
-        let distance = distances.is_valid(at as usize).then(|| distances.value(at as usize));
-        distance.map(|distance| if distance.is_nan() { f64::NAN } else { distance + 0.0 })
-    };
-    order.sort_by(|one, other| match (key(*one), key(*other)) {
-        (Some(one), Some(other)) => one.total_cmp(&other),
-        (one, other) => other.is_some().cmp(&one.is_some()),
-    });
-    order
 }
 
 impl ExecutionPlan for NearestExec {
@@ -245,17 +216,5 @@ impl DisplayAs for NearestExec {
 impl fmt::Debug for NearestExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NearestExec").field("table", &self.scan.table().name()).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_are_ordered_numbers_first_then_nan_then_null() {
-        let distances =
-            Float64Array::from(vec![None, Some(2.0), Some(-f64::NAN), Some(0.5), Some(f64::INFINITY), None]);
-        assert_eq!(ordered(&distances), [3, 1, 4, 2, 0, 5]);
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! Imports scans and indexes' expressions; the list of rules imports it.
 mod exec;
+pub(crate) mod order;
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ use crate::values::single::value_of_scalar;
 use exec::{Distance, NearestExec};
 
 /// The operator that gives a distance.
-const OPERATOR: &str = "<->";
+pub(crate) const OPERATOR: &str = "<->";
 
 /// How NULL and numbers follow each other where nothing else is said.
 const ASCENDING: SortOptions = SortOptions { descending: false, nulls_first: false };

@@ -24,6 +24,7 @@ use crate::names::tables::Tables;
 use crate::parsing::ParsedStatement;
 use crate::parsing::parse::{Places, parse, parse_query};
 use crate::syntax::identifiers::fold;
+use crate::syntax::parameter;
 use crate::syntax::split::split;
 use crate::syntax::walk::WalkMut;
 use crate::syntax::with_scope::WithScope;
@@ -316,8 +317,7 @@ fn parameter(at: usize) -> Expr {
 /// The number of the argument that an expression is, from 0.
 pub(super) fn number_of(expr: &Expr) -> Option<usize> {
     let Expr::Value(value) = expr else { return None };
-    let Value::Placeholder(name) = &value.value else { return None };
-    name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
+    parameter::number_of(&value.value)
 }
 
 /// Puts expressions in the place of arguments.

@@ -78,7 +78,7 @@ impl Join {
         let find = |name: &str| tables.find(name).ok().filter(is_plain);
         let found: Vec<Table> = from.tables.iter().map(|factor| find(&factor.table)).collect::<Option<_>>()?;
         let (named, using) = side_by_side(&from, &found)?;
-        let scope = Scope { tables: &named, types };
+        let scope = Scope { tables: &named, types, compiles: false };
         let facts = Facts::of(&from, using, &scope)?;
         let mut columns = Vec::new();
         let answer = Answer::of(&from.selection, &mut columns, &scope)?;

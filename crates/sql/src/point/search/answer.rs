@@ -32,6 +32,8 @@ pub(crate) enum Answer {
         places: Vec<usize>,
         is_distinct: bool,
     },
+    /// Columns and what is worked out of them ([`super::derived`]), by their places among both.
+    Items { places: Vec<usize>, schema: SchemaRef, is_distinct: bool },
     /// One row of totals over all rows.
     Totals { totals: Vec<Total>, schema: SchemaRef },
 }
@@ -107,7 +109,7 @@ impl Answer {
     pub(crate) fn schema(&self) -> &SchemaRef {
         match self {
             Answer::Columns { columns, .. } => &columns.schema,
-            Answer::Totals { schema, .. } => schema,
+            Answer::Items { schema, .. } | Answer::Totals { schema, .. } => schema,
         }
     }
 
@@ -145,6 +147,14 @@ impl Answer {
         };
         let arrays = values.iter().zip(schema.fields()).map(array).collect::<Result<Vec<_>>>()?;
         crate::state::target::batch(schema.clone(), arrays, 1).map(Some)
+    }
+
+    /// Whether it gives each combination of values once.
+    pub(crate) fn is_distinct(&self) -> bool {
+        match self {
+            Answer::Columns { is_distinct, .. } | Answer::Items { is_distinct, .. } => *is_distinct,
+            Answer::Totals { .. } => false,
+        }
     }
 
     /// Whether a query that gives it may lock its rows.
@@ -190,7 +200,7 @@ impl Answer {
         is_sorted: bool,
     ) -> Result<Option<RecordBatch>> {
         match self {
-            Answer::Columns { places, is_distinct, .. } => {
+            Answer::Columns { places, is_distinct, .. } | Answer::Items { places, is_distinct, .. } => {
                 let rows = if *is_distinct { distinct(rows, places)? } else { rows.clone() };
                 let rows = if is_sorted { rows } else { sorted(&rows, order)? };
                 self.of_arrays(rows.columns(), rows.num_rows())
@@ -202,10 +212,11 @@ impl Answer {
     /// What it gives of so many rows as they are: of all that it reads of them, column by column.
     pub(crate) fn of_arrays(&self, rows: &[ArrayRef], count: usize) -> Result<Option<RecordBatch>> {
         match self {
-            Answer::Columns { columns, places, .. } => {
-                let fields = places.iter().zip(columns.schema.fields());
+            Answer::Columns { places, .. } | Answer::Items { places, .. } => {
+                let schema = self.schema();
+                let fields = places.iter().zip(schema.fields());
                 let arrays = fields.map(|(place, field)| as_queried(&rows[*place], field.data_type())).collect();
-                crate::state::target::batch(columns.schema.clone(), arrays, count).map(Some)
+                crate::state::target::batch(schema.clone(), arrays, count).map(Some)
             }
             Answer::Totals { totals, schema } => {
                 let fields = totals.iter().zip(schema.fields());

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Search;
-use super::answer::Answer;
 use crate::point::bound::Bound;
 use crate::point::exact::{integer, is_integer};
 use crate::point::scope::Scope;
@@ -29,10 +28,11 @@ impl Between {
     pub(super) fn of(search: &Search, scope: &Scope<'_>) -> Option<Between> {
         let [condition] = &search.conditions[..] else { return None };
         let (column, (low, high)) = (condition.column(), condition.extremes()?);
-        let is_ordered = search.order.iter().all(|key| search.reads[key.place] == column && !key.is_down);
+        let is_ordered = search.order.iter().all(|key| search.reads.get(key.place) == Some(&column) && !key.is_down);
         let is_plain = search.lock.is_none()
             && !search.limits.are_given()
-            && !matches!(search.answer, Answer::Columns { is_distinct: true, .. });
+            && search.derived.is_empty()
+            && !search.answer.is_distinct();
         let fits = is_integer(scope.known(column).data_type) && is_ordered && is_plain;
         fits.then(|| Between { column, low: low.clone(), high: high.clone(), missed: AtomicU32::new(0) })
     }

@@ -14,6 +14,11 @@
 pub(crate) mod answer;
 pub(crate) mod between;
 pub(crate) mod condition;
+pub(crate) mod derived;
+#[cfg(test)]
+mod derived_tests;
+mod items;
+pub(crate) mod nearest;
 pub(crate) mod one_value;
 pub(crate) mod path;
 #[cfg(test)]
@@ -25,7 +30,9 @@ use answer::{Answer, SortKey};
 use between::Between;
 use condition::Condition;
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause};
+use derived::Derived;
 use engine::{DataType, LockStrength, LockWait, Value};
+use nearest::Nearest;
 use one_value::OneValue;
 
 use super::bound::Bound;
@@ -43,8 +50,12 @@ pub(crate) struct Search {
     pub(crate) conditions: Vec<Condition>,
     /// The columns that are read of each row.
     pub(crate) reads: Vec<usize>,
+    /// What is worked out of them.
+    pub(crate) derived: Derived,
     pub(crate) answer: Answer,
     pub(crate) order: Vec<SortKey>,
+    /// The order, if it is one by a distance.
+    pub(crate) nearest: Option<Nearest>,
     pub(crate) limits: Limits,
     /// How its rows are locked, if they are.
     pub(crate) lock: Option<(LockStrength, LockWait)>,
@@ -150,34 +161,72 @@ impl Search {
         lock: Option<&LockClause>,
         scope: &Scope<'_>,
     ) -> Option<Search> {
-        let conditions = conditions.iter().map(|condition| scope.condition(condition)).collect::<Option<Vec<_>>>()?;
-        let mut reads = Vec::new();
-        let answer = Answer::of(selection, &mut reads, scope)?;
-        let order = answer.order(selection.order, &mut reads, scope)?;
-        let limits = Limits::of(selection.limit, scope)?;
-        // Counts and sums of all rows are kept by the storage.
-        let is_kept = answer.is_of_sums() && lock.is_none();
-        let is_bounded = is_kept || !conditions.is_empty() || (!order.is_empty() && limits.limit.is_some());
-        let lock = match lock {
-            Some(clause) if clause.of.is_empty() && answer.may_lock() => Some((clause.strength.lock(), clause.wait)),
+        let mut search = Search::unlocked(conditions, selection, scope)?;
+        search.lock = match lock {
+            Some(clause) if clause.of.is_empty() && search.answer.may_lock() && search.derived.is_empty() => {
+                Some((clause.strength.lock(), clause.wait))
+            }
             Some(_) => return None,
             None => None,
         };
-        let fits = is_bounded && !(limits.are_given() && matches!(answer, Answer::Totals { .. }));
-        let was_long = AtomicBool::new(false);
-        let search = Search { conditions, reads, answer, order, limits, lock, between: None, was_long }.of_extreme();
-        let between = Between::of(&search, scope);
-        fits.then_some(Search { between, ..search })
+        if !search.is_bounded() || (search.limits.are_given() && matches!(search.answer, Answer::Totals { .. })) {
+            return None;
+        }
+        let mut search = search.of_extreme();
+        search.between = Between::of(&search, scope);
+        Some(search)
+    }
+
+    /// The query without what is said of locks.
+    fn unlocked(conditions: &[&Expr], selection: &Selection<'_>, scope: &Scope<'_>) -> Option<Search> {
+        let (mut tests, mut others) = (Vec::new(), Vec::new());
+        for condition in conditions {
+            match scope.condition(condition) {
+                Some(test) => tests.push(test),
+                None if scope.compiles => others.push(*condition),
+                None => return None,
+            }
+        }
+        let mut reads = Vec::new();
+        let mut derived = Derived::of_conditions(&others, &mut reads, scope)?;
+        let limits = Limits::of(selection.limit, scope)?;
+        let columns = Answer::of(selection, &mut reads, scope);
+        let columns = columns.and_then(|answer| Some((answer.order(selection.order, &mut reads, scope)?, answer)));
+        let (order, nearest, answer) = match columns {
+            Some((order, answer)) => (order, None, answer),
+            None if scope.compiles => {
+                items::note_columns(selection, &mut reads, scope)?;
+                let answer = Answer::of_items(selection, &reads, &mut derived.values, scope)?;
+                let nearest = Nearest::of(selection.order, &reads, scope).filter(|_| !answer.is_distinct());
+                let order = match nearest {
+                    Some(_) => Vec::new(),
+                    None => answer.order_of_items(selection.order, &reads, &mut derived.values, scope)?,
+                };
+                (order, nearest, answer)
+            }
+            None => return None,
+        };
+        let (lock, between, was_long) = Default::default();
+        Some(Search { conditions: tests, reads, derived, answer, order, nearest, limits, lock, between, was_long })
+    }
+
+    /// Whether an index may lead to few rows of it, or what it gives is kept.
+    fn is_bounded(&self) -> bool {
+        // Counts and sums of all rows are kept by the storage.
+        let is_kept = self.answer.is_of_sums() && self.lock.is_none() && !self.derived.has_filters();
+        let is_first = (!self.order.is_empty() || self.nearest.is_some()) && self.limits.limit.is_some();
+        let is_some = !self.conditions.is_empty() || self.derived.has_windows();
+        is_kept || if self.nearest.is_some() { is_first } else { is_some || is_first }
     }
 
     /// Whether it is about counts and sums of all rows.
     pub(crate) fn is_of_whole_table(&self) -> bool {
-        self.conditions.is_empty() && self.answer.is_of_sums()
+        self.conditions.is_empty() && !self.derived.has_filters() && self.answer.is_of_sums()
     }
 
     /// The smallest or the largest value is that of the first row which has any, in its order.
     fn of_extreme(mut self) -> Search {
-        if let Some(key) = self.answer.extreme() {
+        if let Some(key) = self.answer.extreme().filter(|_| !self.derived.has_filters()) {
             self.conditions.push(Condition::is_not_null(self.reads[key.place]));
             self.order = vec![key];
             self.limits.limit = Some(Origin::Constant(Value::BigInt(1)));

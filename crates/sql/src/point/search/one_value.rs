@@ -49,7 +49,7 @@ impl OneValue {
             return None;
         }
         let named = [Named::only(&shape.label, &table)];
-        let scope = Scope { tables: &named, types };
+        let scope = Scope { tables: &named, types, compiles: false };
         let search = Search::plan(&shape.conditions, selection, None, &scope)?;
         let place = search.answer.extreme()?.place;
         let data_type = scope.known(search.reads[place]).data_type;

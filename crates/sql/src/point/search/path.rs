@@ -9,6 +9,7 @@ use engine::{Comparison, Direction, Few, Index, IndexPart, IndexRange, Table, Te
 
 use super::answer::SortKey;
 use crate::access::index_path::plain_ranges;
+use crate::access::overlaps::ColumnOverlap;
 
 /// The most entries that are looked at for a query; one of more rows is the planner's.
 pub(crate) const ENTRIES_MAX: usize = 1024;
@@ -42,16 +43,34 @@ pub(crate) enum Counting {
 struct Wanted<'a> {
     /// `None` if it is none that an index may have.
     order: Option<Vec<(usize, bool)>>,
-    tests: &'a [(usize, Test)],
+    asked: Asked<'a>,
     end: usize,
     counting: Counting,
+}
+
+/// What is known of the rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) tests: &'a [(usize, Test)],
+    pub(crate) overlaps: &'a [ColumnOverlap<'a>],
+}
+
+impl<'a> Asked<'a> {
+    /// Tests alone.
+    pub(crate) fn of(tests: &'a [(usize, Test)]) -> Asked<'a> {
+        Asked { tests, overlaps: &[] }
+    }
+
+    fn ranges(&self, index: &Index) -> Option<Vec<IndexRange>> {
+        plain_ranges(index, self.tests, self.overlaps)
+    }
 }
 
 impl Path {
     /// The best way to rows that pass, of which the first `end` are wanted; `None` if none leads to few rows.
     pub(crate) fn find(
         table: &Table,
-        tests: &[(usize, Test)],
+        asked: Asked<'_>,
         (order, reads): (&[SortKey], &[usize]),
         end: usize,
         counting: Counting,
@@ -59,7 +78,7 @@ impl Path {
         if table.is_array() {
             return None;
         }
-        let wanted = Wanted { order: order_by_index(order, reads), tests, end, counting };
+        let wanted = Wanted { order: order_by_index(order, reads), asked, end, counting };
         let indexes = table.primary_index().into_iter().chain(table.indexes());
         let plain: Vec<Index> = indexes.filter(|index| !index.definition().is_computed()).collect();
         if let Some(walk) = plain.iter().find_map(|index| wanted.walk(index, true)) {
@@ -89,7 +108,7 @@ impl Wanted<'_> {
     /// The index that leads to the fewest rows, if these are fewer than `limit`.
     fn fewest(&self, table: &Table, indexes: &[Index], limit: usize) -> Option<Path> {
         let mut ways: Vec<(&Index, Vec<IndexRange>)> =
-            indexes.iter().filter_map(|index| Some((index, plain_ranges(index, self.tests)?))).collect();
+            indexes.iter().filter_map(|index| Some((index, self.asked.ranges(index)?))).collect();
         let path = |(index, ranges): (&Index, Vec<IndexRange>), count| {
             let ordered = self.direction(index, &ranges);
             Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX, count }
@@ -114,7 +133,7 @@ impl Wanted<'_> {
         if !is_first_of_many || !index.is_ordered() {
             return None;
         }
-        let (ranges, entries) = match plain_ranges(index, self.tests) {
+        let (ranges, entries) = match self.asked.ranges(index) {
             Some(ranges) if is_partial => (ranges, ENTRIES_MAX),
             Some(_) => return None,
             None if is_partial => return None,
@@ -133,7 +152,7 @@ impl Wanted<'_> {
         let mut parts = parts.skip_while(|(at, _)| *at < pinned).map(|(_, part)| part);
         let mut direction = None;
         let is_pinned = |column: usize| {
-            self.tests.iter().any(|test| matches!(test, (at, Test::Compare(Comparison::Eq, _)) if *at == column))
+            self.asked.tests.iter().any(|test| matches!(test, (at, Test::Compare(Comparison::Eq, _)) if *at == column))
         };
         for (column, is_down) in self.order.as_ref()?.iter().filter(|(column, _)| !is_pinned(*column)) {
             let wanted = if *is_down { Direction::Downward } else { Direction::Upward };
@@ -148,7 +167,11 @@ impl Wanted<'_> {
 
 /// The order as columns and whether they go down, if NULLs stand where an index has them: at its end.
 fn order_by_index(order: &[SortKey], reads: &[usize]) -> Option<Vec<(usize, bool)>> {
-    let key = |key: &SortKey| (key.is_down == key.nulls_first).then(|| (reads[key.place], key.is_down));
+    let key = |key: &SortKey| {
+        // What is worked out of columns is in no index of them.
+        let column = reads.get(key.place).filter(|_| key.is_down == key.nulls_first)?;
+        Some((*column, key.is_down))
+    };
     order.iter().map(key).collect()
 }
 
