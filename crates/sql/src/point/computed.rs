@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType as ArrowType, FieldRef, Schema as ArrowSchema, SchemaRef, TimeUnit};
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Expr as Planned, ExprSchemable};
 use datafusion::physical_expr::expressions::{Column as ColumnExpr, Literal};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
@@ -243,16 +243,19 @@ impl Computed {
         self.names_columns() && *self.field.data_type() == ArrowType::Boolean
     }
 
-    /// With the parameters of an execution; `None` if one is not plainly of its type.
-    fn bound(&self, bound: &Bound<'_>) -> Option<Arc<dyn PhysicalExpr>> {
-        let mut literals: Vec<Arc<dyn PhysicalExpr>> = Vec::with_capacity(self.parameters.len());
-        for (at, to) in &self.parameters {
-            let value = exact(bound.values.get(*at)?, *to)?;
-            literals.push(Arc::new(Literal::new(scalar_of_value(&value, *to)?)));
-        }
-        if literals.is_empty() {
+    /// The parameters of an execution; `None` if one is not plainly of its type.
+    fn parameters(&self, bound: &Bound<'_>) -> Option<Vec<ScalarValue>> {
+        let scalar = |(at, to): &(usize, DataType)| scalar_of_value(&exact(bound.values.get(*at)?, *to)?, *to);
+        self.parameters.iter().map(scalar).collect()
+    }
+
+    /// With parameters put in.
+    fn with(&self, parameters: Vec<ScalarValue>) -> Option<Arc<dyn PhysicalExpr>> {
+        if parameters.is_empty() {
             return Some(self.physical.clone());
         }
+        let literals: Vec<Arc<dyn PhysicalExpr>> =
+            parameters.into_iter().map(|value| Arc::new(Literal::new(value)) as _).collect();
         let put_in = |part: Arc<dyn PhysicalExpr>| {
             let column = part.downcast_ref::<ColumnExpr>();
             let parameter = column.and_then(|column| column.index().checked_sub(self.places.len()));
@@ -266,27 +269,27 @@ impl Computed {
 
     /// Its values for rows that were read; `None` if that is for the planner to say.
     pub(crate) fn of_rows(&self, rows: &RecordBatch, bound: &Bound<'_>) -> Option<ArrayRef> {
-        let physical = self.bound(bound)?;
-        let fields = self.schema.fields()[..self.places.len()].iter();
+        self.of_rows_with(rows, self.parameters(bound)?)
+    }
+
+    /// As [`of_rows`](Self::of_rows), with these parameters.
+    pub(crate) fn of_rows_with(&self, rows: &RecordBatch, parameters: Vec<ScalarValue>) -> Option<ArrayRef> {
+        let physical = self.with(parameters)?;
+        let fields = &self.schema.fields()[..self.places.len()];
         let arrays = self.places.iter().zip(fields);
         let arrays = arrays.map(|(place, field)| as_queried(rows.column(*place), field.data_type())).collect();
-        let schema = ArrowSchema::new(self.schema.fields()[..self.places.len()].to_vec());
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let rows = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options).ok()?;
+        let rows = batch(ArrowSchema::new(fields.to_vec()), arrays, rows.num_rows())?;
         physical.evaluate(&rows).and_then(|values| values.into_array(rows.num_rows())).ok()
     }
 
     /// Its value, where it names no columns.
-    pub(crate) fn value(&self, bound: &Bound<'_>) -> Option<Value> {
+    pub(crate) fn value(&self, bound: &Bound<'_>) -> Option<ScalarValue> {
         debug_assert!(!self.names_columns(), "{self:?} is of rows");
-        let physical = self.bound(bound)?;
-        let options = RecordBatchOptions::new().with_row_count(Some(1));
-        let none = RecordBatch::try_new_with_options(Arc::new(ArrowSchema::empty()), Vec::new(), &options);
-        let value = match physical.evaluate(&none.ok()?).ok()? {
-            ColumnarValue::Scalar(value) => value,
-            ColumnarValue::Array(array) => datafusion::common::ScalarValue::try_from_array(&array, 0).ok()?,
-        };
-        value_of_scalar(&value, DataType::from_arrow(&value.data_type())?)
+        let physical = self.with(self.parameters(bound)?)?;
+        match physical.evaluate(&batch(ArrowSchema::empty(), Vec::new(), 1)?).ok()? {
+            ColumnarValue::Scalar(value) => Some(value),
+            ColumnarValue::Array(array) => ScalarValue::try_from_array(&array, 0).ok(),
+        }
     }
 
     /// The operator, the column and the other side of an expression of the two; whether the column stands on the right.
@@ -303,7 +306,12 @@ impl Computed {
             _ => return None,
         };
         let other = self.without_columns(other)?;
-        Some(OfOperator { name: call.fun().name(), place, is_reversed, other })
+        let value: Arc<dyn PhysicalExpr> = Arc::new(ColumnExpr::new("", self.places.len()));
+        let column = call.args()[usize::from(is_reversed)].clone();
+        let sides = if is_reversed { vec![value, column] } else { vec![column, value] };
+        let physical = self.physical.clone().with_new_children(sides).ok()?;
+        let of_value = Computed { physical, parameters: Vec::new(), ..self.clone() };
+        Some(OfOperator { name: call.fun().name(), place, is_reversed, other, of_value })
     }
 
     /// A part of it, if it is of parameters alone.
@@ -335,4 +343,17 @@ pub(crate) struct OfOperator<'a> {
     pub(crate) place: usize,
     pub(crate) is_reversed: bool,
     pub(crate) other: Computed,
+    /// The whole, with the other side as its only parameter.
+    pub(crate) of_value: Computed,
+}
+
+/// Rows of these columns.
+fn batch(schema: ArrowSchema, arrays: Vec<ArrayRef>, rows: usize) -> Option<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options).ok()
+}
+
+/// The value that a scalar is.
+pub(crate) fn value_of(scalar: &ScalarValue) -> Option<Value> {
+    value_of_scalar(scalar, DataType::from_arrow(&scalar.data_type())?)
 }

@@ -19,6 +19,7 @@ use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::point::bound::Bound;
 use crate::point::search::answer::{Answer, sorted};
+use crate::point::search::derived::BoundDerived;
 use crate::point::search::path::{Asked, Counting, ENTRIES_MAX, Path};
 use crate::point::search::{Cut, Search};
 use crate::point::{Action, Point};
@@ -129,12 +130,12 @@ impl Search {
         if self.is_of_whole_table() {
             return self.answer.batch_of_sums(&table.sums(moment.view(), &self.reads)?);
         }
+        let Some(derived) = self.derived.bound(bound) else { return Ok(None) };
         if let Some(nearest) = &self.nearest {
-            let Some(rows) = self.nearest_rows(nearest, table, moment, options, (cut, bound))? else { return Ok(None) };
-            return self.answered(rows, true, (cut, bound));
+            let rows = self.nearest_rows(nearest, table, moment, options, (cut, bound, &derived))?;
+            return rows.map_or(Ok(None), |rows| self.answered(rows, true, (cut, &derived)));
         }
-        let Some(overlaps) = self.derived.overlaps(bound) else { return Ok(None) };
-        let asked = Asked { tests: &options.tests, overlaps: &overlaps };
+        let asked = Asked { tests: &options.tests, overlaps: &derived.overlaps };
         let counting = if self.was_long.load(Ordering::Relaxed) { Counting::Always } else { Counting::AmongWays };
         let order = (&self.order[..], &self.reads[..]);
         let Some(path) = Path::find(table, asked, order, cut.end(), counting) else { return Ok(None) };
@@ -145,8 +146,8 @@ impl Search {
             self.was_long.store(true, Ordering::Relaxed);
             return Ok(None);
         };
-        let Some(found) = self.derived.filtered(found, bound) else { return Ok(None) };
-        self.answered(found, path.is_ordered(), (cut, bound))
+        let Some(found) = derived.filtered(found) else { return Ok(None) };
+        self.answered(found, path.is_ordered(), (cut, &derived))
     }
 
     /// The answer from rows that pass; they come sorted if that is so.
@@ -154,9 +155,9 @@ impl Search {
         &self,
         rows: RecordBatch,
         is_sorted: bool,
-        (cut, bound): (Cut, &Bound<'_>),
+        (cut, derived): (Cut, &BoundDerived<'_>),
     ) -> Result<Option<RecordBatch>> {
-        let Some(rows) = self.derived.with_values(rows, bound) else { return Ok(None) };
+        let Some(rows) = derived.with_values(rows) else { return Ok(None) };
         let answer = self.answer.of_rows(&rows, &self.order, is_sorted)?;
         Ok(answer.map(|answer| match &self.answer {
             Answer::Columns { .. } | Answer::Items { .. } => cut_off(&answer, cut),

@@ -11,6 +11,7 @@ use crate::access::nearest::order::ByDistance;
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::point::bound::Bound;
+use crate::point::search::derived::BoundDerived;
 use crate::point::search::nearest::Nearest;
 use crate::point::search::{Cut, Search};
 
@@ -25,7 +26,7 @@ impl Search {
         table: &Table,
         moment: &Moment,
         options: &ScanOptions,
-        (cut, bound): (Cut, &Bound<'_>),
+        (cut, bound, derived): (Cut, &Bound<'_>, &BoundDerived<'_>),
     ) -> Result<Option<RecordBatch>> {
         let Some((point, (index, part))) = nearest.point(bound).zip(nearest.index(table)) else { return Ok(None) };
         let found = there(table.index_nearest(moment.view(), &index, part, point, options.clone()))?;
@@ -43,7 +44,7 @@ impl Search {
             if read > ROWS_MAX {
                 return Ok(None);
             }
-            let Some(rows) = self.derived.filtered(rows, bound) else { return Ok(None) };
+            let Some(rows) = derived.filtered(rows) else { return Ok(None) };
             let Some(distances) = nearest.distance.of_rows(&rows, bound) else { return Ok(None) };
             let Ok(rows) = waiting.take(&rows, &distances, beyond) else { return Ok(None) };
             count += rows.num_rows();

@@ -24,7 +24,7 @@ use super::overloads::beside;
 use crate::error::SqlError;
 use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
-use crate::values::single::value_at;
+use crate::values::single::{scalar_of_value, value_at, value_of_scalar};
 use crate::values::types::{is_enum, is_space, type_name};
 use form::Form;
 
@@ -179,6 +179,12 @@ impl ScalarUDFImpl for OfSpaces {
         let types: Vec<ArrowType> = args.args.iter().map(ColumnarValue::data_type).collect();
         let form = self.form(&types)?;
         let is_scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        if let Some(values) = plain_values(&args.args, &form.takes) {
+            let computed = (form.compute)(&values).map_err(external)?;
+            if let Some(computed) = scalar_of_value(&computed, form.gives) {
+                return Ok(ColumnarValue::Scalar(computed));
+            }
+        }
         let rows = if is_scalar { 1 } else { args.number_rows };
         let mut columns = Vec::with_capacity(types.len());
         for (arg, to) in args.args.into_iter().zip(&form.takes) {
@@ -206,6 +212,23 @@ impl ScalarUDFImpl for OfSpaces {
             false => ColumnarValue::Array(computed),
         })
     }
+}
+
+/// Arguments that are one for all rows and none of them NULL, if they are of the types that they are taken for, or integers for
+/// wider numbers.
+fn plain_values(args: &[ColumnarValue], takes: &[DataType]) -> Option<Vec<Value>> {
+    let value = |(arg, to): (&ColumnarValue, &DataType)| {
+        let ColumnarValue::Scalar(scalar) = arg else { return None };
+        let value = value_of_scalar(scalar, DataType::from_arrow(&scalar.data_type())?)?;
+        match (&value, to) {
+            (Value::SmallInt(number), DataType::BigInt) => Some(Value::BigInt((*number).into())),
+            (Value::Integer(number), DataType::BigInt) => Some(Value::BigInt((*number).into())),
+            (Value::SmallInt(number), DataType::Double) => Some(Value::Double((*number).into())),
+            (Value::Integer(number), DataType::Double) => Some(Value::Double((*number).into())),
+            _ => value.fits(*to).then_some(value),
+        }
+    };
+    args.iter().zip(takes).map(value).collect()
 }
 
 /// An argument as values of the type that it is taken for.

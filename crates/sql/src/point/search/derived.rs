@@ -9,45 +9,59 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, Schema as ArrowSchema};
 use datafusion::arrow::compute::filter_record_batch;
+use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::Expr;
 
 use crate::access::overlaps::{self, ColumnOverlap};
 use crate::point::bound::Bound;
-use crate::point::computed::{Computed, OfOperator};
+use crate::point::computed::{Computed, OfOperator, value_of};
 use crate::point::scope::Scope;
 
 /// What is worked out of rows; columns are given by their places among those that are read.
 #[derive(Debug, Default)]
 pub(crate) struct Derived {
     /// Conditions that the rows have to fulfil.
-    filters: Vec<Computed>,
-    /// What some of them say of an index of what overlaps.
-    windows: Vec<Window>,
+    filters: Vec<Filter>,
     /// Values behind the columns that are read.
     pub(super) values: Vec<Computed>,
 }
 
-/// A condition that says where a column's value lies.
+/// A condition that is no test of a column.
 #[derive(Debug)]
-struct Window {
-    column: usize,
-    operator: String,
-    is_reversed: bool,
-    value: Computed,
+enum Filter {
+    /// One that says where a column's value lies.
+    Window {
+        column: usize,
+        operator: String,
+        is_reversed: bool,
+        value: Computed,
+        /// The condition, with the value as its parameter.
+        of_value: Computed,
+    },
+    Other(Computed),
+}
+
+/// What is worked out of rows in one execution.
+pub(crate) struct BoundDerived<'a> {
+    derived: &'a Derived,
+    bound: &'a Bound<'a>,
+    /// What an index of what overlaps is asked.
+    pub(crate) overlaps: Vec<ColumnOverlap<'a>>,
+    /// The values of the windows, in their order.
+    windows: Vec<ScalarValue>,
 }
 
 impl Derived {
     /// Those of conditions; the columns that these name join those that are read.
     pub(super) fn of_conditions(conditions: &[&Expr], reads: &mut Vec<usize>, scope: &Scope<'_>) -> Option<Derived> {
-        let mut derived = Derived::default();
+        let mut filters = Vec::with_capacity(conditions.len());
         for condition in conditions {
             scope.note_columns(condition, reads)?;
-            let filter = scope.computed(condition, reads).filter(Computed::is_condition)?;
-            let window = filter.of_operator().and_then(|operator| Window::of(operator, reads, scope));
-            derived.windows.extend(window);
-            derived.filters.push(filter);
+            let condition = scope.computed(condition, reads).filter(Computed::is_condition)?;
+            let window = condition.of_operator().and_then(|operator| Filter::of_operator(operator, reads, scope));
+            filters.push(window.unwrap_or(Filter::Other(condition)));
         }
-        Some(derived)
+        Some(Derived { filters, values: Vec::new() })
     }
 
     /// Whether nothing is worked out.
@@ -62,50 +76,57 @@ impl Derived {
 
     /// Whether an index of what overlaps may lead to the rows.
     pub(super) fn has_windows(&self) -> bool {
-        !self.windows.is_empty()
+        self.filters.iter().any(|filter| matches!(filter, Filter::Window { .. }))
     }
 
-    /// What an index of what overlaps is asked; `None` if it is for the planner to say.
-    pub(crate) fn overlaps(&self, bound: &Bound<'_>) -> Option<Vec<ColumnOverlap<'_>>> {
-        self.windows.iter().map(|window| window.overlap(bound)).collect()
-    }
-
-    /// The rows that pass; `None` if it is for the planner to say.
-    pub(crate) fn filtered(&self, rows: RecordBatch, bound: &Bound<'_>) -> Option<RecordBatch> {
-        let mut rows = rows;
+    /// With the parameters of an execution; `None` if it is for the planner to say.
+    pub(crate) fn bound<'a>(&'a self, bound: &'a Bound<'a>) -> Option<BoundDerived<'a>> {
+        let (mut overlaps, mut windows) = (Vec::new(), Vec::new());
         for filter in &self.filters {
-            let passing = filter.of_rows(&rows, bound)?;
+            let Filter::Window { column, operator, is_reversed, value, .. } = filter else { continue };
+            let scalar = value.value(bound).filter(|value| !value.is_null())?;
+            let value = value_of(&scalar)?;
+            overlaps.push(ColumnOverlap { column: *column, operator, is_reversed: *is_reversed, value });
+            windows.push(scalar);
+        }
+        Some(BoundDerived { derived: self, bound, overlaps, windows })
+    }
+}
+
+impl Filter {
+    fn of_operator(operator: OfOperator<'_>, reads: &[usize], scope: &Scope<'_>) -> Option<Filter> {
+        let OfOperator { name, place, is_reversed, other: value, of_value } = operator;
+        let column = reads[place];
+        let is_known = overlaps::is_known(name, is_reversed, scope.known(column).data_type);
+        is_known.then(|| Filter::Window { column, operator: name.to_owned(), is_reversed, value, of_value })
+    }
+}
+
+impl BoundDerived<'_> {
+    /// The rows that pass; `None` if it is for the planner to say.
+    pub(crate) fn filtered(&self, rows: RecordBatch) -> Option<RecordBatch> {
+        let (mut rows, mut windows) = (rows, self.windows.iter());
+        for filter in &self.derived.filters {
+            let passing = match filter {
+                Filter::Window { of_value, .. } => of_value.of_rows_with(&rows, vec![windows.next()?.clone()])?,
+                Filter::Other(condition) => condition.of_rows(&rows, self.bound)?,
+            };
             rows = filter_record_batch(&rows, passing.as_boolean_opt()?).ok()?;
         }
         Some(rows)
     }
 
     /// Rows with the values behind their columns; `None` if it is for the planner to say.
-    pub(crate) fn with_values(&self, rows: RecordBatch, bound: &Bound<'_>) -> Option<RecordBatch> {
-        if self.values.is_empty() {
+    pub(crate) fn with_values(&self, rows: RecordBatch) -> Option<RecordBatch> {
+        if self.derived.values.is_empty() {
             return Some(rows);
         }
         let (mut fields, mut arrays) = (rows.schema().fields().to_vec(), rows.columns().to_vec());
-        for value in &self.values {
-            let array = value.of_rows(&rows, bound)?;
+        for value in &self.derived.values {
+            let array = value.of_rows(&rows, self.bound)?;
             fields.push(Field::new("", array.data_type().clone(), true).into());
             arrays.push(array);
         }
         RecordBatch::try_new(ArrowSchema::new(fields).into(), arrays).ok()
-    }
-}
-
-impl Window {
-    fn of(operator: OfOperator<'_>, reads: &[usize], scope: &Scope<'_>) -> Option<Window> {
-        let OfOperator { name, place, is_reversed, other } = operator;
-        let column = reads[place];
-        let is_known = overlaps::is_known(name, is_reversed, scope.known(column).data_type);
-        is_known.then(|| Window { column, operator: name.to_owned(), is_reversed, value: other })
-    }
-
-    fn overlap(&self, bound: &Bound<'_>) -> Option<ColumnOverlap<'_>> {
-        let value = self.value.value(bound).filter(|value| !value.is_null())?;
-        let Window { column, operator, is_reversed, .. } = self;
-        Some(ColumnOverlap { column: *column, operator, is_reversed: *is_reversed, value })
     }
 }

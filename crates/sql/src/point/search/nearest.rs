@@ -5,7 +5,7 @@ use engine::{DataType, Geometry, Index, IndexMethod, IndexPart, Table, Value};
 use super::items::order_of;
 use crate::access::nearest::OPERATOR;
 use crate::point::bound::Bound;
-use crate::point::computed::Computed;
+use crate::point::computed::{Computed, value_of};
 use crate::point::scope::Scope;
 
 /// The rows that are nearest to a point.
@@ -33,7 +33,7 @@ impl Nearest {
 
     /// The point in one execution, if it is one that an index can be asked about.
     pub(crate) fn point(&self, bound: &Bound<'_>) -> Option<[f64; 2]> {
-        match self.from.value(bound)? {
+        match value_of(&self.from.value(bound)?)? {
             Value::Geometry(Geometry::Point(point)) => {
                 (point.x.is_finite() && point.y.is_finite()).then_some([point.x, point.y])
             }

@@ -13,6 +13,8 @@ use crate::access::overlaps::ColumnOverlap;
 
 /// The most entries that are looked at for a query; one of more rows is the planner's.
 pub(crate) const ENTRIES_MAX: usize = 1024;
+/// The same of an index without order: rows in a part of space, which the planner would find by the same index.
+const ENTRIES_IN_SPACE_MAX: usize = 4 * ENTRIES_MAX;
 /// So few rows are found and sorted rather than met in order.
 const SORTED_MAX: usize = 16;
 /// Entries that are walked for each row that is wanted, where an index is taken for its order alone.
@@ -111,7 +113,8 @@ impl Wanted<'_> {
             indexes.iter().filter_map(|index| Some((index, self.asked.ranges(index)?))).collect();
         let path = |(index, ranges): (&Index, Vec<IndexRange>), count| {
             let ordered = self.direction(index, &ranges);
-            Path { index: index.clone(), ranges, ordered, entries: ENTRIES_MAX, count }
+            let entries = if index.is_ordered() { ENTRIES_MAX } else { ENTRIES_IN_SPACE_MAX };
+            Path { index: index.clone(), ranges, ordered, entries, count }
         };
         if ways.len() == 1 && self.counting == Counting::AmongWays && limit == ENTRIES_MAX {
             return ways.pop().map(|way| path(way, ENTRIES_MAX));
