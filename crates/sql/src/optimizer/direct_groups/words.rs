@@ -94,9 +94,15 @@ impl WordKeys {
 
     /// Appends the group of each row of short texts, given as its words.
     fn number_texts<const N: usize>(&mut self, groups: &mut Vec<usize>, rows: impl Iterator<Item = [u128; N]>) {
+        let (mut last, mut last_group) = ([u128::MAX; N], usize::MAX);
         groups.extend(rows.map(|row| {
-            let hash = hash(&row);
-            self.known(hash, &row).unwrap_or_else(|at| self.new_group(at, hash, &row))
+            // No short text has this word.
+            if row != last {
+                let hash = hash(&row);
+                last_group = self.known_of(hash, &row).unwrap_or_else(|at| self.new_group(at, hash, &row));
+                last = row;
+            }
+            last_group
         }));
     }
 
@@ -170,7 +176,23 @@ impl WordKeys {
         while let Some(known) = self.slots.get(at).filter(|known| **known != 0) {
             let group = *known as usize - 1;
             let words = &self.words[group * row.len()..(group + 1) * row.len()];
-            if words.iter().zip(row).all(|(one, other)| one == other) {
+            if words == row {
+                return Ok(group);
+            }
+            at = (at + 1) & mask;
+        }
+        Err(at)
+    }
+
+    /// As [`known`](Self::known), of a number of words that is known beforehand: they are compared without a loop.
+    #[inline]
+    fn known_of<const N: usize>(&self, hash: u64, row: &[u128; N]) -> Result<usize, usize> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = hash as usize & mask;
+        let (groups, _) = self.words.as_chunks::<N>();
+        while let Some(known) = self.slots.get(at).filter(|known| **known != 0) {
+            let group = *known as usize - 1;
+            if groups.get(group) == Some(row) {
                 return Ok(group);
             }
             at = (at + 1) & mask;
