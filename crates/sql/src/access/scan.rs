@@ -192,6 +192,15 @@ impl ScanExec {
         Box::new(rows.map(move |batch| arrange(&batch?, &order, &schema)))
     }
 
+    /// The first rows of the table, of these output columns, whatever the tests say of them; `None` if there are none to be had.
+    pub(crate) fn first_rows(&self, outputs: &[usize]) -> Option<RecordBatch> {
+        let columns = outputs.iter().map(|output| Some(self.column(*output)?.0)).collect::<Option<Vec<_>>>()?;
+        let options = ScanOptions { columns, ..ScanOptions::default() };
+        // What is looked at beforehand is not what the query has read.
+        let scan = self.table.scan(self.moment.view().snapshot(), options).ok()?;
+        scan.next_range()?.ok()?.into_iter().next()
+    }
+
     /// Whether this is a scan, not a lookup.
     pub(crate) fn reads_all(&self) -> bool {
         matches!(self.source, ScanSource::All { .. })

@@ -137,3 +137,37 @@ fn plans_show_the_operators_and_the_setting_takes_them_out() {
     let text: String = rows(&mut session, query).unwrap().into_iter().flatten().flatten().collect();
     assert!(!text.contains("DirectGroupsExec") && !text.contains("short("), "{text}");
 }
+
+/// Groups of rows that lie side by side, more than are numbered by their keys.
+#[test]
+fn runs_of_a_key_are_grouped_as_by_the_library() {
+    let mut session = open(2, 10);
+    run(&mut session, "CREATE TABLE line (n bigint PRIMARY KEY, ord bigint, part integer, amount numeric(12,2))");
+    let insert =
+        "INSERT INTO line SELECT i, nullif(i / 4, 100), i % 3, (i % 1009) * 1.5 FROM generate_series(1, 300000) s (i)";
+    run(&mut session, insert);
+    session.database().merge_now();
+    let of = |keys: &str, rest: &str| {
+        format!("SELECT {keys}, count(*), sum(amount), min(n), max(part) FROM line {rest} GROUP BY {keys}")
+    };
+    for (text, is_run) in [
+        (of("ord", ""), true),
+        (of("ord", "WHERE amount > 700"), true),
+        (of("ord", "WHERE n % 2 = 1 OR n > 250000") + " HAVING count(*) > 2", true),
+        (of("ord + 1", ""), false),
+        (of("n", "WHERE n < 1000"), false),
+    ] {
+        run(&mut session, "SET lstore.own_operators = on");
+        let plan = format!("{:?}", rows(&mut session, &format!("EXPLAIN {text}")).unwrap());
+        assert_eq!(plan.contains("of=runs"), is_run, "{text}: {plan}");
+        let own = rows(&mut session, &text);
+        run(&mut session, "SET lstore.own_operators = off");
+        assert_eq!(own, rows(&mut session, &text), "{text}");
+    }
+    // What was side by side at first is not any more.
+    run(&mut session, "INSERT INTO line SELECT n + 1000000, (n * 7919) % 75000, part, amount FROM line");
+    let text = of("ord", "");
+    let library = rows(&mut session, &text);
+    run(&mut session, "SET lstore.own_operators = on");
+    assert_eq!(rows(&mut session, &text), library);
+}

@@ -29,7 +29,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
 
+use super::Way;
 use super::dense::DenseKeys;
+use super::runs::RunKeys;
 use super::words::WordKeys;
 
 /// After so many rows it is seen, again and again, whether they are fewer groups.
@@ -42,6 +44,7 @@ pub(super) struct Grouping {
     functions: Vec<Function>,
     takes_states: bool,
     gives_states: bool,
+    way: Way,
     input_schema: SchemaRef,
     schema: SchemaRef,
 }
@@ -65,7 +68,7 @@ pub(in crate::optimizer) struct DirectGroupsExec {
 
 impl DirectGroupsExec {
     /// The operator that does what the library's does.
-    pub(super) fn new(aggregate: &AggregateExec) -> Result<DirectGroupsExec> {
+    pub(super) fn new(aggregate: &AggregateExec, way: Way) -> Result<DirectGroupsExec> {
         let (mode, keys) = (aggregate.mode(), aggregate.group_expr().expr().to_vec());
         let takes_states = mode.input_mode() == AggregateInputMode::Partial;
         let input_schema = aggregate.input().schema();
@@ -88,6 +91,7 @@ impl DirectGroupsExec {
             functions,
             takes_states,
             gives_states: mode.output_mode() == AggregateOutputMode::Partial,
+            way,
             input_schema,
             schema: aggregate.schema(),
         };
@@ -104,20 +108,24 @@ impl DirectGroupsExec {
 enum Keys {
     Dense(DenseKeys),
     Words(WordKeys),
+    Runs(RunKeys),
 }
 
 impl Keys {
-    fn number(&mut self, columns: &[ArrayRef], groups: &mut Vec<usize>) {
+    fn number(&mut self, columns: &[ArrayRef], groups: &mut Vec<usize>) -> Result<()> {
         match self {
             Keys::Dense(keys) => keys.number(&columns[0], groups),
             Keys::Words(keys) => keys.number(columns, groups),
+            Keys::Runs(keys) => keys.number(columns, groups)?,
         }
+        Ok(())
     }
 
     fn len(&self) -> usize {
         match self {
             Keys::Dense(keys) => keys.len(),
             Keys::Words(keys) => keys.len(),
+            Keys::Runs(keys) => keys.len(),
         }
     }
 
@@ -125,13 +133,20 @@ impl Keys {
         match self {
             Keys::Dense(keys) => keys.size(),
             Keys::Words(keys) => keys.size(),
+            Keys::Runs(keys) => keys.size(),
         }
     }
 
-    fn take(&mut self) -> Vec<ArrayRef> {
+    /// Whether groups are given up, of which more may come later.
+    fn are_full(&self) -> bool {
+        matches!(self, Keys::Runs(keys) if keys.is_full())
+    }
+
+    fn take(&mut self) -> Result<Vec<ArrayRef>> {
         match self {
-            Keys::Dense(keys) => vec![keys.take()],
-            Keys::Words(keys) => keys.take(),
+            Keys::Dense(keys) => Ok(vec![keys.take()]),
+            Keys::Words(keys) => Ok(keys.take()),
+            Keys::Runs(keys) => Ok(keys.take()?),
         }
     }
 }
@@ -158,6 +173,7 @@ impl Groups {
         let types = grouping.keys.iter().map(|(key, _)| key.data_type(&grouping.input_schema));
         let types = types.collect::<Result<Vec<_>>>()?;
         let keys = match &types[..] {
+            _ if grouping.way == Way::Runs => Keys::Runs(RunKeys::default()),
             [one] if DenseKeys::takes(one) => Keys::Dense(DenseKeys::new(one.clone())),
             _ => Keys::Words(WordKeys::new(types)),
         };
@@ -186,7 +202,7 @@ impl Groups {
         let keys = grouping.keys.iter().map(|(key, _)| array(key)).collect::<Result<Vec<_>>>()?;
         if !self.passes_on {
             self.numbers.clear();
-            self.keys.number(&keys, &mut self.numbers);
+            self.keys.number(&keys, &mut self.numbers)?;
         }
         let mut passed_on = keys;
         for (function, state) in grouping.functions.iter().zip(&mut self.states) {
@@ -204,6 +220,9 @@ impl Groups {
             self.ready.push_back(RecordBatch::try_new(grouping.schema.clone(), passed_on)?);
             return Ok(());
         }
+        if self.keys.are_full() {
+            return self.finish();
+        }
         self.rows += rows;
         self.look_around()
     }
@@ -215,7 +234,7 @@ impl Groups {
         if !self.grouping.gives_states {
             return fits;
         }
-        let is_due = self.rows >= TRIAL_ROWS;
+        let is_due = self.rows >= TRIAL_ROWS && self.grouping.way == Way::Keys;
         self.passes_on = is_due && self.keys.len() - self.known_before > self.rows / 20 * 19;
         if fits.is_err() || self.passes_on {
             self.finish()?;
@@ -231,7 +250,7 @@ impl Groups {
         if self.keys.len() == 0 {
             return Ok(());
         }
-        let mut columns = self.keys.take();
+        let mut columns = self.keys.take()?;
         for state in &mut self.states {
             match self.grouping.gives_states {
                 true => columns.extend(state.state(EmitTo::All)?),
@@ -346,7 +365,8 @@ impl DisplayAs for DirectGroupsExec {
             _ => function.function.name().to_owned(),
         });
         let functions: Vec<String> = functions.collect();
-        write!(f, "DirectGroupsExec: step={step}, keys=[{}], aggr=[{}]", keys.join(", "), functions.join(", "))
+        let way = if self.grouping.way == Way::Runs { ", of=runs" } else { "" };
+        write!(f, "DirectGroupsExec: step={step}{way}, keys=[{}], aggr=[{}]", keys.join(", "), functions.join(", "))
     }
 }
 

@@ -3,16 +3,19 @@
 //! ```text
 //! AggregateExec    keys ─▶ hash ─▶ table of all types of keys ─▶ group ─┐
 //! DirectGroupsExec keys ─▶ `dense`: a place in an array       ─▶ group ─┼─▶ the aggregate functions' own states
-//!                  keys ─▶ `words`: numbers, compared at once ─▶ group ─┘
+//!                  keys ─▶ `words`: numbers, compared at once ─▶ group ─┤
+//!                  keys ─▶ `runs`: equal to the row before    ─▶ group ─┘
 //! ```
 //!
-//! Keys are taken where statistics say that there are few groups: of several keys, or texts, some thousands.
+//! Keys are taken where statistics say that there are few groups: of several keys, or texts, some thousands. Of many groups the first
+//! step takes runs, if the rows of a group lie side by side.
 //!
 //! The functions are the planner's, so that results and errors are as they were; the rule changes how rows find their groups, and
 //! works decimals out in 64 bits where they fit ([`super::short_decimals`]). It comes last, when nothing asks for the operator by
 //! its type any more. `SET lstore.own_operators = off` leaves plans as they are.
 mod dense;
 mod exec;
+mod runs;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -38,6 +41,7 @@ use crate::access::totals::SUM;
 use crate::syntax::walk::WalkTree;
 use dense::DenseKeys;
 pub(super) use exec::DirectGroupsExec;
+use runs::are_runs;
 use words::WordKeys;
 
 /// So many groups by several keys are few.
@@ -77,8 +81,8 @@ fn replaced(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
     let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let short = with_short_arguments(aggregate);
     let aggregate = short.as_ref().unwrap_or(aggregate);
-    if is_direct(aggregate)? {
-        return Ok(Some(Arc::new(DirectGroupsExec::new(aggregate)?)));
+    if let Some(way) = way(aggregate)? {
+        return Ok(Some(Arc::new(DirectGroupsExec::new(aggregate, way)?)));
     }
     Ok(short.map(|short| Arc::new(short) as _))
 }
@@ -129,8 +133,17 @@ fn with_short_arguments(aggregate: &AggregateExec) -> Option<AggregateExec> {
     is_changed.then(|| aggregate.with_new_aggr_exprs(functions))
 }
 
-/// Whether rows find their groups directly.
-fn is_direct(aggregate: &AggregateExec) -> Result<bool> {
+/// How rows find their groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// By their keys.
+    Keys,
+    /// By the row before.
+    Runs,
+}
+
+/// How rows find their groups directly; `None` if they don't.
+fn way(aggregate: &AggregateExec) -> Result<Option<Way>> {
     let groups = aggregate.group_expr();
     let is_plain = groups.is_single()
         && !groups.is_empty()
@@ -138,19 +151,24 @@ fn is_direct(aggregate: &AggregateExec) -> Result<bool> {
         && aggregate.limit_options().is_none()
         && *aggregate.input_order_mode() == InputOrderMode::Linear;
     if !is_plain || !aggregate.aggr_expr().iter().all(|function| is_known(function)) {
-        return Ok(false);
+        return Ok(None);
     }
     let schema = aggregate.input().schema();
     let types = groups.expr().iter().map(|(key, _)| key.data_type(&schema)).collect::<Result<Vec<DataType>>>()?;
     let is_one_integer = types.len() == 1 && DenseKeys::takes(&types[0]);
     let groups_max = match aggregate.mode() {
-        AggregateMode::PartialReduce => return Ok(false),
+        AggregateMode::PartialReduce => return Ok(None),
         _ if is_one_integer => GROUPS_BY_INTEGER,
         // States of many groups come by one integer key alone.
-        AggregateMode::Final | AggregateMode::FinalPartitioned => return Ok(false),
+        AggregateMode::Final | AggregateMode::FinalPartitioned => return Ok(None),
         AggregateMode::Partial | AggregateMode::Single | AggregateMode::SinglePartitioned => GROUPS_FEW,
     };
-    Ok((is_one_integer || WordKeys::takes(&types)) && groups_of(aggregate)?.is_some_and(|groups| groups <= groups_max))
+    let groups = groups_of(aggregate)?;
+    if (is_one_integer || WordKeys::takes(&types)) && groups.is_some_and(|groups| groups <= groups_max) {
+        return Ok(Some(Way::Keys));
+    }
+    let are_many = groups.is_some_and(|groups| groups > GROUPS_BY_INTEGER);
+    Ok((are_many && are_runs(aggregate)).then_some(Way::Runs))
 }
 
 /// How many groups there are at most, as far as is known. Of many, the library's table is as fast.

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Int16Array, Int32Array, Int64Array, StringViewArray,
+    UInt32Array,
 };
 use arrow_cast::cast;
 use arrow_schema::DataType;
+use arrow_select::take::take;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::dense::DenseKeys;
+use super::runs::RunKeys;
 use super::words::WordKeys;
 
 /// The values of a row as texts, by which rows are equal.
@@ -138,5 +141,38 @@ fn several_keys_are_numbered_as_a_map_does() {
         }
         model.check(&words.take());
         assert_eq!(words.len(), 0);
+    }
+}
+
+#[test]
+fn runs_of_equal_keys_are_groups() {
+    for seed in 0..30 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let types: Vec<DataType> =
+            (0..random.random_range(1..=3)).map(|_| TYPES[random.random_range(0..TYPES.len())].clone()).collect();
+        let (mut runs, mut firsts) = (RunKeys::default(), Vec::new());
+        for _ in 0..3 {
+            let rows = random.random_range(1..400);
+            let columns: Vec<ArrayRef> = types.iter().map(|data_type| keys(&mut random, data_type, rows)).collect();
+            // Each row some times, one after the other.
+            let places: UInt32Array = (0..rows as u32).flat_map(|at| vec![at; 1 + at as usize % 4]).collect();
+            let columns: Vec<ArrayRef> = columns.iter().map(|column| take(column, &places, None).unwrap()).collect();
+            let texts: Vec<ArrayRef> = columns.iter().map(|column| cast(column, &DataType::Utf8).unwrap()).collect();
+            let (before, mut groups) = (firsts.len(), Vec::new());
+            runs.number(&columns, &mut groups).unwrap();
+            for (at, group) in groups.iter().enumerate() {
+                let key = row(&texts, at);
+                if firsts.len() == before || firsts.last() != Some(&key) {
+                    firsts.push(key);
+                }
+                assert_eq!(*group, firsts.len() - 1, "seed {seed}, row {at}");
+            }
+            assert_eq!(groups.len(), places.len());
+        }
+        assert_eq!(runs.len(), firsts.len());
+        let taken = runs.take().unwrap();
+        let texts: Vec<ArrayRef> = taken.iter().map(|column| cast(column, &DataType::Utf8).unwrap()).collect();
+        assert!((0..firsts.len()).all(|at| row(&texts, at) == firsts[at]), "seed {seed}");
+        assert_eq!((runs.len(), taken[0].len()), (0, firsts.len()));
     }
 }
