@@ -14,6 +14,8 @@ use std::ops::Range;
 
 /// Numbers in one block.
 const BLOCK: usize = 128;
+/// About as many blocks are looked at to see what a stream would take.
+const SAMPLE_BLOCKS: usize = 8;
 const WIDTH_SHIFT: u32 = 40;
 const SLOPE_SHIFT: u32 = 48;
 
@@ -46,6 +48,20 @@ impl Packed {
         let words = |chunk: &[u64]| (chunk.len() * Frame::best_of(chunk).width).div_ceil(64);
         let words: usize = values.chunks(BLOCK).map(words).sum();
         words * size_of::<u64>() + Self::block_count(values.len()) * size_of::<Block>()
+    }
+
+    /// About as many bytes as [`Packed::bytes_of`] says, from a look at some blocks.
+    pub(super) fn about_bytes_of(values: &[u64]) -> usize {
+        let blocks = Self::block_count(values.len());
+        let step = blocks / SAMPLE_BLOCKS + 1;
+        if step == 1 {
+            return Self::bytes_of(values);
+        }
+        // The last block may be short, and is left out.
+        let sample = values.chunks_exact(BLOCK).step_by(step);
+        let count = sample.len();
+        let words: usize = sample.map(|block| (BLOCK * Frame::best_of(block).width).div_ceil(64)).sum();
+        words * blocks / count * size_of::<u64>() + blocks * size_of::<Block>()
     }
 
     /// The number at place `i`.
@@ -202,6 +218,11 @@ fn slope_of(values: &[u64]) -> i16 {
     i16::try_from(rise / steps).unwrap_or(0)
 }
 
+/// The bits of a distance in either direction.
+fn width_of(distance: i64) -> usize {
+    (64 - distance.unsigned_abs().leading_zeros()) as usize
+}
+
 /// One way to store a block.
 struct Frame {
     base: i64,
@@ -212,11 +233,16 @@ struct Frame {
 impl Frame {
     /// The one of fewer bits: with a slope or without.
     fn best_of(values: &[u64]) -> Frame {
-        let (flat, slope) = (Frame::of(values, 0), slope_of(values));
-        if slope == 0 || flat.width == 0 {
-            return flat;
+        let slope = slope_of(values);
+        if slope == 0 {
+            return Frame::of(values, 0);
         }
         let sloped = Frame::of(values, slope);
+        // Without a slope it takes no less than what lies between the first number and the last.
+        if sloped.width < width_of(values[values.len() - 1].wrapping_sub(values[0]) as i64) {
+            return sloped;
+        }
+        let flat = Frame::of(values, 0);
         if sloped.width < flat.width { sloped } else { flat }
     }
 
