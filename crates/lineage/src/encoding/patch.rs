@@ -101,23 +101,19 @@ fn overwritten_keys(column: &EncodedColumn, keys: &[(usize, i64)]) -> Option<Enc
     if column.nulls.is_some() || keys.len() * FEW > column.len {
         return None;
     }
-    let new = packed.overwritten(keys)?;
     let (mut zones, simd) = (column.zones.to_vec(), Simd::best());
-    for keys in keys.chunk_by(|(left, _), (right, _)| left / BLOCK == right / BLOCK) {
-        let block = keys[0].0 / BLOCK;
-        let (before, zone) = (zones[block], &mut zones[block]);
-        let mut has_lost_extreme = false;
-        for (slot, key) in keys {
-            let old = packed.get(*slot);
-            has_lost_extreme |= old == before.min || old == before.max;
-            zone.sum += i128::from(*key) - i128::from(old);
-            (zone.min, zone.max) = (zone.min.min(*key), zone.max.max(*key));
-        }
-        if has_lost_extreme {
-            let rows = BLOCK.min(column.len - block * BLOCK);
-            let totals = new.totals::<true>(simd, block, (0, rows), None);
-            (zone.min, zone.max) = (totals.min, totals.max);
-        }
+    let mut has_lost_extreme = vec![false; zones.len()];
+    let new = packed.overwritten(keys, |slot, old, key| {
+        let block = slot / BLOCK;
+        let (before, zone) = (&column.zones[block], &mut zones[block]);
+        has_lost_extreme[block] |= old == before.min || old == before.max;
+        zone.sum += i128::from(key) - i128::from(old);
+        (zone.min, zone.max) = (zone.min.min(key), zone.max.max(key));
+    })?;
+    for (block, zone) in zones.iter_mut().enumerate().filter(|(block, _)| has_lost_extreme[*block]) {
+        let rows = BLOCK.min(column.len - block * BLOCK);
+        let totals = new.totals::<true>(simd, block, (0, rows), None);
+        (zone.min, zone.max) = (totals.min, totals.max);
     }
     let (min, max) = zones.iter().fold((i64::MAX, i64::MIN), |(min, max), zone| (min.min(zone.min), max.max(zone.max)));
     let form = Form::Encoded(Integers::Packed(new), Meaning::Keys);

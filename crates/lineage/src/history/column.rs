@@ -183,17 +183,18 @@ impl Values {
         }
     }
 
-    /// The smallest form of these words; `heads` are the numbers of those that are a record's newest.
-    fn of_words(words: &[u64], heads: &[u64]) -> Values {
+    /// The smallest form of these words. `heads` are the numbers of those that are a record's newest, of which `some` are found
+    /// without the others.
+    fn of_words(words: &[u64], some: &[usize], heads: impl FnOnce() -> Vec<u64>) -> Values {
         let dictionary = Values::dictionary(words);
-        let is_close = heads.len() <= words.len() / 2 && Self::are_close(words, heads);
+        let is_close = Self::are_close(words, some);
         if dictionary.is_none() && !is_close {
             return Values::Plain(Packed::of(words));
         }
         let plain_bytes = Packed::bytes_of(words);
         let dictionary = dictionary.filter(|form| form.heap_bytes() < plain_bytes);
         let best_bytes = dictionary.as_ref().map_or(plain_bytes, Values::heap_bytes);
-        let delta = if is_close { Values::delta(words, heads, best_bytes) } else { None };
+        let delta = if is_close { Values::delta(words, &heads(), best_bytes) } else { None };
         delta.or(dictionary).unwrap_or_else(|| Values::Plain(Packed::of(words)))
     }
 
@@ -214,12 +215,13 @@ impl Values {
         distinct > SAMPLE / 100 * 97
     }
 
-    /// Whether a look at some records shows that their values are closer to the newest one than to those of other records.
-    fn are_close(words: &[u64], heads: &[u64]) -> bool {
+    /// Whether a look at some records, which begin at these values, shows that their values are closer to the newest one than to those
+    /// of other records.
+    fn are_close(words: &[u64], heads: &[usize]) -> bool {
         let span = |(least, greatest): (i64, i64), value: u64| (least.min(value as i64), greatest.max(value as i64));
         let (mut of_words, mut of_distances) = ((i64::MAX, i64::MIN), (0, 0));
-        for head in heads.iter().step_by(heads.len().div_ceil(SAMPLE_RECORDS).max(1)) {
-            let record = &words[*head as usize..words.len().min(*head as usize + SAMPLE_VALUES)];
+        for head in heads {
+            let record = &words[*head..words.len().min(*head + SAMPLE_VALUES)];
             for word in record {
                 of_words = span(of_words, *word);
                 of_distances = span(of_distances, word.wrapping_sub(record[0]));
@@ -248,6 +250,9 @@ impl Values {
 
     /// The distances, if they take less than so many bytes.
     fn delta(words: &[u64], heads: &[u64], bytes_max: usize) -> Option<Values> {
+        if heads.len() > words.len() / 2 {
+            return None;
+        }
         let (mut newest, mut others) = (Vec::with_capacity(heads.len()), Vec::with_capacity(words.len()));
         for (number, word) in words.iter().enumerate() {
             if heads.get(newest.len()) == Some(&(number as u64)) {
@@ -340,15 +345,14 @@ impl<'a> ColumnWriter<'a> {
         }
         let values = match is_wide {
             true => Values::of_bytes(&self.bytes),
-            false => Values::of_words(&self.words, &self.heads(first)),
+            false => Values::of_words(&self.words, &self.some_heads(first), || self.heads(first)),
         };
         let nulls = Positions::of(&self.nulls, self.present.len());
         let versions = first.last().map_or(0, |versions| *versions as usize);
         Some(Column { present: Positions::of(&self.present, versions), nulls, values })
     }
 
-    /// The numbers, among the words, of those that are their record's newest, or as many as tell that they are more than half of
-    /// all: then the others are not asked for.
+    /// The numbers, among the words, of those that are their record's newest.
     fn heads(&self, first: &[u64]) -> Vec<u64> {
         let (mut heads, mut nulls, mut ends) = (Vec::new(), self.nulls.iter().peekable(), first.iter());
         let (mut end, mut number) = (0, 0);
@@ -358,14 +362,28 @@ impl<'a> ColumnWriter<'a> {
             }
             if *version >= end {
                 heads.push(number);
-                if heads.len() > self.words.len() / 2 {
-                    break;
-                }
                 end = *ends.find(|end| *end > version).expect("the last record ends behind its versions");
             }
             number += 1;
         }
         heads
+    }
+
+    /// Some of the [`heads`](Self::heads), ascending, of records all over the page: none where most values are heads.
+    fn some_heads(&self, first: &[u64]) -> Vec<usize> {
+        let (mut heads, mut looked_at, mut own) = (Vec::new(), 0, 0);
+        for at in (0..self.present.len()).step_by(self.present.len().div_ceil(SAMPLE_RECORDS).max(1)) {
+            let record = first.partition_point(|first| *first <= self.present[at]).saturating_sub(1);
+            let head = self.present[..at].partition_point(|version| *version < first[record]);
+            // Before it a NULL may have been the newest.
+            let head = head - self.nulls.partition_point(|null| *null < head as u64);
+            looked_at += 1;
+            own += usize::from(head == at);
+            if head < self.words.len() && heads.last() != Some(&head) {
+                heads.push(head);
+            }
+        }
+        if own * 2 > looked_at { Vec::new() } else { heads }
     }
 }
 

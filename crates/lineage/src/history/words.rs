@@ -36,6 +36,12 @@ pub(crate) trait ChainWords {
     /// The word of a column of a version, which has it.
     fn word(&self, at: usize, column: usize) -> u64;
 
+    /// Passes on the words of some columns of a version, which has them, a bit each.
+    #[inline]
+    fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
+        columns_of(columns).for_each(|column| take(column, self.word(at, column)));
+    }
+
     /// Which of some columns, which both versions have, have the same word in both, a bit each.
     #[inline]
     fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
@@ -104,9 +110,7 @@ impl<'a> PageWriter<'a, '_> {
         self.begin_record(slot);
         for (at, (version, stay)) in versions.iter().zip(&stay).enumerate() {
             let number = self.push_version(version.sequence, version.kind, version.start);
-            for column in columns_of(*stay) {
-                self.columns[column].push_word(number, words.word(at, column));
-            }
+            words.each_word(at, *stay, |column, word| self.columns[column].push_word(number, word));
         }
         self.words.stay = stay;
     }
@@ -150,12 +154,6 @@ impl<'a> WordReader<'a> {
         for place in numbers.start - self.window.start..numbers.end - self.window.start {
             add(self.versions[place], place);
         }
-    }
-
-    /// The value of a column at a place that [`WordReader::take`] has told last.
-    #[inline]
-    pub(crate) fn word(&self, place: usize, column: usize) -> u64 {
-        self.row(place)[column]
     }
 
     /// The words at a place that [`WordReader::take`] has told last, with a place for each column.
@@ -270,7 +268,7 @@ mod tests {
                     chain.push(version);
                     places.push(place);
                 });
-                writer.push_words(slot, &chain, &Words(|at: usize, column| reader.word(places[at], column)));
+                writer.push_words(slot, &chain, &Words(|at: usize, column: usize| reader.row(places[at])[column]));
             }
             prop_assert_eq!(format!("{:?}", writer.finish()), format!("{page:?}"));
         }

@@ -19,13 +19,14 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::{DataType, Timestamp};
 
-use crate::history::{ChainWords, WordReader};
 use crate::history::chain::{Draft, are_seen_together, settle, settled_from};
 use crate::history::page::{HistoryPage, PageReader, PageWriter};
+use crate::history::{ChainWords, WordReader};
 use crate::memory::budget::Meter;
 use crate::memory::evictable::{Evictable, Held};
 use crate::memory::source::PageError;
 use crate::page::contents::HistoryEntry;
+use crate::value::column_set::columns_of;
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 
@@ -367,6 +368,12 @@ impl ChainWords for JoinedWords<'_, '_> {
     }
 
     #[inline]
+    fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
+        let row = self.row(at);
+        columns_of(columns).for_each(|column| take(column, row[column]));
+    }
+
+    #[inline]
     fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
         let words = self.row(at).iter().zip(self.row(other)).enumerate();
         columns & words.fold(0, |equal, (column, (word, other))| equal | u64::from(word == other) << column)
@@ -514,9 +521,9 @@ mod tests {
             };
             HistoryPage::build(&types, &Kept::default(), of_page.into_iter().map(new))
         };
-        let parts = [1500..2000, 700..1500, 0..700].map(page).map(|page| {
-            Evictable::of_history(page, &types, &Arc::default(), None)
-        });
+        let parts = [1500..2000, 700..1500, 0..700]
+            .map(page)
+            .map(|page| Evictable::of_history(page, &types, &Arc::default(), None));
         let joined = join(&types, &sync::pin(), &parts, &Kept::default()).unwrap();
         assert_eq!(format!("{joined:?}"), format!("{:?}", page(0..2000)));
     }

@@ -118,6 +118,13 @@ impl ChainWords for TailWords<'_, '_> {
     }
 
     #[inline]
+    fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
+        let (place, spilled) = (self.chain[at].place, columns & self.tails.spilled_columns());
+        columns_of(columns & !spilled).for_each(|column| take(column, place.word(column)));
+        columns_of(spilled).for_each(|column| take(column, self.word(at, column)));
+    }
+
+    #[inline]
     fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
         let equal = self.chain[at].place.equal_words(self.chain[other].place) & columns;
         let is_equal = |column: &usize| self.word(at, *column) == self.word(other, *column);
@@ -244,9 +251,8 @@ impl Range {
             return before.append(guard, page, through, kept);
         };
         // A record that has older history needs this too, lest a reader takes that for the newest.
-        let is_needed = |slot: usize| {
-            oldest == Timestamp::ZERO || last_updated(slot) > oldest.0 || before.has_versions(slot)
-        };
+        let is_needed =
+            |slot: usize| oldest == Timestamp::ZERO || last_updated(slot) > oldest.0 || before.has_versions(slot);
         let has_left_out = counts.counted.retain(|slot| is_needed(first_slot + slot));
         // By slot, and as they come oldest first and each slot's places are given out from the last on, newest first within a slot.
         let mut records = vec![first; counts.begin_places()];
@@ -390,10 +396,7 @@ mod tests {
             });
             (places, counts.counted.iter().map(|slot| (slot, counts.counts[slot])).collect::<Vec<_>>(), has_left_out)
         };
-        assert_eq!(
-            sorted(&[69, 1, 69, 0, 1], |_| true),
-            (vec![3, 4, 1, 2, 0], vec![(0, 0), (1, 1), (69, 3)], false)
-        );
+        assert_eq!(sorted(&[69, 1, 69, 0, 1], |_| true), (vec![3, 4, 1, 2, 0], vec![(0, 0), (1, 1), (69, 3)], false));
         assert_eq!(sorted(&[69, 1, 69, 0, 1], |slot| slot != 1), (vec![3, 2, 0], vec![(0, 0), (69, 1)], true));
         assert_eq!(sorted(&[], |_| true), (vec![], vec![], false));
     }

@@ -244,7 +244,8 @@ fn what_a_merge_takes_for_committed_is_stamped() {
             })
         };
         let kept = resolve_and_stamp(&versions.kept, &*versions);
-        let is_known = [Resolved::Unwritten, Resolved::Active(owner()), Resolved::Committed(Timestamp(1))].contains(&kept);
+        let is_known =
+            [Resolved::Unwritten, Resolved::Active(owner()), Resolved::Committed(Timestamp(1))].contains(&kept);
         assert!(is_known, "{kept:?}");
         // History takes what is not stamped for rolled back.
         if kept == Resolved::Committed(Timestamp(1)) {
