@@ -61,6 +61,21 @@ impl<T: Lane> Running<T> {
 }
 
 kernel! {
+    /// The smallest and the greatest of some words, as signed numbers.
+    pub(crate) fn extremes_of_words(words: &[u64]) -> (i64, i64) = extremes_of_words_body;
+}
+
+#[inline(always)]
+fn extremes_of_words_body(words: &[u64]) -> (i64, i64) {
+    let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+    for word in words {
+        least = least.min(*word as i64);
+        greatest = greatest.max(*word as i64);
+    }
+    (least, greatest)
+}
+
+kernel! {
     /// Totals of all `values` (at most a block); extremes only where asked for.
     pub(super) fn totals<T: Lane, const EXTREMES: bool>(values: &[T], flip: T) -> Totals = totals_body::<T, EXTREMES>;
 }

@@ -62,10 +62,12 @@ pub use form::Encoding;
 pub(crate) use form::{Form, Meaning};
 #[cfg(test)]
 pub(crate) use integers::BLOCKS_UNPACKED;
+pub(crate) use kernels::extremes_of_words;
 pub use key_filter::{KeyFilter, KeySet};
 pub use mask::Mask;
 pub(crate) use outline::ColumnOutline;
 pub(crate) use predicate::CellTest;
 pub use predicate::{Comparison, Test};
+pub(crate) use simd::Simd;
 pub(crate) use texts::NULL_NUMBER;
 pub use zones::Zone;

@@ -105,19 +105,23 @@ impl Packed {
         Packed { blocks: blocks.into(), words: words.into(), plain }
     }
 
-    /// A copy with other keys at some slots, if it is plain and has room for them.
-    pub fn overwritten(&self, keys: impl Iterator<Item = (usize, i64)> + Clone) -> Option<Packed> {
+    /// A copy with other keys at some slots, if it is plain and has room for them; passes on each slot with its old key and its new
+    /// one.
+    #[inline]
+    pub fn overwritten(&self, keys: &[(usize, i64)], note: impl FnMut(usize, i64, i64)) -> Option<Packed> {
         let plain = self.plain?;
         let greatest = super::simd::low_bits(plain.bytes * 8);
-        let fits = |(_, key): (usize, i64)| key >= plain.base && distance(plain.base, key) <= greatest;
-        if !keys.clone().all(fits) {
+        let fits = |(_, key): &(usize, i64)| *key >= plain.base && distance(plain.base, *key) <= greatest;
+        if !keys.iter().all(fits) {
             return None;
         }
         let mut words = MutableBuffer::new(self.words.len());
         words.extend_from_slice(self.words.as_slice());
-        for (slot, key) in keys {
-            let bytes = distance(plain.base, key).to_le_bytes();
-            words.as_slice_mut()[slot * plain.bytes..][..plain.bytes].copy_from_slice(&bytes[..plain.bytes]);
+        match plain.bytes {
+            1 => overwrite::<u8>(words.typed_data_mut(), plain.base, keys, note),
+            2 => overwrite::<u16>(words.typed_data_mut(), plain.base, keys, note),
+            4 => overwrite::<u32>(words.typed_data_mut(), plain.base, keys, note),
+            _ => overwrite::<u64>(words.typed_data_mut(), plain.base, keys, note),
         }
         let copy = |block: &PackedBlock| PackedBlock { base: block.base, offset: block.offset, width: block.width };
         Some(Packed { blocks: self.blocks.iter().map(copy).collect(), words: words.into(), plain: self.plain })
@@ -302,6 +306,15 @@ impl Packed {
             Some(kept) => totals_kept::<T, EXTREMES>(simd, &values[from..to], T::ZERO, kept),
         }));
         KeyTotals::from_distances(block.base, count, totals)
+    }
+}
+
+/// Puts the distances of keys to a base at their slots; passes on each slot with its old key and its new one.
+#[inline(always)]
+fn overwrite<T: Lane>(distances: &mut [T], base: i64, keys: &[(usize, i64)], mut note: impl FnMut(usize, i64, i64)) {
+    for (slot, key) in keys {
+        let old = std::mem::replace(&mut distances[*slot], T::of(distance(base, *key)));
+        note(*slot, base.wrapping_add(old.word() as i64), *key);
     }
 }
 

@@ -16,7 +16,7 @@ use super::choose::{Hint, encode, encode_keys, fill_nulls};
 use super::column::EncodedColumn;
 use super::form::{Form, Meaning};
 use super::integers::Integers;
-use super::keys::{key_of_word, wide_decimal};
+use super::keys::{is_float, key_of_word, wide_decimal};
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
@@ -30,6 +30,15 @@ impl EncodedColumn {
     /// A new column with some values replaced: `patches` are slots, ascending, each once, and their new values.
     pub fn patched(&self, patches: &[(usize, Cell<'_>)]) -> EncodedColumn {
         patched(self, patches)
+    }
+
+    /// A new column with some words replaced, if a copy with others in their places will do: `patches` are slots, ascending, each once,
+    /// and their new words.
+    pub fn overwritten(&self, patches: &mut [(usize, i64)]) -> Option<EncodedColumn> {
+        if is_float(self.data_type) {
+            patches.iter_mut().for_each(|(_, word)| *word = key_of_word(*word as u64, self.data_type));
+        }
+        overwritten_keys(self, patches)
     }
 
     /// A new column with some values replaced, if only codes change: the column is a dictionary that has all the
@@ -74,7 +83,6 @@ const FEW: usize = 4;
 /// A copy in which only the new values are others, where these are few and have room; zones change by the differences, and are
 /// found again where an extreme went.
 fn overwritten(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedColumn> {
-    let Form::Encoded(Integers::Packed(packed), Meaning::Keys) = &column.form else { return None };
     if column.nulls.is_some() || patches.len() * FEW > column.len {
         return None;
     }
@@ -85,23 +93,27 @@ fn overwritten(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedC
             Cell::Null | Cell::Bytes(_) => None,
         })
         .collect::<Option<_>>()?;
-    let new = packed.overwritten(keys.iter().copied())?;
+    overwritten_keys(column, &keys)
+}
+
+fn overwritten_keys(column: &EncodedColumn, keys: &[(usize, i64)]) -> Option<EncodedColumn> {
+    let Form::Encoded(Integers::Packed(packed), Meaning::Keys) = &column.form else { return None };
+    if column.nulls.is_some() || keys.len() * FEW > column.len {
+        return None;
+    }
     let (mut zones, simd) = (column.zones.to_vec(), Simd::best());
-    for keys in keys.chunk_by(|(left, _), (right, _)| left / BLOCK == right / BLOCK) {
-        let block = keys[0].0 / BLOCK;
-        let (before, zone) = (zones[block], &mut zones[block]);
-        let mut has_lost_extreme = false;
-        for (slot, key) in keys {
-            let old = packed.get(*slot);
-            has_lost_extreme |= old == before.min || old == before.max;
-            zone.sum += i128::from(*key) - i128::from(old);
-            (zone.min, zone.max) = (zone.min.min(*key), zone.max.max(*key));
-        }
-        if has_lost_extreme {
-            let rows = BLOCK.min(column.len - block * BLOCK);
-            let totals = new.totals::<true>(simd, block, (0, rows), None);
-            (zone.min, zone.max) = (totals.min, totals.max);
-        }
+    let mut has_lost_extreme = vec![false; zones.len()];
+    let new = packed.overwritten(keys, |slot, old, key| {
+        let block = slot / BLOCK;
+        let (before, zone) = (&column.zones[block], &mut zones[block]);
+        has_lost_extreme[block] |= old == before.min || old == before.max;
+        zone.sum += i128::from(key) - i128::from(old);
+        (zone.min, zone.max) = (zone.min.min(key), zone.max.max(key));
+    })?;
+    for (block, zone) in zones.iter_mut().enumerate().filter(|(block, _)| has_lost_extreme[*block]) {
+        let rows = BLOCK.min(column.len - block * BLOCK);
+        let totals = new.totals::<true>(simd, block, (0, rows), None);
+        (zone.min, zone.max) = (totals.min, totals.max);
     }
     let (min, max) = zones.iter().fold((i64::MAX, i64::MIN), |(min, max), zone| (min.min(zone.min), max.max(zone.max)));
     let form = Form::Encoded(Integers::Packed(new), Meaning::Keys);

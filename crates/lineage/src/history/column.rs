@@ -21,8 +21,9 @@ use super::packed::Packed;
 use super::positions::Positions;
 use crate::value::cell::Cell;
 
-/// Words that are looked at to see whether a dictionary can pay.
-const SAMPLE: usize = 1000;
+/// Words that are looked at to see whether a dictionary can pay, and places for them.
+const SAMPLE: usize = 500;
+const SAMPLE_PLACES: usize = 1024;
 /// Records, and values of each, that are looked at to see whether distances can pay. The last of these values may be of the next
 /// record, which is no harm.
 const SAMPLE_RECORDS: usize = 64;
@@ -182,12 +183,18 @@ impl Values {
         }
     }
 
-    /// The smallest form of these words; `heads` are the numbers of those that are a record's newest.
-    fn of_words(words: &[u64], heads: &[u64]) -> Values {
+    /// The smallest form of these words. `heads` are the numbers of those that are a record's newest, of which `some` are found
+    /// without the others.
+    fn of_words(words: &[u64], some: &[usize], heads: impl FnOnce() -> Vec<u64>) -> Values {
+        let dictionary = Values::dictionary(words);
+        let is_close = Self::are_close(words, some);
+        if dictionary.is_none() && !is_close {
+            return Values::Plain(Packed::of(words));
+        }
         let plain_bytes = Packed::bytes_of(words);
-        let dictionary = Values::dictionary(words).filter(|form| form.heap_bytes() < plain_bytes);
+        let dictionary = dictionary.filter(|form| form.heap_bytes() < plain_bytes);
         let best_bytes = dictionary.as_ref().map_or(plain_bytes, Values::heap_bytes);
-        let delta = Values::delta(words, heads, best_bytes);
+        let delta = if is_close { Values::delta(words, &heads(), best_bytes) } else { None };
         delta.or(dictionary).unwrap_or_else(|| Values::Plain(Packed::of(words)))
     }
 
@@ -196,18 +203,25 @@ impl Values {
         if words.len() < 4 * SAMPLE {
             return false;
         }
-        let mut sample: Vec<u64> = words.iter().step_by(words.len() / SAMPLE).take(SAMPLE).copied().collect();
-        sample.sort_unstable();
-        sample.dedup();
-        sample.len() > SAMPLE / 100 * 97
+        // Each goes to the first free place from that of its hash on.
+        let (mut places, mut distinct) = ([None; SAMPLE_PLACES], 0);
+        for word in words.iter().step_by(words.len() / SAMPLE).take(SAMPLE) {
+            let mut at = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SAMPLE_PLACES;
+            while places[at].is_some_and(|other| other != *word) {
+                at = (at + 1) % SAMPLE_PLACES;
+            }
+            distinct += usize::from(places[at].replace(*word).is_none());
+        }
+        distinct > SAMPLE / 100 * 97
     }
 
-    /// Whether a look at some records shows that their values are closer to the newest one than to those of other records.
-    fn are_close(words: &[u64], heads: &[u64]) -> bool {
+    /// Whether a look at some records, which begin at these values, shows that their values are closer to the newest one than to those
+    /// of other records.
+    fn are_close(words: &[u64], heads: &[usize]) -> bool {
         let span = |(least, greatest): (i64, i64), value: u64| (least.min(value as i64), greatest.max(value as i64));
         let (mut of_words, mut of_distances) = ((i64::MAX, i64::MIN), (0, 0));
-        for head in heads.iter().step_by(heads.len().div_ceil(SAMPLE_RECORDS).max(1)) {
-            let record = &words[*head as usize..words.len().min(*head as usize + SAMPLE_VALUES)];
+        for head in heads {
+            let record = &words[*head..words.len().min(*head + SAMPLE_VALUES)];
             for word in record {
                 of_words = span(of_words, *word);
                 of_distances = span(of_distances, word.wrapping_sub(record[0]));
@@ -236,7 +250,7 @@ impl Values {
 
     /// The distances, if they take less than so many bytes.
     fn delta(words: &[u64], heads: &[u64], bytes_max: usize) -> Option<Values> {
-        if heads.len() > words.len() / 2 || !Self::are_close(words, heads) {
+        if heads.len() > words.len() / 2 {
             return None;
         }
         let (mut newest, mut others) = (Vec::with_capacity(heads.len()), Vec::with_capacity(words.len()));
@@ -299,17 +313,14 @@ pub(super) struct ColumnWriter<'a> {
     nulls: Vec<u64>,
     words: Vec<u64>,
     bytes: Vec<&'a [u8]>,
-    /// numbers, among the words, of those that are a record's newest
-    heads: Vec<u64>,
-    record_last: Option<usize>,
 }
 
 impl<'a> ColumnWriter<'a> {
-    /// Adds the value of a version, which is later in the page than those before. `record` tells records apart.
-    pub(super) fn push(&mut self, version: usize, record: usize, cell: Cell<'a>) {
+    /// Adds the value of a version, which is later in the page than those before.
+    pub(super) fn push(&mut self, version: usize, cell: Cell<'a>) {
         match cell {
             Cell::Null => self.nulls.push(self.present.len() as u64),
-            Cell::Word(word) => return self.push_word(version, record, word),
+            Cell::Word(word) => return self.push_word(version, word),
             Cell::Bytes(bytes) => self.bytes.push(bytes),
         }
         self.present.push(version as u64);
@@ -317,24 +328,62 @@ impl<'a> ColumnWriter<'a> {
 
     /// Adds a value that is a word, as [`push`](Self::push).
     #[inline]
-    pub(super) fn push_word(&mut self, version: usize, record: usize, word: u64) {
-        if self.record_last != Some(record) {
-            self.record_last = Some(record);
-            self.heads.push(self.words.len() as u64);
-        }
+    pub(super) fn push_word(&mut self, version: usize, word: u64) {
         self.words.push(word);
         self.present.push(version as u64);
     }
 
-    /// The column of a page with this many versions; `is_wide` says that its values are bytes.
-    pub(super) fn finish(self, versions: usize, is_wide: bool) -> Column {
+    /// The column of a page whose records begin with the versions `first`, the number of all versions behind them, `None` if no
+    /// version has a value; `is_wide` says that its values are bytes.
+    pub(super) fn finish(self, first: &[u64], is_wide: bool) -> Option<Column> {
         assert!(
             if is_wide { self.words.is_empty() } else { self.bytes.is_empty() },
             "a column's cells are of one kind"
         );
-        let values = if is_wide { Values::of_bytes(&self.bytes) } else { Values::of_words(&self.words, &self.heads) };
+        if self.present.is_empty() {
+            return None;
+        }
+        let values = match is_wide {
+            true => Values::of_bytes(&self.bytes),
+            false => Values::of_words(&self.words, &self.some_heads(first), || self.heads(first)),
+        };
         let nulls = Positions::of(&self.nulls, self.present.len());
-        Column { present: Positions::of(&self.present, versions), nulls, values }
+        let versions = first.last().map_or(0, |versions| *versions as usize);
+        Some(Column { present: Positions::of(&self.present, versions), nulls, values })
+    }
+
+    /// The numbers, among the words, of those that are their record's newest.
+    fn heads(&self, first: &[u64]) -> Vec<u64> {
+        let (mut heads, mut nulls, mut ends) = (Vec::new(), self.nulls.iter().peekable(), first.iter());
+        let (mut end, mut number) = (0, 0);
+        for (at, version) in self.present.iter().enumerate() {
+            if nulls.next_if_eq(&&(at as u64)).is_some() {
+                continue;
+            }
+            if *version >= end {
+                heads.push(number);
+                end = *ends.find(|end| *end > version).expect("the last record ends behind its versions");
+            }
+            number += 1;
+        }
+        heads
+    }
+
+    /// Some of the [`heads`](Self::heads), ascending, of records all over the page: none where most values are heads.
+    fn some_heads(&self, first: &[u64]) -> Vec<usize> {
+        let (mut heads, mut looked_at, mut own) = (Vec::new(), 0, 0);
+        for at in (0..self.present.len()).step_by(self.present.len().div_ceil(SAMPLE_RECORDS).max(1)) {
+            let record = first.partition_point(|first| *first <= self.present[at]).saturating_sub(1);
+            let head = self.present[..at].partition_point(|version| *version < first[record]);
+            // Before it a NULL may have been the newest.
+            let head = head - self.nulls.partition_point(|null| *null < head as u64);
+            looked_at += 1;
+            own += usize::from(head == at);
+            if head < self.words.len() && heads.last() != Some(&head) {
+                heads.push(head);
+            }
+        }
+        if own * 2 > looked_at { Vec::new() } else { heads }
     }
 }
 
@@ -345,8 +394,9 @@ mod tests {
     /// Four values for each record: the column of them, every one of which is found again.
     fn column_of(cells: &[Cell<'_>], is_wide: bool) -> Column {
         let mut writer = ColumnWriter::default();
-        cells.iter().enumerate().for_each(|(i, cell)| writer.push(2 * i, i / 4, *cell));
-        let column = writer.finish(2 * cells.len(), is_wide);
+        cells.iter().enumerate().for_each(|(i, cell)| writer.push(2 * i, *cell));
+        let first: Vec<u64> = (0..2 * cells.len()).step_by(8).chain([2 * cells.len()]).map(|at| at as u64).collect();
+        let column = writer.finish(&first, is_wide).unwrap();
         for (i, cell) in cells.iter().enumerate() {
             assert_eq!(column.get(2 * i), Some(*cell));
             assert_eq!((column.get(2 * i + 1), column.contains(2 * i + 1)), (None, false));

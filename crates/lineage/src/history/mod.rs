@@ -68,4 +68,4 @@ mod words;
 
 pub(crate) use chain::Values;
 pub(crate) use page::{HistoryPage, NewVersion, Version};
-pub(crate) use words::{WordReader, WordVersion};
+pub(crate) use words::{ChainWords, WordReader, WordVersion};

@@ -12,8 +12,12 @@
 
 use std::ops::Range;
 
+use crate::encoding::{Simd, extremes_of_words};
+
 /// Numbers in one block.
 const BLOCK: usize = 128;
+/// About as many blocks are looked at to see what a stream would take.
+const SAMPLE_BLOCKS: usize = 8;
 const WIDTH_SHIFT: u32 = 40;
 const SLOPE_SHIFT: u32 = 48;
 
@@ -46,6 +50,20 @@ impl Packed {
         let words = |chunk: &[u64]| (chunk.len() * Frame::best_of(chunk).width).div_ceil(64);
         let words: usize = values.chunks(BLOCK).map(words).sum();
         words * size_of::<u64>() + Self::block_count(values.len()) * size_of::<Block>()
+    }
+
+    /// About as many bytes as [`Packed::bytes_of`] says, from a look at some blocks.
+    pub(super) fn about_bytes_of(values: &[u64]) -> usize {
+        let blocks = Self::block_count(values.len());
+        let step = blocks / SAMPLE_BLOCKS + 1;
+        if step == 1 {
+            return Self::bytes_of(values);
+        }
+        // The last block may be short, and is left out.
+        let sample = values.chunks_exact(BLOCK).step_by(step);
+        let count = sample.len();
+        let words: usize = sample.map(|block| (BLOCK * Frame::best_of(block).width).div_ceil(64)).sum();
+        words * blocks / count * size_of::<u64>() + blocks * size_of::<Block>()
     }
 
     /// The number at place `i`.
@@ -176,23 +194,35 @@ impl Block {
         let frame = Frame::best_of(values);
         let first = bits.len();
         assert!(first < 1 << WIDTH_SHIFT, "a stream holds at most 2^40 words");
-        let (mut word, mut filled) = (0, 0);
-        for (at, value) in values.iter().enumerate().take(if frame.width == 0 { 0 } else { BLOCK }) {
-            let difference = frame.residual(at, *value).wrapping_sub(frame.base) as u64;
-            word |= difference << filled;
-            filled += frame.width;
-            if filled >= 64 {
-                bits.push(word);
-                filled -= 64;
-                word = if filled == 0 { 0 } else { difference >> (frame.width - filled) };
-            }
-        }
-        if filled > 0 {
-            bits.push(word);
+        match frame.slope {
+            _ if frame.width == 0 => {}
+            0 => pack(values, frame.width, bits, |_, value| value.wrapping_sub(frame.base as u64)),
+            _ => pack(values, frame.width, bits, |at, value| frame.residual(at, value).wrapping_sub(frame.base) as u64),
         }
         let place = first as u64 | (frame.width as u64) << WIDTH_SHIFT | (frame.slope as u64) << SLOPE_SHIFT;
         Block { base: frame.base as u64, place }
     }
+}
+
+/// Adds the differences of at most a block of numbers to `bits`, each in `width` bits.
+#[inline(always)]
+fn pack(values: &[u64], width: usize, bits: &mut Vec<u64>, difference: impl Fn(usize, u64) -> u64) {
+    // As many words as a block has at most, and the one behind them.
+    let mut words = [0; BLOCK + 1];
+    let (mut word, mut filled, mut count) = (0, 0, 0);
+    for (at, value) in values.iter().enumerate().take(BLOCK) {
+        let difference = difference(at, *value);
+        word |= difference << filled;
+        filled += width;
+        if filled >= 64 {
+            words[count] = word;
+            count += 1;
+            filled -= 64;
+            word = if filled == 0 { 0 } else { difference >> (width - filled) };
+        }
+    }
+    words[count] = word;
+    bits.extend_from_slice(&words[..count + usize::from(filled > 0)]);
 }
 
 /// The slope from the first number to the last, 0 where it does not fit.
@@ -200,6 +230,11 @@ fn slope_of(values: &[u64]) -> i16 {
     let rise = values[values.len() - 1].wrapping_sub(values[0]) as i64;
     let steps = (values.len() - 1).max(1) as i64;
     i16::try_from(rise / steps).unwrap_or(0)
+}
+
+/// The bits of a distance in either direction.
+fn width_of(distance: i64) -> usize {
+    (64 - distance.unsigned_abs().leading_zeros()) as usize
 }
 
 /// One way to store a block.
@@ -212,23 +247,39 @@ struct Frame {
 impl Frame {
     /// The one of fewer bits: with a slope or without.
     fn best_of(values: &[u64]) -> Frame {
-        let (flat, slope) = (Frame::of(values, 0), slope_of(values));
-        if slope == 0 || flat.width == 0 {
-            return flat;
+        let slope = slope_of(values);
+        if slope == 0 {
+            return Frame::flat(values);
         }
         let sloped = Frame::of(values, slope);
+        // Without a slope it takes no less than what lies between the first number and the last.
+        if sloped.width < width_of(values[values.len() - 1].wrapping_sub(values[0]) as i64) {
+            return sloped;
+        }
+        let flat = Frame::flat(values);
         if sloped.width < flat.width { sloped } else { flat }
     }
 
-    fn of(values: &[u64], slope: i16) -> Frame {
-        let mut frame = Frame { base: 0, slope, width: 0 };
-        let residuals = || values.iter().enumerate().map(|(at, value)| frame.residual(at, *value));
-        let (least, greatest) = residuals().fold((i64::MAX, i64::MIN), |(a, b), r| (a.min(r), b.max(r)));
-        frame.base = least;
-        frame.width = (64 - (greatest.wrapping_sub(least) as u64).leading_zeros()) as usize;
-        frame
+    fn flat(values: &[u64]) -> Frame {
+        Frame::between(extremes_of_words(Simd::best(), values), 0)
     }
 
+    fn of(values: &[u64], slope: i16) -> Frame {
+        let frame = Frame { base: 0, slope, width: 0 };
+        let mut residuals = [0; BLOCK];
+        let residuals = &mut residuals[..values.len()];
+        for (at, (residual, value)) in residuals.iter_mut().zip(values).enumerate() {
+            *residual = frame.residual(at, *value) as u64;
+        }
+        Frame::between(extremes_of_words(Simd::best(), residuals), slope)
+    }
+
+    fn between((least, greatest): (i64, i64), slope: i16) -> Frame {
+        let width = (64 - (greatest.wrapping_sub(least) as u64).leading_zeros()) as usize;
+        Frame { base: least, slope, width }
+    }
+
+    #[inline]
     fn residual(&self, at: usize, value: u64) -> i64 {
         (value as i64).wrapping_sub(i64::from(self.slope) * at as i64)
     }

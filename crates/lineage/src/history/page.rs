@@ -328,7 +328,7 @@ pub(crate) struct PageWriter<'a, 't> {
     deletes: Vec<u64>,
     starts: Vec<u64>,
     snapshot_starts: Vec<u64>,
-    pub(super) columns: Vec<Option<Box<ColumnWriter<'a>>>>,
+    pub(super) columns: Vec<ColumnWriter<'a>>,
     /// room for the delta rule
     current: Vec<Option<Cell<'a>>>,
     pub(super) words: WordChain,
@@ -351,7 +351,7 @@ impl<'a, 't> PageWriter<'a, 't> {
             deletes: Vec::new(),
             starts: Vec::with_capacity(versions),
             snapshot_starts: Vec::new(),
-            columns: types.iter().map(|_| None).collect(),
+            columns: types.iter().map(|_| ColumnWriter::default()).collect(),
             current: vec![None; types.len()],
             words: WordChain::default(),
         }
@@ -364,21 +364,20 @@ impl<'a, 't> PageWriter<'a, 't> {
         }
         join_seen_together(chain, self.kept);
         leave_out_repeated(chain, &mut self.current);
-        let record = self.begin_record(slot);
+        self.begin_record(slot);
         for draft in chain.drain(..) {
             let number = self.push_version(draft.sequence, draft.kind, draft.start);
             for (column, cell) in draft.values {
-                self.columns[column].get_or_insert_default().push(number, record, cell);
+                self.columns[column].push(number, cell);
             }
         }
     }
 
-    /// Begins a record with versions; returns its number.
-    pub(super) fn begin_record(&mut self, slot: usize) -> usize {
+    /// Begins a record with versions.
+    pub(super) fn begin_record(&mut self, slot: usize) {
         debug_assert!(self.slots.last().is_none_or(|last| *last < slot as u64), "records come by slot");
         self.slots.push(slot as u64);
         self.first.push(self.sequences.len() as u64);
-        self.slots.len() - 1
     }
 
     /// Adds a version without its values; returns its number.
@@ -401,7 +400,9 @@ impl<'a, 't> PageWriter<'a, 't> {
         self.first.push(versions as u64);
         let slots_end = self.slots.last().map_or(0, |last| *last as usize + 1);
         let columns = self.columns.into_iter().zip(self.types);
-        let finish = |column: Box<ColumnWriter<'_>>, data_type| Box::new(column.finish(versions, is_wide(data_type)));
+        let column = |(column, data_type): (ColumnWriter<'_>, &DataType)| {
+            column.finish(&self.first, is_wide(*data_type)).map(Box::new)
+        };
         HistoryPage {
             slots: Arc::new(Positions::of(&self.slots, slots_end)),
             first: Packed::of(&self.first),
@@ -412,7 +413,7 @@ impl<'a, 't> PageWriter<'a, 't> {
             start_span: span_of(&self.starts),
             starts: Packed::of(&self.starts),
             snapshot_starts: Packed::of(&self.snapshot_starts),
-            columns: columns.map(|(column, data_type)| Some(finish(column?, *data_type))).collect(),
+            columns: columns.map(column).collect(),
         }
     }
 }

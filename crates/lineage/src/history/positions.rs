@@ -1,8 +1,9 @@
 //! A set of places among *n*, for instance the slots that have history or the versions that have a value for a column:
 //! is a place in it, and how many come before?
 //!
-//! Three forms, the smallest is taken: all places; an ascending list, searched in halves, where they are few; else a
-//! bitmap with the number of places before every fourth word, so that a rank looks at five words at most.
+//! Three forms, of which the smallest is taken, as a look at some of the places tells: all places; an ascending list, searched in
+//! halves, where they are few; else a bitmap with the number of places before every fourth word, so that a rank looks at
+//! five words at most.
 use std::ops::Range;
 
 use super::packed::Packed;
@@ -35,7 +36,7 @@ impl Positions {
             return Positions::All(universe);
         }
         let words = places.last().map_or(0, |last| *last as usize / 64 + 1);
-        if Packed::bytes_of(places) <= words * 8 + words.div_ceil(STRIDE) * 4 {
+        if Packed::about_bytes_of(places) <= words * 8 + words.div_ceil(STRIDE) * 4 {
             return Positions::List(Packed::of(places));
         }
         let mut bitmap = vec![0_u64; words];

@@ -31,9 +31,28 @@ pub(crate) struct WordVersion {
     pub(crate) explicit: u64,
 }
 
+/// The words of a record's versions, which are numbered from the newest on.
+pub(crate) trait ChainWords {
+    /// The word of a column of a version, which has it.
+    fn word(&self, at: usize, column: usize) -> u64;
+
+    /// Passes on the words of some columns of a version, which has them, a bit each.
+    #[inline]
+    fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
+        columns_of(columns).for_each(|column| take(column, self.word(at, column)));
+    }
+
+    /// Which of some columns, which both versions have, have the same word in both, a bit each.
+    #[inline]
+    fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
+        let is_equal = |column: &usize| self.word(at, *column) == self.word(other, *column);
+        columns_of(columns).filter(is_equal).fold(0, |equal, column| equal | 1 << column)
+    }
+}
+
 /// What has to be remembered of a record.
 pub(super) struct WordChain {
-    /// by column, the value that the versions so far have left
+    /// the value that a column had last, of those that the version looked at last has not
     latest: [u64; WORD_COLUMNS],
     /// the columns that stay in each version, a bit each
     stay: Vec<u64>,
@@ -47,27 +66,33 @@ impl Default for WordChain {
 
 impl WordChain {
     /// Finds which columns stay in each version, newest first.
-    fn leave_out_repeated(&mut self, versions: &[WordVersion], word: &impl Fn(usize, usize) -> u64) {
+    fn leave_out_repeated(&mut self, versions: &[WordVersion], words: &impl ChainWords) {
         self.stay.clear();
-        self.stay.resize(versions.len(), 0);
-        let mut known = 0;
+        self.stay.extend(versions.iter().map(|version| version.explicit));
+        let (mut known, mut before) = (0, 0);
         for (at, version) in versions.iter().enumerate().rev() {
-            let mut repeated = 0;
-            for column in columns_of(version.explicit) {
-                let (word, latest) = (word(at, column), &mut self.latest[column]);
-                repeated |= u64::from(*latest == word) << column;
-                *latest = word;
+            let explicit = version.explicit;
+            // Nearly all columns that a version has are in the one before.
+            let shared = explicit & before;
+            let mut repeated = if shared == 0 { 0 } else { words.equal(at, at + 1, shared) };
+            if explicit != before {
+                for column in columns_of(explicit & known & !before) {
+                    repeated |= u64::from(self.latest[column] == words.word(at, column)) << column;
+                }
+                columns_of(before & !explicit).for_each(|column| self.latest[column] = words.word(at + 1, column));
             }
-            let is_left_out = if version.kind == Kind::Snapshot { 0 } else { repeated & known };
-            self.stay[at] = version.explicit & !is_left_out;
-            known |= version.explicit;
+            if version.kind != Kind::Snapshot {
+                self.stay[at] = explicit & !repeated;
+            }
+            known |= explicit;
+            before = explicit;
         }
     }
 }
 
 impl<'a> PageWriter<'a, '_> {
-    /// Adds a record's versions, newest first; `word` tells the value of a column of one of them, which has it. Slots ascend.
-    pub(crate) fn push_words(&mut self, slot: usize, versions: &[WordVersion], word: impl Fn(usize, usize) -> u64) {
+    /// Adds a record's versions, newest first, which have these words. Slots ascend.
+    pub(crate) fn push_words(&mut self, slot: usize, versions: &[WordVersion], words: &impl ChainWords) {
         if versions.is_empty() {
             return;
         }
@@ -75,21 +100,19 @@ impl<'a> PageWriter<'a, '_> {
         if are_some_seen_together(deciding.map(|version| version.start), self.kept) {
             let draft = |(at, version): (usize, &WordVersion)| {
                 let values =
-                    columns_of(version.explicit).map(|column| (column, Cell::Word(word(at, column)))).collect();
+                    columns_of(version.explicit).map(|column| (column, Cell::Word(words.word(at, column)))).collect();
                 Draft { sequence: version.sequence, kind: version.kind, start: version.start, values }
             };
             return self.push_record(slot, &mut versions.iter().enumerate().map(draft).collect());
         }
-        let mut chain = std::mem::take(&mut self.words);
-        chain.leave_out_repeated(versions, &word);
-        let record = self.begin_record(slot);
-        for (at, (version, stay)) in versions.iter().zip(&chain.stay).enumerate() {
+        self.words.leave_out_repeated(versions, words);
+        let stay = std::mem::take(&mut self.words.stay);
+        self.begin_record(slot);
+        for (at, (version, stay)) in versions.iter().zip(&stay).enumerate() {
             let number = self.push_version(version.sequence, version.kind, version.start);
-            for column in columns_of(*stay) {
-                self.columns[column].get_or_insert_default().push_word(number, record, word(at, column));
-            }
+            words.each_word(at, *stay, |column, word| self.columns[column].push_word(number, word));
         }
-        self.words = chain;
+        self.words.stay = stay;
     }
 }
 
@@ -133,10 +156,11 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    /// The value of a column at a place that [`WordReader::take`] has told last.
+    /// The words at a place that [`WordReader::take`] has told last, with a place for each column.
     #[inline]
-    pub(crate) fn word(&self, place: usize, column: usize) -> u64 {
-        self.rows.words[place * self.page.columns.len() + column]
+    pub(crate) fn row(&self, place: usize) -> &[u64] {
+        let width = self.page.columns.len();
+        &self.rows.words[place * width..][..width]
     }
 
     fn read(&mut self, numbers: Range<usize>) {
@@ -177,6 +201,15 @@ mod tests {
         seed * (column as u64 + 1)
     }
 
+    /// Words by version and column.
+    struct Words<F>(F);
+
+    impl<F: Fn(usize, usize) -> u64> ChainWords for Words<F> {
+        fn word(&self, at: usize, column: usize) -> u64 {
+            self.0(at, column)
+        }
+    }
+
     /// The versions of the records with their seeds, numbered from `first` on.
     fn versions(records: &[Record], first: u64) -> Vec<Vec<(WordVersion, u64)>> {
         let mut sequence = first;
@@ -202,7 +235,7 @@ mod tests {
         let mut writer = PageWriter::new(&TYPES, kept);
         for (slot, record) in records.iter().enumerate() {
             let versions: Vec<WordVersion> = record.iter().map(|(version, _)| *version).collect();
-            writer.push_words(slot, &versions, |at, column| word(record[at].1, column));
+            writer.push_words(slot, &versions, &Words(|at: usize, column| word(record[at].1, column)));
         }
         writer.finish()
     }
@@ -235,7 +268,7 @@ mod tests {
                     chain.push(version);
                     places.push(place);
                 });
-                writer.push_words(slot, &chain, |at, column| reader.word(places[at], column));
+                writer.push_words(slot, &chain, &Words(|at: usize, column: usize| reader.row(places[at])[column]));
             }
             prop_assert_eq!(format!("{:?}", writer.finish()), format!("{page:?}"));
         }

@@ -38,14 +38,19 @@ impl<'a> Flat<'a> {
     /// The value at `slot`.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> Option<u64> {
+        Some(self.base.wrapping_add(self.distance(slot)?))
+    }
+
+    /// The distance at `slot`.
+    #[inline]
+    pub(crate) fn distance(&self, slot: usize) -> Option<u64> {
         let at = self.words.get(slot * self.bytes..)?;
-        let distance = match self.bytes {
+        Some(match self.bytes {
             4 => u64::from(u32::from_le_bytes(*at.first_chunk()?)),
             8 => u64::from_le_bytes(*at.first_chunk()?),
             2 => u64::from(u16::from_le_bytes(*at.first_chunk()?)),
             _ => u64::from(*at.first()?),
-        };
-        Some(self.base.wrapping_add(distance))
+        })
     }
 
     /// Asks for the memory of the value at `slot`.

@@ -1,3 +1,4 @@
 //! Bringing base pages forward.
 pub(crate) mod pages;
 pub(crate) mod texts;
+mod words;

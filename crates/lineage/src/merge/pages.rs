@@ -31,12 +31,13 @@ use crate::encoding::EncodedColumn;
 use crate::memory::evictable::Evictable;
 use crate::memory::source::PageError;
 use crate::merge::texts::TextRows;
+use crate::merge::words::overwritten;
 use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Starts, Values};
 use crate::page::contents::{RowsOutline, UpdatesOutline};
 use crate::page::insert::InsertPages;
 use crate::page::lent::Lent;
 use crate::page::point_rows::are_worthwhile;
-use crate::page::tail::TailRecord;
+use crate::page::tail::{RecordPlace, TailRecord};
 use crate::page::text::{TextCell, is_text};
 use crate::page::words::Layout;
 use crate::record::range::Range;
@@ -46,6 +47,7 @@ use crate::value::column_builder::ColumnBuilder;
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 use crate::value::sketch::Sketch;
+use crate::value::slots::SlotSet;
 
 /// The work of a merge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,21 +59,21 @@ pub struct MergeReport {
 }
 
 /// The newest version that a merge takes in of one record.
-struct MergedVersion<'g> {
-    slot: usize,
-    part: usize,
-    record: TailRecord<'g>,
+pub(super) struct MergedVersion<'g> {
+    pub(super) slot: usize,
+    pub(super) part: usize,
+    pub(super) record: TailRecord<'g>,
     committed: Timestamp,
 }
 
 /// A new page's values and the sketch of them.
-type Merging = (Values, Option<Arc<Sketch>>);
+pub(super) type Merging = (Values, Option<Arc<Sketch>>);
 
 /// The resolved prefixes of a range's tails.
-struct Prefixes<'g> {
+pub(super) struct Prefixes<'g> {
     ends: Lineage,
     /// the newest version of each record in them, by ascending slot
-    newest: Vec<MergedVersion<'g>>,
+    pub(super) newest: Vec<MergedVersion<'g>>,
 }
 
 impl Range {
@@ -222,10 +224,32 @@ impl Range {
         newest: &mut Vec<MergedVersion<'g>>,
     ) -> u64 {
         let tails = &self.parts[part].tails;
-        let mut committed = Vec::new();
+        let slots = self.options.update_range_records;
+        // Of each slot, how far behind the TPS its newest version lies.
+        let (first_slot, mut updated, mut distances) = (part * slots, SlotSet::new(slots), vec![0_u32; slots]);
+        let mut note = |sequence: u64, place: RecordPlace<'_>| {
+            if place.kind() != Kind::Snapshot {
+                let slot = place.slot() - first_slot;
+                updated.insert(slot);
+                distances[slot] = (sequence - tps) as u32;
+            }
+        };
         let mut end = tps;
         let mut is_sealed = false;
-        while end < tails.allocated() {
+        loop {
+            // Most versions are stamped.
+            tails.each_place(guard, end + 1..tails.allocated() + 1, |sequence, place| {
+                let start = StartTime::from_word(place.start().load(Ordering::Acquire));
+                if sequence > end + 1 || !matches!(start, StartTime::Committed(_)) {
+                    return false;
+                }
+                note(sequence, place);
+                end = sequence;
+                true
+            });
+            if end >= tails.allocated() {
+                break;
+            }
             let record = tails.get(guard, end + 1);
             match record.map(|record| (record, record.resolve_and_stamp(outcomes))) {
                 // Perhaps the number is only held ready by a writer.
@@ -235,24 +259,16 @@ impl Range {
                     continue;
                 }
                 None | Some((_, Resolved::Unwritten | Resolved::Active(_) | Resolved::Prepared(..))) => break,
-                Some((record, Resolved::Committed(at))) if record.kind() != Kind::Snapshot => {
-                    committed.push((record, at));
-                }
-                Some((_, Resolved::Tombstone | Resolved::Committed(_))) => {}
+                Some((record, Resolved::Committed(_))) => note(end + 1, record.place()),
+                Some((_, Resolved::Tombstone)) => {}
             }
             end += 1;
         }
-        if !committed.is_empty() {
-            let first_slot = part * self.options.update_range_records;
-            let mut by_slot: Vec<Option<u32>> = vec![None; self.options.update_range_records];
-            for (i, (record, _)) in committed.iter().enumerate().rev() {
-                by_slot[record.slot() - first_slot].get_or_insert(i as u32);
-            }
-            newest.extend(by_slot.into_iter().flatten().map(|i| {
-                let (record, committed) = committed[i as usize];
-                MergedVersion { slot: record.slot(), part, record, committed }
-            }));
-        }
+        newest.extend(updated.iter().filter_map(|slot| {
+            let record = tails.get(guard, tps + u64::from(distances[slot]))?;
+            let Resolved::Committed(committed) = record.resolve(outcomes) else { return None };
+            Some(MergedVersion { slot: first_slot + slot, part, record, committed })
+        }));
         end
     }
 
@@ -266,10 +282,15 @@ impl Range {
     ) -> Result<Vec<Merging>, PageError> {
         let Some(first) = columns.first() else { return Ok(Vec::new()) };
         if self.options.layout == Layout::Column {
-            return columns
-                .iter()
-                .map(|column| self.merge_column(guard, &pages.columns[*column], *column, base, prefixes))
-                .collect();
+            let mut words = self.new_words(pages, &base.lineage, prefixes);
+            let merge = |column: &usize| {
+                let (column, page) = (*column, &pages.columns[*column]);
+                match overwritten(guard, page, words.take(column), &self.meter)? {
+                    Some(merging) => Ok(merging),
+                    None => self.merge_column(guard, page, column, base, prefixes),
+                }
+            };
+            return columns.iter().map(merge).collect();
         }
         // All columns of a row are in one page and have one lineage.
         let page = &pages.columns[*first];
@@ -472,14 +493,19 @@ impl Range {
                 Some(updates) => updates.hold(guard)?.clone(),
                 None => UpdateColumns::untouched(self.len(), set_words),
             };
+            let mut has_new = false;
             for version in &prefixes.newest {
+                has_new |= updates.last_updated[version.slot] == 0;
                 let is_delete = version.record.kind() == Kind::Delete;
                 meta.live_rows -= u64::from(is_delete && !updates.is_deleted(version.slot));
                 updates.take_in(version.slot, version.committed, &version.record.ever(), is_delete);
                 meta.newest = meta.newest.max(version.committed);
                 meta.has_deleted |= is_delete;
             }
-            let outline = UpdatesOutline::of(&updates, &self.types);
+            let outline = match &meta.updates {
+                Some(before) if !has_new => before.outline.clone(),
+                _ => UpdatesOutline::of(&updates, &self.types),
+            };
             meta.updates = Some(Evictable::new(updates, outline, &self.meter, None));
         }
         debug_assert!(prefixes.ends.iter().zip(meta.lineage.iter()).all(|(end, tps)| end >= tps), "a TPS only grows");

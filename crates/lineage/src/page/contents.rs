@@ -56,6 +56,7 @@ pub(crate) struct RowsOutline {
 }
 
 /// The outline of the meta-data columns of updated records.
+#[derive(Clone)]
 pub(crate) struct UpdatesOutline {
     pub(crate) types: Arc<[DataType]>,
     pub(crate) len: usize,

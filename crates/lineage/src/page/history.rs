@@ -19,13 +19,14 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::{DataType, Timestamp};
 
-use crate::history::WordReader;
 use crate::history::chain::{Draft, are_seen_together, settle, settled_from};
 use crate::history::page::{HistoryPage, PageReader, PageWriter};
+use crate::history::{ChainWords, WordReader};
 use crate::memory::budget::Meter;
 use crate::memory::evictable::{Evictable, Held};
 use crate::memory::source::PageError;
 use crate::page::contents::HistoryEntry;
+use crate::value::column_set::columns_of;
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 
@@ -346,9 +347,41 @@ fn join(types: &[DataType], guard: &Guard, pages: &[HistoryEntry], kept: &Kept) 
     Ok(writer.finish())
 }
 
+/// The versions of a record in several pages, newest first: which reader has each, and where.
+struct JoinedWords<'r, 'a> {
+    readers: &'r [WordReader<'a>],
+    places: &'r [(usize, usize)],
+}
+
+impl JoinedWords<'_, '_> {
+    #[inline]
+    fn row(&self, at: usize) -> &[u64] {
+        let (reader, place) = self.places[at];
+        self.readers[reader].row(place)
+    }
+}
+
+impl ChainWords for JoinedWords<'_, '_> {
+    #[inline]
+    fn word(&self, at: usize, column: usize) -> u64 {
+        self.row(at)[column]
+    }
+
+    #[inline]
+    fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
+        let row = self.row(at);
+        columns_of(columns).for_each(|column| take(column, row[column]));
+    }
+
+    #[inline]
+    fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
+        let words = self.row(at).iter().zip(self.row(other)).enumerate();
+        columns & words.fold(0, |equal, (column, (word, other))| equal | u64::from(word == other) << column)
+    }
+}
+
 /// Puts the records of pages of words, which come newest first, into one.
 fn join_words(slots: impl Iterator<Item = usize>, mut readers: Vec<WordReader<'_>>, writer: &mut PageWriter<'_, '_>) {
-    // Of each version, which reader has it, and where.
     let (mut chain, mut places) = (Vec::new(), Vec::new());
     for slot in slots {
         chain.clear();
@@ -359,10 +392,7 @@ fn join_words(slots: impl Iterator<Item = usize>, mut readers: Vec<WordReader<'_
                 places.push((at, place));
             });
         }
-        writer.push_words(slot, &chain, |at, column| {
-            let (reader, place) = places[at];
-            readers[reader].word(place, column)
-        });
+        writer.push_words(slot, &chain, &JoinedWords { readers: &readers, places: &places });
     }
 }
 
@@ -462,6 +492,40 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|slot| starts(&expired, slot)), [vec![30, 20], vec![24], vec![40, 24], vec![20]]);
         assert_eq!(expired.pages()[0].outline.versions, 4);
         assert_eq!(expired.pages().len(), 2);
+    }
+
+    #[test]
+    fn pages_that_are_joined_are_as_if_all_had_been_put_into_one() {
+        let types: Arc<[DataType]> = Arc::from([DataType::BigInt; 4]);
+        let mut state = 7_u64;
+        let mut random = |end: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % end
+        };
+        // By sequence. Half of them have all columns, so that one differs from the one before in some of these.
+        let versions: Vec<(usize, Kind, u64)> = (0..2000)
+            .map(|_| {
+                let kind = [Kind::Update, Kind::Update, Kind::Update, Kind::Delete, Kind::Snapshot][random(5) as usize];
+                (random(60) as usize, kind, if random(2) == 0 { 15 } else { random(16) })
+            })
+            .collect();
+        let words: Vec<[u64; 4]> = versions.iter().map(|_| std::array::from_fn(|_| random(3))).collect();
+        let page = |sequences: std::ops::Range<usize>| {
+            let mut of_page: Vec<usize> = sequences.collect();
+            of_page.sort_by_key(|at| (versions[*at].0, std::cmp::Reverse(*at)));
+            let new = |at: usize| {
+                let ((slot, kind, explicit), sequence) = (versions[at], at as u64 + 1);
+                let columns = (0..4).filter(|column| explicit >> column & 1 != 0);
+                let values = columns.map(|column| (column, Cell::Word(words[at][column]))).collect();
+                NewVersion { slot, sequence, kind, start: sequence, values }
+            };
+            HistoryPage::build(&types, &Kept::default(), of_page.into_iter().map(new))
+        };
+        let parts = [1500..2000, 700..1500, 0..700]
+            .map(page)
+            .map(|page| Evictable::of_history(page, &types, &Arc::default(), None));
+        let joined = join(&types, &sync::pin(), &parts, &Kept::default()).unwrap();
+        assert_eq!(format!("{joined:?}"), format!("{:?}", page(0..2000)));
     }
 
     #[test]

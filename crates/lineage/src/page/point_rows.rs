@@ -257,7 +257,7 @@ fn patch<T>(
     for slot in slots {
         let row = &mut values[slot * width..][..width];
         for (column, flat) in columns_in(flat, mask) {
-            if let Some(distance) = flat.from(slot).next() {
+            if let Some(distance) = flat.distance(slot) {
                 row[column] = value(distance);
             }
         }

@@ -355,6 +355,33 @@ impl TailPages {
         (!records.is_null()).then(|| unsafe { RecordPlace::of(records, at, self.shape) })
     }
 
+    /// Visits the records of these numbers, oldest first, each with its number, until one is answered by false; those of pages that
+    /// are not there are passed over.
+    #[inline]
+    pub(crate) fn each_place<'g>(
+        &'g self,
+        guard: &'g Guard,
+        sequences: std::ops::Range<u64>,
+        mut visit: impl FnMut(u64, RecordPlace<'g>) -> bool,
+    ) {
+        let (table, mut sequence) = (self.pages.load(guard), sequences.start);
+        while sequence < sequences.end {
+            let (index, first) = self.place(sequence);
+            let count = (self.page_records() - first).min((sequences.end - sequence) as usize);
+            let records = table.records(index);
+            if !records.is_null() {
+                for at in 0..count {
+                    // SAFETY: as in `place_of`; the page has all of these places.
+                    let place = unsafe { RecordPlace::of(records, first + at, self.shape) };
+                    if !visit(sequence + at as u64, place) {
+                        return;
+                    }
+                }
+            }
+            sequence += count as u64;
+        }
+    }
+
     /// The pages with records numbered above `after`, whole. An error if some of these records have become history.
     pub(crate) fn pages_above<'g>(
         &'g self,

@@ -22,22 +22,23 @@
 //! own mutex.
 use sync::Guard;
 use sync::atomic::Ordering;
-use types::{DataType, Timestamp};
+use types::Timestamp;
 
 use crate::history::chain::Draft;
 use crate::history::page::PageWriter;
-use crate::history::{HistoryPage, NewVersion, Values, WordVersion};
+use crate::history::{ChainWords, HistoryPage, NewVersion, Values, WordVersion};
 use crate::memory::source::PageError;
 use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{MetaColumns, MetaPage, Pages};
 use crate::page::history::History;
 use crate::page::lent::Lent;
-use crate::page::tail::TailRecord;
+use crate::page::tail::{RecordPlace, TailPages, TailRecord};
 use crate::record::range::Range;
-use crate::value::cell::{Cell, is_wide};
-use crate::value::column_set::WORD_COLUMNS;
+use crate::value::cell::Cell;
+use crate::value::column_set::{WORD_COLUMNS, columns_of};
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
+use crate::value::slots::SlotSet;
 
 /// Tail records of an update range that become history at a time: some ten milliseconds of work, and as many as a merge
 /// takes in, so that history keeps up with merges.
@@ -46,64 +47,115 @@ const RECORDS_AT_ONCE: u64 = 1 << 15;
 /// A merged tail record on its way into history.
 #[derive(Clone, Copy)]
 struct ArchivedRecord<'g> {
-    slot: usize,
-    record: TailRecord<'g>,
-    start: u64,
+    sequence: u64,
+    place: RecordPlace<'g>,
 }
 
-impl<'g> ArchivedRecord<'g> {
-    fn draft(self) -> Draft<'g> {
-        let ArchivedRecord { record, start, .. } = self;
+/// How many records of each slot of an update range there are.
+struct SlotCounts {
+    counts: Vec<u32>,
+    /// the slots that have records
+    counted: SlotSet,
+}
+
+impl SlotCounts {
+    fn new(slots: usize) -> SlotCounts {
+        SlotCounts { counts: vec![0; slots], counted: SlotSet::new(slots) }
+    }
+
+    #[inline]
+    fn add(&mut self, slot: usize) {
+        self.counts[slot] += 1;
+        self.counted.insert(slot);
+    }
+
+    /// Turns the counts into the places behind the last of each slot's records, which lie by slot; returns how many there are.
+    fn begin_places(&mut self) -> usize {
+        let mut count = 0;
+        for slot in self.counted.iter() {
+            count += self.counts[slot];
+            self.counts[slot] = count;
+        }
+        count as usize
+    }
+
+    /// The place of the next record of a slot, from the last place of the slot to the first; `None` for one that is not needed.
+    #[inline]
+    fn next_place(&mut self, slot: usize) -> Option<usize> {
+        if !self.counted.contains(slot) {
+            return None;
+        }
+        self.counts[slot] -= 1;
+        Some(self.counts[slot] as usize)
+    }
+}
+
+/// The versions of a record, newest first.
+struct TailWords<'r, 'g> {
+    tails: &'g TailPages,
+    guard: &'g Guard,
+    chain: &'r [ArchivedRecord<'g>],
+}
+
+impl<'g> TailWords<'_, 'g> {
+    fn draft(&self, record: &ArchivedRecord<'_>) -> Option<Draft<'g>> {
+        let record = self.tails.get(self.guard, record.sequence)?;
         let mut values = Values::with_capacity(record.value_count());
         record.each_value(|column, cell| values.push((column, cell)));
-        Draft { sequence: record.sequence, kind: record.kind(), start, values }
-    }
-
-    /// The version as one of words; `None` if it has a NULL.
-    fn word_version(&self) -> Option<WordVersion> {
-        let (explicit, _, nulls) = self.record.sets();
-        let ArchivedRecord { record, start, .. } = *self;
-        (nulls == 0).then(|| WordVersion { sequence: record.sequence, kind: record.kind(), start, explicit })
+        let start = record.start().load(Ordering::Acquire);
+        Some(Draft { sequence: record.sequence, kind: record.kind(), start, values })
     }
 }
 
-/// The page of these records: `order` has their places, by slot, and from newest to oldest within a slot.
-fn history_page(types: &[DataType], kept: &Kept, versions: &[ArchivedRecord<'_>], order: &[usize]) -> HistoryPage {
-    let mut writer = PageWriter::with_room(types, kept, order.len());
-    let are_words = types.len() <= WORD_COLUMNS && !types.iter().any(|data_type| is_wide(*data_type));
-    let (mut words, mut drafts) = (Vec::new(), Vec::new());
-    for chain in order.chunk_by(|newer, older| versions[*newer].slot == versions[*older].slot) {
-        let slot = versions[chain[0]].slot;
-        words.clear();
-        if are_words {
-            words.extend(chain.iter().map_while(|at| versions[*at].word_version()));
-        }
-        if words.len() == chain.len() {
-            writer.push_words(slot, &words, |at, column| versions[chain[at]].record.word(column));
-        } else {
-            drafts.extend(chain.iter().map(|at| versions[*at].draft()));
-            writer.push_record(slot, &mut drafts);
+impl ChainWords for TailWords<'_, '_> {
+    #[inline]
+    fn word(&self, at: usize, column: usize) -> u64 {
+        let ArchivedRecord { place, sequence } = self.chain[at];
+        match place.has(column) {
+            true => place.word(column),
+            false => self.tails.get(self.guard, sequence).map_or(0, |record| record.word(column)),
         }
     }
-    writer.finish()
+
+    #[inline]
+    fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
+        let (place, spilled) = (self.chain[at].place, columns & self.tails.spilled_columns());
+        columns_of(columns & !spilled).for_each(|column| take(column, place.word(column)));
+        columns_of(spilled).for_each(|column| take(column, self.word(at, column)));
+    }
+
+    #[inline]
+    fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
+        let equal = self.chain[at].place.equal_words(self.chain[other].place) & columns;
+        let is_equal = |column: &usize| self.word(at, *column) == self.word(other, *column);
+        let spilled = columns_of(columns & self.tails.spilled_columns()).filter(is_equal);
+        spilled.fold(equal, |equal, column| equal | 1 << column)
+    }
 }
 
-/// The places of numbers below `end`, by number, and of equal ones from the last to the first. They are counted, as that takes a
-/// tenth of the time of comparing them.
-fn by_slot(slots: impl Iterator<Item = usize> + Clone, end: usize) -> Vec<usize> {
-    let mut ends = vec![0; end];
-    slots.clone().for_each(|slot| ends[slot] += 1);
-    let mut count = 0;
-    for end in &mut ends {
-        count += *end;
-        *end = count;
-    }
-    let mut places = vec![0; count];
-    for (place, slot) in slots.enumerate() {
-        ends[slot] -= 1;
-        places[ends[slot]] = place;
-    }
-    places
+/// The version as one of words; `None` if it has a NULL.
+#[inline]
+fn word_version(record: &ArchivedRecord<'_>) -> Option<WordVersion> {
+    let ArchivedRecord { sequence, place } = *record;
+    let (explicit, _, nulls) = place.sets();
+    let start = place.start().load(Ordering::Acquire);
+    (nulls == 0).then(|| WordVersion { sequence, kind: place.kind(), start, explicit })
+}
+
+/// Passes on the records of these numbers, oldest first, but for those that were rolled back and numbers that were never used.
+#[inline]
+fn each_committed<'g>(
+    tails: &'g TailPages,
+    guard: &'g Guard,
+    sequences: std::ops::Range<u64>,
+    mut visit: impl FnMut(ArchivedRecord<'g>),
+) {
+    tails.each_place(guard, sequences, |sequence, place| {
+        if place.start().load(Ordering::Acquire) <= Timestamp::MAX.0 {
+            visit(ArchivedRecord { sequence, place });
+        }
+        true
+    });
 }
 
 impl Range {
@@ -187,26 +239,63 @@ impl Range {
         let updates = meta.updates.as_ref().map(|updates| updates.hold(guard)).transpose()?;
         let last_updated = |slot: usize| updates.as_ref().map_or(0, |updates| updates.last_updated[slot]);
         let (first_slot, oldest) = (part * self.options.update_range_records, kept.oldest());
-        let mut is_needed = vec![oldest == Timestamp::ZERO; self.options.update_range_records];
-        let mut versions = Vec::new();
-        let tails = &self.parts[part].tails;
-        for sequence in before.through() + 1..=through {
-            let Some(record) = tails.get(guard, sequence) else { continue };
-            let start = record.start().load(Ordering::Acquire);
-            if start > Timestamp::MAX.0 {
-                continue; // rolled back, or a number that was never used
+        let (tails, sequences) = (&self.parts[part].tails, before.through() + 1..through + 1);
+        let mut counts = SlotCounts::new(self.options.update_range_records);
+        let mut first = None;
+        each_committed(tails, guard, sequences.clone(), |record| {
+            counts.add(record.place.slot() - first_slot);
+            first = Some(record);
+        });
+        let Some(first) = first else {
+            let page = PageWriter::new(&self.types, kept).finish();
+            return before.append(guard, page, through, kept);
+        };
+        // A record that has older history needs this too, lest a reader takes that for the newest.
+        let is_needed =
+            |slot: usize| oldest == Timestamp::ZERO || last_updated(slot) > oldest.0 || before.has_versions(slot);
+        let has_left_out = counts.counted.retain(|slot| is_needed(first_slot + slot));
+        // By slot, and as they come oldest first and each slot's places are given out from the last on, newest first within a slot.
+        let mut records = vec![first; counts.begin_places()];
+        each_committed(tails, guard, sequences, |record| {
+            if let Some(place) = counts.next_place(record.place.slot() - first_slot) {
+                records[place] = record;
             }
-            let slot = record.slot();
-            // A record that has older history needs this too, lest a reader takes that for the newest.
-            is_needed[slot - first_slot] |= last_updated(slot) > oldest.0 || before.has_versions(slot);
-            versions.push(ArchivedRecord { slot, record, start });
-        }
-        let all = versions.len();
-        versions.retain(|version| is_needed[version.slot - first_slot]);
-        let by_slot = by_slot(versions.iter().map(|version| version.slot - first_slot), is_needed.len());
-        let page = history_page(&self.types, kept, &versions, &by_slot);
+        });
+        let page = self.history_page(guard, part, kept, &counts, &records);
         let history = before.append(guard, page, through, kept)?;
-        Ok(if versions.len() < all { history.pass(through) } else { history })
+        Ok(if has_left_out { history.pass(through) } else { history })
+    }
+
+    /// The page of these records, which lie by slot, and from newest to oldest within a slot; the counts say where those of a slot
+    /// begin.
+    fn history_page(
+        &self,
+        guard: &Guard,
+        part: usize,
+        kept: &Kept,
+        counts: &SlotCounts,
+        records: &[ArchivedRecord<'_>],
+    ) -> HistoryPage {
+        let (tails, first_slot) = (&self.parts[part].tails, part * self.options.update_range_records);
+        let mut writer = PageWriter::with_room(&self.types, kept, records.len());
+        let are_words = self.types.len() <= WORD_COLUMNS && tails.wide_columns() == 0;
+        let (mut versions, mut drafts) = (Vec::new(), Vec::new());
+        let mut slots = counts.counted.iter().peekable();
+        while let Some(slot) = slots.next() {
+            let end = slots.peek().map_or(records.len(), |next| counts.counts[*next] as usize);
+            let chain = TailWords { tails, guard, chain: &records[counts.counts[slot] as usize..end] };
+            versions.clear();
+            if are_words {
+                versions.extend(chain.chain.iter().map_while(word_version));
+            }
+            if versions.len() == chain.chain.len() {
+                writer.push_words(first_slot + slot, &versions, &chain);
+            } else {
+                drafts.extend(chain.chain.iter().filter_map(|record| chain.draft(record)));
+                writer.push_record(first_slot + slot, &mut drafts);
+            }
+        }
+        writer.finish()
     }
 
     /// Gives up old history, when there is enough of it to be worth looking at every record, or what held most of it has
@@ -297,7 +386,18 @@ mod tests {
 
     #[test]
     fn versions_come_by_slot_and_from_newest_to_oldest() {
-        assert_eq!(by_slot([3, 1, 3, 0, 1].into_iter(), 4), [3, 4, 1, 2, 0]);
-        assert_eq!(by_slot([].into_iter(), 4), [0; 0]);
+        let sorted = |slots: &[usize], is_needed: fn(usize) -> bool| {
+            let mut counts = SlotCounts::new(70);
+            slots.iter().for_each(|slot| counts.add(*slot));
+            let has_left_out = counts.counted.retain(is_needed);
+            let mut places = vec![99; counts.begin_places()];
+            slots.iter().enumerate().for_each(|(place, slot)| {
+                counts.next_place(*slot).into_iter().for_each(|at| places[at] = place);
+            });
+            (places, counts.counted.iter().map(|slot| (slot, counts.counts[slot])).collect::<Vec<_>>(), has_left_out)
+        };
+        assert_eq!(sorted(&[69, 1, 69, 0, 1], |_| true), (vec![3, 4, 1, 2, 0], vec![(0, 0), (1, 1), (69, 3)], false));
+        assert_eq!(sorted(&[69, 1, 69, 0, 1], |slot| slot != 1), (vec![3, 2, 0], vec![(0, 0), (69, 1)], true));
+        assert_eq!(sorted(&[], |_| true), (vec![], vec![], false));
     }
 }

@@ -95,13 +95,18 @@ pub fn resolve<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
 /// Looks up a Start Time word and, where its transaction is over, writes the outcome in its place, so that later
 /// readers need not ask.
 pub fn resolve_and_stamp<O: Outcomes>(start: &AtomicU64, outcomes: &O) -> Resolved {
-    let before = start.load(Ordering::Acquire);
-    stamp_resolved(start, before, resolve(start, outcomes))
+    stamp_resolved(start, start.load(Ordering::Acquire), || resolve(start, outcomes))
 }
 
 /// Replaces the word `before`, if it is a transaction's id and still there, by what has become of it.
-fn stamp_resolved(start: &AtomicU64, before: u64, resolved: Resolved) -> Resolved {
-    if let StartTime::Pending(_) = StartTime::from_word(before) {
+fn stamp_resolved(start: &AtomicU64, before: u64, resolve: impl FnOnce() -> Resolved) -> Resolved {
+    let seen = StartTime::from_word(before);
+    if seen == StartTime::Unwritten {
+        // What is written from here on would not be stamped.
+        return Resolved::Unwritten;
+    }
+    let resolved = resolve();
+    if let StartTime::Pending(_) = seen {
         let stamp = match resolved {
             Resolved::Committed(at) => at.0,
             Resolved::Tombstone => StartTime::TOMBSTONE,
@@ -218,8 +223,7 @@ impl TailRecord<'_> {
 
     /// Looks up what its Start Time stands for now, and writes the outcome in its place.
     pub(crate) fn resolve_and_stamp<O: Outcomes>(&self, outcomes: &O) -> Resolved {
-        let before = self.start().load(Ordering::Acquire);
-        stamp_resolved(self.start(), before, self.resolve(outcomes))
+        stamp_resolved(self.start(), self.start().load(Ordering::Acquire), || self.resolve(outcomes))
     }
 }
 

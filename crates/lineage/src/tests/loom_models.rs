@@ -231,3 +231,26 @@ fn a_merge_stamps_what_the_owner_stamps() {
         assert_eq!(words, [1, StartTime::TOMBSTONE]);
     });
 }
+
+#[test]
+fn what_a_merge_takes_for_committed_is_stamped() {
+    model(3, || {
+        let versions = Arc::new(Versions { kept: AtomicU64::new(0), ..Versions::new() });
+        let writer = {
+            let versions = versions.clone();
+            thread::spawn(move || {
+                versions.kept.store(owner().word(), Ordering::Release);
+                versions.commit();
+            })
+        };
+        let kept = resolve_and_stamp(&versions.kept, &*versions);
+        let is_known =
+            [Resolved::Unwritten, Resolved::Active(owner()), Resolved::Committed(Timestamp(1))].contains(&kept);
+        assert!(is_known, "{kept:?}");
+        // History takes what is not stamped for rolled back.
+        if kept == Resolved::Committed(Timestamp(1)) {
+            assert_eq!(versions.kept.load(Ordering::Relaxed), 1);
+        }
+        writer.join().unwrap();
+    });
+}

@@ -5,4 +5,5 @@ pub(crate) mod column_set;
 pub(crate) mod kept;
 pub(crate) mod kind;
 pub(crate) mod sketch;
+pub(crate) mod slots;
 mod uuid_text;

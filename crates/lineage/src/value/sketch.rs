@@ -14,6 +14,8 @@ const BITS: u32 = 10;
 pub(crate) const RANK_MAX: u8 = 64 - BITS as u8 + 1;
 pub(crate) const REGISTERS: usize = 1 << BITS;
 
+const STATE: FixedState = FixedState::with_seed(0x5eed);
+
 /// A sketch of a set of values.
 #[derive(Clone)]
 pub(crate) struct Sketch {
@@ -30,12 +32,21 @@ impl Sketch {
     /// Adds a value; NULL is none.
     #[inline]
     pub(crate) fn add(&mut self, cell: Cell<'_>) {
-        let state = FixedState::with_seed(0x5eed);
-        let hash = match cell {
-            Cell::Null => return,
-            Cell::Word(word) => state.hash_one(word),
-            Cell::Bytes(bytes) => state.hash_one(bytes),
-        };
+        match cell {
+            Cell::Null => {}
+            Cell::Word(word) => self.add_word(word),
+            Cell::Bytes(bytes) => self.add_hash(STATE.hash_one(bytes)),
+        }
+    }
+
+    /// Adds a value that is a word.
+    #[inline]
+    pub(crate) fn add_word(&mut self, word: u64) {
+        self.add_hash(STATE.hash_one(word));
+    }
+
+    #[inline]
+    fn add_hash(&mut self, hash: u64) {
         let register = &mut self.registers[(hash >> (64 - BITS)) as usize];
         // The rest of the hash, with a bit that ends the run of zeros.
         let rank = ((hash << BITS) | 1 << (BITS - 1)).leading_zeros() as u8 + 1;

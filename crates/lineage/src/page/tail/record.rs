@@ -231,6 +231,24 @@ impl<'p> RecordPlace<'p> {
         unsafe { self.values().get_unchecked(column) }.load(Ordering::Relaxed)
     }
 
+    /// See [`TailRecord::slot`].
+    #[inline]
+    pub(crate) fn slot(self) -> usize {
+        usize::from((self.head()[LINK].load(Ordering::Relaxed) >> SLOT_SHIFT) as u16)
+    }
+
+    /// The columns that have their places here and the same words in another record of the same table, a bit each.
+    #[inline]
+    pub(crate) fn equal_words(self, other: RecordPlace<'_>) -> u64 {
+        let add = |equal: u64, (column, (word, other)): (usize, (&AtomicU64, &AtomicU64))| {
+            equal | u64::from(word.load(Ordering::Relaxed) == other.load(Ordering::Relaxed)) << column
+        };
+        match (self.values().first_chunk::<TWO_LINES>(), other.values().first_chunk::<TWO_LINES>()) {
+            (Some(words), Some(others)) => words.iter().zip(others).enumerate().fold(0, add),
+            _ => self.values().iter().zip(other.values()).enumerate().fold(0, add),
+        }
+    }
+
     /// Asks for all of it.
     #[inline]
     pub(crate) fn prefetch(self) {
@@ -335,6 +353,12 @@ impl<'g> TailRecord<'g> {
         TailRecord { pages, page, place: page.record_place(at), at, sequence }
     }
 
+    /// Its words.
+    #[inline]
+    pub(crate) fn place(&self) -> RecordPlace<'g> {
+        self.place
+    }
+
     #[inline]
     pub(super) fn page(&self) -> &'g TailPage {
         self.page
@@ -361,7 +385,7 @@ impl<'g> TailRecord<'g> {
     /// The slot of its base record.
     #[inline]
     pub fn slot(&self) -> usize {
-        usize::from((self.place.head()[LINK].load(Ordering::Relaxed) >> SLOT_SHIFT) as u16)
+        self.place.slot()
     }
 
     /// Its place in the page.

@@ -1,0 +1,42 @@
+//! Sets of slots, or of other small numbers, that grow: a bit each.
+use crate::value::column_set::columns_of;
+
+/// A set of slots.
+pub(crate) struct SlotSet(Box<[u64]>);
+
+impl SlotSet {
+    /// No slot yet, of those below `end`.
+    pub(crate) fn new(end: usize) -> SlotSet {
+        SlotSet(vec![0; end.div_ceil(64)].into())
+    }
+
+    /// Adds a slot.
+    #[inline]
+    pub(crate) fn insert(&mut self, slot: usize) {
+        self.0[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Whether a slot is in the set.
+    #[inline]
+    pub(crate) fn contains(&self, slot: usize) -> bool {
+        self.0[slot / 64] >> (slot % 64) & 1 != 0
+    }
+
+    /// The slots, ascending.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(at, word)| columns_of(*word).map(move |bit| 64 * at + bit))
+    }
+
+    /// Takes out the slots for which the answer is false; returns whether there were any.
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(usize) -> bool) -> bool {
+        let mut has_taken = false;
+        for (at, word) in self.0.iter_mut().enumerate() {
+            for bit in columns_of(*word).filter(|bit| !is_kept(64 * at + bit)) {
+                *word &= !(1 << bit);
+                has_taken = true;
+            }
+        }
+        has_taken
+    }
+}
