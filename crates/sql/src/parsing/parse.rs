@@ -25,6 +25,7 @@ use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
 use crate::syntax::like_tokens;
 use crate::syntax::limits;
+use crate::syntax::row_tokens;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 use crate::syntax::subscript_tokens;
@@ -107,6 +108,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     alter_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
+    row_tokens::spell_out(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
     constraint_tokens::spell_out(&mut tokens);

@@ -15,6 +15,7 @@ pub(crate) mod infix;
 pub(crate) mod like_tokens;
 pub(crate) mod limits;
 pub(crate) mod operators;
+pub(crate) mod row_tokens;
 pub(crate) mod source;
 pub(crate) mod split;
 pub(crate) mod stack;

@@ -326,6 +326,16 @@ pub(crate) fn constraint_mut(join: &mut JoinOperator) -> Option<&mut JoinConstra
     }
 }
 
+/// Whether a join may have no row of its left side, and of its right side.
+pub(crate) fn sides_that_miss(join: &JoinOperator) -> (bool, bool) {
+    match join {
+        JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (false, true),
+        JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (true, false),
+        JoinOperator::FullOuter(_) => (true, true),
+        _ => (false, false),
+    }
+}
+
 /// Whether a join merges columns of both sides.
 pub(crate) fn merges(join: &JoinOperator) -> bool {
     matches!(constraint(join), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
