@@ -11,6 +11,7 @@ pub(crate) mod extension_statement;
 pub(crate) mod function_statement;
 pub(crate) mod grant_statement;
 pub(crate) mod identity_options;
+mod join_alias;
 pub(crate) mod lock_clauses;
 pub(crate) mod lock_statement;
 pub(crate) mod maintenance;

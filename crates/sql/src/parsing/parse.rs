@@ -1,7 +1,9 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, LimitClause, Query, Select, SetExpr, Statement, Value as SqlValue, VisitMut, VisitorMut,
+};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
@@ -9,6 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
+use crate::parsing::join_alias;
 use crate::parsing::lock_clauses::{self, Taken};
 use crate::parsing::materialized_statement::MaterializedStatement;
 use crate::parsing::select_into;
@@ -109,6 +112,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
     row_tokens::spell_out(&mut tokens);
+    join_alias::mark(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
     constraint_tokens::spell_out(&mut tokens);
@@ -149,14 +153,22 @@ fn plain(statement: &mut impl VisitMut) {
     chains::balance(statement);
 }
 
-/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`.
+/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`, and writes the names of joins out.
 struct Fetches;
 
 impl VisitorMut for Fetches {
     type Break = ();
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        join_alias::spell_out(select, None);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         ties::spell_out(query);
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            join_alias::spell_out(select, query.order_by.as_mut());
+        }
         let Some(fetch) = query.fetch.take_if(|fetch| !fetch.with_ties && !fetch.percent) else {
             return ControlFlow::Continue(());
         };

@@ -13,8 +13,9 @@ use crate::syntax::tokens::{following, is_sign, keyword};
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     let mut at = 0;
     while at < tokens.len() {
-        if tokens[at].token == Token::Period
-            && let Some(star) = following(tokens, at).next().filter(|star| tokens[*star].token == Token::Mul)
+        let next = if tokens[at].token == Token::Period { following(tokens, at).next() } else { None };
+        if let Some(star) = next
+            && tokens[star].token == Token::Mul
         {
             rewrite(tokens, at, star);
         }

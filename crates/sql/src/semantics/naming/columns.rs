@@ -15,6 +15,7 @@ use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::semantics::operations::merged::Side;
 use crate::semantics::spelling::spellings::calling_quoted;
 use crate::syntax::identifiers::{fold, last_part};
+use crate::syntax::visit::constraint_mut;
 
 /// One column of what stands in FROM.
 #[derive(Clone)]
@@ -301,19 +302,6 @@ fn renamed(columns: Option<Vec<String>>, alias: Option<&TableAlias>) -> Option<V
 }
 
 fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
-    match join {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint) => Some(constraint),
-        _ => None,
-    }
-}
-
-pub(crate) fn constraint_mut(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match join {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)

@@ -181,6 +181,9 @@ fn respell(call: &mut Function) -> Option<Expr> {
         zones::TRUNCATED => return in_zone(call),
         "make_interval" => name_places(call),
         // The library counts without a sign.
+        "ntile" if call.over.is_some() && is_of_null(call) => {
+            return Some(cast(Expr::value(Value::Null), DataType::Int(None)));
+        }
         "ntile" if call.over.is_some() => {
             return Some(cast(Expr::Function(call.clone()), DataType::Int(None)));
         }
@@ -275,6 +278,19 @@ fn plain(value: &Value) -> String {
 /// An expression as one of a type.
 pub(crate) fn cast(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+/// Whether a function is given nothing but NULL.
+fn is_of_null(call: &Function) -> bool {
+    fn is_null(expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(value) => value.value == Value::Null,
+            Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => is_null(inner),
+            _ => false,
+        }
+    }
+    let FunctionArguments::List(list) = &call.args else { return false };
+    matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] if is_null(expr))
 }
 
 /// A call of a function.

@@ -9,8 +9,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName,
-    ObjectNamePart, Select, SelectItem, TableFactor,
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName, ObjectNamePart,
+    Select, SelectItem, TableFactor,
 };
 
 use super::{Flow, Item, Level, Resolver};
@@ -121,9 +121,7 @@ impl Resolver<'_> {
             return self.row(level, &name).map(|row| vec![row]);
         }
         let item = self.levels[level].items.iter().find(|item| item.label == name)?;
-        let column = |column: &String| {
-            Expr::CompoundIdentifier(vec![label.clone(), Ident::with_quote('"', column)])
-        };
+        let column = |column: &String| Expr::CompoundIdentifier(vec![label.clone(), Ident::with_quote('"', column)]);
         let columns = item.fields()?.iter().map(column).collect();
         // `ROW(t.*) IS NULL` is known for what it is from now on.
         self.rows += 1;
