@@ -19,6 +19,7 @@ pub(crate) mod materialized_statement;
 pub(crate) mod modes;
 pub(crate) mod owner;
 pub(crate) mod parse;
+pub(crate) mod search_cycle;
 pub(crate) mod select_into;
 pub(crate) mod sequence_options;
 pub(crate) mod sequence_statement;

@@ -14,6 +14,7 @@ use crate::parsing::control::parse_control;
 use crate::parsing::join_alias;
 use crate::parsing::lock_clauses::{self, Taken};
 use crate::parsing::materialized_statement::MaterializedStatement;
+use crate::parsing::search_cycle;
 use crate::parsing::select_into;
 use crate::parsing::ties;
 use crate::parsing::view_statement::ViewStatement;
@@ -113,6 +114,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     subscript_tokens::spell_out(&mut tokens);
     row_tokens::spell_out(&mut tokens);
     join_alias::mark(&mut tokens);
+    search_cycle::mark(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
     constraint_tokens::spell_out(&mut tokens);
@@ -130,15 +132,15 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     interrupt::walking(|| {
         match &mut parsed {
             ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
-                plain(statement.as_mut())
+                plain(statement.as_mut())?;
             }
             ParsedStatement::Own(
                 OwnStatement::View(ViewStatement::Create(new))
                 | OwnStatement::Materialized(MaterializedStatement::Create { new, .. }),
-            ) => plain(new.query.as_mut()),
+            ) => plain(new.query.as_mut())?,
             other => {
                 if let Some(query) = other.query_mut() {
-                    plain(query);
+                    plain(query)?;
                 }
             }
         }
@@ -148,9 +150,11 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
 }
 
 /// Brings a statement's tree into the form in which it is known elsewhere.
-fn plain(statement: &mut impl VisitMut) {
+fn plain(statement: &mut impl VisitMut) -> Result<()> {
+    search_cycle::spell_out(statement)?;
     let _ = statement.walk_mut(&mut Fetches);
     chains::balance(statement);
+    Ok(())
 }
 
 /// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`, and writes the names of joins out.

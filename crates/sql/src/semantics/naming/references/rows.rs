@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName, ObjectNamePart,
-    Select, SelectItem, TableFactor,
+    Select, SelectItem, TableFactor, Value,
 };
 
 use super::{Flow, Item, Level, Resolver};
@@ -20,6 +20,7 @@ use crate::semantics::naming::columns::sides_that_miss;
 use crate::semantics::spelling::table_rows::row_of;
 use crate::state::view::{RowTarget, TARGET_SCHEMA, target_table};
 use crate::syntax::identifiers::{fold, last_part, shown};
+use crate::syntax::row_tokens::ROW;
 
 impl Item {
     /// The columns of its row, if they are known.
@@ -89,7 +90,8 @@ impl Resolver<'_> {
     /// Gives a call the row of a table in place of all of its columns, and `ROW` the columns.
     pub(super) fn arguments(&mut self, expr: &mut Expr) {
         let Expr::Function(call) = expr else { return };
-        let takes_columns = last_part(&call.name).is_some_and(|name| name == "row");
+        let name = last_part(&call.name).unwrap_or_default();
+        let takes_columns = name == "row";
         let FunctionArguments::List(list) = &mut call.args else { return };
         let is_of_table =
             |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)));
@@ -108,6 +110,11 @@ impl Resolver<'_> {
                 }
                 None => list.args.push(arg),
             }
+        }
+        if name.starts_with(ROW)
+            && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(row))] = &mut list.args[..]
+        {
+            *expr = std::mem::replace(row, Expr::value(Value::Null));
         }
     }
 
