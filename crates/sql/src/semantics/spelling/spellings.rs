@@ -192,8 +192,7 @@ fn respell(call: &mut Function) -> Option<Expr> {
         }
         "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
         // The library gives a text of another kind, which is that of `json` here.
-        "string_agg" if plain_args(call).any(is_bytes) => return Some(joined_bytes(call)),
-        "string_agg" => return Some(cast(Expr::Function(call.clone()), DataType::Text)),
+        "string_agg" => return Some(joined(call)),
         "gen_random_uuid" | "uuid_generate_v4" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
         // The library's has nanoseconds, which hold no `infinity`.
         "now" | "transaction_timestamp" | "localtimestamp" | "localtime" | "current_timestamp" => {
@@ -302,8 +301,11 @@ fn is_bytes(expr: &Expr) -> bool {
     }
 }
 
-/// `string_agg` of bytes, of which the library knows none: that of their digits.
-fn joined_bytes(call: &mut Function) -> Expr {
+/// `string_agg`; of bytes, of which the library knows none, that of their digits.
+fn joined(call: &mut Function) -> Expr {
+    if !plain_args(call).any(is_bytes) {
+        return cast(Expr::Function(call.clone()), DataType::Text);
+    }
     let hex = || Expr::value(Value::SingleQuotedString("hex".to_owned()));
     if let FunctionArguments::List(list) = &mut call.args {
         for arg in &mut list.args {
