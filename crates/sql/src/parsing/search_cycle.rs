@@ -215,6 +215,12 @@ struct Added {
     next: String,
 }
 
+/// The column that tells a cycle, and its value there.
+struct Mark {
+    column: String,
+    value: String,
+}
+
 fn write_out(cte: &mut Cte) -> Result<()> {
     let Some((own, clauses)) = cte.alias.name.value.split_once(MARK) else { return Ok(()) };
     let (own, clauses) = (own.to_owned(), clauses.to_owned());
@@ -239,13 +245,13 @@ fn write_out(cte: &mut Cte) -> Result<()> {
         columns = named.ok_or_else(|| unnamed().hint("Name the columns behind the name of the query."))?;
     }
     let Some(label) = label_of(next, &own) else { return Err(SqlError::syntax("WITH query is not recursive")) };
-    let (added, is_cycle) = added(&clauses)?;
+    let (added, mark) = added(&clauses)?;
     check(&added, &columns, &clauses)?;
     let label = quoted(&label.value);
     for column in &added {
         next.projection.push(item(&format!("{label}.{}", column.name))?);
     }
-    if let Some((column, value)) = is_cycle {
+    if let Some(Mark { column, value }) = mark {
         let open = expression(&format!("({label}.{column} <> {value})"))?;
         next.selection = Some(match next.selection.take() {
             None => open,
@@ -270,7 +276,7 @@ fn write_out(cte: &mut Cte) -> Result<()> {
 }
 
 /// The columns that clauses add, and of a cycle that which tells one, with its value.
-fn added(clauses: &str) -> Result<(Vec<Added>, Option<(String, String)>)> {
+fn added(clauses: &str) -> Result<(Vec<Added>, Option<Mark>)> {
     let parts: Vec<&str> = clauses.split(MARK).collect();
     let (mut added, mut cycle, mut rest) = (Vec::new(), None, &parts[..]);
     if let ["search", way, columns, name, others @ ..] = rest {
@@ -286,7 +292,7 @@ fn added(clauses: &str) -> Result<(Vec<Added>, Option<(String, String)>)> {
         added.push(Added { name: (*mark).to_owned(), first: (*default).to_owned(), next: found });
         let (first, next) = (format!("ARRAY[ROW({columns})]"), format!("array_append({path}, ROW({columns}))"));
         added.push(Added { name: (*path).to_owned(), first, next });
-        cycle = Some(((*mark).to_owned(), (*value).to_owned()));
+        cycle = Some(Mark { column: (*mark).to_owned(), value: (*value).to_owned() });
     }
     match added.is_empty() {
         true => Err(SqlError::new("XX000", "a clause of a recursive query that is none")),
