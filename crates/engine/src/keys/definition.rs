@@ -185,6 +185,9 @@ pub struct IndexDefinition {
     /// Whether it stands for a UNIQUE constraint of the table.
     #[serde(default)]
     pub is_constraint: bool,
+    /// Whether that is the primary key of a table whose key a transaction may put off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_primary: bool,
     /// A condition: the index is of the rows for which it holds, or of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<IndexExpression>,
@@ -212,6 +215,7 @@ impl IndexDefinition {
             deferral: None,
             method: IndexMethod::Btree,
             is_constraint: false,
+            is_primary: false,
             predicate: None,
             exclusion: Vec::new(),
             budget_bytes: None,

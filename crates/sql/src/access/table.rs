@@ -39,6 +39,9 @@ pub(crate) fn is_rid_column(name: &str) -> bool {
 
 const RID: &str = "\0rid ";
 
+/// The hidden column that is not 0 for a row that a statement has changed rather than put in.
+pub(crate) const XMAX: &str = "\0rid xmax";
+
 /// One table at one moment.
 #[derive(Clone)]
 pub(crate) struct EngineTable {

@@ -25,7 +25,7 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitorMut};
 
-use crate::functions::arrays::{assigned, fills, lists, shapes};
+use crate::functions::arrays::{assigned, fills, holds, lists, shapes};
 use crate::functions::numbers::{bits, degrees, floats, numerics, rounding};
 use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
@@ -59,6 +59,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(octets::functions())
         .chain(degrees::functions())
         .chain(fills::functions())
+        .chain(holds::functions())
         .chain(assigned::functions())
         .chain(codes::functions())
         .chain(zones::functions())
@@ -74,6 +75,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
 pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     state.register_udf(commit::function(view.moment.at()))?;
     state.register_udf(crate::functions::statement::sample::function())?;
+    crate::functions::statement::random::register(state, view)?;
     crate::functions::statement::sequences::register(state, view)?;
     crate::functions::statement::advisory::register(state, view)?;
     session::register(state, view)?;

@@ -119,8 +119,16 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
             other.or_else(|| Some(("case".to_owned(), Origin::Form)))
         }
         Expr::CompoundFieldAccess { root, access_chain } => {
+            // The name of a field, or else that of what items are taken of.
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                AccessExpr::Dot(Expr::Identifier(field)) => Some(fold(field)),
+                _ => None,
+            });
             let is_subscript = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(_));
-            named_by(root).filter(|_| access_chain.iter().all(is_subscript))
+            match field {
+                Some(field) => word(&field),
+                None => named_by(root).filter(|_| access_chain.iter().all(is_subscript)),
+            }
         }
         Expr::Exists { negated: false, .. } => word("exists"),
         Expr::Subquery(query) => word(&of(query).before.into_iter().next()?.name),

@@ -1,7 +1,9 @@
 //! From a statement's text to its syntax tree, with errors that point into the text.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, Statement, Value as SqlValue, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, LimitClause, Query, Select, SetExpr, Statement, Value as SqlValue, VisitMut, VisitorMut,
+};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
@@ -9,8 +11,10 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
+use crate::parsing::join_alias;
 use crate::parsing::lock_clauses::{self, Taken};
 use crate::parsing::materialized_statement::MaterializedStatement;
+use crate::parsing::search_cycle;
 use crate::parsing::select_into;
 use crate::parsing::ties;
 use crate::parsing::view_statement::ViewStatement;
@@ -25,6 +29,7 @@ use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
 use crate::syntax::like_tokens;
 use crate::syntax::limits;
+use crate::syntax::row_tokens;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 use crate::syntax::subscript_tokens;
@@ -107,6 +112,9 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     alter_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
+    row_tokens::spell_out(&mut tokens);
+    join_alias::mark(&mut tokens);
+    search_cycle::mark(&mut tokens);
     like_tokens::spell_out(&mut tokens);
     exclude_tokens::spell_out(&mut tokens);
     constraint_tokens::spell_out(&mut tokens);
@@ -124,15 +132,15 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     interrupt::walking(|| {
         match &mut parsed {
             ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
-                plain(statement.as_mut())
+                plain(statement.as_mut())?;
             }
             ParsedStatement::Own(
                 OwnStatement::View(ViewStatement::Create(new))
                 | OwnStatement::Materialized(MaterializedStatement::Create { new, .. }),
-            ) => plain(new.query.as_mut()),
+            ) => plain(new.query.as_mut())?,
             other => {
                 if let Some(query) = other.query_mut() {
-                    plain(query);
+                    plain(query)?;
                 }
             }
         }
@@ -142,19 +150,29 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
 }
 
 /// Brings a statement's tree into the form in which it is known elsewhere.
-fn plain(statement: &mut impl VisitMut) {
+fn plain(statement: &mut impl VisitMut) -> Result<()> {
+    search_cycle::spell_out(statement)?;
     let _ = statement.walk_mut(&mut Fetches);
     chains::balance(statement);
+    Ok(())
 }
 
-/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`.
+/// Makes `FETCH FIRST 2 ROWS ONLY` a `LIMIT 2`, and writes the names of joins out.
 struct Fetches;
 
 impl VisitorMut for Fetches {
     type Break = ();
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        join_alias::spell_out(select, None);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         ties::spell_out(query);
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            join_alias::spell_out(select, query.order_by.as_mut());
+        }
         let Some(fetch) = query.fetch.take_if(|fetch| !fetch.with_ties && !fetch.percent) else {
             return ControlFlow::Continue(());
         };

@@ -305,7 +305,7 @@ impl TableObject {
             indexes.push(object(&primary, format!("{key}_pkey"), true));
         }
         for index in tables.indexes_of(&table) {
-            indexes.push(object(&index, index.definition().name.clone(), false));
+            indexes.push(object(&index, index.definition().name.clone(), index.definition().is_primary));
         }
         let settings = tables.settings_of(&table);
         let mut constraint_oid = |constraint: &str| free_oid(FIRST_CONSTRAINT_OID, &format!("{key}.{constraint}"));

@@ -121,6 +121,15 @@ pub(super) fn type_of(data_type: DataType) -> (i64, i64) {
     (pg_types::number_of(data_type).into(), modifier_of(data_type).into())
 }
 
+const TIME: u32 = 1083;
+const TIMESTAMP: u32 = 1114;
+const TIMESTAMP_TZ: u32 = 1184;
+const INTERVAL: u32 = 1186;
+const TIME_TZ: u32 = 1266;
+
+/// The mask of an interval that has all fields.
+const ALL_FIELDS: i64 = 0x7fff;
+
 /// A type's name with what it was made with, as `format_type` gives it.
 pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     let number = u32::try_from(oid).unwrap_or(0);
@@ -133,6 +142,15 @@ pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     let Some(known) = pg_types::numbered(number) else {
         return made_types::numbered(number).map_or_else(|| "???".to_owned(), |name| spelled(&name));
     };
+    // How many digits seconds have; of an interval beside a mask of its fields.
+    let digits = modifier.map(|modifier| modifier & 0xffff).filter(|digits| *digits <= 6);
+    if let (TIME | TIMESTAMP | TIMESTAMP_TZ | TIME_TZ, Some(digits)) = (number, digits) {
+        let (word, rest) = known.shown.split_once(' ').unwrap_or((known.shown, ""));
+        return format!("{word}({digits}) {rest}");
+    }
+    if let (INTERVAL, Some(digits)) = (number, digits.filter(|_| modifier.is_some_and(|of| of >> 16 == ALL_FIELDS))) {
+        return format!("interval({digits})");
+    }
     match (number, modifier.filter(|modifier| *modifier >= 4)) {
         (pg_types::NUMERIC, Some(modifier)) => format!("numeric({},{})", (modifier - 4) >> 16, (modifier - 4) & 0x7ff),
         (pg_types::BPCHAR | pg_types::VARCHAR, Some(modifier)) => format!("{}({})", known.shown, modifier - 4),

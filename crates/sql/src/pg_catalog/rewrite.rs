@@ -1,4 +1,5 @@
 //! Brings queries about the catalog into words that the planner knows.
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -26,7 +27,7 @@ use crate::syntax::walk::{WalkMut, walk_expressions};
 
 /// See [`super::rewrite`].
 pub(super) fn rewrite(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<bool> {
-    let mut rewrite = Rewrite { tables, source, depth: 0, is_about_catalog: false };
+    let mut rewrite = Rewrite { tables, source, depth: 0, queries: HashSet::new(), is_about_catalog: false };
     match statement.walk_mut(&mut rewrite) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(rewrite.is_about_catalog),
@@ -38,6 +39,8 @@ struct Rewrite<'a> {
     source: &'a Source<'a>,
     /// How many queries are around.
     depth: usize,
+    /// The names of queries of WITH.
+    queries: HashSet<String>,
     is_about_catalog: bool,
 }
 
@@ -528,6 +531,8 @@ impl VisitorMut for Rewrite<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         self.depth += 1;
+        let with = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.queries.extend(with.map(|cte| fold(&cte.alias.name)));
         if let Some(names) = nothing(&query.body) {
             return flow(empty_query(names).map(|empty| *query = empty));
         }
@@ -543,7 +548,7 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        tableoid::spell_out(select, catalog_name);
+        tableoid::spell_out(select, catalog_name, (self.tables, self.source), &self.queries);
         ControlFlow::Continue(())
     }
 

@@ -24,7 +24,7 @@ use crate::planning::domains::{self, CompileCheck};
 use crate::planning::functions::Library;
 use crate::planning::{samples, views};
 use crate::semantics::aggregates::argument_orders;
-use crate::semantics::naming::{cast_names, duplicates, references, rows_as_json, using, whole_rows, with_names};
+use crate::semantics::naming::{cast_names, duplicates, references, using, whole_rows, with_names};
 use crate::semantics::rules::recursion;
 use crate::semantics::spell_out;
 use crate::semantics::spelling::{
@@ -73,7 +73,7 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 26] = [
+const PASSES: [Pass; 25] = [
     // tables
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
@@ -98,10 +98,6 @@ const PASSES: [Pass; 26] = [
     |_, around| register_functions(around),
     |statement, around| domains::spell_out(statement, &mut around.state, around.compile),
     |statement, around| functions::spell_out_in_from(statement, &around.state, &around.view.tables),
-    |statement, around| {
-        rows_as_json::rewrite(statement, &around.view.tables);
-        Ok(())
-    },
     // expressions
     |statement, _| spell_out(statement),
     |statement, _| rows::spell_out(statement),
@@ -112,7 +108,14 @@ const PASSES: [Pass; 26] = [
     },
     |statement, around| whole_rows::rewrite(statement, &around.view.tables),
     // columns
-    |statement, around| references::resolve(statement, &around.view.tables, around.source, around.is_aggregate),
+    |statement, around| {
+        let tables = (&around.view.tables, &around.view.targets[..]);
+        if references::resolve(statement, tables, around.source, around.is_aggregate)? {
+            whole_rows::test_fields(statement);
+            row_values::spell_out(statement)?;
+        }
+        Ok(())
+    },
     |statement, around| using::rewrite(statement, &around.view.tables),
     // headings
     |statement, around| {

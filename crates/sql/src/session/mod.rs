@@ -42,6 +42,7 @@ use crate::session::temporary::Temporary;
 use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
 use crate::state::advisory::Locks;
+use crate::state::random::Random;
 use crate::state::registered::Registered;
 use crate::state::settings::{Limit, Settings};
 use crate::state::taken_numbers::{StatementSequences, TakenNumbers};
@@ -100,6 +101,7 @@ pub struct Session {
     pub(crate) tables: Tables,
     /// The numbers that it has got from sequences.
     taken: TakenNumbers,
+    random: Random,
     pub(crate) activity: Arc<Activity>,
     /// Of the statement that runs, or ran last.
     pub(crate) token: Arc<Token>,
@@ -130,6 +132,7 @@ impl Session {
             now: 0,
             tables: Tables::published(db),
             taken: TakenNumbers::default(),
+            random: Random::default(),
             activity: activity::enter(),
             token: Arc::default(),
             statements: Statements::default(),
@@ -286,6 +289,7 @@ impl Session {
             registered,
             user_functions,
             offload,
+            random: self.random.clone(),
             locks,
             process,
             now,

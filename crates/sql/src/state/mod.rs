@@ -1,6 +1,6 @@
 //! The state with which statements run: what one sees (`view`, `past`, `advisory`), what it gives (`outcome`, `target`,
 //! `with_rows`), what its operators run in (`context`, `query_memory`),
-//! how it ends (`stop`, `activity`), and what was set (`settings` and its kin).
+//! how it ends (`stop`, `activity`), and what was set (`settings` and its kin), and `random`.
 //!
 //! Imports what statements are read into and below; tables in plans, functions and sessions import it.
 pub(crate) mod activity;
@@ -16,6 +16,7 @@ pub(crate) mod memory_limit;
 pub(crate) mod outcome;
 pub(crate) mod past;
 pub(crate) mod query_memory;
+pub(crate) mod random;
 pub(crate) mod registered;
 pub(crate) mod setting_values;
 pub(crate) mod settings;

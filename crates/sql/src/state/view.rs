@@ -10,6 +10,7 @@ use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
 use crate::state::advisory::Locks;
+use crate::state::random::Random;
 use crate::state::registered::Registered;
 use crate::state::taken_numbers::StatementSequences;
 use crate::state::user_functions::UserFunctions;
@@ -58,6 +59,8 @@ pub(crate) struct View {
     pub(crate) user_functions: UserFunctions,
     /// The device beside the CPU, if there is one.
     pub(crate) offload: Option<Offload>,
+    /// The session's numbers by chance.
+    pub(crate) random: Random,
     /// The session's advisory locks.
     pub(crate) locks: Locks,
     /// The value of `pg_backend_pid()`.

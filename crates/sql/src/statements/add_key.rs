@@ -13,7 +13,7 @@ use crate::names::find_column;
 use crate::session::transactions::Write;
 use crate::state::outcome::Command;
 use crate::state::target::Target;
-use crate::statements::ddl::key_columns;
+use crate::statements::ddl::Key;
 use crate::statements::foreign_keys;
 use crate::syntax::source::Source;
 use crate::values::stored::{rows_as_queried, rows_as_stored};
@@ -26,13 +26,17 @@ pub(crate) fn add(
     constraint: &TableConstraint,
     source: &Source,
 ) -> Result<()> {
-    let key = key_columns(constraint, source)?;
-    if !table.schema().primary_key().is_empty() {
+    let key = Key::read(constraint, source)?;
+    if foreign_keys::has_primary_key(write.transaction, table) {
         let message = format!("multiple primary keys for table \"{name}\" are not allowed");
         return Err(SqlError::new("42P16", message));
     }
-    let with_key = schema_with_key(table, &key, source)?;
-    replace(write, (table, name), with_key)
+    let own = if key.put_off().is_none() { &key.columns[..] } else { &[] };
+    let with_key = schema_with_key(table, (&key.columns, own), source)?;
+    replace(write, (table, name), with_key)?;
+    let Some(unique) = key.put_off() else { return Ok(()) };
+    let new = write.transaction.table(name)?;
+    unique.create(write.transaction, &new, source)
 }
 
 /// Drops the primary key of a table, which the statement has for itself; its columns go on taking no NULL.
@@ -69,9 +73,10 @@ fn replace(write: &mut Write<'_>, (table, name): (&Table, &str), schema: Schema)
     Ok(write.transaction.give_constraints(name, &constraints)?)
 }
 
-fn schema_with_key(table: &Table, key: &[String], source: &Source) -> Result<Schema> {
+/// The columns of a table, these without NULL, and those the key.
+fn schema_with_key(table: &Table, (never_null, key): (&[String], &[String]), source: &Source) -> Result<Schema> {
     let mut columns = table.schema().columns().to_vec();
-    for name in key {
+    for name in never_null {
         let missing =
             |error: SqlError| SqlError { message: format!("column \"{name}\" of the key does not exist"), ..error };
         let at = find_column(table, name, source.find_word(name)).map_err(missing)?;

@@ -30,7 +30,9 @@ use crate::statements::columns::{self, NewColumn};
 use crate::statements::index_columns::{self, Moved};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::table_rows::{KeptColumn, Rows};
-use crate::statements::{alter_constraint, domain_rules, generated, held_types, kept_constraints, view_columns};
+use crate::statements::{
+    alter_constraint, domain_rules, foreign_keys, generated, held_types, kept_constraints, view_columns,
+};
 use crate::syntax::source::Source;
 use crate::values::long_name;
 use crate::values::types::column_type;
@@ -131,7 +133,7 @@ pub(crate) fn apply(
         return alter_column::apply(session, write, table, &filled, source);
     }
     let name = table.name().to_owned();
-    let mut new = NewTable::of(session, table, source);
+    let mut new = NewTable::of(session, write, table, source);
     changes.iter().try_for_each(|change| new.take_away(write, change))?;
     new.settings = write.transaction.settings(table);
     changes.iter().try_for_each(|change| new.change_type(change))?;
@@ -157,7 +159,7 @@ pub(crate) fn drop_column(
     let column = Ident::with_quote('"', column);
     let change = Change::Drop { column: &column, if_exists: false, cascade: true };
     let old = write.transaction.table(table)?;
-    let mut new = NewTable::of(session, &old, source);
+    let mut new = NewTable::of(session, write, &old, source);
     new.take_away(write, &change)?;
     new.settings = write.transaction.settings(&old);
     new.make(write)
@@ -175,11 +177,14 @@ struct NewTable<'a> {
     sequences: Vec<String>,
     /// The columns that go, by their places in the old table.
     dropped: Vec<usize>,
+    /// The columns of a primary key that a transaction may put off.
+    put_off_key: Vec<usize>,
     command: Command,
 }
 
 impl<'a> NewTable<'a> {
-    fn of(session: &'a Session, old: &Table, source: &'a Source<'a>) -> NewTable<'a> {
+    fn of(session: &'a Session, write: &Write<'_>, old: &Table, source: &'a Source<'a>) -> NewTable<'a> {
+        let put_off_key = foreign_keys::put_off_key(write.transaction, old);
         let columns = old.schema().columns().iter().cloned().enumerate();
         NewTable {
             session,
@@ -190,6 +195,7 @@ impl<'a> NewTable<'a> {
             added: Vec::new(),
             sequences: Vec::new(),
             dropped: Vec::new(),
+            put_off_key,
             command: Command::new("ALTER TABLE"),
         }
     }
@@ -212,7 +218,7 @@ impl<'a> NewTable<'a> {
     }
 
     fn is_of_key(&self, column: usize) -> bool {
-        self.old.schema().primary_key().contains(&column)
+        self.old.schema().primary_key().contains(&column) || self.put_off_key.contains(&column)
     }
 
     /// `DROP COLUMN`, and what is said of columns that PostgreSQL settles with it.
@@ -337,6 +343,10 @@ impl<'a> NewTable<'a> {
             return Ok(());
         }
         let new = columns::read(definition, &table, self.source)?;
+        if new.key_deferral.is_some() {
+            let error = SqlError::unsupported("a new column that is a DEFERRABLE key");
+            return Err(error.hint("Add the key to the column by ADD PRIMARY KEY."));
+        }
         let has_key = self.kept.iter().any(|kept| self.is_of_key(kept.from)) || self.added.iter().any(|new| new.is_key);
         if new.is_key && has_key {
             let message = format!("multiple primary keys for table \"{table}\" are not allowed");
@@ -538,7 +548,7 @@ pub(crate) fn rename_column(
     (from, to): (&str, &str),
     source: &Source,
 ) -> Result<()> {
-    let mut new = NewTable::of(session, table, source);
+    let mut new = NewTable::of(session, write, table, source);
     let Some(at) = table.schema().position(from) else {
         return Err(SqlError::new("42703", format!("column \"{from}\" does not exist")));
     };

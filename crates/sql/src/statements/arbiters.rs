@@ -205,13 +205,7 @@ impl Arbiter {
         source: &Source,
     ) -> Result<Option<Arbiter>> {
         match target {
-            Some(target) => {
-                let found = Arbiter::of(target, of, changes, source)?;
-                match changes && found.index.definition().nulls_equal {
-                    true => Err(SqlError::unsupported("ON CONFLICT DO UPDATE by a key in which NULL equals NULL")),
-                    false => Ok(Some(found)),
-                }
-            }
+            Some(target) => Arbiter::of(target, of, changes, source).map(Some),
             None => {
                 keys(of.0, of.1).into_iter().try_for_each(|key| key.check_at_once().map(drop))?;
                 Ok(None)
@@ -236,7 +230,8 @@ impl Arbiter {
         !self.index.definition().exclusion.is_empty()
     }
 
-    /// The key of a row; `None` where NULL is in it, which no other row is the same as, and of a row that the index does not have.
+    /// The key of a row; `None` where NULL is in it, which no other row is the same as unless NULL equals NULL there, and of a row
+    /// that the index does not have.
     pub(super) fn key(&self, table: &Table, rows: &RecordBatch, row: usize) -> Result<Option<Vec<Value>>> {
         if self.excludes() {
             return Ok(None);
@@ -260,14 +255,24 @@ impl Arbiter {
                 IndexPart::Column(column) => {
                     let scalar = ScalarValue::try_from_array(rows.column(*column), row);
                     let scalar = scalar.map_err(|error| SqlError::new("XX000", error.to_string()))?;
-                    value_of_scalar(&scalar, table.schema().columns()[*column].data_type)
+                    match scalar.is_null() {
+                        true => Some(Value::Null),
+                        false => value_of_scalar(&scalar, table.schema().columns()[*column].data_type),
+                    }
                 }
                 IndexPart::Expression(expression) => match self.index.expression(at) {
-                    Some(known) => value_at(&*worked_out(&*known)?, 0, expression.data_type),
+                    Some(known) => {
+                        let value = worked_out(&*known)?;
+                        match value.is_null(0) {
+                            true => Some(Value::Null),
+                            false => value_at(&*value, 0, expression.data_type),
+                        }
+                    }
                     None => None,
                 },
             };
             match value {
+                Some(Value::Null) if self.index.definition().nulls_equal => key.push(Value::Null),
                 Some(Value::Null) | None => return Ok(None),
                 Some(value) => key.push(value),
             }

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::{Field, Schema};
 use arrow_select::filter::filter;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, TableFactor, TableWithJoins};
 use engine::{Changed, Table};
 
-use crate::access::table::rid_column;
+use crate::access::table::{XMAX, rid_column};
 use crate::error::{Result, SqlError};
 use crate::names::schemas::local;
 use crate::names::tables::Tables;
@@ -128,8 +128,22 @@ pub(crate) fn numbered(rows: &[RecordBatch], table: usize) -> Result<Vec<RecordB
 
 /// Rows with numbers in one more column, which no statement can spell.
 pub(crate) fn with_rids(rows: &RecordBatch, numbers: UInt64Array, table: usize) -> Result<RecordBatch> {
-    let field = Arc::new(Field::new(rid_column(table), arrow_schema::DataType::UInt64, false));
+    with_column(rows, rid_column(table), Arc::new(numbers))
+}
+
+/// Rows that say by which transaction the rows before them were changed, 0 for none.
+pub(crate) fn with_xmax(rows: &RecordBatch, number: i64) -> Result<RecordBatch> {
+    with_column(rows, XMAX.to_owned(), Arc::new(Int64Array::from(vec![number; rows.num_rows()])))
+}
+
+/// Whether rows say that.
+pub(crate) fn has_xmax(rows: &RecordBatch) -> bool {
+    rows.schema().fields().iter().any(|field| field.name() == XMAX)
+}
+
+fn with_column(rows: &RecordBatch, name: String, values: ArrayRef) -> Result<RecordBatch> {
+    let field = Arc::new(Field::new(name, values.data_type().clone(), false));
     let fields: Vec<Arc<Field>> = rows.schema().fields().iter().cloned().chain([field]).collect();
-    let columns = rows.columns().iter().cloned().chain([Arc::new(numbers) as ArrayRef]).collect();
+    let columns = rows.columns().iter().cloned().chain([values]).collect();
     batch(Arc::new(Schema::new(fields)), columns, rows.num_rows())
 }

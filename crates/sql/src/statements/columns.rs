@@ -3,7 +3,9 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, DataType as SqlType, Expr, GeneratedAs, ObjectName, PrimaryKeyConstraint,
     SequenceOptions as AskedOption, Spanned,
 };
-use engine::{Column, ColumnDefault, ColumnDomain, DataType, DomainDefinition, Identity, SequenceOptions, Transaction};
+use engine::{
+    Column, ColumnDefault, ColumnDomain, DataType, Deferral, DomainDefinition, Identity, SequenceOptions, Transaction,
+};
 
 use crate::access::default_expressions::next_of_text;
 use crate::error::{Result, SqlError};
@@ -15,7 +17,7 @@ use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::statements::checks::AskedCheck;
 use crate::statements::foreign_keys::AskedKey;
-use crate::statements::indexes::{Unique, free_name_of};
+use crate::statements::indexes::{self, Unique, free_name_of};
 use crate::syntax::constraint_tokens::NULLS_NOT_DISTINCT;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
@@ -26,6 +28,8 @@ use crate::values::types::{column_type, domain_of};
 pub(crate) struct NewColumn<'a> {
     pub(crate) column: Column,
     pub(crate) is_key: bool,
+    /// When that key is looked at, if a transaction may put that off.
+    pub(crate) key_deferral: Option<Deferral>,
     pub(crate) unique: Option<Unique>,
     pub(crate) checks: Vec<AskedCheck<'a>>,
     pub(crate) foreign_keys: Vec<AskedKey<'a>>,
@@ -59,6 +63,7 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
     let mut new = NewColumn {
         column: Column { nullable: serial.is_none(), ..Column::new(name, data_type) },
         is_key: false,
+        key_deferral: None,
         unique: None,
         checks: Vec::new(),
         foreign_keys: Vec::new(),
@@ -75,7 +80,7 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
             ColumnOption::Null => says_null = true,
             ColumnOption::NotNull => new.column.nullable = false,
             ColumnOption::PrimaryKey(constraint) => {
-                check_key(constraint, position)?;
+                new.key_deferral = key_deferral(constraint, position, source)?;
                 new.is_key = true;
             }
             ColumnOption::Collation(mark) if is_mark(mark) => nulls_equal = true,
@@ -159,18 +164,17 @@ fn refused(option: &ColumnOption, column: &Column, source: &Source, position: Op
     SqlError::unsupported(format!("{what} of column \"{}\"", column.name)).at(position)
 }
 
-/// Refuses a key that says more than that it is one.
-pub(crate) fn check_key(constraint: &PrimaryKeyConstraint, position: Option<usize>) -> Result<()> {
-    let is_plain = constraint.index_type.is_none()
-        && constraint.index_options.is_empty()
-        && constraint.characteristics.is_none()
-        && constraint.index_name.is_none();
+/// When a primary key is looked at, if a transaction may put that off; one that says more is refused.
+pub(crate) fn key_deferral(
+    constraint: &PrimaryKeyConstraint,
+    position: Option<usize>,
+    source: &Source,
+) -> Result<Option<Deferral>> {
+    let is_plain =
+        constraint.index_type.is_none() && constraint.index_options.is_empty() && constraint.index_name.is_none();
     match is_plain {
-        true => Ok(()),
-        false => {
-            let error = SqlError::unsupported("an option of PRIMARY KEY").at(position);
-            Err(error.hint("A UNIQUE constraint of columns that are NOT NULL may be DEFERRABLE."))
-        }
+        true => indexes::deferral(constraint.characteristics.as_ref(), source),
+        false => Err(SqlError::unsupported("an option of PRIMARY KEY").at(position)),
     }
 }
 

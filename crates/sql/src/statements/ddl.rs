@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{
     CascadeOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, OnCommit, Statement, TableConstraint,
     Truncate, TruncateIdentityOption,
 };
-use engine::{Check, ColumnDefault, Retention, Schema, TableSettings, Transaction};
+use engine::{Check, ColumnDefault, Deferral, Retention, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{is_temporary, schema_of};
@@ -14,7 +14,7 @@ use crate::session::temporary::AtCommit;
 use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
 use crate::statements::checks::{AskedCheck, Names};
-use crate::statements::columns::{self, NewColumn, check_key};
+use crate::statements::columns::{self, NewColumn, key_deferral};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
 use crate::statements::like::{self, Copied};
@@ -116,7 +116,7 @@ fn create_with(
     let new = NewTable::read(create, source)?;
     let mut command = Command::new("CREATE TABLE");
     let mut columns = Vec::with_capacity(create.columns.len());
-    let (mut key, mut uniques): (Option<Vec<String>>, Vec<Unique>) = (None, Vec::new());
+    let (mut key, mut uniques): (Option<Key>, Vec<Unique>) = (None, Vec::new());
     let (mut checks, mut foreign_keys) = (Vec::new(), Vec::new());
     for definition in &create.columns {
         let mut column = columns::read(definition, &new.name, source)?;
@@ -124,7 +124,9 @@ fn create_with(
         checks.append(&mut column.checks);
         foreign_keys.append(&mut column.foreign_keys);
         if column.is_key {
-            set_key(&mut key, vec![column.column.name.clone()], &new.name)?;
+            let of_column =
+                Key { name: None, columns: vec![column.column.name.clone()], deferral: column.key_deferral };
+            set_key(&mut key, of_column, &new.name)?;
         }
         if let Some(notice) = column.notice {
             command = command.with_notice(format!("column \"{}\": {notice}", column.column.name));
@@ -136,10 +138,10 @@ fn create_with(
             TableConstraint::Unique(constraint) => uniques.push(Unique::of_table(constraint, source)?),
             TableConstraint::Check(check) => checks.push(AskedCheck::read(check, None, source)?),
             TableConstraint::ForeignKey(key) => foreign_keys.push(AskedKey::of_table(key, source)?),
-            _ => set_key(&mut key, key_columns(constraint, source)?, &new.name)?,
+            _ => set_key(&mut key, Key::read(constraint, source)?, &new.name)?,
         }
     }
-    let key = key.unwrap_or_default();
+    let key = key.map_or_else(Vec::new, |key| key.of_table(&mut columns, &mut uniques));
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
     let schema = Schema::new(columns.iter().map(|new| new.column.clone()).collect(), &key)
         .map_err(|error| SqlError::from(engine::Error::from(error)))?;
@@ -221,26 +223,51 @@ fn add_foreign_keys(
     Ok(transaction.set_foreign_keys(&name, keys)?)
 }
 
-fn set_key(key: &mut Option<Vec<String>>, columns: Vec<String>, table: &str) -> Result<()> {
-    match key.replace(columns) {
+fn set_key(key: &mut Option<Key>, asked: Key, table: &str) -> Result<()> {
+    match key.replace(asked) {
         None => Ok(()),
         Some(_) => Err(SqlError::new("42P16", format!("multiple primary keys for table \"{table}\" are not allowed"))),
     }
 }
 
-/// The columns of a table-level `PRIMARY KEY`; other constraints are refused.
-pub(crate) fn key_columns(constraint: &TableConstraint, source: &Source) -> Result<Vec<String>> {
-    let refuse = |word: &str| Err(SqlError::unsupported(word).at(source.find_word(word)));
-    let constraint = match constraint {
-        TableConstraint::PrimaryKey(constraint) => constraint,
-        _ => return refuse("this constraint"),
-    };
-    check_key(constraint, source.find_word("primary"))?;
-    let name = |column: &IndexColumn| match &column.column.expr {
-        Expr::Identifier(ident) if column.operator_class.is_none() => Ok(fold(ident)),
-        other => Err(SqlError::syntax(format!("{other} can't be part of a primary key"))),
-    };
-    constraint.columns.iter().map(name).collect()
+/// A `PRIMARY KEY` that is asked for.
+pub(crate) struct Key {
+    name: Option<String>,
+    pub(crate) columns: Vec<String>,
+    /// When it is looked at, if a transaction may put that off.
+    deferral: Option<Deferral>,
+}
+
+impl Key {
+    /// That of a constraint of a table; other constraints are refused.
+    pub(crate) fn read(constraint: &TableConstraint, source: &Source) -> Result<Key> {
+        let refuse = |word: &str| Err(SqlError::unsupported(word).at(source.find_word(word)));
+        let constraint = match constraint {
+            TableConstraint::PrimaryKey(constraint) => constraint,
+            _ => return refuse("this constraint"),
+        };
+        let deferral = key_deferral(constraint, source.find_word("primary"), source)?;
+        let column = |column: &IndexColumn| match &column.column.expr {
+            Expr::Identifier(ident) if column.operator_class.is_none() => Ok(fold(ident)),
+            other => Err(SqlError::syntax(format!("{other} can't be part of a primary key"))),
+        };
+        let columns = constraint.columns.iter().map(column).collect::<Result<_>>()?;
+        Ok(Key { name: constraint.name.as_ref().map(fold), columns, deferral })
+    }
+
+    /// It as a constraint beside the table, if a transaction may put it off.
+    pub(crate) fn put_off(&self) -> Option<Unique> {
+        self.deferral.map(|deferral| Unique::of_key(self.name.clone(), self.columns.clone(), deferral))
+    }
+
+    /// The columns of the key that a new table of these columns has itself. One that may be put off becomes a constraint beside it.
+    fn of_table(self, columns: &mut [NewColumn<'_>], uniques: &mut Vec<Unique>) -> Vec<String> {
+        let Some(unique) = self.put_off() else { return self.columns };
+        let own = columns.iter_mut().filter(|new| self.columns.contains(&new.column.name));
+        own.for_each(|new| new.column.nullable = false);
+        uniques.insert(0, unique);
+        Vec::new()
+    }
 }
 
 /// `DROP TABLE`, with `PURGE` the past of the table, too; any other `DROP` is refused.

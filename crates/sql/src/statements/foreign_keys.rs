@@ -84,10 +84,7 @@ impl<'a> AskedKey<'a> {
         let set = mark.map(|mark| referred.split_off(mark)).unwrap_or_default();
         let positions = match &referred[..] {
             [] => match referenced.schema().primary_key() {
-                [] => {
-                    let message = format!("there is no primary key for referenced table \"{referenced_name}\"");
-                    return Err(SqlError::new("42704", message).at(at));
-                }
+                [] => return Err(no_key(transaction, &referenced, &referenced_name).at(at)),
                 key => key.to_vec(),
             },
             named => positions(&referenced, named)?,
@@ -186,6 +183,31 @@ fn positions(table: &Table, names: &[String]) -> Result<Vec<usize>> {
 /// Whether a table has a key over exactly these columns, other than that of an index of this name.
 fn has_key(transaction: &Transaction, table: &Table, columns: &[usize], without: Option<&str>) -> bool {
     has_key_of(transaction, (table, table.schema().as_ref()), columns, without)
+}
+
+/// Why there is no primary key to refer to.
+fn no_key(transaction: &Transaction, table: &Table, name: &str) -> SqlError {
+    match has_primary_key(transaction, table) {
+        true => SqlError::new("55000", format!("cannot use a deferrable primary key for referenced table \"{name}\"")),
+        false => SqlError::new("42704", format!("there is no primary key for referenced table \"{name}\"")),
+    }
+}
+
+/// Whether it has a primary key, be it one that a transaction may put off.
+pub(crate) fn has_primary_key(transaction: &Transaction, table: &Table) -> bool {
+    !table.schema().primary_key().is_empty() || !put_off_key(transaction, table).is_empty()
+}
+
+/// The columns of its primary key if a transaction may put that off.
+pub(crate) fn put_off_key(transaction: &Transaction, table: &Table) -> Vec<usize> {
+    let indexes = transaction.indexes(table);
+    let parts =
+        indexes.iter().filter(|index| index.definition().is_primary).flat_map(|index| &index.definition().parts);
+    let column = |part: &IndexPart| match part {
+        IndexPart::Column(column) => Some(*column),
+        IndexPart::Expression(_) => None,
+    };
+    parts.filter_map(column).collect()
 }
 
 /// Whether it has one that a transaction may put off.

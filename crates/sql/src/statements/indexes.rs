@@ -1,7 +1,7 @@
 //! `CREATE INDEX`, `DROP INDEX`, and the indexes behind UNIQUE constraints.
 use datafusion::sql::sqlparser::ast::{
-    AlterIndexOperation, CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType, NullsDistinctOption,
-    ObjectName, UniqueConstraint,
+    AlterIndexOperation, ConstraintCharacteristics, CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType,
+    NullsDistinctOption, ObjectName, UniqueConstraint,
 };
 use engine::{Deferral, IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
 
@@ -190,6 +190,15 @@ pub(crate) fn drop(
     })
 }
 
+/// When a constraint of uniqueness is looked at, if its characteristics let a transaction put that off.
+pub(crate) fn deferral(asked: Option<&ConstraintCharacteristics>, source: &Source) -> Result<Option<Deferral>> {
+    Ok(match foreign_keys::deferral(asked, source)? {
+        (false, _) => None,
+        (true, false) => Some(Deferral::Immediate),
+        (true, true) => Some(Deferral::Deferred),
+    })
+}
+
 /// A UNIQUE constraint, or an exclusion constraint, of a table that is to be made.
 pub(crate) struct Unique {
     name: Option<String>,
@@ -198,6 +207,8 @@ pub(crate) struct Unique {
     nulls_equal: bool,
     /// When it is looked at, if a transaction may put that off.
     deferral: Option<Deferral>,
+    /// Whether it is the primary key.
+    is_primary: bool,
     /// What it excludes, if it is no UNIQUE constraint but an exclusion constraint.
     exclusion: Option<AskedExclusion>,
 }
@@ -219,20 +230,23 @@ impl Unique {
     pub(crate) fn of_table(constraint: &UniqueConstraint, source: &Source) -> Result<Unique> {
         let name = constraint.name.as_ref().map(fold);
         if let exclusion @ Some(_) = AskedExclusion::read(constraint)? {
-            return Ok(Unique { name, columns: Vec::new(), nulls_equal: false, deferral: None, exclusion });
+            let columns = Vec::new();
+            return Ok(Unique { name, columns, nulls_equal: false, deferral: None, is_primary: false, exclusion });
         }
         let is_plain =
             constraint.index_type.is_none() && constraint.index_options.is_empty() && constraint.index_name.is_none();
         if !is_plain {
             return Err(SqlError::unsupported("an option of UNIQUE"));
         }
-        let deferral = match foreign_keys::deferral(constraint.characteristics.as_ref(), source)? {
-            (false, _) => None,
-            (true, false) => Some(Deferral::Immediate),
-            (true, true) => Some(Deferral::Deferred),
-        };
+        let deferral = deferral(constraint.characteristics.as_ref(), source)?;
         let nulls_equal = constraint.nulls_distinct == NullsDistinctOption::NotDistinct;
-        Ok(Unique { name, columns: column_names(&constraint.columns)?, nulls_equal, deferral, exclusion: None })
+        let columns = column_names(&constraint.columns)?;
+        Ok(Unique { name, columns, nulls_equal, deferral, is_primary: false, exclusion: None })
+    }
+
+    /// A primary key that a transaction may put off.
+    pub(crate) fn of_key(name: Option<String>, columns: Vec<String>, deferral: Deferral) -> Unique {
+        Unique { name, columns, nulls_equal: false, deferral: Some(deferral), is_primary: true, exclusion: None }
     }
 
     /// Makes the index behind it.
@@ -252,9 +266,13 @@ impl Unique {
         let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
         let mut types = columns.iter().map(|column| table.schema().columns()[*column].data_type);
         types.try_for_each(|data_type| operator_classes::check_default(data_type, IndexMethod::default()))?;
-        let name = named.unwrap_or_else(|| free_name(transaction, table, &self.columns, "key"));
+        let name = named.unwrap_or_else(|| match self.is_primary {
+            true => format!("{}_pkey", table.name()),
+            false => free_name(transaction, table, &self.columns, "key"),
+        });
         let mut definition = IndexDefinition::new(name, &columns).unique();
         (definition.is_constraint, definition.nulls_equal) = (true, self.nulls_equal);
+        definition.is_primary = self.is_primary;
         if let Some(deferral) = self.deferral {
             definition = definition.deferrable(deferral);
         }

@@ -53,6 +53,8 @@ pub(crate) fn write_insert(
     if let Some(conflicts) = &conflicts {
         conflicts.check(session, write, &table)?;
     }
+    let tells_apart = returning.as_ref().is_some_and(|returning| returning.tells_apart(&table));
+    let conflicts = conflicts.map(|known| if tells_apart { known.marked_by(write) } else { known });
     let is_kept = returning.is_some() || view.as_ref().is_some_and(ViewTarget::has_checks);
     let inserted = Inserted::none(session, is_kept, conflicts);
     let into = Into { target, width: Width { is_named: !named.is_empty(), computed }, overriding, inserted };
@@ -115,7 +117,8 @@ pub(crate) fn returning<'a>(
 ) -> Result<(&'a ObjectName, Option<Returning<'a>>)> {
     let name = check(insert, source)?;
     let label = label(insert, name, source)?;
-    Ok((name, Returning::read(insert.returning.as_ref(), label, planner, source)?))
+    let returning = Returning::read(insert.returning.as_ref(), label, planner, source)?;
+    Ok((name, returning.map(Returning::of_insert)))
 }
 
 /// What the columns of the table are called by.

@@ -266,6 +266,9 @@ fn moved(
 
 /// An index under a name that nothing has yet.
 fn with_name(transaction: &Transaction, definition: IndexDefinition, table: &Table) -> IndexDefinition {
+    if definition.is_primary {
+        return IndexDefinition { name: format!("{}_pkey", table.name()), ..definition };
+    }
     let suffix = match definition.is_constraint {
         _ if !definition.exclusion.is_empty() => "excl",
         true => "key",

@@ -29,7 +29,7 @@ use crate::session::transactions::Write;
 use crate::state::view::RowTarget;
 use crate::statements::arbiters::{Arbiter, keys};
 use crate::statements::change::{Set, read_assignments, rids, rows_of, update_rows};
-use crate::statements::changed_rows::{NamedTable, as_read, columns_of, with_rids};
+use crate::statements::changed_rows::{NamedTable, as_read, columns_of, with_rids, with_xmax};
 use crate::statements::target_factor::target_factor;
 use crate::statements::upsert::Upsert;
 use crate::statements::view_target::{OWN, Through, ViewTarget};
@@ -58,6 +58,8 @@ pub(crate) struct OnConflict<'a> {
     needs_query: bool,
     /// What stands in the place of the table, if that is a view.
     view: Option<ViewTarget>,
+    /// What rows that it has changed are marked with, if they are to be told from others.
+    mark: Option<i64>,
 }
 
 /// `DO UPDATE`: the columns that are set, and how their new values are found.
@@ -181,8 +183,14 @@ impl<'a> OnConflict<'a> {
         source: &'a Source<'a>,
     ) -> OnConflict<'a> {
         let (inserted, changed) = (HashSet::new(), HashSet::new());
-        let (label, view) = (label.to_owned(), None);
-        OnConflict { arbiter, update, label, source, inserted, changed, needs_query: false, view }
+        let (label, view, mark) = (label.to_owned(), None, None);
+        OnConflict { arbiter, update, label, source, inserted, changed, needs_query: false, view, mark }
+    }
+
+    /// Has rows that it changes be marked with the number of their transaction.
+    pub(crate) fn marked_by(self, write: &Write<'_>) -> OnConflict<'a> {
+        let number = i64::try_from(write.transaction.id().number()).unwrap_or(i64::MAX);
+        OnConflict { mark: Some(number.max(1)), ..self }
     }
 
     /// Whether it met a value that only a query can tell what becomes of; what it has done so far is to be taken back then.
@@ -283,10 +291,13 @@ impl<'a> OnConflict<'a> {
                 }
             },
         };
-        let (changed, kept) = update_rows(write, table, &update.sets, &qualified, tables.as_deref())?;
+        let (changed, mut kept) = update_rows(write, table, &update.sets, &qualified, tables.as_deref())?;
         let again: HashSet<u64> = changed.stale.iter().chain(&changed.gone).copied().collect();
         self.changed.extend(rids(&qualified)?.values().iter().filter(|rid| !again.contains(rid)));
         outcome.count += changed.rows;
+        if let (Some(mark), Some(own)) = (self.mark, kept.as_mut().and_then(|tables| tables.first_mut())) {
+            *own = with_xmax(own, mark)?;
+        }
         outcome.kept.extend(kept);
         let again = now.into_iter().filter(|(_, rid)| again.contains(rid));
         Ok(again.chain(later).map(|(row, _)| *row).collect())

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::Table;
 
-use crate::access::table::{is_rid_column, rid_column};
+use crate::access::table::{XMAX, is_rid_column, rid_column};
 use crate::error::{Result, SqlError};
 use crate::names::headings;
 use crate::names::moment::Moment;
@@ -26,14 +26,15 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
 use crate::state::view::{RowTarget, View};
 use crate::state::with_rows::WithRows;
-use crate::statements::changed_rows::{NamedTable, as_read, numbered};
+use crate::statements::changed_rows::{NamedTable, as_read, has_xmax, numbered, with_xmax};
 use crate::statements::on_conflict::OnConflict;
 use crate::statements::target_factor::target_factor;
 use crate::statements::view_target::{OWN, Through, ViewTarget};
-use crate::syntax::identifiers::last_part;
+use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
-use crate::syntax::walk::Walk;
+use crate::syntax::visit::own_after;
+use crate::syntax::walk::{Walk, walk_expressions};
 use crate::values::stored::rows_as_stored;
 
 /// The clause of a statement.
@@ -49,7 +50,12 @@ pub(crate) struct Returning<'a> {
     view: Option<ViewTarget>,
     /// Which state of tables it reads.
     reads: Reading,
+    /// Whether rows are put in.
+    is_insert: bool,
 }
+
+/// The column of PostgreSQL's that is 0 for rows which an `INSERT` has put in, and not for those that it has changed.
+const CHANGED_BY: &str = "xmax";
 
 impl<'a> Returning<'a> {
     /// The clause, if there is one; `label` is the table's name in the statement.
@@ -76,7 +82,27 @@ impl<'a> Returning<'a> {
                 SqlError::unsupported(what).hint("Make the function STABLE, or call it in a statement of its own.")
             );
         }
-        Ok(Some(Returning { items, label, beside: Vec::new(), merging: None, view: None, reads }))
+        Ok(Some(Returning { items, label, beside: Vec::new(), merging: None, view: None, reads, is_insert: false }))
+    }
+
+    /// The clause of an `INSERT`.
+    pub(crate) fn of_insert(self) -> Returning<'a> {
+        Returning { is_insert: true, ..self }
+    }
+
+    /// Whether it asks which rows of a table an `INSERT` has put in, and which it has changed.
+    pub(crate) fn tells_apart(&self, table: &Table) -> bool {
+        let asks = |item: &SelectItem| {
+            let found = walk_expressions(item, |expr| match is_changed_by(expr) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            });
+            found.is_break()
+        };
+        self.is_insert
+            && self.view.is_none()
+            && table.schema().position(CHANGED_BY).is_none()
+            && self.items.iter().any(asks)
     }
 
     /// The moment that the queries in the clause read; to be asked for before anything is written.
@@ -124,10 +150,19 @@ impl<'a> Returning<'a> {
         let tables = self.tables(table);
         let mut query = self.query(&tables)?;
         let names = headings::of(&query);
+        let tells_apart = self.tells_apart(table);
+        if tells_apart {
+            self.name_changed(&mut query);
+        }
         with.surround(&mut query)?;
         let mut targets = Vec::with_capacity(tables.len());
         for (at, NamedTable { table, .. }) in tables.iter().enumerate() {
             let mut rows: Vec<RecordBatch> = changed.iter().map(|tables| tables[at].clone()).collect();
+            if tells_apart {
+                rows.push(as_read(table, empty_columns(table), 0)?);
+                let marked = rows.into_iter().map(|rows| if has_xmax(&rows) { Ok(rows) } else { with_xmax(&rows, 0) });
+                rows = marked.collect::<Result<_>>()?;
+            }
             if tables.len() > 1 {
                 rows.push(as_read(table, empty_columns(table), 0)?);
                 rows = numbered(&rows, at)?;
@@ -149,6 +184,23 @@ impl<'a> Returning<'a> {
             plan.collect()?.iter().map(|batch| batch.project(&asked).map_err(failed)).collect();
         let rows = Rows::all(Arc::new(schema.project(&asked).map_err(failed)?), batches?);
         Ok(rows.renamed(Arc::new(shown.project(&asked).map_err(failed)?)))
+    }
+
+    /// Gives the column that tells rows apart the name that it has among them.
+    fn name_changed(&self, query: &mut Query) {
+        let SetExpr::Select(select) = query.body.as_mut() else { return };
+        let column = Expr::CompoundIdentifier([&self.label, XMAX].map(|part| Ident::with_quote('"', part)).into());
+        for item in &mut select.projection {
+            own_after(item, |expr| {
+                if is_changed_by(expr) {
+                    *expr = column.clone();
+                }
+            });
+            if matches!(item, SelectItem::UnnamedExpr(expr) if *expr == column) {
+                let alias = Ident::with_quote('"', CHANGED_BY);
+                *item = SelectItem::ExprWithAlias { expr: column.clone(), alias };
+            }
+        }
     }
 
     /// The columns of these rows. Nothing is read.
@@ -190,6 +242,15 @@ impl<'a> Returning<'a> {
             |left, right| Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) };
         select.selection = (1..tables.len()).map(equals).reduce(and);
         Ok(query)
+    }
+}
+
+/// Whether an expression is the column that tells rows apart.
+fn is_changed_by(expr: &Expr) -> bool {
+    match expr {
+        Expr::Identifier(name) => fold(name) == CHANGED_BY,
+        Expr::CompoundIdentifier(parts) => matches!(&parts[..], [_, name] if fold(name) == CHANGED_BY),
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 //! something else, and all of them, each replaced where there is another spelling of it.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Query, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, JoinConstraint, JoinOperator, LimitClause, Query, VisitMut, VisitorMut};
 
 use crate::error::{Result, SqlError};
 use crate::syntax::walk::WalkMut;
@@ -15,6 +15,20 @@ pub(crate) fn limit_and_offset(clause: Option<&mut LimitClause>) -> [Option<&mut
         }
         Some(LimitClause::OffsetCommaLimit { offset, limit }) => [Some(limit), Some(offset)],
         None => [None, None],
+    }
+}
+
+/// The condition of a join.
+pub(crate) fn constraint_mut(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    match join {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => Some(constraint),
+        _ => None,
     }
 }
 

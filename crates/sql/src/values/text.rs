@@ -160,7 +160,7 @@ fn moment_text(moment: i64) -> String {
 const BOX: engine::DataType = engine::DataType::Geometry(GeometryKind::Box);
 
 fn list_text(items: &ArrayRef) -> String {
-    let is_nested = items.data_type().is_nested();
+    let is_nested = items.data_type().is_nested() && !matches!(items.data_type(), DataType::Struct(_));
     // Boxes have commas within.
     let is_box = engine::DataType::from_arrow(items.data_type()) == Some(BOX);
     let item = |row| match text_value(items, row) {
@@ -182,9 +182,10 @@ fn quoted_item(text: String) -> String {
 }
 
 fn struct_text(array: &dyn Array, row: usize) -> String {
+    let means_something = |c: char| matches!(c, '(' | ')' | ',' | '"' | '\\') || c.is_ascii_whitespace();
     let field = |column: &ArrayRef| match text_value(column, row) {
         None => String::new(),
-        Some(text) if text.is_empty() || text.contains(['(', ')', ',', '"', '\\', ' ']) => {
+        Some(text) if text.is_empty() || text.contains(means_something) => {
             format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\"\""))
         }
         Some(text) => text,

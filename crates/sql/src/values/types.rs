@@ -451,6 +451,7 @@ pub(crate) fn type_name(arrow: &arrow_schema::DataType) -> String {
                 "time without time zone".to_owned()
             }
             arrow_schema::DataType::List(item) => format!("{}[]", type_name(item.data_type())),
+            arrow_schema::DataType::Struct(_) => "record".to_owned(),
             other => other.to_string().to_lowercase(),
         },
     }

@@ -4,6 +4,7 @@
 pub(crate) mod advisory;
 pub(crate) mod commit;
 pub(crate) mod each_row;
+pub(crate) mod random;
 pub(crate) mod sample;
 pub(crate) mod sequences;
 pub(crate) mod session;
@@ -11,7 +12,9 @@ pub(crate) mod user;
 
 /// Whether one of these functions has another value each time, or does more than give one.
 pub(crate) fn is_volatile(name: &str) -> bool {
-    const OTHERS: [&str; 9] = [
+    const OTHERS: [&str; 11] = [
+        "random",
+        "setseed",
         "nextval",
         "setval",
         "currval",

@@ -2,17 +2,25 @@
 //!
 //! The planner knows one such function there, `unnest` of a list: each row is repeated for each value; several go side by
 //! side, the shorter ones filled up with NULL; a list without values gives no row. `generate_series` becomes that of a list.
+//! What orders the rows and is no column of them is worked out beside them, in a query of its own:
+//!
+//! ```text
+//! SELECT unnest(l) FROM t ORDER BY a   ->   SELECT unnest FROM (SELECT unnest(l), a AS key FROM t) AS spread ORDER BY key
+//! ```
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Select, SelectItem, Statement, VisitorMut,
+    ObjectNamePart, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
+    ValueWithSpan, VisitorMut,
 };
 
 use super::generate;
-use crate::syntax::identifiers::fold;
+use crate::names::headings::heading;
+use crate::syntax::identifiers::{fold, hidden, shown};
+use crate::syntax::template::template;
 use crate::syntax::visit::own_after;
-use crate::syntax::walk::WalkMut;
+use crate::syntax::walk::{WalkMut, walk_expressions};
 
 /// Brings such calls into the words that the planner knows.
 pub(crate) fn spell_out(statement: &mut Statement) {
@@ -23,6 +31,11 @@ struct Selects;
 
 impl VisitorMut for Selects {
     type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let _ = order_beside(query);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         for item in &mut select.projection {
@@ -39,6 +52,60 @@ impl VisitorMut for Selects {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Puts a query whose list gives several rows into one that orders them, if it is ordered by anything but its columns.
+fn order_beside(query: &mut Query) -> Option<()> {
+    let OrderByKind::Expressions(keys) = &mut query.order_by.as_mut()?.kind else { return None };
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    let gives_rows = |item: &SelectItem| {
+        let found = walk_expressions(item, |expr| match called(expr) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    };
+    if select.distinct.is_some() || !select.projection.iter().any(gives_rows) {
+        return None;
+    }
+    let named = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) => Some((heading(expr).unwrap_or_else(|| "?column?".to_owned()), expr.clone())),
+        SelectItem::ExprWithAlias { expr, alias } => Some((shown(&fold(alias)).to_owned(), expr.clone())),
+        _ => None,
+    };
+    let columns: Vec<(String, Expr)> = select.projection.iter().map(named).collect::<Option<_>>()?;
+    let is_own = |key: &Expr| match key {
+        Expr::Value(ValueWithSpan { value: Value::Number(..), .. }) => true,
+        Expr::Identifier(name) => columns.iter().any(|(own, _)| *own == fold(name)),
+        _ => false,
+    };
+    if keys.iter().all(|key| is_own(&key.expr)) {
+        return None;
+    }
+    let mut outer = template("SELECT * FROM (SELECT 1) AS spread").ok()?;
+    let SetExpr::Select(shell) = outer.body.as_mut() else { return None };
+    let TableFactor::Derived { subquery, alias: Some(TableAlias { name, .. }), .. } =
+        &mut shell.from.first_mut()?.relation
+    else {
+        return None;
+    };
+    *name = hidden("spread", "");
+    let aliased = |expr: Expr, alias: Ident| SelectItem::ExprWithAlias { expr, alias };
+    let mut within: Vec<SelectItem> = Vec::new();
+    shell.projection.clear();
+    for (at, (name, expr)) in columns.iter().enumerate() {
+        let column = hidden(format_args!("column {at}"), name);
+        within.push(aliased(expr.clone(), column.clone()));
+        shell.projection.push(aliased(Expr::Identifier(column), Ident::with_quote('"', name)));
+    }
+    for (at, key) in keys.iter_mut().enumerate().filter(|(_, key)| !is_own(&key.expr)) {
+        let column = hidden(format_args!("key {at}"), "");
+        within.push(aliased(std::mem::replace(&mut key.expr, Expr::Identifier(column.clone())), column));
+    }
+    select.projection = within;
+    std::mem::swap(subquery.body.as_mut(), query.body.as_mut());
+    query.body = outer.body;
+    Some(())
 }
 
 /// The name of the function that an expression calls, if it gives rows.

@@ -15,6 +15,7 @@ use crate::names::tables::{CATALOG, SCHEMA, Tables};
 use crate::semantics::operations::merged::Side;
 use crate::semantics::spelling::spellings::calling_quoted;
 use crate::syntax::identifiers::{fold, last_part};
+use crate::syntax::visit::constraint_mut;
 
 /// One column of what stands in FROM.
 #[derive(Clone)]
@@ -313,16 +314,13 @@ fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
     }
 }
 
-pub(crate) fn constraint_mut(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+/// Whether a join may have no row of its left side, and of its right side.
+pub(crate) fn sides_that_miss(join: &JoinOperator) -> (bool, bool) {
     match join {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint) => Some(constraint),
-        _ => None,
+        JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (false, true),
+        JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (true, false),
+        JoinOperator::FullOuter(_) => (true, true),
+        _ => (false, false),
     }
 }
 

@@ -7,7 +7,6 @@ pub(crate) mod duplicates;
 pub(crate) mod grouping;
 pub(crate) mod keys;
 pub(crate) mod references;
-pub(crate) mod rows_as_json;
 pub(crate) mod unused_with;
 pub(crate) mod using;
 pub(crate) mod whole_rows;

@@ -12,11 +12,11 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
-use super::columns::{Output, Scope, constraint_mut, merges, merges_from_the_right};
+use super::columns::{Output, Scope, merges, merges_from_the_right};
 use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
 use crate::syntax::identifiers::{fold, last_part};
-use crate::syntax::visit::own_after;
+use crate::syntax::visit::{constraint_mut, own_after};
 use crate::syntax::walk::{Walk, WalkMut};
 
 /// Rewrites the joins of a statement.

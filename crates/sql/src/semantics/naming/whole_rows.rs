@@ -1,14 +1,16 @@
 //! Whole rows as values: `ROW(a, b) IS NULL`, and `count(t.*)`, which is `count(t)`, of a table that an outer join may have no row of.
+//! Elsewhere the row itself is worked out ([`references`](super::references)).
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName,
+    BinaryOperator, DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
     ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, VisitorMut,
 };
 
-use super::columns::Scope;
+use super::columns::{Scope, sides_that_miss};
 use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
+use crate::semantics::spelling::row_values::row;
 use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::visit::own;
 use crate::syntax::walk::WalkMut;
@@ -50,18 +52,8 @@ impl VisitorMut for Tests {
 /// The fields of a row that is written out.
 fn fields(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
-        Expr::Tuple(fields) => Some(fields.clone()),
         Expr::Nested(inner) => fields(inner),
-        Expr::Function(call) => {
-            let [ObjectNamePart::Identifier(name)] = &call.name.0[..] else { return None };
-            let FunctionArguments::List(list) = &call.args else { return None };
-            let field = |arg: &FunctionArg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-                _ => None,
-            };
-            (fold(name) == "row").then(|| list.args.iter().map(field).collect())?
-        }
-        _ => None,
+        other => Some(row(other)?.into_iter().cloned().collect()),
     }
 }
 
@@ -114,6 +106,9 @@ impl Counts<'_> {
             return ControlFlow::Continue(());
         }
         let FunctionArguments::List(list) = &mut call.args else { return ControlFlow::Continue(()) };
+        if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
+            return ControlFlow::Continue(());
+        }
         let counted = match &list.args[..] {
             [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))] => self.counted(table),
             [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(label)))] if self.is_table(label) => {
@@ -122,7 +117,8 @@ impl Counts<'_> {
             _ => return ControlFlow::Continue(()),
         };
         match counted {
-            Ok(arg) => list.args = vec![FunctionArg::Unnamed(arg)],
+            Ok(Some(arg)) => list.args = vec![FunctionArg::Unnamed(arg)],
+            Ok(None) => {}
             Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
@@ -134,10 +130,10 @@ impl Counts<'_> {
         self.from.iter().any(|table| find(table, &wanted).is_some()) && !may_be_column(self.from, self.scope, label)
     }
 
-    /// The argument that is counted in place of the rows of a table.
-    fn counted(&self, label: &ObjectName) -> Result<FunctionArgExpr> {
+    /// The argument that is counted in place of the rows of a table, if it is less than a row.
+    fn counted(&self, label: &ObjectName) -> Result<Option<FunctionArgExpr>> {
         let Some(label) = label.0.last().and_then(ObjectNamePart::as_ident) else {
-            return Ok(FunctionArgExpr::Wildcard);
+            return Ok(Some(FunctionArgExpr::Wildcard));
         };
         let wanted = fold(label);
         let found = self.from.iter().find_map(|table| find(table, &wanted));
@@ -146,7 +142,7 @@ impl Counts<'_> {
             return Err(SqlError::new("42P01", message));
         };
         if !may_miss {
-            return Ok(FunctionArgExpr::Wildcard);
+            return Ok(Some(FunctionArgExpr::Wildcard));
         }
         let column = match factor {
             TableFactor::Table { name, args: None, alias, .. }
@@ -160,21 +156,15 @@ impl Counts<'_> {
             }
             _ => None,
         };
-        match column {
-            Some(column) => {
-                let column = Ident::with_quote('"', column);
-                Ok(FunctionArgExpr::Expr(Expr::CompoundIdentifier(vec![label.clone(), column])))
-            }
-            None => {
-                let error = SqlError::unsupported(format!("count({label}.*) of rows that an outer join may leave out"));
-                Err(error.hint("Count a column of it that is never NULL."))
-            }
-        }
+        Ok(column.map(|column| {
+            let column = Ident::with_quote('"', column);
+            FunctionArgExpr::Expr(Expr::CompoundIdentifier(vec![label.clone(), column]))
+        }))
     }
 }
 
 /// The names of the columns of a table in FROM, if they are known here.
-pub(super) fn columns_of(factor: &TableFactor, scope: &Scope<'_>) -> Option<Vec<Ident>> {
+fn columns_of(factor: &TableFactor, scope: &Scope<'_>) -> Option<Vec<Ident>> {
     let quoted = |name: &str| Ident::with_quote('"', name);
     match factor {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. }
@@ -201,7 +191,7 @@ pub(super) fn columns_of(factor: &TableFactor, scope: &Scope<'_>) -> Option<Vec<
 }
 
 /// Whether a name may be that of a column of these tables, which comes before the name of a table.
-pub(super) fn may_be_column(from: &[TableWithJoins], scope: &Scope<'_>, name: &Ident) -> bool {
+fn may_be_column(from: &[TableWithJoins], scope: &Scope<'_>, name: &Ident) -> bool {
     let wanted = fold(name);
     let is_of = |factor: &TableFactor| match factor {
         TableFactor::NestedJoin { table_with_joins, .. } => {
@@ -213,15 +203,10 @@ pub(super) fn may_be_column(from: &[TableWithJoins], scope: &Scope<'_>, name: &I
 }
 
 /// The table of this label, and whether an outer join may leave its row out.
-pub(super) fn find<'t>(table: &'t TableWithJoins, wanted: &str) -> Option<(&'t TableFactor, bool)> {
+fn find<'t>(table: &'t TableWithJoins, wanted: &str) -> Option<(&'t TableFactor, bool)> {
     let mut found = within(&table.relation, wanted);
     for join in &table.joins {
-        let (left_misses, right_misses) = match &join.join_operator {
-            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (false, true),
-            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (true, false),
-            JoinOperator::FullOuter(_) => (true, true),
-            _ => (false, false),
-        };
+        let (left_misses, right_misses) = sides_that_miss(&join.join_operator);
         found = match found {
             Some((factor, may_miss)) => Some((factor, may_miss || left_misses)),
             None => within(&join.relation, wanted).map(|(factor, may_miss)| (factor, may_miss || right_misses)),

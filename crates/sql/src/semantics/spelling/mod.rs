@@ -15,6 +15,7 @@ pub(crate) mod quantified;
 pub(crate) mod row_values;
 pub(crate) mod rows;
 pub(crate) mod spellings;
+pub(crate) mod table_rows;
 pub(crate) mod values_of_subqueries;
 mod variadics;
 pub(crate) mod windows;

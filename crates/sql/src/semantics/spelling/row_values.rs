@@ -5,9 +5,10 @@
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
-    Statement, UnaryOperator,
+    Statement, UnaryOperator, Value,
 };
 
+use super::table_rows;
 use crate::error::{Result, SqlError};
 use crate::syntax::identifiers::fold;
 use crate::syntax::visit::replace;
@@ -24,7 +25,13 @@ pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
 fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
     match expr {
         Expr::BinaryOp { left, op, right } => match (row(left), row(right)) {
+            (Some(of_left), Some(of_right)) if is_of_table(left) || is_of_table(right) => {
+                Ok(ordered(&of_left, op, &of_right)?.map(|result| table_rows::if_there(&[left, right], result)))
+            }
             (Some(left), Some(right)) => compared(&left, op, &right),
+            // What was no row before names were looked up.
+            _ if *op == BinaryOperator::Custom(DISTINCT.to_owned()) => differ(left, right),
+            _ if *op == BinaryOperator::Custom(NOT_DISTINCT.to_owned()) => Ok(differ(left, right)?.map(not)),
             _ => Ok(None),
         },
         Expr::Between { expr, negated, low, high } => match (row(expr), row(low), row(high)) {
@@ -47,7 +54,10 @@ fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
         Expr::InList { expr, list, negated } => {
             let Some(left) = row(expr) else { return Ok(None) };
             let Some(rows) = list.iter().map(row).collect::<Option<Vec<_>>>() else { return Ok(None) };
-            let equal: Result<Vec<Expr>> = rows.iter().map(|right| all_equal(&left, right)).collect();
+            let equal: Result<Vec<Expr>> = match is_of_table(expr) {
+                true => rows.iter().map(|right| all_alike(&left, right)).collect(),
+                false => rows.iter().map(|right| all_equal(&left, right)).collect(),
+            };
             let any = balanced(equal?, &BinaryOperator::Or);
             Ok(any.map(|any| if *negated { not(any) } else { any }))
         }
@@ -62,15 +72,14 @@ fn plain(arg: &FunctionArg) -> Option<&Expr> {
     }
 }
 
-/// The items of `(a, b)` or `ROW(a, b)`.
+/// The items of `(a, b)` or `ROW(a, b)`, or of the row of a table.
 pub(crate) fn row(expr: &Expr) -> Option<Vec<&Expr>> {
     match expr {
         Expr::Tuple(items) => Some(items.iter().collect()),
-        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. }) => {
-            let is_row = matches!(&name.0[..], [ObjectNamePart::Identifier(ident)] if fold(ident) == "row");
-            if is_row { list.args.iter().map(plain).collect() } else { None }
+        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. }) if matches!(&name.0[..], [ObjectNamePart::Identifier(ident)] if fold(ident) == "row") => {
+            list.args.iter().map(plain).collect()
         }
-        _ => None,
+        other => table_rows::fields(other),
     }
 }
 
@@ -104,6 +113,47 @@ pub(crate) fn compared(left: &[&Expr], op: &BinaryOperator, right: &[&Expr]) -> 
     Ok(result)
 }
 
+/// Whether a row is that of a table, which is compared as a whole: NULL equals NULL in it and comes after everything else.
+fn is_of_table(expr: &Expr) -> bool {
+    table_rows::fields(expr).is_some()
+}
+
+/// Two rows compared as wholes, if there is such a comparison.
+fn ordered(left: &[&Expr], op: &BinaryOperator, right: &[&Expr]) -> Result<Option<Expr>> {
+    let (strict, or_equal) = match op {
+        BinaryOperator::Eq => return all_alike(left, right).map(Some),
+        BinaryOperator::NotEq => return Ok(Some(not(all_alike(left, right)?))),
+        BinaryOperator::Lt => (BinaryOperator::Lt, false),
+        BinaryOperator::LtEq => (BinaryOperator::Lt, true),
+        BinaryOperator::Gt => (BinaryOperator::Gt, false),
+        BinaryOperator::GtEq => (BinaryOperator::Gt, true),
+        _ => return Ok(None),
+    };
+    let constant = |value: bool| Expr::value(Value::Boolean(value));
+    let is_null = |expr: &Expr| Expr::IsNull(Box::new(expr.clone()));
+    let mut result = constant(or_equal);
+    // The first columns that differ decide.
+    for (left, right) in pairs(left, right)?.into_iter().rev() {
+        let (last, first) = if strict == BinaryOperator::Lt { (right, left) } else { (left, right) };
+        let both = when(is_null(first), constant(false), binary(left.clone(), &strict, right.clone()));
+        let decided = when(is_null(last), constant(true), both);
+        result = when(distinct(left, right), decided, result);
+    }
+    Ok(Some(result))
+}
+
+/// Whether no two values of rows are distinct.
+fn all_alike(left: &[&Expr], right: &[&Expr]) -> Result<Expr> {
+    let distinct = pairs(left, right)?.into_iter().map(|(left, right)| distinct(left, right)).collect();
+    let any = balanced(distinct, &BinaryOperator::Or);
+    any.map(not).ok_or_else(|| SqlError::syntax("cannot compare rows of zero length"))
+}
+
+fn distinct(left: &Expr, right: &Expr) -> Expr {
+    let inner = |expr: &Expr| Box::new(Expr::Nested(Box::new(expr.clone())));
+    Expr::Nested(Box::new(Expr::IsDistinctFrom(inner(left), inner(right))))
+}
+
 /// Whether an expression is a column or a constant.
 fn is_plain(expr: &Expr) -> bool {
     match expr {
@@ -131,12 +181,17 @@ fn all_equal(left: &[&Expr], right: &[&Expr]) -> Result<Expr> {
 }
 
 fn differ(left: &Expr, right: &Expr) -> Result<Option<Expr>> {
-    let (Some(left), Some(right)) = (row(left), row(right)) else { return Ok(None) };
-    let differ = |(left, right): (&Expr, &Expr)| {
-        let inner = |expr: &Expr| Box::new(Expr::Nested(Box::new(expr.clone())));
-        Expr::Nested(Box::new(Expr::IsDistinctFrom(inner(left), inner(right))))
-    };
-    Ok(balanced(pairs(&left, &right)?.into_iter().map(differ).collect(), &BinaryOperator::Or))
+    let (Some(left), Some(right)) = (row(within(left)), row(within(right))) else { return Ok(None) };
+    let differ = pairs(&left, &right)?.into_iter().map(|(left, right)| distinct(left, right)).collect();
+    Ok(balanced(differ, &BinaryOperator::Or))
+}
+
+/// What stands in parentheses.
+fn within(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) => within(inner),
+        other => other,
+    }
 }
 
 fn pairs<'e>(left: &[&'e Expr], right: &[&'e Expr]) -> Result<Vec<(&'e Expr, &'e Expr)>> {

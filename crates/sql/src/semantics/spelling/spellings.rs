@@ -181,6 +181,9 @@ fn respell(call: &mut Function) -> Option<Expr> {
         zones::TRUNCATED => return in_zone(call),
         "make_interval" => name_places(call),
         // The library counts without a sign.
+        "ntile" if call.over.is_some() && is_of_null(call) => {
+            return Some(cast(Expr::value(Value::Null), DataType::Int(None)));
+        }
         "ntile" if call.over.is_some() => {
             return Some(cast(Expr::Function(call.clone()), DataType::Int(None)));
         }
@@ -189,7 +192,7 @@ fn respell(call: &mut Function) -> Option<Expr> {
         }
         "regr_count" => return Some(cast(Expr::Function(call.clone()), DataType::BigInt(None))),
         // The library gives a text of another kind, which is that of `json` here.
-        "string_agg" => return Some(cast(Expr::Function(call.clone()), DataType::Text)),
+        "string_agg" => return Some(joined(call)),
         "gen_random_uuid" | "uuid_generate_v4" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
         // The library's has nanoseconds, which hold no `infinity`.
         "now" | "transaction_timestamp" | "localtimestamp" | "localtime" | "current_timestamp" => {
@@ -275,6 +278,55 @@ fn plain(value: &Value) -> String {
 /// An expression as one of a type.
 pub(crate) fn cast(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+fn plain_args(call: &Function) -> impl Iterator<Item = &Expr> {
+    let args = match &call.args {
+        FunctionArguments::List(list) => &list.args[..],
+        _ => &[],
+    };
+    args.iter().filter_map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    })
+}
+
+/// Whether an expression is written as one of bytes.
+fn is_bytes(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { data_type, .. } => matches!(data_type, DataType::Bytea),
+        Expr::TypedString(typed) => matches!(typed.data_type, DataType::Bytea),
+        Expr::Nested(inner) => is_bytes(inner),
+        _ => false,
+    }
+}
+
+/// `string_agg`; of bytes, of which the library knows none, that of their digits.
+fn joined(call: &mut Function) -> Expr {
+    if !plain_args(call).any(is_bytes) {
+        return cast(Expr::Function(call.clone()), DataType::Text);
+    }
+    let hex = || Expr::value(Value::SingleQuotedString("hex".to_owned()));
+    if let FunctionArguments::List(list) = &mut call.args {
+        for arg in &mut list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
+                *expr = calling("encode", vec![cast(take(expr), DataType::Bytea), hex()]);
+            }
+        }
+    }
+    calling("decode", vec![cast(Expr::Function(call.clone()), DataType::Text), hex()])
+}
+
+/// Whether a function is given nothing but NULL.
+fn is_of_null(call: &Function) -> bool {
+    fn is_null(expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(value) => value.value == Value::Null,
+            Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => is_null(inner),
+            _ => false,
+        }
+    }
+    plain_args(call).all(is_null)
 }
 
 /// A call of a function.

@@ -2,8 +2,8 @@
 use datafusion::sql::sqlparser::ast::{Expr, JoinConstraint, JoinOperator, SetExpr, TableFactor};
 
 use crate::error::Result;
-use crate::semantics::naming::columns::constraint_mut;
 use crate::syntax::template::template;
+use crate::syntax::visit::constraint_mut;
 
 /// Whether a table sees the columns of those before it.
 pub(super) fn is_lateral(factor: &TableFactor) -> bool {

@@ -4,6 +4,7 @@
 //!   one of a query around it that has its name, columns and all.
 //! - A table that is called like some column gets a hidden name: where both are known, `b.s` would be a field of column `b`.
 //! - An aggregate belongs to the nearest of the queries whose columns it is given ([`crate::semantics::outer_aggregates`]).
+//! - A name that is no column's but a table's means its row ([`rows`]).
 //! - Columns of a query within the statement that repeat a name get a hidden one, so that `*` of it has them all; and `*`
 //!   beside other columns, or of tables that share names, is written out.
 //!
@@ -11,6 +12,7 @@
 //! nothing is said of a name that may be one of them.
 mod joins;
 mod known;
+mod rows;
 mod selected;
 
 use std::collections::HashSet;
@@ -23,7 +25,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use joins::{condition_of, is_lateral, named_join};
-use selected::{clause_of_list, given, is_constant, is_same, place_in_list};
+use selected::{clause_of_list, given, is_constant, is_same, name_columns, place_in_list};
 
 use super::columns::{Output, Scope, label};
 use super::{grouping, keys};
@@ -31,23 +33,25 @@ use crate::error::{Result, SqlError};
 use crate::names::tables::Tables;
 use crate::names::with_suggestion;
 use crate::semantics::outer_aggregates::{Calls, Clause, OfQuery};
+use crate::state::view::RowTarget;
 use crate::syntax::identifiers::{fold, hidden, shown};
 use crate::syntax::source::Source;
 use crate::syntax::visit::{Found, limit_and_offset, own_after, own_around, own_parts};
 use crate::syntax::walk::{WalkMut, walk_expressions};
 
-/// See the module.
+/// See the module; whether there are whole rows. `targets` are the tables that have rows changed or given back.
 pub(crate) fn resolve(
     statement: &mut Statement,
-    tables: &Tables,
+    (tables, targets): (&Tables, &[RowTarget]),
     source: &Source,
     is_aggregate: &dyn Fn(&str) -> bool,
-) -> Result<()> {
+) -> Result<bool> {
     let columns = known::columns(statement, tables);
     let (scope, calls) = (Scope::new(tables), Calls::new(is_aggregate));
-    let resolver = Resolver { scope, levels: Vec::new(), calls, columns, renamed: 0, source };
-    match statement.walk_mut(&mut Outermost { resolver, depth: 0 }) {
-        ControlFlow::Continue(()) => Ok(()),
+    let resolver = Resolver { scope, targets, levels: Vec::new(), calls, columns, renamed: 0, rows: 0, source };
+    let mut outermost = Outermost { resolver, depth: 0 };
+    match statement.walk_mut(&mut outermost) {
+        ControlFlow::Continue(()) => Ok(outermost.resolver.rows > 0),
         ControlFlow::Break(error) => Err(*error),
     }
 }
@@ -80,6 +84,8 @@ struct Level {
     items: Vec<Item>,
     /// What `*` stands for, once all of FROM is known.
     outputs: Option<Vec<Output>>,
+    /// The names of its own columns, where they come before those of tables.
+    aliases: Vec<String>,
     aggregates: OfQuery,
 }
 
@@ -87,6 +93,10 @@ struct Level {
 struct Item {
     label: String,
     columns: Option<Vec<String>>,
+    /// The columns of its row.
+    row: Option<Vec<String>>,
+    /// Whether an outer join may have no row of it.
+    may_miss: bool,
     renamed: Option<Ident>,
 }
 
@@ -102,6 +112,7 @@ impl Item {
 
 struct Resolver<'a> {
     scope: Scope<'a>,
+    targets: &'a [RowTarget],
     /// The queries around a place, the innermost last.
     levels: Vec<Level>,
     /// The aggregates around it.
@@ -109,6 +120,8 @@ struct Resolver<'a> {
     /// The names of columns that no table may have.
     columns: HashSet<String>,
     renamed: usize,
+    /// How many whole rows there are.
+    rows: usize,
     source: &'a Source<'a>,
 }
 
@@ -182,14 +195,22 @@ impl Resolver<'_> {
         }
         self.show(before);
         self.enter(clause_of_list(select));
+        let (names, rows) = (rows::names(select), self.rows);
         self.expressions(&mut select.projection)?;
+        if self.rows > rows {
+            rows::keep_names(select, names);
+        }
         self.enter(Clause::OfGroups);
         self.write_out(select, is_outermost);
+        self.own_names(rows::aliases(select));
         self.expressions(&mut select.distinct)?;
+        self.own_names(Vec::new());
         self.enter(Clause::Where);
         self.expressions(&mut select.selection)?;
         self.enter(Clause::GroupBy);
+        self.own_names(rows::aliases(select));
         self.expressions(&mut select.group_by)?;
+        self.own_names(Vec::new());
         self.enter(Clause::OfGroups);
         if grouping::has_sets(&select.group_by) {
             self.qualify(&mut select.group_by);
@@ -223,6 +244,13 @@ impl Resolver<'_> {
     fn enter(&mut self, clause: Clause) {
         if let Some(level) = self.levels.last_mut() {
             level.aggregates.clause = clause;
+        }
+    }
+
+    /// Lets names that stand alone be these columns rather than tables.
+    fn own_names(&mut self, names: Vec<String>) {
+        if let Some(level) = self.levels.last_mut() {
+            level.aliases = names;
         }
     }
 
@@ -283,6 +311,7 @@ impl Resolver<'_> {
         if is_lateral(&table.relation) {
             self.show(before.map(<[Output]>::to_vec));
         }
+        let first = self.count();
         self.factor(&mut table.relation, before)?;
         self.show(None);
         for at in 0..table.joins.len() {
@@ -291,8 +320,9 @@ impl Resolver<'_> {
                 let left = self.scope.joined(&left);
                 self.show(before.zip(left).map(|(before, left)| [before, &left].concat()));
             }
-            let join = &mut table.joins[at];
+            let (join, second) = (&mut table.joins[at], self.count());
             self.factor(&mut join.relation, None)?;
+            self.miss((first, second), &join.join_operator);
             self.show(None);
             if let Some(condition) = condition_of(&mut join.join_operator) {
                 self.enter(Clause::Join);
@@ -328,6 +358,7 @@ impl Resolver<'_> {
         let renamed = self.rename(factor);
         let columns = self.scope.factor(factor);
         let columns = columns.map(|columns| columns.into_iter().map(|output| output.name).collect());
+        let row = self.fields_of_factor(factor, columns.as_ref());
         let known = match &renamed {
             Some((own, _)) => Some(own.clone()),
             None => label(factor).map(|label| fold(&label)),
@@ -340,7 +371,7 @@ impl Resolver<'_> {
                 let error = SqlError::new("42712", format!("table name \"{label}\" specified more than once"));
                 return ControlFlow::Break(Box::new(error));
             }
-            level.items.push(Item { label, columns, renamed: renamed.map(|(_, other)| other) });
+            level.items.push(Item { label, columns, row, may_miss: false, renamed: renamed.map(|(_, other)| other) });
         }
         ControlFlow::Continue(())
     }
@@ -378,6 +409,7 @@ impl Resolver<'_> {
         own_around(part, |found| match found {
             Found::Query(query) => self.query(query, false),
             Found::Expr(expr @ Expr::Identifier(_)) => self.column(expr),
+            Found::Expr(expr @ Expr::CompoundFieldAccess { .. }) => self.field(expr),
             Found::Expr(Expr::CompoundIdentifier(parts)) => match &mut parts[..] {
                 [table, column] => self.column_of(table, column),
                 _ => {
@@ -386,6 +418,7 @@ impl Resolver<'_> {
                 }
             },
             Found::Expr(expr) => {
+                self.arguments(expr);
                 self.calls.enter(expr, self.levels.len().checked_sub(1));
                 if let Some(level) = self.levels.last_mut() {
                     level.aggregates.enter(expr);
@@ -425,13 +458,14 @@ impl Resolver<'_> {
         // A table of that name is meant where no query has such a column.
         let mut table_at = None;
         for (at, level) in self.levels.iter().enumerate().rev() {
-            let Some(outputs) = &level.outputs else { break };
+            let is_here = level.names_table(&name);
+            let Some(outputs) = &level.outputs else {
+                table_at = table_at.or(is_here.then_some(at));
+                break;
+            };
             let mut meant = outputs.iter().filter(|output| shown(&output.name) == name);
             match (meant.next(), meant.next()) {
-                (None, _) => {
-                    let is_here = level.items.iter().any(|item| item.label == name);
-                    table_at = table_at.or(is_here.then_some(at));
-                }
+                (None, _) => table_at = table_at.or(is_here.then_some(at)),
                 (Some(output), None) => {
                     self.calls.see(at);
                     // Of the queries around the planner does not tell apart which is nearer, and of merged columns it
@@ -446,7 +480,12 @@ impl Resolver<'_> {
             }
         }
         match table_at {
-            Some(at) => self.calls.see(at),
+            Some(at) => {
+                self.calls.see(at);
+                if let Some(row) = self.row(at, &name) {
+                    *expr = row;
+                }
+            }
             None => self.calls.see_unknown(),
         }
         ControlFlow::Continue(())
@@ -557,35 +596,4 @@ fn hides(levels: &[Level], expr: &Expr) -> bool {
         _ => ControlFlow::Continue(()),
     });
     visited.is_break()
-}
-
-/// Gives columns that repeat a name hidden ones, and those that are a query's around this one their own, which the planner
-/// would make up.
-fn name_columns(select: &mut Select, level: &Level) {
-    let is_outer = |expr: &Expr| match expr {
-        Expr::CompoundIdentifier(parts) => match &parts[..] {
-            [table, _] => !level.items.iter().any(|item| item.is_called(table)),
-            _ => false,
-        },
-        Expr::Identifier(name) => match &level.outputs {
-            Some(outputs) => !outputs.iter().any(|output| output.name == fold(name)),
-            None => false,
-        },
-        _ => false,
-    };
-    let mut seen = HashSet::new();
-    for (at, item) in select.projection.iter_mut().enumerate() {
-        let Some((name, _)) = given(item) else { continue };
-        let is_first = seen.insert(name.clone());
-        match &*item {
-            SelectItem::UnnamedExpr(expr) if is_first && is_outer(expr) => {
-                let alias = Ident::with_quote('"', name);
-                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
-            }
-            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } if !is_first => {
-                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: hidden(at, &name) };
-            }
-            _ => {}
-        }
-    }
 }

@@ -1,9 +1,12 @@
 //! What the columns of a select list are to an ORDER BY.
-use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, Value, ValueWithSpan};
+use std::collections::HashSet;
 
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, Value, ValueWithSpan};
+
+use super::Level;
 use crate::names::headings::heading;
 use crate::semantics::outer_aggregates::Clause;
-use crate::syntax::identifiers::{fold, shown};
+use crate::syntax::identifiers::{fold, hidden, shown};
 
 /// The clause that a select list is. The values of an `INSERT` and of an `UPDATE` are worked out by queries, whose lists have
 /// names that no user can write.
@@ -72,5 +75,36 @@ pub(super) fn given(item: &SelectItem) -> Option<(String, &Expr)> {
         SelectItem::ExprWithAlias { alias, expr } => Some((shown(&fold(alias)).to_owned(), expr)),
         SelectItem::UnnamedExpr(expr) => Some((heading(expr)?, expr)),
         _ => None,
+    }
+}
+
+/// Gives columns that repeat a name hidden ones, and those that are a query's around this one their own, which the planner
+/// would make up.
+pub(super) fn name_columns(select: &mut Select, level: &Level) {
+    let is_outer = |expr: &Expr| match expr {
+        Expr::CompoundIdentifier(parts) => match &parts[..] {
+            [table, _] => !level.items.iter().any(|item| item.is_called(table)),
+            _ => false,
+        },
+        Expr::Identifier(name) => match &level.outputs {
+            Some(outputs) => !outputs.iter().any(|output| output.name == fold(name)),
+            None => false,
+        },
+        _ => false,
+    };
+    let mut seen = HashSet::new();
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        let Some((name, _)) = given(item) else { continue };
+        let is_first = seen.insert(name.clone());
+        match &*item {
+            SelectItem::UnnamedExpr(expr) if is_first && is_outer(expr) => {
+                let alias = Ident::with_quote('"', name);
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } if !is_first => {
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: hidden(at, &name) };
+            }
+            _ => {}
+        }
     }
 }
