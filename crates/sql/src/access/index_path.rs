@@ -168,7 +168,8 @@ fn part_tests<'t>(
     Some(conditions.iter().filter_map(test).map(|(at, test)| (at, Cow::Owned(test))).collect())
 }
 
-/// The ranges of an index, other than one of what overlaps, that the tests leave; `None` if that is all of an index of all rows, or not to be had from it.
+/// The ranges of an index, other than one of what overlaps, that the tests leave; `None` if that is all of an index of all rows, or not
+/// to be had from it.
 fn ranges_of(index: &Index, tests: &[PartTest<'_>]) -> Option<Vec<IndexRange>> {
     let width = index.definition().parts.len();
     if index.definition().predicate.is_none() && !tests.iter().any(|(part, _)| *part == 0) {

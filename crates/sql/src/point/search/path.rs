@@ -13,7 +13,7 @@ use crate::access::overlaps::ColumnOverlap;
 
 /// The most entries that are looked at for a query; one of more rows is the planner's.
 pub(crate) const ENTRIES_MAX: usize = 1024;
-/// The same of an index without order: rows in a part of space, which the planner would find by the same index.
+/// As [`ENTRIES_MAX`], of an index without order: the planner would find rows in a part of space by that index, too.
 const ENTRIES_IN_SPACE_MAX: usize = 4 * ENTRIES_MAX;
 /// So few rows are found and sorted rather than met in order.
 const SORTED_MAX: usize = 16;
