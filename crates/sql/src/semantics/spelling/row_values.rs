@@ -76,9 +76,7 @@ fn plain(arg: &FunctionArg) -> Option<&Expr> {
 pub(crate) fn row(expr: &Expr) -> Option<Vec<&Expr>> {
     match expr {
         Expr::Tuple(items) => Some(items.iter().collect()),
-        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. })
-            if matches!(&name.0[..], [ObjectNamePart::Identifier(ident)] if fold(ident) == "row") =>
-        {
+        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. }) if matches!(&name.0[..], [ObjectNamePart::Identifier(ident)] if fold(ident) == "row") => {
             list.args.iter().map(plain).collect()
         }
         other => table_rows::fields(other),
