@@ -297,7 +297,7 @@ mod tests {
     fn finding_types_and_putting_in_values_stop_with_their_statement() {
         let mut session = session();
         let list = (1..=100).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
-        let text = format!("SELECT a FROM t WHERE id IN ({list}) AND a + 1 > 0");
+        let text = format!("SELECT a FROM t WHERE id IN ({list}) AND a > (SELECT 0)");
         let prepared = Arc::new(session.prepare(&text, &[]).unwrap());
         let stopped = Arc::new(Token::default());
         stopped.cancel(crate::interrupt::cancel::Reason::User);
