@@ -87,7 +87,7 @@ pub(crate) enum Action {
         columns: Columns,
     },
     /// Rows that an index leads to.
-    Search(Search),
+    Search(Box<Search>),
     /// Rows of a few tables, each of which an index leads to.
     Join(Join),
     /// A change of such rows.
@@ -154,7 +154,7 @@ impl Point {
                 let plain = key().filter(|_| lock.is_none() && selection.is_plain());
                 match plain.and_then(|key| Some(Action::Select { key, columns: columns()? })) {
                     Some(select) => select,
-                    None => Action::Search(Search::plan(&shape.conditions, selection, lock, &scope)?),
+                    None => Action::Search(Box::new(Search::plan(&shape.conditions, selection, lock, &scope)?)),
                 }
             }
             shape::Action::Update { sets, returning } => {
