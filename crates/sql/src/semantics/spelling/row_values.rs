@@ -4,8 +4,8 @@
 //! the planner asks for it.
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart,
-    Statement, UnaryOperator, Value,
+    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
+    ObjectNamePart, Statement, UnaryOperator, Value,
 };
 
 use super::table_rows;
@@ -72,11 +72,16 @@ fn plain(arg: &FunctionArg) -> Option<&Expr> {
     }
 }
 
+/// Whether a function makes a row of its arguments.
+fn is_row(name: &ObjectName) -> bool {
+    matches!(&name.0[..], [ObjectNamePart::Identifier(ident)] if fold(ident) == "row")
+}
+
 /// The items of `(a, b)` or `ROW(a, b)`, or of the row of a table.
 pub(crate) fn row(expr: &Expr) -> Option<Vec<&Expr>> {
     match expr {
         Expr::Tuple(items) => Some(items.iter().collect()),
-        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. }) if matches!(&name.0[..], [ObjectNamePart::Identifier(ident)] if fold(ident) == "row") => {
+        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. }) if is_row(name) => {
             list.args.iter().map(plain).collect()
         }
         other => table_rows::fields(other),
