@@ -153,7 +153,8 @@ fn runs_of_a_key_are_grouped_as_by_the_library() {
     for (text, is_run) in [
         (of("ord", ""), true),
         (of("ord", "WHERE amount > 700"), true),
-        (of("ord", "WHERE n % 2 = 1 OR n > 250000") + " HAVING count(*) > 2", true),
+        // So few groups are expected that they are numbered by their keys.
+        (of("ord", "WHERE n % 2 = 1 OR n > 250000") + " HAVING count(*) > 2", false),
         (of("ord + 1", ""), false),
         (of("n", "WHERE n < 1000"), false),
     ] {
