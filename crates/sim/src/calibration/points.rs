@@ -198,9 +198,10 @@ impl Measured {
             let (set, rate) = (&set, &rate);
             async move {
                 self.operate(&thread, (set, &latch, &pool), pause, || thread.now() >= length).await?;
+                // From its own beginning on, as the operations before may have run past any moment that was fixed.
                 let begun = thread.now();
-                let operations =
-                    self.operate(&thread, (set, &latch, &pool), pause, || thread.now() >= 2 * length).await?;
+                let is_over = || thread.now() >= begun + length;
+                let operations = self.operate(&thread, (set, &latch, &pool), pause, is_over).await?;
                 rate.set(rate.get() + operations as f64 / (thread.now() - begun) as f64);
                 Ok(())
             }
@@ -215,4 +216,20 @@ const OPERATIONS: u64 = 8;
 /// The points of a size.
 pub(super) fn chosen(size: &CalibrationSize) -> Vec<Measured> {
     POINTS.into_iter().filter(|point| size.has_large || point.keys < 10_000).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shapes::Shapes;
+    use super::super::uncalibrated;
+    use super::*;
+
+    #[test]
+    fn an_operation_that_outlasts_the_run_has_a_time() {
+        let mut config = uncalibrated(Shapes::here());
+        config.latencies.transfer = 100 * CalibrationSize::SMALL.simulated_us * 1_000 * CYCLES_PER_NS;
+        let point = Measured::under(Kind::Leaf, 2_048, 100, Way::Spin);
+        let ns = point.simulated(&Model { config, is_core_shared: false }, 10.0, &CalibrationSize::SMALL, 1);
+        assert!(ns.is_finite() && ns > 0.0, "{ns}");
+    }
 }
