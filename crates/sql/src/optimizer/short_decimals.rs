@@ -69,33 +69,79 @@ impl ShortDecimals {
         (is_worked_out && is_as_told).then_some(ShortDecimals { whole, term, inputs, data_type, is_wide })
     }
 
-    /// The results of all rows; `None` if a number does not fit.
-    fn in_short(&self, inputs: &[&[i128]], rows: usize) -> Option<Vec<i128>> {
-        let mut results = Vec::with_capacity(rows);
+    /// The decimal by itself, to be added up; `None` of another type. What is worked out stays as it is.
+    pub(super) fn summand(whole: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<ShortDecimals> {
+        if let Some(known) = whole.downcast_ref::<ShortDecimals>() {
+            let (whole, term, inputs, data_type) =
+                (known.whole.clone(), known.term.clone(), known.inputs.clone(), known.data_type.clone());
+            return Some(ShortDecimals { whole, term, inputs, data_type, is_wide: AtomicBool::new(false) });
+        }
+        let data_type = whole.data_type(schema).ok()?;
+        let is_decimal = matches!(data_type, DataType::Decimal128(..)) && !is_volatile(whole);
+        let (term, inputs, is_wide) = (Term::Input(0, 1), vec![whole.clone()], AtomicBool::new(false));
+        is_decimal.then(|| ShortDecimals { whole: whole.clone(), term, inputs, data_type, is_wide })
+    }
+
+    /// The decimals of its results.
+    pub(super) fn scale(&self) -> Option<i8> {
+        match self.data_type {
+            DataType::Decimal128(_, scale) => Some(scale),
+            _ => None,
+        }
+    }
+
+    /// Gives the results block by block, each with the bits that none of its numbers exceeds; whether all rows have one that fits. Where
+    /// not, some blocks may have been given.
+    pub(super) fn each_block(&self, batch: &RecordBatch, mut take: impl FnMut(usize, &[i64], u32)) -> Result<bool> {
+        if self.is_wide.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let arrays = self.arrays(batch)?;
+        if arrays.iter().any(|array| array.null_count() > 0) {
+            return Ok(false);
+        }
+        let fits = self.in_short(&numbers(&arrays), batch.num_rows(), &mut take);
+        self.is_wide.store(!fits, Ordering::Relaxed);
+        Ok(fits)
+    }
+
+    /// Works all rows out, block by block; whether all numbers fit.
+    fn in_short(&self, inputs: &[&[Words]], rows: usize, mut take: impl FnMut(usize, &[i64], u32)) -> bool {
         let mut scratch = Vec::new();
         let mut block = [0; BLOCK];
-        for from in (0..rows).step_by(BLOCK) {
+        (0..rows).step_by(BLOCK).all(|from| {
             let block = &mut block[..BLOCK.min(rows - from)];
-            if !fill(&self.term, inputs, from, block, &mut scratch) {
-                return None;
-            }
-            results.extend(block.iter().map(|number| i128::from(*number)));
-        }
-        Some(results)
+            let bits = fill(&self.term, inputs, from, block, &mut scratch);
+            bits.inspect(|bits| take(from, block, *bits)).is_some()
+        })
+    }
+
+    fn arrays(&self, batch: &RecordBatch) -> Result<Vec<Arc<dyn Array>>> {
+        self.inputs.iter().map(|input| input.evaluate(batch)?.into_array(batch.num_rows())).collect()
     }
 
     fn short(&self, batch: &RecordBatch) -> Result<Option<Decimal128Array>> {
-        let rows = batch.num_rows();
-        let mut arrays = Vec::with_capacity(self.inputs.len());
-        for input in &self.inputs {
-            arrays.push(input.evaluate(batch)?.into_array(rows)?);
-        }
+        let (rows, arrays) = (batch.num_rows(), self.arrays(batch)?);
         let nulls = arrays.iter().fold(None, |nulls, array| NullBuffer::union(nulls.as_ref(), array.nulls()));
-        let values: Vec<&[i128]> =
-            arrays.iter().map(|array| &array.as_primitive::<Decimal128Type>().values()[..]).collect();
-        let Some(results) = self.in_short(&values, rows) else { return Ok(None) };
-        Ok(Some(Decimal128Array::new(results.into(), nulls).with_data_type(self.data_type.clone())))
+        let mut results: Vec<i128> = Vec::with_capacity(rows);
+        let fits = self.in_short(&numbers(&arrays), rows, |_, block, _| {
+            results.extend(block.iter().map(|number| i128::from(*number)));
+        });
+        let all = || Decimal128Array::new(results.into(), nulls).with_data_type(self.data_type.clone());
+        Ok(fits.then(all))
     }
+}
+
+/// A number of 128 bits as two words.
+type Words = [i64; 2];
+
+/// Which of the words is the one of the lower bits.
+const LOW: usize = if cfg!(target_endian = "little") { 0 } else { 1 };
+
+/// The numbers of some columns of decimals.
+fn numbers(arrays: &[Arc<dyn Array>]) -> Vec<&[Words]> {
+    let columns = arrays.iter().map(|array| array.as_primitive::<Decimal128Type>().values().inner());
+    columns.map(|bytes| bytes.typed_data::<i64>().as_chunks().0).collect()
 }
 
 /// The term that an expression is, and its decimals; `None` if it has parts without.
@@ -144,67 +190,99 @@ fn scaled(term: Term, more: i8) -> Option<Term> {
     })
 }
 
-/// Works out a block of rows; whether all numbers on the way fit.
-fn fill(term: &Term, inputs: &[&[i128]], from: usize, block: &mut [i64], scratch: &mut Vec<Vec<i64>>) -> bool {
+/// Works out a block of rows: the bits that no number of it exceeds, its sign left out; `None` if a number on the way does not fit.
+fn fill(term: &Term, inputs: &[&[Words]], from: usize, block: &mut [i64], scratch: &mut Vec<Vec<i64>>) -> Option<u32> {
     match term {
         Term::Number(number) => {
             block.fill(*number);
-            true
+            Some(bits(magnitude(*number)))
         }
         Term::Input(at, factor) => {
             let wide = &inputs[*at][from..from + block.len()];
-            // Zero as long as each number is the same in 64 bits.
-            let mut lost = 0;
-            for (short, wide) in block.iter_mut().zip(wide) {
-                *short = *wide as i64;
-                lost |= i128::from(*short) ^ *wide;
+            // `lost` is zero as long as each number is the same in 64 bits.
+            let (mut lost, mut all) = (0, 0);
+            for (short, words) in block.iter_mut().zip(wide) {
+                let (low, sign) = (words[LOW], words[LOW] >> 63);
+                *short = low;
+                lost |= words[1 - LOW] ^ sign;
+                all |= low ^ sign;
             }
-            lost == 0 && (*factor == 1 || combine(block, |number| number.overflowing_mul(*factor)))
+            let all = all as u64;
+            match factor {
+                _ if lost != 0 => None,
+                1 => Some(bits(all)),
+                _ => combine(Operation::Multiply, block, bits(all), scratch, |other, _| {
+                    other.fill(*factor);
+                    Some(bits(magnitude(*factor)))
+                }),
+            }
         }
-        Term::Pair(operation, sides) => match (&sides.0, &sides.1) {
-            (term, Term::Number(right)) => {
-                fill(term, inputs, from, block, scratch) && combine(block, |left| apply(*operation, left, *right))
-            }
-            (Term::Number(left), term) => {
-                fill(term, inputs, from, block, scratch) && combine(block, |right| apply(*operation, *left, right))
-            }
-            (left, right) => {
-                let mut others = scratch.pop().unwrap_or_else(|| vec![0; BLOCK]);
-                let other = &mut others[..block.len()];
-                let mut fits = fill(left, inputs, from, block, scratch) && fill(right, inputs, from, other, scratch);
-                let mut is_over = false;
-                for (left, right) in block.iter_mut().zip(&*other) {
-                    let (result, is_over_now) = apply(*operation, *left, *right);
-                    *left = result;
-                    is_over |= is_over_now;
-                }
-                fits &= !is_over;
-                scratch.push(others);
-                fits
-            }
-        },
+        Term::Pair(operation, sides) => {
+            let left = fill(&sides.0, inputs, from, block, scratch)?;
+            combine(*operation, block, left, scratch, |other, scratch| fill(&sides.1, inputs, from, other, scratch))
+        }
     }
 }
 
+/// A number's bits without its sign.
 #[inline(always)]
-fn apply(operation: Operation, left: i64, right: i64) -> (i64, bool) {
-    match operation {
-        Operation::Add => left.overflowing_add(right),
-        Operation::Subtract => left.overflowing_sub(right),
-        Operation::Multiply => left.overflowing_mul(right),
-    }
+fn magnitude(number: i64) -> u64 {
+    (number ^ (number >> 63)) as u64
 }
 
-/// Puts each number through an operation; whether all results fit.
+/// The bits of the largest of some magnitudes.
+fn bits(magnitudes: u64) -> u32 {
+    u64::BITS - magnitudes.leading_zeros()
+}
+
+/// Puts each number of a block, and one that `right` makes, through an operation. Of each side its bits are known.
+fn combine(
+    operation: Operation,
+    block: &mut [i64],
+    left: u32,
+    scratch: &mut Vec<Vec<i64>>,
+    right: impl FnOnce(&mut [i64], &mut Vec<Vec<i64>>) -> Option<u32>,
+) -> Option<u32> {
+    let mut others = scratch.pop().unwrap_or_else(|| vec![0; BLOCK]);
+    let other = &mut others[..block.len()];
+    let right = right(other, scratch)?;
+    // -2^n has n bits as well, and their product one more.
+    let bound = match operation {
+        Operation::Add | Operation::Subtract => left.max(right) + 1,
+        Operation::Multiply => left + right + 1,
+    };
+    let result = match (operation, bound < i64::BITS) {
+        (Operation::Add, true) => put(block, other, bound, i64::wrapping_add),
+        (Operation::Subtract, true) => put(block, other, bound, i64::wrapping_sub),
+        (Operation::Multiply, true) => put(block, other, bound, i64::wrapping_mul),
+        (Operation::Add, false) => put_if_fits(block, other, i64::overflowing_add),
+        (Operation::Subtract, false) => put_if_fits(block, other, i64::overflowing_sub),
+        (Operation::Multiply, false) => put_if_fits(block, other, i64::overflowing_mul),
+    };
+    scratch.push(others);
+    result
+}
+
+/// Puts pairs through an operation whose results fit.
 #[inline(always)]
-fn combine(block: &mut [i64], operation: impl Fn(i64) -> (i64, bool)) -> bool {
-    let mut is_over = false;
-    for number in block {
-        let (result, is_over_now) = operation(*number);
-        *number = result;
+fn put(block: &mut [i64], other: &[i64], bound: u32, operation: impl Fn(i64, i64) -> i64) -> Option<u32> {
+    for (left, right) in block.iter_mut().zip(other) {
+        *left = operation(*left, *right);
+    }
+    Some(bound)
+}
+
+/// Puts pairs through an operation; `None` if a result does not fit.
+#[inline(always)]
+fn put_if_fits(block: &mut [i64], other: &[i64], operation: impl Fn(i64, i64) -> (i64, bool)) -> Option<u32> {
+    let (mut is_over, mut all) = (false, 0);
+    for (left, right) in block.iter_mut().zip(other) {
+        let (result, is_over_now) = operation(*left, *right);
+        *left = result;
         is_over |= is_over_now;
+        all |= magnitude(result);
     }
-    !is_over
+    (!is_over).then(|| bits(all))
 }
 
 impl PhysicalExpr for ShortDecimals {

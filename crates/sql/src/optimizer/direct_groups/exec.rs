@@ -30,6 +30,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::StreamExt;
 
 use super::Way;
+use super::batch_sums::{self, BatchSums};
 use super::dense::DenseKeys;
 use super::runs::RunKeys;
 use super::words::WordKeys;
@@ -45,16 +46,18 @@ pub(super) struct Grouping {
     takes_states: bool,
     gives_states: bool,
     way: Way,
+    /// where rows are taken
+    sums: Option<BatchSums>,
     input_schema: SchemaRef,
     schema: SchemaRef,
 }
 
 /// An aggregate function with what it is given.
 #[derive(Debug)]
-struct Function {
-    function: Arc<AggregateFunctionExpr>,
-    arguments: Vec<Arc<dyn PhysicalExpr>>,
-    filter: Option<Arc<dyn PhysicalExpr>>,
+pub(super) struct Function {
+    pub(super) function: Arc<AggregateFunctionExpr>,
+    pub(super) arguments: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) filter: Option<Arc<dyn PhysicalExpr>>,
 }
 
 /// Groups the rows of each partition of its input.
@@ -86,9 +89,11 @@ impl DirectGroupsExec {
             let filter = filter.clone().filter(|_| !takes_states);
             functions.push(Function { function: function.clone(), arguments, filter });
         }
+        let sums = if takes_states { None } else { BatchSums::of(&functions, &input_schema)? };
         let grouping = Grouping {
             keys,
             functions,
+            sums,
             takes_states,
             gives_states: mode.output_mode() == AggregateOutputMode::Partial,
             way,
@@ -204,8 +209,17 @@ impl Groups {
             self.numbers.clear();
             self.keys.number(&keys, &mut self.numbers)?;
         }
+        let are_few = !self.passes_on && self.keys.len() <= batch_sums::GROUPS_MAX;
+        let sums = grouping.sums.as_ref().filter(|_| are_few && rows > 0);
+        let sums = sums.map(|sums| sums.add_up(batch, &self.numbers)).transpose()?;
         let mut passed_on = keys;
-        for (function, state) in grouping.functions.iter().zip(&mut self.states) {
+        for (at, (function, state)) in grouping.functions.iter().zip(&mut self.states).enumerate() {
+            if let Some(sums) = &sums
+                && let Some(states) = &sums.of_functions[at]
+            {
+                state.merge_batch(states, &sums.present, self.keys.len())?;
+                continue;
+            }
             let arguments = function.arguments.iter().map(array).collect::<Result<Vec<_>>>()?;
             let filter = function.filter.as_ref().map(array).transpose()?;
             let filter: Option<&BooleanArray> = filter.as_ref().map(|filter| filter.as_boolean());

@@ -8,11 +8,13 @@
 //! ```
 //!
 //! Keys are taken where statistics say that there are few groups: of several keys, or texts, some thousands. Of many groups the first
-//! step takes runs, if the rows of a group lie side by side.
+//! step takes runs, if the rows of a group lie side by side; a single step becomes two then.
 //!
-//! The functions are the planner's, so that results and errors are as they were; the rule changes how rows find their groups, and
-//! works decimals out in 64 bits where they fit ([`super::short_decimals`]). It comes last, when nothing asks for the operator by
-//! its type any more. `SET lstore.own_operators = off` leaves plans as they are.
+//! The functions are the planner's, so that results and errors are as they were; the rule changes how rows find their groups. It also
+//! works decimals out in 64 bits where they fit ([`super::short_decimals`], [`batch_sums`]), and looks for the parts of a LIKE one after
+//! the other ([`super::like_parts`]). It comes last, when nothing asks for the operator by its type any more.
+//! `SET lstore.own_operators = off` leaves plans as they are.
+mod batch_sums;
 mod dense;
 mod exec;
 mod runs;
@@ -31,10 +33,12 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode, AggregateMode};
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 
+use super::like_parts::LikeParts;
 use super::options::PlanOptions;
 use super::short_decimals::ShortDecimals;
 use crate::access::totals::SUM;
@@ -47,8 +51,12 @@ use words::WordKeys;
 /// So many groups by several keys are few.
 const GROUPS_FEW: usize = 4096;
 
-/// So many by one integer key. With 750,000 orders, Q18 of TPC-H takes a third longer than by the library's table.
-const GROUPS_BY_INTEGER: usize = 1 << 16;
+/// So many by one integer key, whose numbers the second cache still holds. With 750,000 orders, Q18 of TPC-H takes a third longer than
+/// by the library's table.
+const GROUPS_BY_INTEGER: usize = 1 << 18;
+
+/// More of them are taken as runs where they are some.
+const GROUPS_BEFORE_RUNS: usize = 1 << 16;
 
 /// Puts our own operators and expressions in the place of the library's.
 #[derive(Debug)]
@@ -78,13 +86,36 @@ fn replaced(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
     if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
         return of_projection(projection);
     }
+    if let Some(filter) = node.downcast_ref::<FilterExec>() {
+        return of_filter(filter);
+    }
     let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let short = with_short_arguments(aggregate);
     let aggregate = short.as_ref().unwrap_or(aggregate);
-    if let Some(way) = way(aggregate)? {
-        return Ok(Some(Arc::new(DirectGroupsExec::new(aggregate, way)?)));
+    match way(aggregate)? {
+        Some(Way::Runs) if *aggregate.mode() != AggregateMode::Partial => {
+            return Ok(Some(Arc::new(in_two_steps(aggregate)?)));
+        }
+        Some(way) => return Ok(Some(Arc::new(DirectGroupsExec::new(aggregate, way)?))),
+        None => {}
     }
     Ok(short.map(|short| Arc::new(short) as _))
+}
+
+/// The aggregate of one step as two: one of runs, and one that brings those of a group together.
+fn in_two_steps(aggregate: &AggregateExec) -> Result<AggregateExec> {
+    let step = |mode, groups, input| {
+        let (functions, filters) = (aggregate.aggr_expr().to_vec(), aggregate.filter_expr().to_vec());
+        AggregateExec::try_new(mode, groups, functions, filters, input, aggregate.input_schema())
+    };
+    let groups = aggregate.group_expr();
+    let partial = step(AggregateMode::Partial, groups.clone(), aggregate.input().clone())?;
+    let runs = Arc::new(DirectGroupsExec::new(&partial, Way::Runs)?);
+    let last = match aggregate.mode() {
+        AggregateMode::SinglePartitioned => AggregateMode::FinalPartitioned,
+        _ => AggregateMode::Final,
+    };
+    step(last, groups.as_final(), runs)
 }
 
 /// The expression worked out in 64 bits where its numbers fit; `None` if it is not of that kind.
@@ -105,6 +136,20 @@ fn of_projection(projection: &ProjectionExec) -> Result<Option<Arc<dyn Execution
         return Ok(None);
     }
     Ok(Some(Arc::new(ProjectionExec::try_new(exprs, projection.input().clone())?)))
+}
+
+fn of_filter(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let schema = filter.input().schema();
+    let changed = filter.predicate().clone().change_up(|part| {
+        Ok(match LikeParts::of(&part, &schema) {
+            Some(parts) => Transformed::yes(Arc::new(parts) as _),
+            None => Transformed::no(part),
+        })
+    })?;
+    if !changed.transformed {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(FilterExecBuilder::from(filter).with_predicate(changed.data).build()?)))
 }
 
 /// The aggregate with arguments in 64 bits; `None` if it has none of that kind.
@@ -164,11 +209,11 @@ fn way(aggregate: &AggregateExec) -> Result<Option<Way>> {
         AggregateMode::Partial | AggregateMode::Single | AggregateMode::SinglePartitioned => GROUPS_FEW,
     };
     let groups = groups_of(aggregate)?;
-    if (is_one_integer || WordKeys::takes(&types)) && groups.is_some_and(|groups| groups <= groups_max) {
-        return Ok(Some(Way::Keys));
+    if groups.is_some_and(|groups| groups > GROUPS_BEFORE_RUNS) && are_runs(aggregate) {
+        return Ok(Some(Way::Runs));
     }
-    let are_many = groups.is_some_and(|groups| groups > GROUPS_BY_INTEGER);
-    Ok((are_many && are_runs(aggregate)).then_some(Way::Runs))
+    let are_few = groups.is_some_and(|groups| groups <= groups_max);
+    Ok((are_few && (is_one_integer || WordKeys::takes(&types))).then_some(Way::Keys))
 }
 
 /// How many groups there are at most, as far as is known. Of many, the library's table is as fast.

@@ -16,7 +16,7 @@ use datafusion::arrow::compute::{concat, partition, take};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
@@ -80,7 +80,7 @@ impl RunKeys {
 pub(super) fn are_runs(aggregate: &AggregateExec) -> bool {
     let column = |(key, _): &(Arc<_>, String)| Some(column_of(key)?.index());
     let keys = aggregate.group_expr().expr().iter().map(column).collect::<Option<Vec<_>>>();
-    if *aggregate.mode() != AggregateMode::Partial {
+    if aggregate.mode().input_mode() != AggregateInputMode::Raw {
         return false;
     }
     let source = keys.and_then(|keys| source(aggregate.input(), keys));

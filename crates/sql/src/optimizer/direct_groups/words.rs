@@ -17,6 +17,8 @@ use arrow_schema::DataType;
 
 /// The most keys.
 pub(super) const KEYS_MAX: usize = 4;
+/// So many rows of short texts are kept with their groups, to be found without a search.
+const RECENT: usize = 64;
 /// The bytes of a text that are in its word.
 const INLINE: usize = 12;
 
@@ -94,15 +96,16 @@ impl WordKeys {
 
     /// Appends the group of each row of short texts, given as its words.
     fn number_texts<const N: usize>(&mut self, groups: &mut Vec<usize>, rows: impl Iterator<Item = [u128; N]>) {
-        let (mut last, mut last_group) = ([u128::MAX; N], usize::MAX);
+        // No short text has this word.
+        let mut recent = [([u128::MAX; N], usize::MAX); RECENT];
         groups.extend(rows.map(|row| {
-            // No short text has this word.
-            if row != last {
+            let (known, group) = &mut recent[place(&row)];
+            if !are_equal(&row, known) {
                 let hash = hash(&row);
-                last_group = self.known_of(hash, &row).unwrap_or_else(|at| self.new_group(at, hash, &row));
-                last = row;
+                *group = self.known_of(hash, &row).unwrap_or_else(|at| self.new_group(at, hash, &row));
+                *known = row;
             }
-            last_group
+            *group
         }));
     }
 
@@ -192,7 +195,7 @@ impl WordKeys {
         let (groups, _) = self.words.as_chunks::<N>();
         while let Some(known) = self.slots.get(at).filter(|known| **known != 0) {
             let group = *known as usize - 1;
-            if groups.get(group) == Some(row) {
+            if groups.get(group).is_some_and(|words| are_equal(words, row)) {
                 return Ok(group);
             }
             at = (at + 1) & mask;
@@ -262,6 +265,29 @@ impl WordKeys {
             }
         }
     }
+}
+
+/// The place of a row of short texts among those that were seen last: by their lengths and first four bytes, in few instructions.
+#[inline(always)]
+fn place<const N: usize>(row: &[u128; N]) -> usize {
+    let (mut at, mut mixed) = (0, 0u64);
+    while at < N {
+        mixed = mixed.rotate_left(9) ^ row[at] as u64;
+        at += 1;
+    }
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT.trailing_zeros())) as usize
+}
+
+/// Whether all words are equal, without a call or a branch for each.
+#[inline(always)]
+fn are_equal<const N: usize>(one: &[u128; N], other: &[u128; N]) -> bool {
+    let (mut at, mut differing) = (0, 0);
+    // A zip would be a call here: its parts are not inlined from other units of code.
+    while at < N {
+        differing |= one[at] ^ other[at];
+        at += 1;
+    }
+    differing == 0
 }
 
 /// The words of a column of texts, if all are short and none is NULL.
