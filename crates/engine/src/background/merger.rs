@@ -219,10 +219,15 @@ pub(crate) fn evict_blocks(core: &Core, wanted: impl Fn(u64) -> u64) {
 
 /// Brings the budget up to date with what the indexes take, of which so much was charged before.
 fn charge_indexes(core: &Core, before: u64) -> u64 {
-    let tables = tables(core);
-    // What comes meanwhile is counted twice until the next time.
-    let uncounted: i64 = tables.iter().flat_map(|table| table.all_indexes()).map(|index| index.take_uncounted()).sum();
-    let bytes = tables.iter().map(|table| table.index_bytes()).sum::<u64>();
+    let (mut bytes, mut uncounted) = (0, 0);
+    for table in tables(core) {
+        // What comes meanwhile is counted twice until the next time.
+        let entries = table.index_entries();
+        for (of_index, charged) in table.all_indexes().map(|index| index.count(entries)) {
+            bytes += of_index;
+            uncounted += charged;
+        }
+    }
     core.budget.add(bytes as i64 - before as i64 - uncounted);
     bytes
 }

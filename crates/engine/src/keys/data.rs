@@ -56,6 +56,7 @@ pub(crate) struct IndexData {
     block_source: OnceLock<Weak<dyn BlockSource>>,
     /// memory of blocks that have come, less those that have left, since all that the index takes was counted
     uncounted: AtomicI64,
+    counted: Mutex<Counted>,
     has_changed_keys: AtomicBool,
     /// held while a row looks for others that it excludes, and enters its key
     pub(crate) excluding: Mutex<()>,
@@ -65,6 +66,13 @@ pub(crate) struct IndexData {
     made_at: AtomicU64,
     /// The oldest snapshot that it serves: the table's horizon when it was made.
     from: AtomicU64,
+}
+
+/// What an index took when it was last counted, and for how many entries.
+#[derive(Default)]
+struct Counted {
+    entries: u64,
+    bytes: u64,
 }
 
 /// A handle to an index; cheap to clone.
@@ -180,6 +188,7 @@ impl IndexData {
             is_partial: AtomicBool::new(false),
             block_source: OnceLock::new(),
             uncounted: AtomicI64::new(0),
+            counted: Mutex::default(),
             has_changed_keys: AtomicBool::new(has_changed_keys),
             excluding: Mutex::new(()),
             standing: maker.map_or_else(TableLock::default, TableLock::of),
@@ -262,14 +271,23 @@ impl IndexData {
     }
 
     /// Charges the memory of blocks that come, or leave, until the index is counted as a whole.
-    pub(super) fn charge(&self, budget: &MemoryBudget, bytes: i64) {
+    pub(crate) fn charge(&self, budget: &MemoryBudget, bytes: i64) {
         self.uncounted.fetch_add(bytes, Ordering::Relaxed);
         budget.add(bytes);
     }
 
-    /// What is charged of it beside what it was last counted to take, which the caller gives back.
-    pub(crate) fn take_uncounted(&self) -> i64 {
-        self.uncounted.swap(0, Ordering::Relaxed)
+    /// The memory that the entries take, and what was charged of it meanwhile, which the caller gives back. Counting walks through the
+    /// index: it is done again once its table has an eighth more entries for it than last time, or fewer.
+    pub(crate) fn count(&self, entries: u64) -> (u64, i64) {
+        const PART: u64 = 8;
+        let uncounted = self.uncounted.swap(0, Ordering::Relaxed);
+        let mut counted = self.counted.lock();
+        if uncounted != 0 || entries.abs_diff(counted.entries) > counted.entries / PART {
+            // An index is soon filled, and grows by that.
+            let entries = if self.is_filled() { entries } else { 0 };
+            *counted = Counted { entries, bytes: self.bytes() as u64 };
+        }
+        (counted.bytes, uncounted)
     }
 
     /// What enters blocks; `None` where the table has gone.

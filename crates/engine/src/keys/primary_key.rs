@@ -139,4 +139,29 @@ mod tests {
         assert_ne!(key("x", "yz"), key("xy", "z"));
         assert_ne!(key("", "x"), key("x", ""));
     }
+
+    #[test]
+    fn an_index_is_counted_again_once_it_has_grown_by_an_eighth() {
+        let schema = Schema::new(vec![Column::new("a", DataType::TEXT)], &["a"]).unwrap();
+        let primary_key = PrimaryKey::new("t", &schema).unwrap().unwrap();
+        let index = &primary_key.index;
+        let enter = |numbers: std::ops::Range<usize>| {
+            for number in numbers {
+                let text = format!("a key of more than a few bytes: {number}");
+                let key = primary_key.key_of_row(|_| Cell::Bytes(text.as_bytes()));
+                assert_eq!(index.entries().insert_new(&[key], Rid::base(0, number)), 1);
+            }
+        };
+        enter(0..800);
+        let bytes = index.bytes() as u64;
+        assert_eq!(index.count(800), (bytes, 0));
+        enter(800..900);
+        assert_eq!(index.count(900), (bytes, 0), "an eighth more at most is not counted");
+        enter(900..1_000);
+        let grown = index.bytes() as u64;
+        assert_eq!((index.count(1_000), grown > bytes), ((grown, 0), true));
+        enter(1_000..1_050);
+        index.charge(&lineage::MemoryBudget::default(), 50);
+        assert_eq!(index.count(1_050), (index.bytes() as u64, 50), "what was charged meanwhile is in the count");
+    }
 }

@@ -185,6 +185,13 @@ impl TableData {
         primary.into_iter().chain(self.indexes.all())
     }
 
+    /// About how many entries each of the indexes has: of the records, and of keys that they had before.
+    pub(crate) fn index_entries(&self) -> u64 {
+        let swept = self.outdated_when_swept.load(Ordering::Relaxed);
+        self.storage.stats().records + self.outdated_entries.sum().saturating_sub(swept)
+    }
+
+    /// Bytes of memory of the indexes.
     pub(crate) fn index_bytes(&self) -> u64 {
         let primary = self.primary_key.as_ref().map_or(0, PrimaryKey::bytes);
         (primary + self.indexes.all().iter().map(|index| index.bytes()).sum::<usize>()) as u64
