@@ -164,11 +164,13 @@ fn transactions_in_one_call_are_seen_whole() {
             let mut group: Vec<_> = keys.iter().map(statement).collect();
             side.db.run_points(TransactionOptions::default(), &mut group).unwrap();
             assert!(group.iter().all(|statement| statement.is_found));
-            written.fetch_add(1, Ordering::Relaxed);
+            written.fetch_add(1, Ordering::Release);
         }
     };
     let read = || {
         while Instant::now() < end {
+            // Asked first: what is read before may be older than the first transactions.
+            let is_written = written.load(Ordering::Acquire) > 1;
             let mut outs = [[0; 4]; 5];
             let mut group: Vec<PointStatement<'_>> = Vec::new();
             for (key, out) in keys.iter().zip(&mut outs) {
@@ -176,7 +178,7 @@ fn transactions_in_one_call_are_seen_whole() {
             }
             side.db.run_points(TransactionOptions::default(), &mut group).unwrap();
             drop(group);
-            if written.load(Ordering::Relaxed) > 1 {
+            if is_written {
                 assert!(outs.iter().flatten().all(|word| *word == outs[0][0]), "{outs:?}");
                 whole.fetch_add(1, Ordering::Relaxed);
             }
