@@ -139,7 +139,7 @@ impl Form {
         if is_wide(data_type) {
             return None;
         }
-        let mut keys: Vec<i64> = rows.iter().map(|row| integers.get(from + *row as usize)).collect();
+        let mut keys = integers.pick(from, rows);
         ask!(meaning, |known| known.replace_by_keys(Simd::best(), from, &mut keys, data_type));
         Some(array_of_keys(keys, data_type, nulls))
     }

@@ -216,6 +216,30 @@ impl Integers {
         }
     }
 
+    /// The keys of some rows in ascending order, `rows` being their places behind row `from`.
+    pub fn pick(&self, from: usize, rows: &[u32]) -> Vec<i64> {
+        /// So many rows of a block take longer one by one than the whole block.
+        const MANY: usize = 48;
+        let block_of = |row: &u32| (from + *row as usize) / BLOCK;
+        let mut keys = Vec::with_capacity(rows.len());
+        let mut buffer = [0; BLOCK];
+        for rows in rows.chunk_by(|left, right| block_of(left) == block_of(right)) {
+            let block = block_of(&rows[0]);
+            let places = rows.iter().map(|row| (from + *row as usize) % BLOCK);
+            match self {
+                Integers::Packed(packed) if rows.len() < MANY => packed.add_picked(block, places, &mut keys),
+                Integers::Runs(runs) if rows.len() < MANY => {
+                    keys.extend(places.map(|place| runs.get(block * BLOCK + place)));
+                }
+                _ => {
+                    self.unpack(Simd::best(), block, &mut buffer);
+                    keys.extend(places.map(|place| buffer[place]));
+                }
+            }
+        }
+        keys
+    }
+
     /// The keys of rows `from..to`.
     pub fn rows(&self, from: usize, to: usize) -> Vec<i64> {
         let mut keys = Vec::with_capacity(to - from);

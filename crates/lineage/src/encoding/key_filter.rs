@@ -110,6 +110,18 @@ impl KeySet {
         (first..=last).any(|word| self.words[word] & low_part(word) & high_part(word) != 0)
     }
 
+    /// Sets the bits of those of at most a block of numbers that have their bit in `asked` and may be keys.
+    pub(super) fn find_among(&self, numbers: &[i64], asked: &BlockBits, bits: &mut BlockBits) {
+        for (numbers, (asked, found)) in numbers.chunks(64).zip(asked.iter().zip(bits)) {
+            let mut left = *asked;
+            while left != 0 {
+                let at = left.trailing_zeros();
+                *found |= u64::from(self.may_have(numbers[at as usize])) << at;
+                left &= left - 1;
+            }
+        }
+    }
+
     /// Sets the bits of those of at most a block of numbers that may be keys.
     pub(super) fn find(&self, simd: Simd, numbers: &[i64], bits: &mut BlockBits) {
         if self.shift.is_none() && !self.is_empty {
@@ -140,11 +152,16 @@ fn find_exact(simd: Simd, numbers: &[i64], (min, span): (i64, u64), words: &[u64
 
 #[inline]
 fn found_exact(numbers: &[i64], (min, span): (i64, u64), words: &[u64]) -> u64 {
-    numbers.iter().enumerate().fold(0, |found, (at, number)| {
+    let has = |number: i64| {
         let distance = number.wrapping_sub(min) as u64;
         let near = distance.min(span);
-        found | (words[(near / 64) as usize] >> (near % 64) & u64::from(distance <= span)) << at
-    })
+        words[(near / 64) as usize] >> (near % 64) & u64::from(distance <= span)
+    };
+    // Eight at a time, so that their places in the word are known.
+    let (eights, rest) = numbers.as_chunks::<8>();
+    let of_eight = |eight: &[i64; 8]| (0..8).fold(0, |found, at| found | has(eight[at]) << at);
+    let found = eights.iter().enumerate().fold(0, |found, (i, eight)| found | of_eight(eight) << (i * 8));
+    rest.iter().enumerate().fold(found, |found, (at, number)| found | has(*number) << (eights.len() * 8 + at))
 }
 
 /// # Safety
@@ -305,9 +322,16 @@ mod tests {
                 for simd in Simd::available() {
                     let mut bits: BlockBits = [0; BLOCK_WORDS];
                     set.find(simd, &numbers, &mut bits);
+                    let asked: BlockBits = std::array::from_fn(|_| random.next());
+                    let mut among: BlockBits = [0; BLOCK_WORDS];
+                    let is_there = |at: usize| super::super::simd::low_bits(len.saturating_sub(at * 64).min(64));
+                    let asked_here: BlockBits = std::array::from_fn(|i| asked[i] & is_there(i));
+                    set.find_among(&numbers, &asked_here, &mut among);
                     for at in 0..BLOCK {
                         let expected = numbers.get(at).is_some_and(|number| set.may_have(*number));
                         assert_eq!(bits[at / 64] >> (at % 64) & 1 != 0, expected, "{at} of {len} by {simd:?}");
+                        let is_asked = asked[at / 64] >> (at % 64) & 1 != 0;
+                        assert_eq!(among[at / 64] >> (at % 64) & 1 != 0, expected && is_asked, "{at} of {len}");
                     }
                 }
             }

@@ -66,6 +66,12 @@ impl Mask {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
     }
 
+    /// Leaves out the rows that `other`, of the same length, does not keep.
+    pub(crate) fn keep(&mut self, other: &Mask) {
+        debug_assert_eq!(self.len, other.len);
+        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= other);
+    }
+
     /// Keeps the rows, too, that `other`, of the same length, keeps.
     pub(crate) fn add(&mut self, other: &Mask) {
         debug_assert_eq!(self.len, other.len);

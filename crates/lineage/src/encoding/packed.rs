@@ -240,15 +240,16 @@ impl Packed {
 
     /// Adds the keys of few rows of a block to a list, taken out one by one.
     pub fn add_rows(&self, block: usize, (from, to): (usize, usize), keys: &mut Vec<i64>) {
+        self.add_picked(block, from..to, keys);
+    }
+
+    /// Adds the keys of some rows of a block to a list, taken out one by one.
+    pub fn add_picked(&self, block: usize, rows: impl Iterator<Item = usize>, keys: &mut Vec<i64>) {
         let block = &self.blocks[block];
         let width = usize::from(block.width);
-        if width == 0 {
-            return keys.extend(std::iter::repeat_n(block.base, to - from));
-        }
         with_lane!(width, T => {
             let packed = self.packed::<T>(block);
-            let key = |row| block.base.wrapping_add(unpack_one::<T>(packed, width, row) as i64);
-            keys.extend((from..to).map(key));
+            keys.extend(rows.map(|row| block.base.wrapping_add(unpack_one::<T>(packed, width, row) as i64)));
         });
     }
 

@@ -11,6 +11,7 @@ use super::mask::{Mask, bits_of};
 use super::predicate::{CellOrder, Test, Verdict};
 use super::simd::{BLOCK, BLOCK_WORDS, Simd, each_block};
 use super::zones::BlockZone;
+use crate::value::cell::Cell;
 
 impl EncodedColumn {
     /// Clears from `mask` those of the rows `from..from + mask.len()` that do not pass. NULL passes IS NULL only.
@@ -94,14 +95,19 @@ impl EncodedColumn {
             let mut bits = [0; BLOCK_WORDS];
             if count <= FEW {
                 for row in (0..len).filter(|row| kept[row / 64] >> (row % 64) & 1 != 0) {
-                    let passes = filter.passes(self.cell(block * BLOCK + rows.0 + row));
-                    bits[row / 64] |= u64::from(passes) << (row % 64);
+                    let Cell::Word(word) = self.cell(block * BLOCK + rows.0 + row) else { continue };
+                    bits[row / 64] |= u64::from(keys.may_have(word as i64)) << (row % 64);
                 }
                 return mask.keep_only(at, len, &bits);
             }
             let mut numbers = [0; BLOCK];
             self.form.block_keys(simd, block, rows, self.data_type, &mut numbers);
-            keys.find(simd, &numbers[rows.0..rows.1], &mut bits);
+            let numbers = &numbers[rows.0..rows.1];
+            if count * 2 < len {
+                keys.find_among(numbers, &kept, &mut bits);
+            } else {
+                keys.find(simd, numbers, &mut bits);
+            }
             mask.keep_only(at, len, &bits);
             self.keep_valid(block, rows, at, zone, mask);
         });

@@ -137,6 +137,19 @@ impl InsertPages {
         }
     }
 
+    /// Whether one of these values of a column is NULL, of slots that were seen written.
+    pub(crate) fn has_null(&self, column: usize, slots: impl Iterator<Item = usize>) -> bool {
+        let word_of = |slot: usize| self.nulls[slot * self.set_words + column / 64].load(Ordering::Relaxed);
+        slots.fold(0, |nulls, slot| nulls | word_of(slot)) >> (column % 64) & 1 != 0
+    }
+
+    /// These values of a column that is stored as words and not NULL; `None` where none was ever stored.
+    pub(crate) fn words(&self, column: usize, slots: impl Iterator<Item = usize>) -> Option<impl Iterator<Item = u64>> {
+        debug_assert!(!self.wide[column], "column {column} is stored as bytes");
+        let (words, step) = self.words.stored(column)?;
+        Some(slots.map(move |slot| words[slot * step].load(Ordering::Relaxed)))
+    }
+
     /// Whether some values of a column are in a dictionary.
     pub(crate) fn has_dictionary(&self, column: usize) -> bool {
         self.values.texts().dictionary(column).is_some()

@@ -81,6 +81,13 @@ impl Words {
         (&words[index..], if self.layout == Layout::Row { self.width } else { 1 })
     }
 
+    /// The words of a column, each so many words behind the one before; `None` where none was stored.
+    pub(crate) fn stored(&self, column: usize) -> Option<(&[AtomicU64], usize)> {
+        let (array, index) = self.place(column, 0);
+        let words = self.arrays[array].get()?;
+        Some((&words[index..], if self.layout == Layout::Row { self.width } else { 1 }))
+    }
+
     #[cold]
     fn allocate(&self, array: usize, allocated: impl FnOnce(usize)) -> &[AtomicU64] {
         self.arrays[array].get_or_init(|| {

@@ -1,10 +1,10 @@
 //! Aggregates of a range: count, sum and extremes of columns over the rows that a snapshot sees and that pass some
 //! tests, on the encoded form and without making rows.
 //!
-//! Pending rows are added one by one, while the fold has their memory at hand. A block that is taken whole is answered from the
-//! zones of its pages. If some of its rows are pending, their base values are taken away from that answer again, which is cheaper
-//! than masking while they are few; only where one of them may have been an extreme, or the column is of floats, the block
-//! is added up under its mask.
+//! Pending rows are added one by one, while the fold has their memory at hand; where there are tests, once their block has passed them. A
+//! block that is taken whole is answered from the zones of its pages. If some of its rows are pending, their base values are taken away
+//! from that answer again, which is cheaper than masking while they are few; only where one of them may have been an extreme, or the
+//! column is of floats, the block is added up under its mask.
 use types::DataType;
 
 use crate::encoding::{Adder, Aggregates, EncodedColumn, Mask};
@@ -13,8 +13,7 @@ use crate::page::base::Values;
 use crate::page::lent::BaseValues;
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::{BaseRows, RangeView};
-use crate::scan::fold::Hidden;
+use crate::scan::block::{BlockRows, PendingRow, RangeView};
 use crate::scan::request::BLOCK_ROWS;
 use crate::scan::request::Request;
 
@@ -48,35 +47,66 @@ impl Range {
     pub(crate) fn aggregate<O: Outcomes>(&self, view: View<'_, O>, request: &Request) -> Result<Totals, PageError> {
         self.view_for(view, request, None, |seen, len| {
             let types = || request.columns.iter().map(|column| self.types[*column]);
-            let (mut pending_rows, mut pending) = (0, types().map(Adder::new).collect::<Vec<_>>());
-            let hidden = &seen.fold(len, |slot, row| {
-                pending_rows += 1;
-                for (i, adder) in pending.iter_mut().enumerate() {
-                    adder.add(seen.cell(i, slot, row)?);
-                }
-                Ok(())
-            })?;
             let mut totals = Totals::new(types());
-            for from in (0..len).step_by(BLOCK_ROWS) {
-                add_block(seen, hidden, (request, from, len.min(from + BLOCK_ROWS)), &mut totals)?;
+            let mut pending = PendingTotals { rows: 0, columns: types().map(Adder::new).collect() };
+            if request.tests.is_empty() {
+                let hidden = &seen.fold(len, |slot, row| pending.add(seen, slot, &row))?;
+                for from in (0..len).step_by(BLOCK_ROWS) {
+                    let slots = (from, len.min(from + BLOCK_ROWS));
+                    add_block(seen, request, slots, &seen.rows(hidden, None, slots)?, &mut totals)?;
+                }
+            } else {
+                let (hidden, waiting) = seen.waiting(len)?;
+                for (slots, waiting) in waiting.blocks() {
+                    let mut rows = seen.rows(&hidden, Some(waiting), slots)?;
+                    waiting.among(&rows.rows).try_for_each(|(at, row)| pending.add(seen, slots.0 + at, row))?;
+                    rows.rows.leave_out_words(hidden.part(slots.0, slots.1));
+                    add_block(seen, request, slots, &rows, &mut totals)?;
+                }
             }
-            totals.merge(&Totals { rows: pending_rows, columns: pending.into_iter().map(Adder::finish).collect() });
+            totals.merge(&pending.finish());
             Ok(totals)
         })
+    }
+}
+
+/// Aggregates of pending rows.
+struct PendingTotals {
+    rows: u64,
+    columns: Vec<Adder>,
+}
+
+impl PendingTotals {
+    #[inline]
+    fn add<'g, O: Outcomes>(
+        &mut self,
+        seen: &RangeView<'_, 'g, O>,
+        slot: usize,
+        row: &PendingRow<'g>,
+    ) -> Result<(), PageError> {
+        self.rows += 1;
+        for (i, adder) in self.columns.iter_mut().enumerate() {
+            adder.add(seen.cell(i, slot, row)?);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Totals {
+        Totals { rows: self.rows, columns: self.columns.into_iter().map(Adder::finish).collect() }
     }
 }
 
 /// Adds the rows of a block that have their values in the base pages.
 fn add_block<O: Outcomes>(
     seen: &RangeView<'_, '_, O>,
-    hidden: &Hidden,
-    (request, from, to): (&Request, usize, usize),
+    request: &Request,
+    slots: (usize, usize),
+    rows: &BlockRows,
     totals: &mut Totals,
 ) -> Result<(), PageError> {
-    let rows = seen.rows(hidden, from, to)?;
     totals.rows += rows.rows.count() as u64;
     for (i, total) in totals.columns.iter_mut().enumerate() {
-        total.merge(&base_of_block(seen, request, (from, to), i, &rows)?);
+        total.merge(&base_of_block(seen, request, slots, i, rows)?);
     }
     Ok(())
 }
@@ -87,7 +117,7 @@ fn base_of_block<O: Outcomes>(
     request: &Request,
     (from, to): (usize, usize),
     i: usize,
-    base: &BaseRows,
+    base: &BlockRows,
 ) -> Result<Aggregates, PageError> {
     if let Values::Column(column) = &seen.page(i).values
         && base.are_all

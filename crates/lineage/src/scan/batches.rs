@@ -1,8 +1,8 @@
 //! Scanning a range: the Arrow border of the storage. No page is seen above it.
 //!
-//! The scan loads the pages once and folds what the snapshot sees beyond them into patches (see `fold`). Then it goes
-//! block by block (see `block`): rows that fail a test are left out on the encoded form, and a block of which nothing
-//! is left is not decoded. A block that is taken whole is handed out as the pages hold it, raw pages without a copy; in
+//! The scan loads the pages once and folds what the snapshot sees beyond them (see `fold`), row by row. Then it goes block by block
+//! (see `block`): rows that fail a test, pending ones too (see `waiting`), are left out on the encoded form, and a block of which
+//! nothing is left is not decoded. A block that is taken whole is handed out as the pages hold it, raw pages without a copy; in
 //! others the values of pending rows are laid over the block first.
 //!
 //! Records appended after the pages were loaded belong to transactions that commit after the snapshot, so nothing
@@ -18,31 +18,20 @@ use crate::memory::source::PageError;
 use crate::page::lent::{Ahead, BaseValues};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::{PendingRow, RangeView};
+use crate::scan::block::RangeView;
 use crate::scan::fold::Hidden;
+use crate::scan::inserted::words_at;
 use crate::scan::overlay::overlay;
-use crate::scan::request::{BLOCK_ROWS, Projection};
+use crate::scan::request::Projection;
+use crate::scan::waiting::WaitingBlock;
 use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
 
 /// Of a block of which one row in so many is taken, or fewer, values are found one by one.
 const FEW: usize = 16;
 
-/// The pending rows that a scan takes, by block.
-struct Patches<'g> {
-    blocks: Vec<BlockPatches<'g>>,
-}
-
-/// Those of one block.
-struct BlockPatches<'g> {
-    /// the rows, a bit each
-    taken: Mask,
-    /// by output column: the values that are not those of the base pages, with their rows
-    cells: Vec<Vec<(u32, Cell<'g>)>>,
-}
-
 impl Range {
-    /// The rows of this range that `view` sees, as batches of at most [`BLOCK_ROWS`] rows.
+    /// The rows of this range that `view` sees, as a batch for each block that has some.
     pub(crate) fn scan<O: Outcomes>(
         &self,
         range_index: usize,
@@ -51,65 +40,54 @@ impl Range {
         ahead: Option<Ahead>,
     ) -> Result<Vec<RecordBatch>, PageError> {
         self.view_for(view, &projection.request, ahead, |seen, len| {
-            let mut patches = Patches::new(projection.request.columns.len(), len);
-            let hidden = &seen.fold(len, |slot, row| patches.add(seen, slot, row))?;
+            let (hidden, waiting) = seen.waiting(len)?;
             let mut batches = Vec::new();
-            for (from, patches) in (0..len).step_by(BLOCK_ROWS).zip(&patches.blocks) {
-                let slots = (from, len.min(from + BLOCK_ROWS));
-                batches.extend(batch(seen, (range_index, projection), slots, (hidden, patches))?);
+            for (slots, waiting) in waiting.blocks() {
+                batches.extend(batch(seen, (range_index, projection), slots, (&hidden, waiting))?);
             }
             Ok(batches)
         })
     }
 }
 
-impl<'g> Patches<'g> {
-    /// None yet, of a range of so many slots and a scan of so many columns.
-    fn new(columns: usize, len: usize) -> Patches<'g> {
-        let block = |from| BlockPatches {
-            taken: Mask::new_none(BLOCK_ROWS.min(len - from)),
-            cells: (0..columns).map(|_| Vec::new()).collect(),
-        };
-        Patches { blocks: (0..len).step_by(BLOCK_ROWS).map(block).collect() }
-    }
-
-    /// Adds a pending row.
-    #[inline]
-    fn add<O: Outcomes>(
-        &mut self,
-        seen: &RangeView<'_, 'g, O>,
-        slot: usize,
-        row: &PendingRow<'g>,
-    ) -> Result<(), PageError> {
-        let (block, at) = (&mut self.blocks[slot / BLOCK_ROWS], slot % BLOCK_ROWS);
-        block.taken.set(at);
-        for (i, cells) in block.cells.iter_mut().enumerate() {
+/// By output column: the values of the pending rows among `taken` that are not those of the base pages, with their places in the block,
+/// which begins at slot `from`.
+fn patches<'g, O: Outcomes>(
+    seen: &RangeView<'_, 'g, O>,
+    columns: usize,
+    from: usize,
+    (waiting, taken): (&WaitingBlock<'g>, &Mask),
+) -> Result<Vec<Vec<(u32, Cell<'g>)>>, PageError> {
+    let mut patches: Vec<Vec<(u32, Cell<'g>)>> = (0..columns).map(|_| Vec::new()).collect();
+    for (at, row) in waiting.among(taken) {
+        for (i, cells) in patches.iter_mut().enumerate() {
             let cell = match seen.explicit_cell(i, row) {
                 // The array that is patched has the base value.
                 None if matches!(seen.values(i)?, BaseValues::Column(_)) => continue,
-                None => seen.cell(i, slot, row)?,
+                None => seen.cell(i, from + at, row)?,
                 Some(cell) => cell,
             };
             cells.push((at as u32, cell));
         }
-        Ok(())
     }
+    Ok(patches)
 }
 
 /// The rows of slots `from..to`, `None` if there are none.
-fn batch<O: Outcomes>(
-    seen: &RangeView<'_, '_, O>,
+fn batch<'g, O: Outcomes>(
+    seen: &RangeView<'_, 'g, O>,
     (range_index, projection): (usize, &Projection),
     (from, to): (usize, usize),
-    (hidden, patches): (&Hidden, &BlockPatches<'_>),
+    (hidden, waiting): (&Hidden, &WaitingBlock<'g>),
 ) -> Result<Option<RecordBatch>, PageError> {
-    let base = seen.rows(hidden, from, to)?.rows;
-    let mut wanted = base.clone();
-    wanted.add(&patches.taken);
+    let wanted = seen.rows(hidden, Some(waiting), (from, to))?.rows;
     let row_count = wanted.count();
     if row_count == 0 {
         return Ok(None);
     }
+    let patches = patches(seen, projection.request.columns.len(), from, (waiting, &wanted))?;
+    let mut base = wanted.clone();
+    base.leave_out_words(hidden.part(from, to));
     let rids: Option<ArrayRef> = projection.with_rid.then(|| {
         let rids = wanted.rows().map(|at| Rid::base(range_index, from + at).word());
         Arc::new(UInt64Array::from_iter_values(rids)) as ArrayRef
@@ -124,9 +102,9 @@ fn batch<O: Outcomes>(
         if let Some(picked) = &picked
             && (are_few || !matches!(seen.values(i)?, BaseValues::Column(_)))
         {
-            return picked_column(seen, projection, i, (from, picked), (&base, &patches.cells[i]));
+            return picked_column(seen, projection, i, (from, picked), (&base, &patches[i]));
         }
-        let array = column(seen, projection, i, (from, to), (&base, &patches.cells[i]))?;
+        let array = column(seen, projection, i, (from, to), (&base, &patches[i]))?;
         Ok(match &filter {
             Some(filter) => filter.filter(&array).expect("the filter is as long as the block"),
             None => array,
@@ -149,9 +127,14 @@ fn picked_column<O: Outcomes>(
 ) -> Result<ArrayRef, PageError> {
     let (values, data_type) = (seen.values(i)?, seen.range.types[projection.request.columns[i]]);
     let newer = patches.iter().filter_map(|(at, cell)| Some((picked.binary_search(at).ok()?, *cell)));
-    if let BaseValues::Column(encoded) = values
-        && let Some(array) = encoded.pick(from, picked)
-    {
+    let array = match values {
+        BaseValues::Column(encoded) => encoded.pick(from, picked),
+        BaseValues::Insert(pages, column) => {
+            words_at(pages, (column, data_type), picked.iter().map(|at| from + *at as usize))
+        }
+        BaseValues::Rows(..) => None,
+    };
+    if let Some(array) = array {
         return Ok(overlay(array, data_type, &newer.map(|(place, cell)| (place as u32, cell)).collect::<Vec<_>>()));
     }
     let is_there = |at: usize| base.get(at) || matches!(values, BaseValues::Column(_));
@@ -173,8 +156,13 @@ fn column<O: Outcomes>(
 ) -> Result<ArrayRef, PageError> {
     let data_type = seen.range.types[projection.request.columns[i]];
     let values = seen.values(i)?;
-    if let BaseValues::Column(encoded) = values {
-        return Ok(overlay(encoded.decode(from, to), data_type, patches));
+    let array = match values {
+        BaseValues::Column(encoded) => Some(encoded.decode(from, to)),
+        BaseValues::Insert(pages, column) => words_at(pages, (column, data_type), from..to),
+        BaseValues::Rows(..) => None,
+    };
+    if let Some(array) = array {
+        return Ok(overlay(array, data_type, patches));
     }
     let mut cells = vec![Cell::Null; to - from];
     base.rows().for_each(|at| cells[at] = values.cell(from + at));

@@ -2,8 +2,9 @@
 //! the tail. Scans of rows (`batches`) and totals (`aggregate`) work on it.
 //!
 //! ```text
-//! the range                pending rows            one by one, as the fold meets them: those that pass every test
-//! block of 8,192 slots     rows of base pages      a mask: visible there, not pending, and passed by every test
+//! the range                pending rows            one by one, as the fold meets them
+//! block of 8,192 slots     rows of base pages      a mask: visible there and not pending
+//!                          with rows that wait     what every test passes of both, see `waiting`
 //! ```
 //!
 //! If all slots of a block are visible and no pending version touches it, the block starts with all rows, and its
@@ -11,7 +12,6 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use sync::Guard;
 
 use crate::encoding::{CellTest, Mask, Test};
@@ -25,6 +25,7 @@ use crate::record::range::Range;
 use crate::record::view::{Outcomes, View, Visibility};
 use crate::scan::fold::{Hidden, Pending};
 use crate::scan::request::Request;
+use crate::scan::waiting::WaitingBlock;
 use crate::value::cell::Cell;
 
 /// The pages of one range as one scan sees them.
@@ -35,7 +36,7 @@ pub(crate) struct RangeView<'a, 'g, O> {
     /// the columns that are read: those of the output first, then others that tests need
     columns: &'a [usize],
     /// the tests, with positions in `columns`
-    tests: &'a [(usize, &'a Test, CellTest<'a>)],
+    pub(crate) tests: &'a [(usize, &'a Test, CellTest<'a>)],
     pages: &'g Pages,
     lent: &'g Lent,
     /// the base values of `columns`, once they are asked for
@@ -59,11 +60,11 @@ pub(crate) enum PendingRow<'g> {
     /// Likewise in a digest.
     Digest(DigestRow<'g>),
     /// Here, those of all columns that are read.
-    Cells(SmallVec<[Cell<'g>; 8]>),
+    Cells(Box<[Cell<'g>]>),
 }
 
-/// The rows of a block that a scan takes from the base pages.
-pub(crate) struct BaseRows {
+/// The rows of a block that a scan takes.
+pub(crate) struct BlockRows {
     /// which
     pub(crate) rows: Mask,
     /// whether they are every row of the block
@@ -172,12 +173,13 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         }
     }
 
-    /// Passes each pending row that the scan takes to `take`, with its slot, and returns the slots whose base values do not count.
+    /// Passes each pending row that is there to `take`, with its slot, and returns the slots whose base values do not count. No test is
+    /// asked.
     #[inline]
     pub(crate) fn fold(
         &self,
         len: usize,
-        mut take: impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
+        mut take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
     ) -> Result<Hidden, Interrupted> {
         let mut waiting = [const { None }; AHEAD];
         let mut next = 0;
@@ -215,65 +217,58 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         &self,
         slot: usize,
         pending: Pending<'g>,
-        take: &mut impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
+        take: &mut impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
     ) -> Result<(), Interrupted> {
         match pending {
             Pending::Gone => Ok(()),
-            Pending::Digest(row) => self.take_tested(slot, &PendingRow::Digest(row), take),
-            Pending::Tail(record) if self.is_two_hops_away(&record) => {
-                self.take_tested(slot, &PendingRow::Tail(record), take)
-            }
+            Pending::Digest(row) => Ok(take(slot, PendingRow::Digest(row))?),
+            Pending::Tail(record) if self.is_two_hops_away(&record) => Ok(take(slot, PendingRow::Tail(record))?),
             Pending::Tail(_) | Pending::Chain => self.take_from_chain(slot, take),
         }
-    }
-
-    #[inline]
-    fn take_tested(
-        &self,
-        slot: usize,
-        row: &PendingRow<'g>,
-        take: &mut impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
-    ) -> Result<(), Interrupted> {
-        for (i, _, test) in self.tests {
-            if !test.passes(self.cell(*i, slot, row)?) {
-                return Ok(());
-            }
-        }
-        Ok(take(slot, row)?)
     }
 
     #[inline(never)]
     fn take_from_chain(
         &self,
         slot: usize,
-        take: &mut impl FnMut(usize, &PendingRow<'g>) -> Result<(), PageError>,
+        take: &mut impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
     ) -> Result<(), Interrupted> {
-        let mut cells = SmallVec::from_elem(Cell::Null, self.columns.len());
+        let mut cells = vec![Cell::Null; self.columns.len()].into_boxed_slice();
         let (range, guard, view, columns) = (self.range, self.guard, self.view, self.columns);
         let exists = match range.read_from(guard, self.pages, view, slot, columns, &mut cells) {
             // Once more for this record is less than once more for all.
             Err(Interrupted::Outdated) => range.read(guard, view, slot, columns, &mut cells)?,
             exists => exists?,
         };
-        if exists { self.take_tested(slot, &PendingRow::Cells(cells), take) } else { Ok(()) }
+        if exists { Ok(take(slot, PendingRow::Cells(cells))?) } else { Ok(()) }
     }
 
-    /// The rows of slots `from..to` that the scan takes from the base pages.
-    pub(crate) fn rows(&self, hidden: &Hidden, from: usize, to: usize) -> Result<BaseRows, PageError> {
-        let mut rows = BaseRows { rows: Mask::new_all(to - from), are_all: true };
+    /// The rows of slots `from..to` that the scan takes: of the base pages, and of those that wait.
+    pub(crate) fn rows(
+        &self,
+        hidden: &Hidden,
+        waiting: Option<&WaitingBlock<'_>>,
+        (from, to): (usize, usize),
+    ) -> Result<BlockRows, PageError> {
+        let mut rows = BlockRows { rows: Mask::new_all(to - from), are_all: true };
         self.leave_out_invisible(from, &mut rows)?;
         if rows.rows.leave_out_words(hidden.part(from, to)) {
             rows.are_all = false;
         }
-        for (i, test, _) in self.tests {
+        if let Some(waiting) = waiting {
+            waiting.join(&mut rows.rows);
+        }
+        for (at, (i, test, _)) in self.tests.iter().enumerate() {
+            let passed = waiting.and_then(|waiting| waiting.passed(at, &rows.rows));
             self.select(*i, from, test, &mut rows.rows)?;
+            passed.iter().for_each(|passed| rows.rows.add(passed));
             rows.are_all = false;
         }
         Ok(rows)
     }
 
     /// Leaves out slots that show no record in the base pages.
-    fn leave_out_invisible(&self, from: usize, base: &mut BaseRows) -> Result<(), PageError> {
+    fn leave_out_invisible(&self, from: usize, base: &mut BlockRows) -> Result<(), PageError> {
         let len = base.rows.len();
         let deleted = match &self.pages.meta {
             MetaPage::Base(meta) if meta.has_deleted => self.lent.updates(self.guard, meta)?,

@@ -25,7 +25,8 @@ pub(crate) fn overlay(block: ArrayRef, data_type: DataType, cells: &[(u32, Cell<
 }
 
 /// Numbers that words stand for.
-trait OfWord {
+pub(super) trait OfWord {
+    /// The number that a word stands for.
     fn of_word(word: u64) -> Self;
 }
 

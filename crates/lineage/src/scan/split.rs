@@ -91,17 +91,17 @@ impl Range {
             let Some(pages) = pages else { return Ok(None) };
             let types = projection.request.columns.iter().map(|column| self.types[*column]);
             let mut builders: Vec<ColumnBuilder> = types.map(|data_type| ColumnBuilder::new(data_type, 0)).collect();
-            let mut pending = 0;
-            let hidden = &seen.fold(len, |slot, row| {
-                pending += 1;
-                for (i, builder) in builders.iter_mut().enumerate() {
-                    builder.push(seen.cell(i, slot, row)?);
+            let (hidden, waiting) = seen.waiting(len)?;
+            let (mut pending, mut rows) = (0, Vec::with_capacity(len.div_ceil(64)));
+            for ((from, to), waiting) in waiting.blocks() {
+                let mut block = seen.rows(&hidden, Some(waiting), (from, to))?.rows;
+                for (at, row) in waiting.among(&block) {
+                    pending += 1;
+                    for (i, builder) in builders.iter_mut().enumerate() {
+                        builder.push(seen.cell(i, from + at, row)?);
+                    }
                 }
-                Ok(())
-            })?;
-            let mut rows = Vec::with_capacity(len.div_ceil(64));
-            for from in (0..len).step_by(BLOCK_ROWS) {
-                let block = seen.rows(hidden, from, len.min(from + BLOCK_ROWS))?.rows;
+                block.leave_out_words(hidden.part(from, to));
                 rows.extend_from_slice(block.words());
             }
             let arrays = builders.iter_mut().map(ColumnBuilder::finish).collect();
