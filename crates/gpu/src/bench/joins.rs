@@ -75,14 +75,12 @@ impl Bench<'_> {
     /// Builds and probes; throughputs of both and of the whole.
     fn time(&mut self, case: &str, tables: &Tables, settings: &Settings) -> Result<(), GpuError> {
         let [build, probe] = tables.inputs()?;
-        let stream = crate::device::Stream::new(self.device)?;
         let bound = if tables.near.is_some() {
             ("device memory's reads", self.roofs.device_read)
         } else {
             ("kernels' reads of host memory", self.roofs.host_read)
         };
-        let table = Table::new(self.device, &stream, Form::Tuples, build.count, settings)?;
-        stream.wait()?;
+        let table = Table::new(self.device, Form::Tuples, build.count, settings)?;
         let build_ms = milliseconds(self.device, self.runs, |stream| {
             table.clear(stream)?;
             // SAFETY: the inputs are pinned or on the device, and kept until the stream is waited for.

@@ -16,7 +16,7 @@ pub mod twin;
 
 pub use on_device::{Built, Groups, Outcome, Times, join, join_grouped};
 pub use partners::Partners;
-pub(crate) use table::{Form, Input, Results, Table};
+pub(crate) use table::{Form, Input, KeyFilter, Results, Table};
 
 /// Bits of validity as Arrow keeps them: a bit a row, lowest first; `first_bit` is that of the first row.
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +136,29 @@ pub enum Delivery {
     Copied,
 }
 
+/// Whether a probe looks at a filter in the device's cache before it looks at the table, which takes few reads of memory where few rows
+/// match. Only inputs that are not brought in pieces have one: those wait for the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filter {
+    /// It does not.
+    #[default]
+    Without,
+    /// It does.
+    With,
+    /// It does if few of a sample of its rows match.
+    Sampled,
+}
+
+/// Windows of the table, of which the device's cache holds each: rows are read once for each window, and inserted or looked for in the
+/// cache. Numbers are rounded up to powers of two; 1 is the whole table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Windows {
+    /// For insertions of inputs that are on the device; `None`: as many as the table needs to fit the cache.
+    pub build: Option<u32>,
+    /// For pairs of inputs that are on the device; `None`: one.
+    pub probe: Option<u32>,
+}
+
 /// How a join runs on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -149,6 +172,10 @@ pub struct Settings {
     pub delivery: Delivery,
     /// Results that a block or a warp collects before it writes them; `None`: what suits the device.
     pub collected_max: Option<u32>,
+    /// Windows of the table.
+    pub windows: Windows,
+    /// The filter of a probe for pairs.
+    pub filter: Filter,
     /// Device memory for the hash table; what is more lies in host memory. `None`: all of it on the device.
     pub table_bytes_max: Option<usize>,
     /// Blocks of a grid; `None`: as many as the device keeps at a time.
@@ -169,6 +196,8 @@ impl Default for Settings {
             append: Append::default(),
             delivery: Delivery::default(),
             collected_max: None,
+            windows: Windows::default(),
+            filter: Filter::default(),
             table_bytes_max: None,
             blocks: None,
             threads: 256,
