@@ -23,148 +23,13 @@
 //
 // A part of the table may lie in host memory (the paper's future work): slots from `near_slots` on.
 //
-// A table that is larger than the device's cache is built, and may be probed, by windows of its slots that fit the cache:
-//
-//   for each window, in order, each by a launch of its own
-//       for each tile of 256 rows, by a warp
-//           queue += the rows whose home slot is in the window
-//           while the queue has a row for each lane:  take them and insert or look for them, as above
-//
-// All rows are read for each window, in order; what is met at random is in the cache. An insertion may step over the end of its window.
-//
-// A probe that is to match few rows looks at a filter first, which the cache holds: a word for each 8 slots, in which each key of the
-// table with its home slot there has set two of 32 bits. Only rows that find both go to the queue.
+// Tables larger than the device's cache: `chosen.cuh` and `parts.cuh`.
+#include "chosen.cuh"
 #include "collect.cuh"
-
-constexpr u64 empty = ~0ull;
-
-// A table of 32-bit keys has slots of one word: key below, row above. One of 64-bit keys has two
-// words a slot: row, then key; the row is what is swapped in, so any key is allowed.
-struct Table {
-    u64* near;
-    u64* far;
-    u64 near_slots;
-    u64 mask;
-    u32 is_mixed;  // else the hash is the low bits of the key, as in the paper
-    u32 steps_max; // an insertion that needs more gives up
-};
-
-// `keys` are tuples (key below, row above), or a column whose rows are numbered from `first_row` on.
-// `valid` has a bit a row, lowest first, as Arrow's buffers have; null pointer: all are valid.
-struct Rows {
-    const void* keys;
-    const unsigned char* valid;
-    u64 count;
-    u32 first_row;
-    u32 first_bit;
-};
+#include "parts.cuh"
+#include "table.cuh"
 
 // A result is a row of the build table below and a row of the probe table above.
-
-__device__ __forceinline__ u32 mix(u32 key) {
-    key ^= key >> 16;
-    key *= 0x85ebca6bu;
-    key ^= key >> 13;
-    key *= 0xc2b2ae35u;
-    return key ^ key >> 16;
-}
-
-__device__ __forceinline__ u64 mix(u64 key) {
-    key ^= key >> 33;
-    key *= 0xff51afd7ed558ccdull;
-    key ^= key >> 33;
-    key *= 0xc4ceb9fe1a85ec53ull;
-    return key ^ key >> 33;
-}
-
-__device__ __forceinline__ bool is_valid(const Rows& rows, u64 at) {
-    if (!rows.valid) return true;
-    u64 bit = at + rows.first_bit;
-    return rows.valid[bit / 8] >> bit % 8 & 1;
-}
-
-// The three forms of an input: how row `at` is read, and how a slot of the table is compared.
-struct Tuples {
-    typedef u32 Key;
-    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u32& key, u32& row) {
-        u64 tuple = __ldcs((const u64*)rows.keys + at);
-        key = (u32)tuple;
-        row = (u32)(tuple >> 32);
-    }
-};
-
-struct Column32 {
-    typedef u32 Key;
-    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u32& key, u32& row) {
-        key = __ldcs((const u32*)rows.keys + at);
-        row = rows.first_row + (u32)at;
-    }
-};
-
-struct Column64 {
-    typedef u64 Key;
-    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u64& key, u32& row) {
-        key = __ldcs((const u64*)rows.keys + at);
-        row = rows.first_row + (u32)at;
-    }
-};
-
-template <class Key> __device__ __forceinline__ u64 home_of(const Table& table, Key key) {
-    return (table.is_mixed ? (u64)mix(key) : (u64)key) & table.mask;
-}
-
-__device__ __forceinline__ u64* slot_of(const Table& table, u64 at, u32 words) {
-    return at < table.near_slots ? table.near + at * words : table.far + (at - table.near_slots) * words;
-}
-
-__device__ __forceinline__ bool insert(const Table& table, u32 key, u32 row) {
-    u64 tuple = (u64)row << 32 | key;
-    u64 at = home_of(table, key);
-    for (u32 step = 0; step < table.steps_max; ++step) {
-        if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;
-        at = (at + 1) & table.mask;
-    }
-    return false;
-}
-
-__device__ __forceinline__ bool insert(const Table& table, u64 key, u32 row) {
-    u64 at = home_of(table, key);
-    for (u32 step = 0; step < table.steps_max; ++step) {
-        u64* slot = slot_of(table, at, 2);
-        if (atomicCAS(slot, empty, (u64)row) == empty) {
-            slot[1] = key;
-            return true;
-        }
-        at = (at + 1) & table.mask;
-    }
-    return false;
-}
-
-// Goes on from slot `at` to the next row with this key; false at an empty slot. A table has at least
-// as many empty slots as taken ones, so this ends.
-__device__ __forceinline__ bool find(const Table& table, u64& at, u32 key, u32& row) {
-    for (;;) {
-        u64 tuple = *slot_of(table, at, 1);
-        if (tuple == empty) return false;
-        at = (at + 1) & table.mask;
-        if ((u32)tuple == key) {
-            row = (u32)(tuple >> 32);
-            return true;
-        }
-    }
-}
-
-__device__ __forceinline__ bool find(const Table& table, u64& at, u64 key, u32& row) {
-    for (;;) {
-        ulonglong2 slot = *(const ulonglong2*)slot_of(table, at, 2);
-        if (slot.x == empty) return false;
-        at = (at + 1) & table.mask;
-        if (slot.y == key) {
-            row = (u32)slot.x;
-            return true;
-        }
-    }
-}
 
 // One row at a time: with several in flight, as `group.cu` has codes, an H100 inserts a tenth fewer from its own
 // memory and a third fewer from that of the host.
@@ -263,10 +128,6 @@ __device__ __forceinline__ void probe_warped(const Rows& rows, const Table& tabl
     collector.finish(results);
 }
 
-// Rows of the probe table that a warp takes at a time.
-constexpr u32 tile_rows = 256;
-constexpr u32 tile_words = tile_rows / 32;
-
 // Results of a join in which no probe row has two partners. Tile `t` has its bits, lowest first, from word `t * tile_words` of `bits`
 // on, and its partners from `starts[t]` on in `rows`, which has room for one a row.
 struct Partners {
@@ -312,126 +173,6 @@ __device__ __forceinline__ void probe_partners(const Rows& rows, const Table& ta
         for (u32 at = lane; at < filled; at += 32) __stcs(out.rows + start + at, collected[at]);
         __syncwarp();
     }
-}
-
-// The rows that a launch takes: those of a window, which have passed the filter.
-struct Chosen {
-    const u32* filter; // null pointer: none
-    u32 window_bits;   // slots of a window are 2 to the power of it
-    u32 window;
-};
-
-// Slots for which the filter has a word.
-constexpr u32 word_slots = 8;
-
-// The two bits of a key, by another hash than its slot.
-__device__ __forceinline__ u32 filter_bits(u64 key) {
-    u32 hash = (u32)(key ^ key >> 32) * 0x9e3779b1u;
-    return 1u << (hash >> 27) | 1u << (hash >> 22 & 31);
-}
-
-__device__ __forceinline__ void add_to_filter(const Table& table, u32* filter, u32 key) {
-    atomicOr(filter + home_of(table, key) / word_slots, filter_bits(key));
-}
-
-__device__ __forceinline__ void add_to_filter(const Table& table, u32* filter, u64 key) {
-    atomicOr(filter + home_of(table, key) / word_slots, filter_bits(key));
-}
-
-// The filter of a table that is complete: keys are near their home slots, so that their words are those of neighbours.
-__device__ __forceinline__ void make_filter(const Table& table, u32* filter, u32) {
-    for (u64 at = thread_of_grid(); at <= table.mask; at += threads_of_grid()) {
-        u64 tuple = __ldcs(slot_of(table, at, 1));
-        if (tuple != empty) add_to_filter(table, filter, (u32)tuple);
-    }
-}
-
-__device__ __forceinline__ void make_filter(const Table& table, u32* filter, u64) {
-    for (u64 at = thread_of_grid(); at <= table.mask; at += threads_of_grid()) {
-        ulonglong2 slot = *(const ulonglong2*)slot_of(table, at, 2);
-        if (slot.x != empty) add_to_filter(table, filter, slot.y);
-    }
-}
-
-template <class Key> struct Queued {
-    Key key;
-    u32 row;
-};
-
-// A warp's queue has room for a tile, and for a row less than it has lanes.
-constexpr u32 queue_rows = tile_rows + 32;
-
-// Calls `work` with the rows that are chosen, one a lane; all lanes of a warp do so together, and the last time some have none.
-// `queue` is that of the warp, in shared memory.
-template <class Input, class Work>
-__device__ __forceinline__ void for_chosen(const Rows& rows, const Table& table, const Chosen& chosen,
-                                           Queued<typename Input::Key>* queue, Work work) {
-    typedef typename Input::Key Key;
-    u32 lane = lane_of_thread();
-    u32 filled = 0;
-    for (u64 tile = thread_of_grid() / 32; tile * tile_rows < rows.count; tile += threads_of_grid() / 32) {
-        Key keys[tile_words];
-        u32 numbers[tile_words], filters[tile_words], taken = 0;
-#pragma unroll
-        for (u32 word = 0; word < tile_words; ++word) {
-            u64 at = tile * tile_rows + word * 32 + lane;
-            keys[word] = 0;
-            numbers[word] = 0;
-            if (at < rows.count) Input::read(rows, at, keys[word], numbers[word]);
-        }
-#pragma unroll
-        for (u32 word = 0; word < tile_words; ++word) {
-            u64 at = tile * tile_rows + word * 32 + lane;
-            u64 home = home_of(table, keys[word]);
-            bool is_in = at < rows.count && home >> chosen.window_bits == chosen.window && is_valid(rows, at);
-            filters[word] = is_in && chosen.filter ? __ldg(chosen.filter + home / word_slots) : ~0u;
-            taken |= (u32)is_in << word;
-        }
-#pragma unroll
-        for (u32 word = 0; word < tile_words; ++word) {
-            u32 bits = filter_bits(keys[word]);
-            bool is_taken = (taken >> word & 1) && (filters[word] & bits) == bits;
-            u32 having = __ballot_sync(all_lanes, is_taken);
-            if (is_taken) queue[filled + __popc(having & ((1u << lane) - 1))] = {keys[word], numbers[word]};
-            filled += __popc(having);
-        }
-        __syncwarp();
-        for (; filled >= 32; filled -= 32) {
-            Queued<Key> next = queue[filled - 32 + lane];
-            work(true, next.key, next.row);
-        }
-        __syncwarp();
-    }
-    Queued<Key> last = {0, 0};
-    if (lane < filled) last = queue[lane];
-    work(lane < filled, last.key, last.row);
-}
-
-template <class Input>
-__device__ __forceinline__ void build_chosen(const Rows& rows, const Table& table, const Chosen& chosen, u32* failed) {
-    typedef typename Input::Key Key;
-    Queued<Key>* queue = (Queued<Key>*)block_memory + warp_of_thread() * queue_rows;
-    for_chosen<Input>(rows, table, chosen, queue, [&](bool has_one, Key key, u32 row) {
-        if (has_one && !insert(table, key, row)) atomicAdd(failed, 1u);
-    });
-}
-
-// `room` is that of one warp for results, which are before the queues.
-template <class Input>
-__device__ __forceinline__ void probe_chosen(const Rows& rows, const Table& table, const Chosen& chosen,
-                                             const Results& results, u32 room) {
-    typedef typename Input::Key Key;
-    Collector collector(room);
-    u64* queues = (u64*)block_memory + (u64)(blockDim.x / 32) * room;
-    Queued<Key>* queue = (Queued<Key>*)queues + warp_of_thread() * queue_rows;
-    for_chosen<Input>(rows, table, chosen, queue, [&](bool goes_on, Key key, u32 row) {
-        u64 slot = home_of(table, key);
-        u32 found = 0;
-        do {
-            if (goes_on) goes_on = find(table, slot, key, found);
-        } while (collector.add(results, goes_on, (u64)row << 32 | found));
-    });
-    collector.finish(results);
 }
 
 // What a fused group-by needs: the group of each row of the build table and the values of the probe table.
@@ -520,6 +261,25 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     extern "C" __global__ void join_filter_##form(Table table, u32* filter) {                                          \
         make_filter(table, filter, Input::Key());                                                                      \
     }                                                                                                                  \
+    extern "C" __global__ void join_count_##form(Rows rows, Table table, Parts parts, u32* counts) {                   \
+        count_parts<Input>(rows, table, parts, counts);                                                                \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(512, 2)                                                               \
+        join_scatter_##form(Rows rows, Table table, Parts parts, u32* cursors, Loose<Input::Key>* out) {               \
+        scatter<Input>(rows, table, parts, cursors, out);                                                              \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                 \
+        join_fill_parts_##form(Table table, Parts parts, Loose<Input::Key>* rows, u32* spilled) {                      \
+        fill_parts<Input::Key>(table, parts, rows, spilled);                                                           \
+    }                                                                                                                  \
+    extern "C" __global__ void join_spilled_##form(Table table, Parts parts, Loose<Input::Key>* rows, u32* spilled,    \
+                                                   u32* failed) {                                                      \
+        insert_spilled<Input::Key>(table, parts, rows, spilled, failed);                                               \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(1024) join_probe_parts_##form(                                        \
+        Table table, Parts parts, Loose<Input::Key>* rows, Results results, u32 room) {                                \
+        probe_parts<Input::Key>(table, parts, rows, results, room);                                                    \
+    }                                                                                                                  \
     EMULATED_KERNEL(join_build_##form)                                                                                 \
     EMULATED_KERNEL(join_direct_##form)                                                                                \
     EMULATED_KERNEL(join_cached_##form)                                                                                \
@@ -528,8 +288,16 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     EMULATED_KERNEL(join_grouped_##form)                                                                               \
     EMULATED_KERNEL(join_build_chosen_##form)                                                                          \
     EMULATED_KERNEL(join_chosen_##form)                                                                                \
-    EMULATED_KERNEL(join_filter_##form)
+    EMULATED_KERNEL(join_filter_##form)                                                                                \
+    EMULATED_KERNEL(join_count_##form)                                                                                 \
+    EMULATED_KERNEL(join_scatter_##form)                                                                               \
+    EMULATED_KERNEL(join_fill_parts_##form)                                                                            \
+    EMULATED_KERNEL(join_spilled_##form)                                                                               \
+    EMULATED_KERNEL(join_probe_parts_##form)
 
 JOIN_KERNELS(tuples, Tuples)
 JOIN_KERNELS(column32, Column32)
 JOIN_KERNELS(column64, Column64)
+
+extern "C" __global__ void join_starts(Parts parts, u32* counts) { start_parts(parts, counts); }
+EMULATED_KERNEL(join_starts)

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::bench::check_joins::{check_edges, check_join, check_join_grouped, check_join_windows, check_partners};
+use crate::bench::check_joins::{check_edges, check_join, check_join_grouped, check_join_orders, check_partners};
 use crate::bench::data::{Random, zipf};
 use crate::bitwise::{self, Distributed, Query, Resident, Split, directory};
 use crate::contention::{Optimizer, Settings as Budget, Use};
@@ -19,7 +19,7 @@ pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 /// All of them, by name.
 pub const CHECKS: [(&str, Check); 14] = [
     ("join", check_join),
-    ("join by windows", check_join_windows),
+    ("join in an order", check_join_orders),
     ("join for partners", check_partners),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),

@@ -2,6 +2,8 @@
 //!
 //! Throughput is bytes of input a second, as in the paper (section 4). Every case checks its number of matches.
 
+mod orders;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -242,6 +244,7 @@ pub fn measure(device: &Arc<Device>, size: Size, only: Only<'_>, roofs: Roofs) -
         beyond_the_paper(&mut bench, million)?;
     }
     by_delivery(&mut bench, million)?;
+    orders::by_order(&mut bench, million)?;
     Ok(bench.lines)
 }
 

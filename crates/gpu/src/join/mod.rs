@@ -149,14 +149,19 @@ pub enum Filter {
     Sampled,
 }
 
-/// Windows of the table, of which the device's cache holds each: rows are read once for each window, and inserted or looked for in the
-/// cache. Numbers are rounded up to powers of two; 1 is the whole table.
+/// In which order the rows of an input that is on the device are inserted or looked for. A table that is larger than the device's cache
+/// takes a read of memory at random for each row as it comes. Numbers of windows are rounded up to powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Windows {
-    /// For insertions of inputs that are on the device; `None`: as many as the table needs to fit the cache.
-    pub build: Option<u32>,
-    /// For pairs of inputs that are on the device; `None`: one.
-    pub probe: Option<u32>,
+pub enum Order {
+    /// What suits the table's size.
+    #[default]
+    Fitting,
+    /// As they come.
+    AsTheyCome,
+    /// All rows are read for each of so many windows of the table, and those of the window are taken, so that the cache holds it.
+    Windows(u32),
+    /// Rows are put in the order of windows, of which there are so many at least, and as many that one fits a block's shared memory.
+    Parts(u32),
 }
 
 /// How a join runs on a device.
@@ -172,8 +177,10 @@ pub struct Settings {
     pub delivery: Delivery,
     /// Results that a block or a warp collects before it writes them; `None`: what suits the device.
     pub collected_max: Option<u32>,
-    /// Windows of the table.
-    pub windows: Windows,
+    /// The order of insertions.
+    pub build_order: Order,
+    /// The order in which pairs are looked for; a probe with a filter has no parts.
+    pub probe_order: Order,
     /// The filter of a probe for pairs.
     pub filter: Filter,
     /// Device memory for the hash table; what is more lies in host memory. `None`: all of it on the device.
@@ -196,7 +203,8 @@ impl Default for Settings {
             append: Append::default(),
             delivery: Delivery::default(),
             collected_max: None,
-            windows: Windows::default(),
+            build_order: Order::default(),
+            probe_order: Order::AsTheyCome,
             filter: Filter::default(),
             table_bytes_max: None,
             blocks: None,

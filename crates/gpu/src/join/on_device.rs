@@ -17,7 +17,9 @@ use crate::device::{Device, DeviceBuffer, Event, Pinned, Stream};
 use crate::error::GpuError;
 use crate::join::gathered::{BUFFERS, gather};
 use crate::join::source::{Column, Source};
-use crate::join::{Delivery, Filter, Form, Input, KeyFilter, Keys, Partners, Results, Settings, Table, Transfer};
+use crate::join::{
+    Delivery, Filter, Form, Input, KeyFilter, Keys, Order, Partners, Results, Settings, Table, Transfer,
+};
 
 /// Rows of a piece, where pieces are not asked for.
 pub(super) const PIECE_ROWS: usize = 1 << 19;
@@ -122,22 +124,21 @@ impl Built {
         let counter = DeviceBuffer::<u64>::filled(device, 1, 0, "a counter")?;
         let filter_start = Event::of(&streams[0])?;
         let filter = self.filter(&streams[0], &source)?;
-        let windows = if source.is_resident() { self.table.windows(&settings.windows)[1] } else { 1 };
+        let order = match settings.probe_order {
+            _ if !source.is_resident() => Order::AsTheyCome,
+            Order::Parts(_) if filter.is_some() => Order::AsTheyCome,
+            order => order,
+        };
+        let way = self.table.way(order, source.count)?;
         streams[1].wait_for(&Event::of(&streams[0])?)?;
         times.probe_ms += finish(&streams, &filter_start)?;
         loop {
             let results = Results { pairs: pairs.address()?, count: counter.address(), capacity: pairs.len() };
             let start = Event::of(&streams[0])?;
             source.for_each(&streams, |stream, input| {
-                // SAFETY: the input is pinned or on the device, and `source`, `pairs`, `counter` and `filter` outlive the waits below and
-                // their own `drop`, which waits for the device.
-                unsafe {
-                    if windows > 1 || filter.is_some() {
-                        self.table.probe_chosen(stream, input, results, windows, filter.as_ref())
-                    } else {
-                        self.table.probe(stream, input, results, settings.append)
-                    }
-                }
+                // SAFETY: the input is pinned or on the device, and `source`, `pairs`, `counter`, `way` and `filter` outlive the waits
+                // below and their own `drop`, which waits for the device.
+                unsafe { self.table.probe_by(stream, input, results, settings.append, (&way, filter.as_ref())) }
             })?;
             times.probe_ms += finish(&streams, &start)?;
             let found = counter.read()?[0];
@@ -287,9 +288,9 @@ fn build_table(
     let table = Table::new(device, source.form, source.count, settings)?;
     if source.is_resident() {
         let input = source.piece(&streams[0], 0, 0..source.count)?;
-        let [windows, _] = table.windows(&settings.windows);
-        // SAFETY: the input is on the device and outlives the wait below.
-        unsafe { table.fill(&streams[0], &input, windows) }?;
+        let way = table.way(settings.build_order, source.count)?;
+        // SAFETY: the input is on the device and outlives the wait below; so does `way`, whose own `drop` waits for the device.
+        unsafe { table.fill(&streams[0], &input, &way) }?;
     } else {
         table.clear(&streams[0])?;
         // The other stream must find the table cleared.

@@ -1,9 +1,11 @@
-//! The hash table on a device, and the launches that build and probe it: here, of whole inputs or of pieces; in `windows`, of rows that
-//! are chosen by the part of the table that they meet.
+//! The hash table on a device, and the launches that build and probe it: here, of rows as they
+//! come; in `windows`, of those that are chosen by the part of the table that they meet; in `parts`, of rows that are put in its order.
 //!
 //! A table has a power of two of slots, at least twice the rows of the build table. A slot that is free has
 //! all bits set. A slot holds one word for 32-bit keys and two for 64-bit keys (`kernels/join.cu`).
 
+mod parts;
+mod ways;
 mod windows;
 
 pub use windows::KeyFilter;
@@ -82,6 +84,21 @@ impl Form {
             (JoinStep::Filter, Self::Tuples) => "join_filter_tuples",
             (JoinStep::Filter, Self::Column32) => "join_filter_column32",
             (JoinStep::Filter, Self::Column64) => "join_filter_column64",
+            (JoinStep::CountParts, Self::Tuples) => "join_count_tuples",
+            (JoinStep::CountParts, Self::Column32) => "join_count_column32",
+            (JoinStep::CountParts, Self::Column64) => "join_count_column64",
+            (JoinStep::Scatter, Self::Tuples) => "join_scatter_tuples",
+            (JoinStep::Scatter, Self::Column32) => "join_scatter_column32",
+            (JoinStep::Scatter, Self::Column64) => "join_scatter_column64",
+            (JoinStep::FillParts, Self::Tuples) => "join_fill_parts_tuples",
+            (JoinStep::FillParts, Self::Column32) => "join_fill_parts_column32",
+            (JoinStep::FillParts, Self::Column64) => "join_fill_parts_column64",
+            (JoinStep::Spilled, Self::Tuples) => "join_spilled_tuples",
+            (JoinStep::Spilled, Self::Column32) => "join_spilled_column32",
+            (JoinStep::Spilled, Self::Column64) => "join_spilled_column64",
+            (JoinStep::ProbeParts, Self::Tuples) => "join_probe_parts_tuples",
+            (JoinStep::ProbeParts, Self::Column32) => "join_probe_parts_column32",
+            (JoinStep::ProbeParts, Self::Column64) => "join_probe_parts_column64",
         };
         device.kernel(name)
     }
@@ -96,6 +113,11 @@ enum JoinStep {
     BuildChosen,
     ProbeChosen,
     Filter,
+    CountParts,
+    Scatter,
+    FillParts,
+    Spilled,
+    ProbeParts,
 }
 
 /// Rows where a kernel reads them: addresses of pinned or of device memory.

@@ -12,9 +12,8 @@
 use std::ops::Range;
 
 use super::{Form, Input, JoinStep, Results, STEPS_MAX, TILE_ROWS, Table};
-use crate::device::{Device, DeviceBuffer, Grid, Kernel, Parameters, Stream, halves};
+use crate::device::{DeviceBuffer, Grid, Kernel, Parameters, Stream, halves};
 use crate::error::GpuError;
-use crate::join::Windows;
 
 /// Slots for which the filter has a word.
 const WORD_SLOTS: usize = 8;
@@ -36,24 +35,12 @@ fn choice(filter: Option<&KeyFilter>, window_bits: u32, window: u32) -> [u64; 2]
 }
 
 impl Table {
-    /// The windows that a build and a probe of resident inputs have.
-    pub fn windows(&self, settings: &Windows) -> [u32; 2] {
-        let fits = |count: u32| count.max(1).next_power_of_two().min(self.slots as u32);
-        let table_bytes = self.slots * self.form.slot_words() * 8;
-        [fits(settings.build.unwrap_or_else(|| fitting(&self.device, table_bytes))), fits(settings.probe.unwrap_or(1))]
-    }
-
     /// Empties the table and inserts all rows that it is to have, window by window, once `stream` comes to it.
     ///
     /// # Safety
     ///
     /// As for [`Self::insert`].
-    pub unsafe fn fill(&self, stream: &Stream, input: &Input, windows: u32) -> Result<(), GpuError> {
-        if windows <= 1 {
-            self.clear(stream)?;
-            // SAFETY: as the caller promises.
-            return unsafe { self.insert(stream, input) };
-        }
+    pub(super) unsafe fn fill_windows(&self, stream: &Stream, input: &Input, windows: u32) -> Result<(), GpuError> {
         let kernel = self.form.kernel(&self.device, JoinStep::BuildChosen)?;
         let grid = self.tile_grid(&kernel, input, 0)?;
         self.failed.fill(stream, 0)?;
@@ -80,7 +67,7 @@ impl Table {
     /// # Safety
     ///
     /// As for [`Self::probe`]; the filter is this table's, and stays until `stream` has been waited for.
-    pub unsafe fn probe_chosen(
+    pub(super) unsafe fn probe_chosen(
         &self,
         stream: &Stream,
         input: &Input,
@@ -170,12 +157,6 @@ impl Table {
             _ => Ok(()),
         }
     }
-}
-
-/// Windows that fit two thirds of the device's cache, as the inputs go through it, too.
-fn fitting(device: &Device, table_bytes: usize) -> u32 {
-    let window_bytes = (device.properties().l2_bytes / 3 * 2).max(1);
-    u32::try_from(table_bytes.div_ceil(window_bytes)).unwrap_or(1)
 }
 
 impl Input {
