@@ -261,20 +261,16 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     extern "C" __global__ void join_filter_##form(Table table, u32* filter) {                                          \
         make_filter(table, filter, Input::Key());                                                                      \
     }                                                                                                                  \
-    extern "C" __global__ void join_count_##form(Rows rows, Table table, Parts parts, u32* counts) {                   \
-        count_parts<Input>(rows, table, parts, counts);                                                                \
-    }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(512, 2)                                                               \
-        join_scatter_##form(Rows rows, Table table, Parts parts, u32* cursors, Loose<Input::Key>* out) {               \
-        scatter<Input>(rows, table, parts, cursors, out);                                                              \
+        join_scatter_##form(Rows rows, Table table, Parts parts, Loose<Input::Key>* out) {                             \
+        scatter<Input>(rows, table, parts, out);                                                                       \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(1024)                                                                 \
-        join_fill_parts_##form(Table table, Parts parts, Loose<Input::Key>* rows, u32* spilled) {                      \
-        fill_parts<Input::Key>(table, parts, rows, spilled);                                                           \
+        join_fill_parts_##form(Table table, Parts parts, Loose<Input::Key>* rows) {                                    \
+        fill_parts<Input::Key>(table, parts, rows);                                                                    \
     }                                                                                                                  \
-    extern "C" __global__ void join_spilled_##form(Table table, Parts parts, Loose<Input::Key>* rows, u32* spilled,    \
-                                                   u32* failed) {                                                      \
-        insert_spilled<Input::Key>(table, parts, rows, spilled, failed);                                               \
+    extern "C" __global__ void join_over_##form(Table table, Parts parts, Loose<Input::Key>* rows, u32* failed) {      \
+        insert_over<Input::Key>(table, parts, rows, failed);                                                           \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(1024) join_probe_parts_##form(                                        \
         Table table, Parts parts, Loose<Input::Key>* rows, Results results, u32 room) {                                \
@@ -289,15 +285,11 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     EMULATED_KERNEL(join_build_chosen_##form)                                                                          \
     EMULATED_KERNEL(join_chosen_##form)                                                                                \
     EMULATED_KERNEL(join_filter_##form)                                                                                \
-    EMULATED_KERNEL(join_count_##form)                                                                                 \
     EMULATED_KERNEL(join_scatter_##form)                                                                               \
     EMULATED_KERNEL(join_fill_parts_##form)                                                                            \
-    EMULATED_KERNEL(join_spilled_##form)                                                                               \
+    EMULATED_KERNEL(join_over_##form)                                                                                  \
     EMULATED_KERNEL(join_probe_parts_##form)
 
 JOIN_KERNELS(tuples, Tuples)
 JOIN_KERNELS(column32, Column32)
 JOIN_KERNELS(column64, Column64)
-
-extern "C" __global__ void join_starts(Parts parts, u32* counts) { start_parts(parts, counts); }
-EMULATED_KERNEL(join_starts)

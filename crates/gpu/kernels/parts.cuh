@@ -1,49 +1,47 @@
 // Building and probing by parts: rows are put in order by the window of the table that they belong to, and each window is then built or
 // probed in the shared memory of one block.
 //
-//   count    for each row:  counts[window of its home slot] += 1          in shared memory, then in the device's
-//   starts   of each part in the rows to come: sums of the counts
 //   scatter  for each tile of rows, by a block
 //                put the tile in order by parts, in shared memory
 //                for each part:  places = what an addition to its cursor gives,  rows of the tile -> places
 //   fill     for each part, by a block
-//                insert its rows into an empty window in shared memory;  those that step over its end are spilled
+//                insert its rows into an empty window in shared memory
 //                write the window to the table, in order
-//   spilled  insert the rows that are spilled, into the table
+//   over     insert the rows that are over, into the table
 //   probe    for each part, by a block
 //                read the window from the table, in order
 //                look for its rows there, and behind the window's end in the table
+//            look for the rows that are over, in the table
 //
-// Device memory is read and written in order but for the runs of a tile, and the table is not emptied before it is filled.
+// A part has room for an eighth more rows than it has if keys spread well. What a tile has for a part without room is over, and so is a
+// row that steps over the end of its window: these follow the parts, in no order. Device memory is read and written in order but for the
+// runs of a tile, and the table is not emptied before it is filled.
 #pragma once
 #include "collect.cuh"
 #include "table.cuh"
 
-// The parts of a table. Part p has its rows from `starts[p]` to `starts[p + 1]`.
+// The parts of a table. Part p has its rows from `p * room` on.
 struct Parts {
-    u32* starts;
+    u32* cursors; // the rows that each part was to have; behind them, the number of those that are over
+    u32* ends;    // of a part that was to have more than it has room for: the rows that it has
     u32 window_bits; // slots of a window are 2 to the power of it
     u32 count;
+    u32 room;
+    u32 unused;
 };
+
+__device__ __forceinline__ u32 rows_of_part(const Parts& parts, u32 part) {
+    u32 wanted = parts.cursors[part];
+    return wanted <= parts.room ? wanted : parts.ends[part];
+}
+
+// Places for rows that are over.
+__device__ __forceinline__ u32 take_over(const Parts& parts, u32 count) {
+    return parts.count * parts.room + atomicAdd(parts.cursors + parts.count, count);
+}
 
 template <class Key> __device__ __forceinline__ u32 part_of(const Table& table, const Parts& parts, Key key) {
     return (u32)(home_of(table, key) >> parts.window_bits);
-}
-
-template <class Input>
-__device__ __forceinline__ void count_parts(const Rows& rows, const Table& table, const Parts& parts, u32* counts) {
-    u32* own = (u32*)block_memory;
-    for (u32 part = threadIdx.x; part < parts.count; part += blockDim.x) own[part] = 0;
-    __syncthreads();
-    for (u64 at = thread_of_grid(); at < rows.count; at += threads_of_grid()) {
-        typename Input::Key key;
-        u32 row;
-        Input::read(rows, at, key, row);
-        if (is_valid(rows, at)) atomicAdd(own + part_of(table, parts, key), 1u);
-    }
-    __syncthreads();
-    for (u32 part = threadIdx.x; part < parts.count; part += blockDim.x)
-        if (own[part] > 0) atomicAdd(counts + part, own[part]);
 }
 
 // The sum of `own` over the threads of the block before this one; all of them call it together. `sums` has a place for each warp.
@@ -61,29 +59,11 @@ __device__ __forceinline__ u32 sum_before(u32 own, u32* sums) {
     return before;
 }
 
-// Makes starts of counts, for one block. The starts are where the cursors begin, which take the counts' place.
-__device__ __forceinline__ void start_parts(const Parts& parts, u32* counts) {
-    u32* sums = (u32*)block_memory;
-    u32 each = (parts.count + blockDim.x - 1) / blockDim.x;
-    u32 first = threadIdx.x * each;
-    u32 end = first + each < parts.count ? first + each : parts.count;
-    u32 own = 0;
-    for (u32 part = first; part < end; ++part) own += counts[part];
-    u32 start = sum_before(own, sums);
-    for (u32 part = first; part < end; ++part) {
-        u32 count = counts[part];
-        parts.starts[part] = start;
-        counts[part] = start;
-        start += count;
-        if (part + 1 == parts.count) parts.starts[parts.count] = start;
-    }
-}
-
 // Rows that a thread has of a tile.
 constexpr u32 thread_rows = 16;
 
 template <class Input>
-__device__ __forceinline__ void scatter(const Rows& rows, const Table& table, const Parts& parts, u32* cursors,
+__device__ __forceinline__ void scatter(const Rows& rows, const Table& table, const Parts& parts,
                                         Loose<typename Input::Key>* out) {
     typedef typename Input::Key Key;
     u64 block_rows = (u64)blockDim.x * thread_rows;
@@ -119,7 +99,13 @@ __device__ __forceinline__ void scatter(const Rows& rows, const Table& table, co
         for (u32 part = first_part; part < end_part; ++part) {
             u32 count = begins[part];
             begins[part] = begin;
-            if (count > 0) places[part] = atomicAdd(cursors + part, count) - begin;
+            if (count > 0) {
+                u32 place = atomicAdd(parts.cursors + part, count);
+                bool has_room = place + count <= parts.room;
+                // The first of those that are over tells where the part ends.
+                if (!has_room && place <= parts.room) parts.ends[part] = place;
+                places[part] = (has_room ? part * parts.room + place : take_over(parts, count)) - begin;
+            }
             begin += count;
         }
         if (threadIdx.x + 1 == blockDim.x) *filled = begin;
@@ -139,55 +125,43 @@ __device__ __forceinline__ void scatter(const Rows& rows, const Table& table, co
 // Rows that a thread has in flight.
 constexpr u32 rows_in_flight = 4;
 
-// `spilled` has the number of rows of each part that are spilled. They take the places of rows that have been read, from the part's
-// start on. A part that would fill its window is spilled whole.
 template <class Key>
-__device__ __forceinline__ void fill_parts(const Table& table, const Parts& parts, Loose<Key>* rows, u32* spilled) {
+__device__ __forceinline__ void fill_parts(const Table& table, const Parts& parts, Loose<Key>* rows) {
     constexpr u32 words = words_of<Key>();
     u32 slots = 1u << parts.window_bits;
     u64* held = (u64*)block_memory;
-    u32* spilled_here = (u32*)(held + (u64)slots * words);
     for (u32 part = blockIdx.x; part < parts.count; part += gridDim.x) {
-        u32 start = parts.starts[part], end = parts.starts[part + 1];
-        bool is_held = end - start <= slots / 8 * 7;
+        u32 start = part * parts.room, end = start + rows_of_part(parts, part);
         for (u32 at = threadIdx.x; at < slots * words; at += blockDim.x) held[at] = empty;
-        if (threadIdx.x == 0) *spilled_here = is_held ? 0 : end - start;
         __syncthreads();
-        for (u32 first = start; is_held && first < end; first += blockDim.x * rows_in_flight) {
+        for (u32 first = start + threadIdx.x; first < end; first += blockDim.x * rows_in_flight) {
             Loose<Key> own[rows_in_flight];
 #pragma unroll
-            for (u32 turn = 0; turn < rows_in_flight; ++turn) {
-                u32 at = first + turn * blockDim.x + threadIdx.x;
-                if (at < end) own[turn] = rows[at];
-            }
-            // A row that is spilled goes where another one was.
-            __syncthreads();
+            for (u32 turn = 0; turn < rows_in_flight; ++turn)
+                if (first + turn * blockDim.x < end) own[turn] = rows[first + turn * blockDim.x];
 #pragma unroll
             for (u32 turn = 0; turn < rows_in_flight; ++turn) {
-                if (first + turn * blockDim.x + threadIdx.x >= end) continue;
+                if (first + turn * blockDim.x >= end) continue;
                 u32 at = (u32)home_of(table, own[turn].key) & (slots - 1);
                 while (at < slots && !claim(held + at * words, own[turn].key, own[turn].row)) ++at;
-                if (at == slots) rows[start + atomicAdd(spilled_here, 1u)] = own[turn];
+                if (at == slots) rows[take_over(parts, 1)] = own[turn];
             }
         }
         __syncthreads();
         u64 first_slot = (u64)part << parts.window_bits;
         for (u32 at = threadIdx.x; at < slots * words; at += blockDim.x)
             slot_of(table, first_slot + at / words, words)[at % words] = held[at];
-        if (threadIdx.x == 0) spilled[part] = *spilled_here;
         __syncthreads();
     }
 }
 
 // Gives up after the first insertion that fails, as those that follow may go through as many slots.
 template <class Key>
-__device__ __forceinline__ void insert_spilled(const Table& table, const Parts& parts, const Loose<Key>* rows,
-                                               const u32* spilled, u32* failed) {
-    for (u32 part = blockIdx.x; part < parts.count; part += gridDim.x) {
-        u32 start = parts.starts[part], count = spilled[part];
-        for (u32 at = threadIdx.x; at < count && atomicAdd(failed, 0u) == 0; at += blockDim.x)
-            if (!insert(table, rows[start + at].key, rows[start + at].row)) atomicAdd(failed, 1u);
-    }
+__device__ __forceinline__ void insert_over(const Table& table, const Parts& parts, const Loose<Key>* rows, u32* failed) {
+    u32 count = parts.cursors[parts.count];
+    const Loose<Key>* over = rows + parts.count * parts.room;
+    for (u64 at = thread_of_grid(); at < count && atomicAdd(failed, 0u) == 0; at += threads_of_grid())
+        if (!insert(table, over[at].key, over[at].row)) atomicAdd(failed, 1u);
 }
 
 // A table of which one window is in shared memory.
@@ -214,7 +188,7 @@ __device__ __forceinline__ void probe_parts(const Table& table, const Parts& par
     windowed.held = (u64*)block_memory + ((u64)(blockDim.x / 32) * room + 1) / 2 * 2;
     windowed.slots = 1ull << parts.window_bits;
     for (u32 part = blockIdx.x; part < parts.count; part += gridDim.x) {
-        u32 start = parts.starts[part], end = parts.starts[part + 1];
+        u32 start = part * parts.room, end = start + rows_of_part(parts, part);
         windowed.first_slot = (u64)part << parts.window_bits;
         if (start == end) continue;
         for (u32 at = threadIdx.x; at < windowed.slots * words; at += blockDim.x)
@@ -239,6 +213,19 @@ __device__ __forceinline__ void probe_parts(const Table& table, const Parts& par
             }
         }
         __syncthreads();
+    }
+    u32 count = parts.cursors[parts.count];
+    const Loose<Key>* over = rows + parts.count * parts.room;
+    for (u64 first = thread_of_grid() - lane_of_thread(); first < count; first += threads_of_grid()) {
+        u64 at = first + lane_of_thread();
+        Loose<Key> own = {0, 0};
+        bool goes_on = at < count;
+        if (goes_on) own = over[at];
+        u64 slot = home_of(table, own.key);
+        u32 found = 0;
+        do {
+            if (goes_on) goes_on = find(table, slot, own.key, found);
+        } while (collector.add(results, goes_on, (u64)own.row << 32 | found));
     }
     collector.finish(results);
 }

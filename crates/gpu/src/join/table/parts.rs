@@ -2,9 +2,8 @@
 //! window in shared memory (`kernels/parts.cuh`).
 //!
 //! ```text
-//! rows     8 bytes each, read twice      count, scatter
-//! parts    8 bytes each, written once    scatter
-//!          and read once                 fill, probe
+//! rows     8 bytes each, read once                     scatter
+//! parts    8 bytes each, written once and read once    scatter; fill, probe
 //! table    written in order by a fill, read in order by a probe
 //! ```
 
@@ -15,6 +14,9 @@ use crate::error::GpuError;
 /// Rows that a thread has of a tile that is scattered.
 const THREAD_ROWS: usize = 16;
 
+/// Rows that a part has room for, besides an eighth more than it has if keys spread well.
+const ROOM_MORE: usize = 64;
+
 /// Threads of a block that scatters, and of one that has a window, at the most.
 const SCATTER_THREADS_MAX: u32 = 512;
 const WINDOW_THREADS_MAX: u32 = 1024;
@@ -23,23 +25,27 @@ const WINDOW_THREADS_MAX: u32 = 1024;
 #[derive(Debug)]
 pub struct Parted {
     window_bits: u32,
-    starts: DeviceBuffer<u32>,
-    /// The rows of each part, then the next free place in each.
+    /// Rows that a part has room for.
+    room: usize,
+    /// The next free place in each part, and the number of rows that are over.
     cursors: DeviceBuffer<u32>,
-    /// The rows of each part that its window has no room for.
-    spilled: DeviceBuffer<u32>,
+    /// The rows of parts that were to have more than they have room for.
+    ends: DeviceBuffer<u32>,
+    /// The parts, and behind them room for all rows to be over.
     rows: DeviceBuffer<u64>,
-    row_words: usize,
+    /// Rows of an input at the most.
+    rows_max: usize,
 }
 
 impl Parted {
     fn count(&self) -> usize {
-        self.cursors.len()
+        self.ends.len()
     }
 
     /// The kernel's structure `Parts`.
-    fn words(&self) -> [u64; 2] {
-        [self.starts.address(), halves(self.window_bits, self.count() as u32)]
+    fn words(&self) -> [u64; 4] {
+        let shape = halves(self.window_bits, self.count() as u32);
+        [self.cursors.address(), self.ends.address(), shape, halves(self.room as u32, 0)]
     }
 }
 
@@ -47,23 +53,24 @@ impl Table {
     /// Room for so many rows by parts, of which there are `least` at least; `None` if there would have to be too many parts.
     pub fn parted(&self, rows: usize, least: u32) -> Result<Option<Parted>, GpuError> {
         let most_bytes = self.device.properties().shared_bytes_max;
-        let row_words = self.form.slot_words();
         let mut count = (least.max(1) as usize).next_power_of_two().min(self.slots);
         while self.window_bytes(self.slots / count) > most_bytes && count < self.slots {
             count *= 2;
         }
-        // Rows are numbered by 32 bits, of which a block goes a step beyond the last.
-        if self.scatter_bytes(count) > most_bytes || rows >= 1 << 31 {
+        let mean = rows.div_ceil(count);
+        let room = mean + mean / 8 + ROOM_MORE;
+        // Places have 32 bits, of which a block goes a step beyond the last.
+        if self.scatter_bytes(count) > most_bytes || count * room + rows >= 1 << 31 {
             return Ok(None);
         }
-        let of_parts = |more: usize| DeviceBuffer::<u32>::new(&self.device, count + more, "parts of a join");
+        let words = (count * room + rows) * self.form.slot_words();
         Ok(Some(Parted {
             window_bits: (self.slots / count).trailing_zeros(),
-            starts: of_parts(1)?,
-            cursors: of_parts(0)?,
-            spilled: of_parts(0)?,
-            rows: DeviceBuffer::new(&self.device, rows * row_words, "rows of a join by parts")?,
-            row_words,
+            room,
+            cursors: DeviceBuffer::new(&self.device, count + 1, "parts of a join")?,
+            ends: DeviceBuffer::new(&self.device, count, "parts of a join")?,
+            rows: DeviceBuffer::new(&self.device, words, "rows of a join by parts")?,
+            rows_max: rows,
         }))
     }
 
@@ -79,16 +86,14 @@ impl Table {
         let table = self.words()?;
         let fill = self.form.kernel(&self.device, JoinStep::FillParts)?;
         let grid = self.window_grid(&fill, parted)?;
-        let addresses = [parted.rows.address(), parted.spilled.address()];
-        let mut parameters =
-            Parameters::new().words(&table).words(&parted.words()).word(addresses[0]).word(addresses[1]);
+        let mut parameters = Parameters::new().words(&table).words(&parted.words()).word(parted.rows.address());
         // SAFETY: these are the parameters of `join_fill_parts_*`, all of which the caller keeps.
         unsafe { fill.launch(stream, grid, &mut parameters) }?;
-        let spilled = self.form.kernel(&self.device, JoinStep::Spilled)?;
-        let grid = Grid { blocks: parted.count() as u32, threads: self.threads, shared_bytes: 0 };
+        let over = self.form.kernel(&self.device, JoinStep::InsertOver)?;
+        let grid = self.grid(&over, input, 0)?;
         let mut parameters = parameters.word(self.failed.address());
-        // SAFETY: these are the parameters of `join_spilled_*`, as above.
-        unsafe { spilled.launch(stream, grid, &mut parameters) }
+        // SAFETY: these are the parameters of `join_over_*`, as above.
+        unsafe { over.launch(stream, grid, &mut parameters) }
     }
 
     /// Appends the matches of rows as [`Self::probe`] does by warps, once `stream` comes to it.
@@ -123,29 +128,19 @@ impl Table {
     ///
     /// As for [`Self::fill_parts`].
     pub unsafe fn part(&self, stream: &Stream, input: &Input, parted: &Parted) -> Result<(), GpuError> {
-        assert!(input.count * parted.row_words <= parted.rows.len(), "room for the rows of an input");
-        let (table, parts) = (self.words()?, parted.words());
-        let cursors = parted.cursors.address();
+        assert!(input.count <= parted.rows_max, "room for the rows of an input");
         parted.cursors.fill(stream, 0)?;
-        let count = self.form.kernel(&self.device, JoinStep::CountParts)?;
-        let threads = self.window_threads();
-        let shared_bytes = parted.count() * 4;
-        let blocks = self.device.blocks_that_fit(&count, threads, shared_bytes)?;
-        let grid = self.within(Grid { blocks, threads, shared_bytes }, input.count.div_ceil(threads as usize));
-        let mut parameters = Parameters::new().words(&input.words()).words(&table).words(&parts).word(cursors);
-        // SAFETY: these are the parameters of `join_count_*`; the caller answers for the input.
-        unsafe { count.launch(stream, grid, &mut parameters) }?;
-        let starts = self.device.kernel("join_starts")?;
-        let grid = Grid { blocks: 1, threads: self.window_threads(), shared_bytes: 4 * 32 };
-        // SAFETY: these are the parameters of `join_starts`.
-        unsafe { starts.launch(stream, grid, &mut Parameters::new().words(&parts).word(cursors)) }?;
         let scatter = self.form.kernel(&self.device, JoinStep::Scatter)?;
         let (threads, shared_bytes) = (self.scatter_threads(), self.scatter_bytes(parted.count()));
         let blocks = self.device.blocks_that_fit(&scatter, threads, shared_bytes)?;
         let tiles = input.count.div_ceil(threads as usize * THREAD_ROWS);
         let grid = self.within(Grid { blocks, threads, shared_bytes }, tiles);
-        let mut parameters = parameters.word(parted.rows.address());
-        // SAFETY: these are the parameters of `join_scatter_*`; the rows have room, as asserted.
+        let mut parameters = Parameters::new()
+            .words(&input.words())
+            .words(&self.words()?)
+            .words(&parted.words())
+            .word(parted.rows.address());
+        // SAFETY: these are the parameters of `join_scatter_*`; the caller answers for the input, and the rows have room, as asserted.
         unsafe { scatter.launch(stream, grid, &mut parameters) }
     }
 
@@ -172,12 +167,14 @@ impl Table {
 
     /// Shared memory of a block that scatters: rows, two words for each part, the sums of warps, a counter.
     fn scatter_bytes(&self, parts: usize) -> usize {
-        self.scatter_threads() as usize * THREAD_ROWS * self.form.slot_words() * 8 + parts * 8 + (32 + 1) * 4
+        self.scatter_threads() as usize * THREAD_ROWS * self.form.slot_words() * 8
+            + parts * 8
+            + (LANES as usize + 1) * 4
     }
 
-    /// Shared memory of a block that has a window of so many slots: results of its warps, slots, a counter.
+    /// Shared memory of a block that has a window of so many slots: results of its warps and slots.
     fn window_bytes(&self, slots: usize) -> usize {
         let warps = (self.window_threads() / LANES) as usize;
-        (warps * self.warped_max() as usize + 1) * 8 + slots * self.form.slot_words() * 8 + 8
+        (warps * self.warped_max() as usize + 1) * 8 + slots * self.form.slot_words() * 8
     }
 }
