@@ -261,7 +261,7 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     extern "C" __global__ void join_filter_##form(Table table, u32* filter) {                                          \
         make_filter(table, filter, Input::Key());                                                                      \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(512, 2)                                                               \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                 \
         join_scatter_##form(Rows rows, Table table, Parts parts, Loose<Input::Key>* out) {                             \
         scatter<Input>(rows, table, parts, out);                                                                       \
     }                                                                                                                  \

@@ -79,7 +79,8 @@ __device__ __forceinline__ void scatter(const Rows& rows, const Table& table, co
         for (u32 part = threadIdx.x; part < parts.count; part += blockDim.x) begins[part] = 0;
         __syncthreads();
         Key keys[thread_rows];
-        u32 numbers[thread_rows], ranks[thread_rows], taken = 0;
+        u32 numbers[thread_rows], taken = 0;
+        u32 ranks[thread_rows / 2] = {}; // two a word: a tile has fewer than 2^16 rows
 #pragma unroll
         for (u32 turn = 0; turn < thread_rows; ++turn) {
             u64 at = tile * block_rows + turn * blockDim.x + threadIdx.x;
@@ -91,7 +92,8 @@ __device__ __forceinline__ void scatter(const Rows& rows, const Table& table, co
         }
 #pragma unroll
         for (u32 turn = 0; turn < thread_rows; ++turn)
-            ranks[turn] = taken >> turn & 1 ? atomicAdd(begins + part_of(table, parts, keys[turn]), 1u) : 0;
+            if (taken >> turn & 1)
+                ranks[turn / 2] |= atomicAdd(begins + part_of(table, parts, keys[turn]), 1u) << turn % 2 * 16;
         __syncthreads();
         u32 own = 0;
         for (u32 part = first_part; part < end_part; ++part) own += begins[part];
@@ -113,7 +115,7 @@ __device__ __forceinline__ void scatter(const Rows& rows, const Table& table, co
 #pragma unroll
         for (u32 turn = 0; turn < thread_rows; ++turn)
             if (taken >> turn & 1)
-                sorted[begins[part_of(table, parts, keys[turn])] + ranks[turn]] = {keys[turn], numbers[turn]};
+                sorted[begins[part_of(table, parts, keys[turn])] + (ranks[turn / 2] >> turn % 2 * 16 & 0xffff)] = {keys[turn], numbers[turn]};
         __syncthreads();
         for (u32 at = threadIdx.x; at < *filled; at += blockDim.x) {
             Loose<Key> row = sorted[at];

@@ -245,6 +245,7 @@ pub fn measure(device: &Arc<Device>, size: Size, only: Only<'_>, roofs: Roofs) -
     }
     by_delivery(&mut bench, million)?;
     orders::by_order(&mut bench, million)?;
+    orders::by_shape(&mut bench, million, size)?;
     Ok(bench.lines)
 }
 

@@ -3,10 +3,11 @@
 //! Results stay on the device. What orders need besides the table is there before the clock starts, as the table is.
 
 use super::{Bench, TUPLE, Tables, check_count};
+use crate::bench::Size;
 use crate::bench::timing::{billions_a_second, milliseconds};
 use crate::device::{DeviceBuffer, Stream};
 use crate::error::GpuError;
-use crate::join::{Form, Input, KeyFilter, Order, Results, Settings, Table, Transfer};
+use crate::join::{Append, Form, Input, KeyFilter, Order, Results, Settings, Table, Transfer};
 
 const ORDERS: [Order; 8] = [
     Order::AsTheyCome,
@@ -19,18 +20,23 @@ const ORDERS: [Order; 8] = [
     Order::Parts(1),
 ];
 
+/// Threads of a block and parts at least, besides those of [`ORDERS`].
+fn shapes(size: Size) -> [(u32, u32); 5] {
+    let many = size.of(8, 1 << 12) as u32;
+    [(128, 1), (512, 1), (128, many), (256, many), (512, many)]
+}
+
 /// Both tables on the device, the hash table, and room for results.
-struct Side<'a> {
+struct Side {
     begin: String,
     table: Table,
     inputs: [Input; 2],
     matches: usize,
     pairs: DeviceBuffer<u64>,
     count: DeviceBuffer<u64>,
-    settings: &'a Settings,
 }
 
-/// The cases that begin with `order`.
+/// The cases that begin with `order,`.
 pub(super) fn by_order(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> {
     let settings = Settings { transfer: Transfer::Resident, ..Settings::default() };
     for match_percent in [3.0, 100.0] {
@@ -39,25 +45,13 @@ pub(super) fn by_order(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuE
             continue;
         }
         let tables = Tables::new(bench.device, [16 * million; 2], match_percent, Transfer::Resident)?;
-        let inputs = tables.inputs()?;
-        let side = Side {
-            table: Table::new(bench.device, Form::Tuples, inputs[0].count, &settings)?,
-            pairs: DeviceBuffer::new(bench.device, tables.matches.max(1), "results")?,
-            count: DeviceBuffer::filled(bench.device, 1, 0, "a counter")?,
-            matches: tables.matches,
-            settings: &settings,
-            begin,
-            inputs,
-        };
+        let side = Side::new(bench, &tables, &settings, begin)?;
+        // The last one is that of the probes.
         let mut build_ms = Vec::new();
-        // The last one is that of probes.
         for order in ORDERS {
-            let case = format!("{}, build {order:?}", side.begin);
-            if bench.only.takes(&case) || order == Order::Parts(1) {
-                build_ms = side.time_build(bench, &case, order)?;
-            }
+            build_ms = side.time_build(bench, order)?;
         }
-        side.time_parts(bench)?;
+        side.time_parts(bench, 1)?;
         for order in ORDERS {
             side.time_probe(bench, order, None, &build_ms)?;
         }
@@ -70,12 +64,44 @@ pub(super) fn by_order(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuE
     Ok(())
 }
 
-impl Side<'_> {
+/// The cases that begin with `order by shapes,`.
+pub(super) fn by_shape(bench: &mut Bench<'_>, million: usize, size: Size) -> Result<(), GpuError> {
+    for match_percent in [3.0, 100.0] {
+        let begin = format!("order by shapes, {match_percent} %");
+        if !bench.only.may_take(&begin) {
+            continue;
+        }
+        let tables = Tables::new(bench.device, [16 * million; 2], match_percent, Transfer::Resident)?;
+        for (threads, parts) in shapes(size) {
+            let settings = Settings { threads, transfer: Transfer::Resident, ..Settings::default() };
+            let side = Side::new(bench, &tables, &settings, format!("{begin}, {threads} threads"))?;
+            let build_ms = side.time_build(bench, Order::Parts(parts))?;
+            side.time_parts(bench, parts)?;
+            side.time_probe(bench, Order::Parts(parts), None, &build_ms)?;
+        }
+    }
+    Ok(())
+}
+
+impl Side {
+    fn new(bench: &Bench<'_>, tables: &Tables, settings: &Settings, begin: String) -> Result<Self, GpuError> {
+        let inputs = tables.inputs()?;
+        Ok(Self {
+            begin,
+            table: Table::new(bench.device, Form::Tuples, inputs[0].count, settings)?,
+            inputs,
+            matches: tables.matches,
+            pairs: DeviceBuffer::new(bench.device, tables.matches.max(1), "results")?,
+            count: DeviceBuffer::filled(bench.device, 1, 0, "a counter")?,
+        })
+    }
+
     fn bytes(&self, side: usize) -> f64 {
         self.inputs[side].count as f64 * TUPLE
     }
 
-    fn time_build(&self, bench: &mut Bench<'_>, case: &str, order: Order) -> Result<Vec<f64>, GpuError> {
+    fn time_build(&self, bench: &mut Bench<'_>, order: Order) -> Result<Vec<f64>, GpuError> {
+        let case = format!("{}, build {order:?}", self.begin);
         let way = self.table.way(order, self.inputs[0].count)?;
         let build_ms = milliseconds(bench.device, bench.runs, |stream| {
             // SAFETY: the input is on the device, and all of it is kept until the stream is waited for.
@@ -84,26 +110,28 @@ impl Side<'_> {
         self.table.check()?;
         self.check(bench)?;
         let bound = ("device memory's reads", bench.roofs.device_read);
-        bench.push(case, "build", &billions_a_second(self.bytes(0), &build_ms), bound);
+        bench.push(&case, "build", &billions_a_second(self.bytes(0), &build_ms), bound);
         Ok(build_ms)
     }
 
     /// Putting rows in the order of parts alone.
-    fn time_parts(&self, bench: &mut Bench<'_>) -> Result<(), GpuError> {
-        let Some(parted) = self.table.parted(self.inputs[1].count, 1)? else { return Ok(()) };
+    fn time_parts(&self, bench: &mut Bench<'_>, parts: u32) -> Result<(), GpuError> {
+        let Some(parted) = self.table.parted(self.inputs[1].count, parts)? else { return Ok(()) };
         let spans_ms = milliseconds(bench.device, bench.runs, |stream| {
             // SAFETY: as above.
             unsafe { self.table.part(stream, &self.inputs[1], &parted) }
         })?;
-        // Rows are read twice and written once.
-        let bound = ("a third of device memory's reads", bench.roofs.device_read.map(|read| read / 3.0));
-        let case = format!("{}, by parts alone", self.begin);
+        // Rows are read once and written once.
+        let bound = ("half of device memory's reads", bench.roofs.device_read.map(|read| read / 2.0));
+        let case = format!("{}, by {parts} parts alone", self.begin);
         bench.push(&case, "throughput", &billions_a_second(self.bytes(1), &spans_ms), bound);
         Ok(())
     }
 
     fn time_filter(&self, bench: &mut Bench<'_>) -> Result<(KeyFilter, Vec<f64>), GpuError> {
-        let filter = self.table.filter(&Stream::new(bench.device)?)?;
+        let stream = Stream::new(bench.device)?;
+        let filter = self.table.filter(&stream)?;
+        stream.wait()?;
         let spans_ms = milliseconds(bench.device, bench.runs, |stream| self.table.fill_filter(stream, &filter))?;
         let bound = ("device memory's reads", bench.roofs.device_read);
         let case = format!("{}, filter", self.begin);
@@ -120,16 +148,13 @@ impl Side<'_> {
     ) -> Result<(), GpuError> {
         let with = if filter.is_some() { "with" } else { "without" };
         let case = format!("{}, probe {order:?}, {with} filter", self.begin);
-        if !bench.only.takes(&case) {
-            return Ok(());
-        }
         let way = self.table.way(order, self.inputs[1].count)?;
         let probe_ms = milliseconds(bench.device, bench.runs, |stream| {
             self.count.fill(stream, 0)?;
             let results = self.results();
             let by = (&way, filter);
             // SAFETY: the input, the filter, the results and `way` are kept until the stream is waited for.
-            unsafe { self.table.probe_by(stream, &self.inputs[1], results, self.settings.append, by) }
+            unsafe { self.table.probe_by(stream, &self.inputs[1], results, Append::Warped, by) }
         })?;
         check_count(self.count.read()?[0], self.matches)?;
         let bound = ("device memory's reads", bench.roofs.device_read);
@@ -144,7 +169,7 @@ impl Side<'_> {
         let stream = Stream::new(bench.device)?;
         self.count.fill(&stream, 0)?;
         // SAFETY: as above.
-        unsafe { self.table.probe(&stream, &self.inputs[1], self.results(), self.settings.append) }?;
+        unsafe { self.table.probe(&stream, &self.inputs[1], self.results(), Append::Warped) }?;
         stream.wait()?;
         check_count(self.count.read()?[0], self.matches)
     }

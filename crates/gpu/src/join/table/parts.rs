@@ -17,9 +17,8 @@ const THREAD_ROWS: usize = 16;
 /// Rows that a part has room for, besides an eighth more than it has if keys spread well.
 const ROOM_MORE: usize = 64;
 
-/// Threads of a block that scatters, and of one that has a window, at the most.
-const SCATTER_THREADS_MAX: u32 = 512;
-const WINDOW_THREADS_MAX: u32 = 1024;
+/// Threads of a block at the most.
+const THREADS_MAX: u32 = 1024;
 
 /// Room for the rows of an input in the order of the parts of a table.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ impl Table {
     pub fn parted(&self, rows: usize, least: u32) -> Result<Option<Parted>, GpuError> {
         let most_bytes = self.device.properties().shared_bytes_max;
         let mut count = (least.max(1) as usize).next_power_of_two().min(self.slots);
-        while self.window_bytes(self.slots / count) > most_bytes && count < self.slots {
+        while self.window_bytes(self.slots / count) + self.results_bytes() > most_bytes && count < self.slots {
             count *= 2;
         }
         let mean = rows.div_ceil(count);
@@ -85,7 +84,7 @@ impl Table {
         self.failed.fill(stream, 0)?;
         let table = self.words()?;
         let fill = self.form.kernel(&self.device, JoinStep::FillParts)?;
-        let grid = self.window_grid(&fill, parted)?;
+        let grid = self.window_grid(&fill, parted, 0)?;
         let mut parameters = Parameters::new().words(&table).words(&parted.words()).word(parted.rows.address());
         // SAFETY: these are the parameters of `join_fill_parts_*`, all of which the caller keeps.
         unsafe { fill.launch(stream, grid, &mut parameters) }?;
@@ -111,7 +110,7 @@ impl Table {
         // SAFETY: as the caller promises.
         unsafe { self.part(stream, input, parted) }?;
         let kernel = self.form.kernel(&self.device, JoinStep::ProbeParts)?;
-        let grid = self.window_grid(&kernel, parted)?;
+        let grid = self.window_grid(&kernel, parted, self.results_bytes())?;
         let mut parameters = Parameters::new()
             .words(&self.words()?)
             .words(&parted.words())
@@ -150,19 +149,20 @@ impl Table {
         Grid { blocks: u32::try_from(needed.max(1)).map_or(blocks, |needed| needed.min(blocks)), ..grid }
     }
 
-    /// A block for each window that fits the device at a time.
-    fn window_grid(&self, kernel: &Kernel, parted: &Parted) -> Result<Grid, GpuError> {
-        let (threads, shared_bytes) = (self.window_threads(), self.window_bytes(1 << parted.window_bits));
+    /// A block for each window that fits the device at a time, with room for more than the window.
+    fn window_grid(&self, kernel: &Kernel, parted: &Parted, more_bytes: usize) -> Result<Grid, GpuError> {
+        let shared_bytes = self.window_bytes(1 << parted.window_bits) + more_bytes;
+        let threads = self.window_threads();
         let blocks = self.device.blocks_that_fit(kernel, threads, shared_bytes)?;
         Ok(self.within(Grid { blocks, threads, shared_bytes }, parted.count()))
     }
 
     fn scatter_threads(&self) -> u32 {
-        (self.threads * 2).min(SCATTER_THREADS_MAX)
+        (self.threads * 2).min(THREADS_MAX)
     }
 
     fn window_threads(&self) -> u32 {
-        (self.threads * 4).min(WINDOW_THREADS_MAX)
+        (self.threads * 4).min(THREADS_MAX)
     }
 
     /// Shared memory of a block that scatters: rows, two words for each part, the sums of warps, a counter.
@@ -172,9 +172,14 @@ impl Table {
             + (LANES as usize + 1) * 4
     }
 
-    /// Shared memory of a block that has a window of so many slots: results of its warps and slots.
+    /// Shared memory of a window of so many slots.
     fn window_bytes(&self, slots: usize) -> usize {
+        slots * self.form.slot_words() * 8
+    }
+
+    /// Shared memory of the results that the warps of a block with a window collect, to a multiple of a slot.
+    fn results_bytes(&self) -> usize {
         let warps = (self.window_threads() / LANES) as usize;
-        (warps * self.warped_max() as usize + 1) * 8 + slots * self.form.slot_words() * 8
+        (warps * self.warped_max() as usize).next_multiple_of(2) * 8
     }
 }

@@ -7,6 +7,9 @@ use crate::device::Stream;
 use crate::error::GpuError;
 use crate::join::{Append, Order};
 
+/// Slots of a table for each row of an input that suits parts; a build has a row for four at most.
+const ROW_SLOTS_MAX: usize = 8;
+
 /// How rows are inserted or looked for, with the memory that it takes.
 #[derive(Debug)]
 pub enum Way {
@@ -26,7 +29,8 @@ impl Table {
             Order::AsTheyCome => Ok(Way::Plain),
             Order::Windows(count) => Ok(windows(count)),
             Order::Parts(least) => Ok(self.parted(rows, least)?.map_or_else(|| windows(self.fitting()), Way::Parts)),
-            Order::Fitting if self.fitting() <= 1 => Ok(Way::Plain),
+            // A probe of few rows would go through windows for less than it saves.
+            Order::Fitting if self.fitting() <= 1 || rows < self.slots / ROW_SLOTS_MAX => Ok(Way::Plain),
             Order::Fitting => self.way(Order::Parts(1), rows),
         }
     }
