@@ -117,7 +117,7 @@ __device__ __forceinline__ void probe_chosen(const Rows& rows, const Table& tabl
     u64* queues = (u64*)block_memory + (u64)(blockDim.x / 32) * room;
     Loose<Key>* queue = (Loose<Key>*)queues + warp_of_thread() * queue_rows;
     for_chosen<Input>(rows, table, chosen, queue, [&](bool goes_on, Key key, u32 row) {
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         u32 found = 0;
         do {
             if (goes_on) goes_on = find(table, slot, key, found);

@@ -9,7 +9,8 @@
 //                   if its key is that of s:  append (row of table[at], row of s) to the results
 //                   at = next(at)
 //
-// The table is open addressed, of a power of two of slots, at least twice the rows of the build table.
+// The table is open addressed, of a power of two of slots, at least twice the rows of the build table. The next slot is the next of the
+// same sector of memory, around, until all have been looked at, and then that of the next sector.
 // Both inputs are read once and in order, each warp 128 consecutive bytes or more at a time, from
 // wherever they lie: pinned host memory through the unified address space, or device memory.
 //
@@ -49,7 +50,7 @@ __device__ __forceinline__ void probe_direct(const Rows& rows, const Table& tabl
         u32 row, found;
         Input::read(rows, at, key, row);
         if (!is_valid(rows, at)) continue;
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         while (find(table, slot, key, found)) {
             u64 place = atomicAdd(results.count, 1ull);
             if (place < results.capacity) results.pairs[place] = (u64)row << 32 | found;
@@ -92,7 +93,7 @@ __device__ __forceinline__ void probe_cached(const Rows& rows, const Table& tabl
         u32 row = 0, found = 0;
         bool goes_on = at < rows.count && is_valid(rows, at);
         if (at < rows.count) Input::read(rows, at, key, row);
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         bool is_held = false; // a match that found no room
         do {
             while (is_held || goes_on) {
@@ -120,10 +121,52 @@ __device__ __forceinline__ void probe_warped(const Rows& rows, const Table& tabl
         u32 row = 0, found = 0;
         bool goes_on = at < rows.count && is_valid(rows, at);
         if (at < rows.count) Input::read(rows, at, key, row);
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         do {
             if (goes_on) goes_on = find(table, slot, key, found);
         } while (collector.add(results, goes_on, (u64)row << 32 | found));
+    }
+    collector.finish(results);
+}
+
+// As `probe_warped`, with so many rows in flight a thread, of each of which it reads a sector of the table at a time.
+template <class Input, u32 in_flight>
+__device__ __forceinline__ void probe_sectors(const Rows& rows, const Table& table, const Results& results, u32 room) {
+    typedef typename Input::Key Key;
+    Collector collector(room);
+    u32 lane = lane_of_thread();
+    u64 first = (thread_of_grid() - lane) * in_flight;
+    for (; first < rows.count; first += threads_of_grid() * in_flight) {
+        Key keys[in_flight];
+        u32 numbers[in_flight], goes_on = 0;
+        u64 places[in_flight];
+#pragma unroll
+        for (u32 turn = 0; turn < in_flight; ++turn) {
+            u64 at = first + turn * 32 + lane;
+            keys[turn] = 0;
+            numbers[turn] = 0;
+            if (at < rows.count) Input::read(rows, at, keys[turn], numbers[turn]);
+            goes_on |= (u32)(at < rows.count && is_valid(rows, at)) << turn;
+        }
+#pragma unroll
+        for (u32 turn = 0; turn < in_flight; ++turn)
+            places[turn] = home_of(table, keys[turn]) & ~(u64)(sector_slots<Key>() - 1);
+        while (__any_sync(all_lanes, goes_on)) {
+            Sector<Key> sectors[in_flight];
+#pragma unroll
+            for (u32 turn = 0; turn < in_flight; ++turn) {
+                sectors[turn] = {{empty, empty}, {empty, empty}};
+                if (goes_on >> turn & 1) sectors[turn].read(table, places[turn]);
+            }
+#pragma unroll
+            for (u32 turn = 0; turn < in_flight; ++turn) {
+                u32 slots = slots_with(sectors[turn], keys[turn]);
+                if (!is_full(sectors[turn])) goes_on &= ~(1u << turn);
+                places[turn] = (places[turn] + sector_slots<Key>()) & table.mask;
+                u64 number = (u64)numbers[turn] << 32;
+                while (collector.add(results, slots != 0, number | first_row_of(sectors[turn], slots))) slots &= slots - 1;
+            }
+        }
     }
     collector.finish(results);
 }
@@ -155,7 +198,7 @@ __device__ __forceinline__ void probe_partners(const Rows& rows, const Table& ta
 #pragma unroll
         for (u32 word = 0; word < tile_words; ++word) {
             u64 at = tile * tile_rows + word * 32 + lane;
-            u64 slot = home_of(table, keys[word]);
+            Search slot = {home_of(table, keys[word]), 0};
             u32 found = 0, other;
             bool has_one = at < rows.count && is_valid(rows, at) && find(table, slot, keys[word], found);
             if (has_one && find(table, slot, keys[word], other)) atomicAdd(out.repeated, 1u);
@@ -203,7 +246,7 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
         u32 row, found;
         Input::read(rows, at, key, row);
         if (!is_valid(rows, at)) continue;
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         u64 matched = 0;
         u64 value = groups.values ? (u64)__ldcs(groups.values + at) : 0;
         while (find(table, slot, key, found)) {
@@ -246,6 +289,18 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     extern "C" __global__ void join_warped_##form(Rows rows, Table table, Results results, u32 cached_max) {           \
         probe_warped<Input>(rows, table, results, cached_max);                                                         \
     }                                                                                                                  \
+    extern "C" __global__ void join_sectors1_##form(Rows rows, Table table, Results results, u32 room) {               \
+        probe_sectors<Input, 1>(rows, table, results, room);                                                           \
+    }                                                                                                                  \
+    extern "C" __global__ void join_sectors2_##form(Rows rows, Table table, Results results, u32 room) {               \
+        probe_sectors<Input, 2>(rows, table, results, room);                                                           \
+    }                                                                                                                  \
+    extern "C" __global__ void join_sectors4_##form(Rows rows, Table table, Results results, u32 room) {               \
+        probe_sectors<Input, 4>(rows, table, results, room);                                                           \
+    }                                                                                                                  \
+    extern "C" __global__ void join_sectors8_##form(Rows rows, Table table, Results results, u32 room) {               \
+        probe_sectors<Input, 8>(rows, table, results, room);                                                           \
+    }                                                                                                                  \
     extern "C" __global__ void join_partners_##form(Rows rows, Table table, Partners out) {                            \
         probe_partners<Input>(rows, table, out);                                                                       \
     }                                                                                                                  \
@@ -280,6 +335,10 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     EMULATED_KERNEL(join_direct_##form)                                                                                \
     EMULATED_KERNEL(join_cached_##form)                                                                                \
     EMULATED_KERNEL(join_warped_##form)                                                                                \
+    EMULATED_KERNEL(join_sectors1_##form)                                                                              \
+    EMULATED_KERNEL(join_sectors2_##form)                                                                              \
+    EMULATED_KERNEL(join_sectors4_##form)                                                                              \
+    EMULATED_KERNEL(join_sectors8_##form)                                                                              \
     EMULATED_KERNEL(join_partners_##form)                                                                              \
     EMULATED_KERNEL(join_grouped_##form)                                                                               \
     EMULATED_KERNEL(join_build_chosen_##form)                                                                          \

@@ -134,6 +134,7 @@ __device__ __forceinline__ void fill_parts(const Table& table, const Parts& part
     u64* held = (u64*)block_memory;
     for (u32 part = blockIdx.x; part < parts.count; part += gridDim.x) {
         u32 start = part * parts.room, end = start + rows_of_part(parts, part);
+        u64 first_slot = (u64)part << parts.window_bits;
         for (u32 at = threadIdx.x; at < slots * words; at += blockDim.x) held[at] = empty;
         __syncthreads();
         for (u32 first = start + threadIdx.x; first < end; first += blockDim.x * rows_in_flight) {
@@ -144,13 +145,16 @@ __device__ __forceinline__ void fill_parts(const Table& table, const Parts& part
 #pragma unroll
             for (u32 turn = 0; turn < rows_in_flight; ++turn) {
                 if (first + turn * blockDim.x >= end) continue;
-                u32 at = (u32)home_of(table, own[turn].key) & (slots - 1);
-                while (at < slots && !claim(held + at * words, own[turn].key, own[turn].row)) ++at;
-                if (at == slots) rows[take_over(parts, 1)] = own[turn];
+                u64 home = home_of(table, own[turn].key);
+                u64 within = 0;
+                for (u32 step = 0;; ++step) {
+                    within = place_of<Key>(table, home, step) - first_slot;
+                    if (within >= slots || claim(held + within * words, own[turn].key, own[turn].row)) break;
+                }
+                if (within >= slots) rows[take_over(parts, 1)] = own[turn];
             }
         }
         __syncthreads();
-        u64 first_slot = (u64)part << parts.window_bits;
         for (u32 at = threadIdx.x; at < slots * words; at += blockDim.x)
             slot_of(table, first_slot + at / words, words)[at % words] = held[at];
         __syncthreads();
@@ -207,7 +211,7 @@ __device__ __forceinline__ void probe_parts(const Table& table, const Parts& par
 #pragma unroll
             for (u32 turn = 0; turn < rows_in_flight; ++turn) {
                 bool goes_on = first + turn * blockDim.x + lane_of_thread() < end;
-                u64 slot = home_of(table, own[turn].key);
+                Search slot = {home_of(table, own[turn].key), 0};
                 u32 found = 0;
                 do {
                     if (goes_on) goes_on = find(windowed, slot, own[turn].key, found);
@@ -223,7 +227,7 @@ __device__ __forceinline__ void probe_parts(const Table& table, const Parts& par
         Loose<Key> own = {0, 0};
         bool goes_on = at < count;
         if (goes_on) own = over[at];
-        u64 slot = home_of(table, own.key);
+        Search slot = {home_of(table, own.key), 0};
         u32 found = 0;
         do {
             if (goes_on) goes_on = find(table, slot, own.key, found);

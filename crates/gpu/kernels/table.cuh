@@ -99,22 +99,37 @@ __device__ __forceinline__ bool claim(u64* slot, u64 key, u32 row) {
     return true;
 }
 
+// The words of a sector, of which memory gives a whole one at least.
+constexpr u32 sector_words = 4;
+
+template <class Key> __device__ constexpr u32 sector_slots() { return sector_words / words_of<Key>(); }
+
+// The slot at a step of the way from a home slot on: all slots of its sector, from it on and around, and then those of the next.
+template <class Key> __device__ __forceinline__ u64 place_of(const Table& table, u64 home, u32 step) {
+    constexpr u64 within = sector_slots<Key>() - 1;
+    return (((home & ~within) + (step & ~within)) | ((home + step) & within)) & table.mask;
+}
+
 template <class Key> __device__ __forceinline__ bool insert(const Table& table, Key key, u32 row) {
-    u64 at = home_of(table, key);
-    for (u32 step = 0; step < table.steps_max; ++step) {
-        if (claim(slot_of(table, at, words_of<Key>()), key, row)) return true;
-        at = (at + 1) & table.mask;
-    }
+    u64 home = home_of(table, key);
+    for (u32 step = 0; step < table.steps_max; ++step)
+        if (claim(slot_of(table, place_of<Key>(table, home, step), words_of<Key>()), key, row)) return true;
     return false;
 }
 
-// Goes on from slot `at` to the next row with this key; false at an empty slot. A table has at least
-// as many empty slots as taken ones, so this ends. `Slots` are a table, or one of which a part is elsewhere.
-template <class Slots> __device__ __forceinline__ bool find(const Slots& table, u64& at, u32 key, u32& row) {
+// How far a search has come.
+struct Search {
+    u64 home;
+    u32 step;
+};
+
+// Goes on to the next row with this key; false at an empty slot. A table has at least as many empty slots as taken
+// ones, so this ends. `Slots` are a table, or one of which a part is elsewhere.
+template <class Slots> __device__ __forceinline__ bool find(const Slots& table, Search& at, u32 key, u32& row) {
     for (;;) {
-        u64 tuple = *slot_of(table, at, 1);
+        u64 tuple = *slot_of(table, place_of<u32>(table, at.home, at.step), 1);
         if (tuple == empty) return false;
-        at = (at + 1) & table.mask;
+        at.step += 1;
         if ((u32)tuple == key) {
             row = (u32)(tuple >> 32);
             return true;
@@ -122,16 +137,55 @@ template <class Slots> __device__ __forceinline__ bool find(const Slots& table, 
     }
 }
 
-template <class Slots> __device__ __forceinline__ bool find(const Slots& table, u64& at, u64 key, u32& row) {
+template <class Slots> __device__ __forceinline__ bool find(const Slots& table, Search& at, u64 key, u32& row) {
     for (;;) {
-        ulonglong2 slot = *(const ulonglong2*)slot_of(table, at, 2);
+        ulonglong2 slot = *(const ulonglong2*)slot_of(table, place_of<u64>(table, at.home, at.step), 2);
         if (slot.x == empty) return false;
-        at = (at + 1) & table.mask;
+        at.step += 1;
         if (slot.y == key) {
             row = (u32)slot.x;
             return true;
         }
     }
+}
+
+// The slots of a sector of a table that nothing changes any more. An insertion leaves no empty slot in a sector before it goes on to the
+// next, so that a search that looks at whole sectors does not ask for the order of their slots.
+template <class Key> struct Sector {
+    ulonglong2 low, high;
+
+    // Of its first slot.
+    __device__ __forceinline__ void read(const Table& table, u64 first) {
+        const ulonglong2* place = (const ulonglong2*)slot_of(table, first, words_of<Key>());
+        low = __ldg(place);
+        high = __ldg(place + 1);
+    }
+};
+
+__device__ __forceinline__ bool is_full(const Sector<u32>& sector) {
+    return sector.low.x != empty && sector.low.y != empty && sector.high.x != empty && sector.high.y != empty;
+}
+
+__device__ __forceinline__ bool is_full(const Sector<u64>& sector) { return sector.low.x != empty && sector.high.x != empty; }
+
+// The slots that have this key, a bit each.
+__device__ __forceinline__ u32 slots_with(const Sector<u32>& sector, u32 key) {
+    auto has = [&](u64 tuple) { return (u32)(tuple != empty && (u32)tuple == key); };
+    return has(sector.low.x) | has(sector.low.y) << 1 | has(sector.high.x) << 2 | has(sector.high.y) << 3;
+}
+
+__device__ __forceinline__ u32 slots_with(const Sector<u64>& sector, u64 key) {
+    auto has = [&](const ulonglong2& slot) { return (u32)(slot.x != empty && slot.y == key); };
+    return has(sector.low) | has(sector.high) << 1;
+}
+
+// The row of the first of these slots.
+__device__ __forceinline__ u32 first_row_of(const Sector<u32>& sector, u32 slots) {
+    return (u32)((slots & 1 ? sector.low.x : slots & 2 ? sector.low.y : slots & 4 ? sector.high.x : sector.high.y) >> 32);
+}
+
+__device__ __forceinline__ u32 first_row_of(const Sector<u64>& sector, u32 slots) {
+    return (u32)(slots & 1 ? sector.low.x : sector.high.x);
 }
 
 // A row by itself, where rows are collected. One with a key of 32 bits is the tuple that its slot has.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::device::{Device, DeviceBuffer, Grid, Kernel, Parameters, Pinned, Stream};
 use crate::error::GpuError;
-use crate::join::{Append, Hash, Settings};
+use crate::join::{Append, Hash, InFlight, Settings};
 
 /// An insertion that has looked at so many slots gives up: so many equal keys are left to the CPU's twin, which
 /// takes each of them in one step of a chain.
@@ -32,6 +32,9 @@ const WARPED_MAX: u32 = 256;
 
 /// Results that a warp must have room for: those of one step, and a line that is not full.
 const WARPED_MIN: u32 = 48;
+
+/// What is read of memory at least. A table's far part begins with one.
+const SECTOR_BYTES: usize = 32;
 
 /// The threads of a warp.
 const LANES: u32 = 32;
@@ -69,6 +72,18 @@ impl Form {
             (JoinStep::Probe(Append::Warped), Self::Tuples) => "join_warped_tuples",
             (JoinStep::Probe(Append::Warped), Self::Column32) => "join_warped_column32",
             (JoinStep::Probe(Append::Warped), Self::Column64) => "join_warped_column64",
+            (JoinStep::Sectors(InFlight::One), Self::Tuples) => "join_sectors1_tuples",
+            (JoinStep::Sectors(InFlight::One), Self::Column32) => "join_sectors1_column32",
+            (JoinStep::Sectors(InFlight::One), Self::Column64) => "join_sectors1_column64",
+            (JoinStep::Sectors(InFlight::Two), Self::Tuples) => "join_sectors2_tuples",
+            (JoinStep::Sectors(InFlight::Two), Self::Column32) => "join_sectors2_column32",
+            (JoinStep::Sectors(InFlight::Two), Self::Column64) => "join_sectors2_column64",
+            (JoinStep::Sectors(InFlight::Four), Self::Tuples) => "join_sectors4_tuples",
+            (JoinStep::Sectors(InFlight::Four), Self::Column32) => "join_sectors4_column32",
+            (JoinStep::Sectors(InFlight::Four), Self::Column64) => "join_sectors4_column64",
+            (JoinStep::Sectors(InFlight::Eight), Self::Tuples) => "join_sectors8_tuples",
+            (JoinStep::Sectors(InFlight::Eight), Self::Column32) => "join_sectors8_column32",
+            (JoinStep::Sectors(InFlight::Eight), Self::Column64) => "join_sectors8_column64",
             (JoinStep::Partners, Self::Tuples) => "join_partners_tuples",
             (JoinStep::Group, Self::Tuples) => "join_grouped_tuples",
             (JoinStep::Partners, Self::Column32) => "join_partners_column32",
@@ -105,6 +120,7 @@ impl Form {
 enum JoinStep {
     Build,
     Probe(Append),
+    Sectors(InFlight),
     Partners,
     Group,
     BuildChosen,
@@ -183,6 +199,7 @@ pub struct Table {
     blocks: Option<u32>,
     threads: u32,
     collected_max: Option<u32>,
+    in_flight: Option<InFlight>,
 }
 
 impl Table {
@@ -194,7 +211,8 @@ impl Table {
         check_threads(device, settings.threads)?;
         let slots = (2 * rows).next_power_of_two().max(LANES as usize);
         let slot_bytes = form.slot_words() * 8;
-        let near_slots = settings.table_bytes_max.map_or(slots, |most| slots.min(most / slot_bytes));
+        let near_slots =
+            settings.table_bytes_max.map_or(slots, |most| slots.min(most / SECTOR_BYTES * SECTOR_BYTES / slot_bytes));
         let near = DeviceBuffer::new(device, near_slots * form.slot_words(), "hash table")?;
         let far = if near_slots < slots {
             let far_words = (slots - near_slots) * form.slot_words();
@@ -215,6 +233,7 @@ impl Table {
             blocks: settings.blocks,
             threads: settings.threads,
             collected_max: settings.collected_max,
+            in_flight: settings.in_flight,
         })
     }
 
@@ -269,7 +288,11 @@ impl Table {
         results: Results,
         append: Append,
     ) -> Result<(), GpuError> {
-        let kernel = self.form.kernel(&self.device, JoinStep::Probe(append))?;
+        let step = match (append, self.in_flight) {
+            (Append::Warped, Some(in_flight)) => JoinStep::Sectors(in_flight),
+            _ => JoinStep::Probe(append),
+        };
+        let kernel = self.form.kernel(&self.device, step)?;
         let (collected, shared_bytes) = match append {
             Append::Direct => (0, 0),
             // A head of two words, then the pairs.

@@ -18,7 +18,7 @@ const THREAD_ROWS: usize = 16;
 const ROOM_MORE: usize = 64;
 
 /// Threads of a block at the most.
-const THREADS_MAX: u32 = 1024;
+pub(super) const THREADS_MAX: u32 = 1024;
 
 /// Room for the rows of an input in the order of the parts of a table.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Table {
         let mean = rows.div_ceil(count);
         let room = mean + mean / 8 + ROOM_MORE;
         // Places have 32 bits, of which a block goes a step beyond the last.
-        if self.scatter_bytes(count) > most_bytes || count * room + rows >= 1 << 31 {
+        if self.scatter_bytes(count, self.scatter_threads(count)) > most_bytes || count * room + rows >= 1 << 31 {
             return Ok(None);
         }
         let words = (count * room + rows) * self.form.slot_words();
@@ -130,7 +130,8 @@ impl Table {
         assert!(input.count <= parted.rows_max, "room for the rows of an input");
         parted.cursors.fill(stream, 0)?;
         let scatter = self.form.kernel(&self.device, JoinStep::Scatter)?;
-        let (threads, shared_bytes) = (self.scatter_threads(), self.scatter_bytes(parted.count()));
+        let threads = self.scatter_threads(parted.count());
+        let shared_bytes = self.scatter_bytes(parted.count(), threads);
         let blocks = self.device.blocks_that_fit(&scatter, threads, shared_bytes)?;
         let tiles = input.count.div_ceil(threads as usize * THREAD_ROWS);
         let grid = self.within(Grid { blocks, threads, shared_bytes }, tiles);
@@ -157,8 +158,13 @@ impl Table {
         Ok(self.within(Grid { blocks, threads, shared_bytes }, parted.count()))
     }
 
-    fn scatter_threads(&self) -> u32 {
-        (self.threads * 2).min(THREADS_MAX)
+    /// As many as a window has, or as there is room for the rows of.
+    fn scatter_threads(&self, parts: usize) -> u32 {
+        let mut threads = self.window_threads();
+        while self.scatter_bytes(parts, threads) > self.device.properties().shared_bytes_max && threads >= 2 * LANES {
+            threads = threads / 2 / LANES * LANES;
+        }
+        threads
     }
 
     fn window_threads(&self) -> u32 {
@@ -166,10 +172,8 @@ impl Table {
     }
 
     /// Shared memory of a block that scatters: rows, two words for each part, the sums of warps, a counter.
-    fn scatter_bytes(&self, parts: usize) -> usize {
-        self.scatter_threads() as usize * THREAD_ROWS * self.form.slot_words() * 8
-            + parts * 8
-            + (LANES as usize + 1) * 4
+    fn scatter_bytes(&self, parts: usize, threads: u32) -> usize {
+        threads as usize * THREAD_ROWS * self.form.slot_words() * 8 + parts * 8 + (LANES as usize + 1) * 4
     }
 
     /// Shared memory of a window of so many slots.
