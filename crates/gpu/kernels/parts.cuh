@@ -134,7 +134,6 @@ __device__ __forceinline__ void fill_parts(const Table& table, const Parts& part
     u64* held = (u64*)block_memory;
     for (u32 part = blockIdx.x; part < parts.count; part += gridDim.x) {
         u32 start = part * parts.room, end = start + rows_of_part(parts, part);
-        u64 first_slot = (u64)part << parts.window_bits;
         for (u32 at = threadIdx.x; at < slots * words; at += blockDim.x) held[at] = empty;
         __syncthreads();
         for (u32 first = start + threadIdx.x; first < end; first += blockDim.x * rows_in_flight) {
@@ -145,16 +144,15 @@ __device__ __forceinline__ void fill_parts(const Table& table, const Parts& part
 #pragma unroll
             for (u32 turn = 0; turn < rows_in_flight; ++turn) {
                 if (first + turn * blockDim.x >= end) continue;
-                u64 home = home_of(table, own[turn].key);
-                u64 within = 0;
-                for (u32 step = 0;; ++step) {
-                    within = place_of<Key>(table, home, step) - first_slot;
-                    if (within >= slots || claim(held + within * words, own[turn].key, own[turn].row)) break;
-                }
-                if (within >= slots) rows[take_over(parts, 1)] = own[turn];
+                u32 home = (u32)home_of(table, own[turn].key) & (slots - 1);
+                u32 at = home, step = 0;
+                while (at < slots && !claim(held + at * words, own[turn].key, own[turn].row))
+                    at = place_after<Key>(home, ++step);
+                if (at >= slots) rows[take_over(parts, 1)] = own[turn];
             }
         }
         __syncthreads();
+        u64 first_slot = (u64)part << parts.window_bits;
         for (u32 at = threadIdx.x; at < slots * words; at += blockDim.x)
             slot_of(table, first_slot + at / words, words)[at % words] = held[at];
         __syncthreads();

@@ -105,9 +105,13 @@ constexpr u32 sector_words = 4;
 template <class Key> __device__ constexpr u32 sector_slots() { return sector_words / words_of<Key>(); }
 
 // The slot at a step of the way from a home slot on: all slots of its sector, from it on and around, and then those of the next.
+template <class Key, class Place> __device__ __forceinline__ Place place_after(Place home, u32 step) {
+    constexpr Place within = sector_slots<Key>() - 1;
+    return ((home & ~within) + (step & ~within)) | ((home + step) & within);
+}
+
 template <class Key> __device__ __forceinline__ u64 place_of(const Table& table, u64 home, u32 step) {
-    constexpr u64 within = sector_slots<Key>() - 1;
-    return (((home & ~within) + (step & ~within)) | ((home + step) & within)) & table.mask;
+    return place_after<Key>(home, step) & table.mask;
 }
 
 template <class Key> __device__ __forceinline__ bool insert(const Table& table, Key key, u32 row) {

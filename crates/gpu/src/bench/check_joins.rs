@@ -6,12 +6,7 @@ use super::check::{compare, one_of, told};
 use super::data::{Random, join_tables};
 use crate::device::Device;
 use crate::error::GpuError;
-use crate::join::{
-    self, Append, Bits, Built, Delivery, Filter, Groups, Hash, InFlight, Keys, Order, Settings, Transfer,
-};
-
-const IN_FLIGHT: [Option<InFlight>; 5] =
-    [None, Some(InFlight::One), Some(InFlight::Two), Some(InFlight::Four), Some(InFlight::Eight)];
+use crate::join::{self, Append, Bits, Built, Delivery, Filter, Groups, Hash, Keys, Order, Settings, Transfer};
 
 fn random_settings(random: &mut Random) -> Settings {
     Settings {
@@ -20,10 +15,9 @@ fn random_settings(random: &mut Random) -> Settings {
         append: one_of(random, &[Append::Direct, Append::Cached, Append::Warped]),
         delivery: one_of(random, &[Delivery::InPlace, Delivery::Copied]),
         collected_max: one_of(random, &[None, Some(1), Some(64)]),
-        in_flight: one_of(random, &IN_FLIGHT),
         build_order: one_of(random, &[Order::Fitting, Order::AsTheyCome, Order::Windows(4), Order::Parts(8)]),
         probe_order: one_of(random, &[Order::Fitting, Order::AsTheyCome, Order::Windows(4), Order::Parts(8)]),
-        filter: one_of(random, &[Filter::Without, Filter::With, Filter::Sampled, Filter::Fitting]),
+        filter: one_of(random, &[Filter::Without, Filter::With, Filter::Sampled]),
         table_bytes_max: one_of(random, &[None, None, Some(0), Some(1000)]),
         blocks: one_of(random, &[None, Some(1), Some(3)]),
         threads: one_of(random, &[32, 64, 128]),

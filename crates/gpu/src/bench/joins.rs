@@ -246,7 +246,6 @@ pub fn measure(device: &Arc<Device>, size: Size, only: Only<'_>, roofs: Roofs) -
     by_delivery(&mut bench, million)?;
     orders::by_order(&mut bench, million)?;
     orders::by_shape(&mut bench, million, size)?;
-    orders::by_flight(&mut bench, million)?;
     orders::as_chosen(&mut bench, million)?;
     Ok(bench.lines)
 }

@@ -141,14 +141,12 @@ pub enum Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Filter {
     /// It does not.
+    #[default]
     Without,
     /// It does.
     With,
     /// It does if few of a sample of its rows match.
     Sampled,
-    /// As sampled, if the table is larger than the device's cache.
-    #[default]
-    Fitting,
 }
 
 /// In which order the rows of an input that is on the device are inserted or looked for. A table that is larger than the device's cache
@@ -166,16 +164,6 @@ pub enum Order {
     Parts(u32),
 }
 
-/// Rows that a thread looks for at a time, each by a whole sector of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "numbers")]
-pub enum InFlight {
-    One,
-    Two,
-    Four,
-    Eight,
-}
-
 /// How a join runs on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -189,8 +177,6 @@ pub struct Settings {
     pub delivery: Delivery,
     /// Results that a block or a warp collects before it writes them; `None`: what suits the device.
     pub collected_max: Option<u32>,
-    /// Rows that a thread looks for at a time where they are looked for as they come, and warps append; `None`: one, slot by slot.
-    pub in_flight: Option<InFlight>,
     /// The order of insertions.
     pub build_order: Order,
     /// The order in which pairs are looked for; a probe with a filter has no parts.
@@ -217,7 +203,6 @@ impl Default for Settings {
             append: Append::default(),
             delivery: Delivery::default(),
             collected_max: None,
-            in_flight: Some(InFlight::Four),
             build_order: Order::default(),
             probe_order: Order::AsTheyCome,
             filter: Filter::default(),

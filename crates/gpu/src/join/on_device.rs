@@ -17,7 +17,9 @@ use crate::device::{Device, DeviceBuffer, Event, Pinned, Stream};
 use crate::error::GpuError;
 use crate::join::gathered::{BUFFERS, gather};
 use crate::join::source::{Column, Source};
-use crate::join::{Delivery, Form, Input, KeyFilter, Keys, Order, Partners, Results, Settings, Table, Transfer};
+use crate::join::{
+    Delivery, Filter, Form, Input, KeyFilter, Keys, Order, Partners, Results, Settings, Table, Transfer,
+};
 
 /// Rows of a piece, where pieces are not asked for.
 pub(super) const PIECE_ROWS: usize = 1 << 19;
@@ -166,12 +168,16 @@ impl Built {
 
     /// The filter that a probe looks at, if it does.
     fn filter(&self, stream: &Stream, source: &Source<'_>) -> Result<Option<KeyFilter>, GpuError> {
-        if !source.is_resident() {
-            return Ok(None);
-        }
-        let input = source.piece(stream, 0, 0..source.count)?;
-        // SAFETY: the input is on the device, and `wants_filter` waits for what it launches.
-        let is_wanted = unsafe { self.table.wants_filter(self.settings.filter, stream, &input) }?;
+        let is_wanted = match self.settings.filter {
+            _ if !source.is_resident() => false,
+            Filter::Without => false,
+            Filter::With => true,
+            Filter::Sampled => {
+                let input = source.piece(stream, 0, 0..source.count)?;
+                // SAFETY: the input is on the device, and `matches_few` waits for it.
+                unsafe { self.table.matches_few(stream, &input) }?
+            }
+        };
         is_wanted.then(|| self.table.filter(stream)).transpose()
     }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::device::{Device, DeviceBuffer, Grid, Kernel, Parameters, Pinned, Stream};
 use crate::error::GpuError;
-use crate::join::{Append, Hash, InFlight, Settings};
+use crate::join::{Append, Hash, Settings};
 
 /// An insertion that has looked at so many slots gives up: so many equal keys are left to the CPU's twin, which
 /// takes each of them in one step of a chain.
@@ -72,18 +72,6 @@ impl Form {
             (JoinStep::Probe(Append::Warped), Self::Tuples) => "join_warped_tuples",
             (JoinStep::Probe(Append::Warped), Self::Column32) => "join_warped_column32",
             (JoinStep::Probe(Append::Warped), Self::Column64) => "join_warped_column64",
-            (JoinStep::Sectors(InFlight::One), Self::Tuples) => "join_sectors1_tuples",
-            (JoinStep::Sectors(InFlight::One), Self::Column32) => "join_sectors1_column32",
-            (JoinStep::Sectors(InFlight::One), Self::Column64) => "join_sectors1_column64",
-            (JoinStep::Sectors(InFlight::Two), Self::Tuples) => "join_sectors2_tuples",
-            (JoinStep::Sectors(InFlight::Two), Self::Column32) => "join_sectors2_column32",
-            (JoinStep::Sectors(InFlight::Two), Self::Column64) => "join_sectors2_column64",
-            (JoinStep::Sectors(InFlight::Four), Self::Tuples) => "join_sectors4_tuples",
-            (JoinStep::Sectors(InFlight::Four), Self::Column32) => "join_sectors4_column32",
-            (JoinStep::Sectors(InFlight::Four), Self::Column64) => "join_sectors4_column64",
-            (JoinStep::Sectors(InFlight::Eight), Self::Tuples) => "join_sectors8_tuples",
-            (JoinStep::Sectors(InFlight::Eight), Self::Column32) => "join_sectors8_column32",
-            (JoinStep::Sectors(InFlight::Eight), Self::Column64) => "join_sectors8_column64",
             (JoinStep::Partners, Self::Tuples) => "join_partners_tuples",
             (JoinStep::Group, Self::Tuples) => "join_grouped_tuples",
             (JoinStep::Partners, Self::Column32) => "join_partners_column32",
@@ -120,7 +108,6 @@ impl Form {
 enum JoinStep {
     Build,
     Probe(Append),
-    Sectors(InFlight),
     Partners,
     Group,
     BuildChosen,
@@ -199,7 +186,6 @@ pub struct Table {
     blocks: Option<u32>,
     threads: u32,
     collected_max: Option<u32>,
-    in_flight: Option<InFlight>,
 }
 
 impl Table {
@@ -233,7 +219,6 @@ impl Table {
             blocks: settings.blocks,
             threads: settings.threads,
             collected_max: settings.collected_max,
-            in_flight: settings.in_flight,
         })
     }
 
@@ -288,11 +273,7 @@ impl Table {
         results: Results,
         append: Append,
     ) -> Result<(), GpuError> {
-        let step = match (append, self.in_flight) {
-            (Append::Warped, Some(in_flight)) => JoinStep::Sectors(in_flight),
-            _ => JoinStep::Probe(append),
-        };
-        let kernel = self.form.kernel(&self.device, step)?;
+        let kernel = self.form.kernel(&self.device, JoinStep::Probe(append))?;
         let (collected, shared_bytes) = match append {
             Append::Direct => (0, 0),
             // A head of two words, then the pairs.

@@ -7,7 +7,7 @@ use crate::bench::Size;
 use crate::bench::timing::{billions_a_second, milliseconds};
 use crate::device::{DeviceBuffer, Stream};
 use crate::error::GpuError;
-use crate::join::{Append, Form, InFlight, Input, KeyFilter, Order, Results, Settings, Table, Transfer};
+use crate::join::{Append, Form, Input, KeyFilter, Order, Results, Settings, Table, Transfer};
 
 const ORDERS: [Order; 8] = [
     Order::AsTheyCome,
@@ -83,29 +83,7 @@ pub(super) fn by_shape(bench: &mut Bench<'_>, million: usize, size: Size) -> Res
     Ok(())
 }
 
-/// The cases that begin with `in flight,`: probes as rows come, with several of them in flight a thread.
-pub(super) fn by_flight(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> {
-    let in_flight = [None, Some(InFlight::One), Some(InFlight::Two), Some(InFlight::Four), Some(InFlight::Eight)];
-    for match_percent in [3.0, 100.0] {
-        let begin = format!("in flight, {match_percent} %");
-        if !bench.only.may_take(&begin) {
-            continue;
-        }
-        let tables = Tables::new(bench.device, [16 * million; 2], match_percent, Transfer::Resident)?;
-        for threads in [256, 512] {
-            for in_flight in in_flight {
-                let settings = Settings { threads, in_flight, transfer: Transfer::Resident, ..Settings::default() };
-                let begin = format!("{begin}, {threads} threads, {in_flight:?}");
-                let side = Side::new(bench, &tables, &settings, begin)?;
-                let build_ms = side.time_build(bench, Order::Fitting)?;
-                side.time_probe(bench, Order::AsTheyCome, None, &build_ms)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The cases that begin with `as chosen,`: what the settings are where nothing is said, the choice of a filter counted in.
+/// The cases that begin with `as chosen,`: what the settings are where nothing is said.
 pub(super) fn as_chosen(bench: &mut Bench<'_>, million: usize) -> Result<(), GpuError> {
     let settings = Settings { transfer: Transfer::Resident, ..Settings::default() };
     for match_percent in [3.0, 50.0, 100.0] {
@@ -116,19 +94,7 @@ pub(super) fn as_chosen(bench: &mut Bench<'_>, million: usize) -> Result<(), Gpu
         let tables = Tables::new(bench.device, [16 * million; 2], match_percent, Transfer::Resident)?;
         let side = Side::new(bench, &tables, &settings, begin)?;
         let build_ms = side.time_build(bench, settings.build_order)?;
-        let way = side.table.way(settings.probe_order, side.inputs[1].count)?;
-        let mut kept = None;
-        let probe_ms = milliseconds(bench.device, bench.runs, |stream| {
-            // SAFETY: the inputs, the results, the filter and `way` are kept until the stream is waited for.
-            let is_wanted = unsafe { side.table.wants_filter(settings.filter, stream, &side.inputs[1]) }?;
-            kept = is_wanted.then(|| side.table.filter(stream)).transpose()?;
-            side.count.fill(stream, 0)?;
-            let by = (&way, kept.as_ref());
-            // SAFETY: as above.
-            unsafe { side.table.probe_by(stream, &side.inputs[1], side.results(), settings.append, by) }
-        })?;
-        check_count(side.count.read()?[0], side.matches)?;
-        side.push_probe(bench, &side.begin, &probe_ms, &build_ms);
+        side.time_probe(bench, settings.probe_order, None, &build_ms)?;
     }
     Ok(())
 }
@@ -207,15 +173,11 @@ impl Side {
             unsafe { self.table.probe_by(stream, &self.inputs[1], results, Append::Warped, by) }
         })?;
         check_count(self.count.read()?[0], self.matches)?;
-        self.push_probe(bench, &case, &probe_ms, before_ms);
-        Ok(())
-    }
-
-    fn push_probe(&self, bench: &mut Bench<'_>, case: &str, probe_ms: &[f64], before_ms: &[f64]) {
         let bound = ("device memory's reads", bench.roofs.device_read);
-        bench.push(case, "probe", &billions_a_second(self.bytes(1), probe_ms), bound);
-        let whole_ms: Vec<f64> = before_ms.iter().zip(probe_ms).map(|(before, probe)| before + probe).collect();
-        bench.push(case, "end to end", &billions_a_second(self.bytes(0) + self.bytes(1), &whole_ms), bound);
+        bench.push(&case, "probe", &billions_a_second(self.bytes(1), &probe_ms), bound);
+        let whole_ms: Vec<f64> = before_ms.iter().zip(&probe_ms).map(|(before, probe)| before + probe).collect();
+        bench.push(&case, "end to end", &billions_a_second(self.bytes(0) + self.bytes(1), &whole_ms), bound);
+        Ok(())
     }
 
     /// Whether a plain probe finds all matches.

@@ -18,7 +18,7 @@ const THREAD_ROWS: usize = 16;
 const ROOM_MORE: usize = 64;
 
 /// Threads of a block at the most.
-pub(super) const THREADS_MAX: u32 = 1024;
+const THREADS_MAX: u32 = 1024;
 
 /// Room for the rows of an input in the order of the parts of a table.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use super::windows::KeyFilter;
 use super::{Input, Results, Table};
 use crate::device::Stream;
 use crate::error::GpuError;
-use crate::join::{Append, Filter, Order};
+use crate::join::{Append, Order};
 
 /// Slots of a table for each row of an input that suits parts; a build has a row for four at most.
 const ROW_SLOTS_MAX: usize = 8;
 
-/// Parts at least where an order is chosen: several blocks of [`super::parts::THREADS_MAX`] threads share a multiprocessor then.
+/// Parts at least where an order is chosen: two blocks of 1,024 threads share a multiprocessor then.
 const FITTING_PARTS: u32 = 1 << 12;
 
 /// How rows are inserted or looked for, with the memory that it takes.
@@ -43,21 +43,6 @@ impl Table {
         let window_bytes = (self.device.properties().l2_bytes / 3 * 2).max(1);
         let table_bytes = self.slots * self.form.slot_words() * 8;
         u32::try_from(table_bytes.div_ceil(window_bytes)).unwrap_or(u32::MAX / 2)
-    }
-
-    /// Whether a probe is to look at a filter; waits for the device where it takes a sample.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::probe`].
-    pub unsafe fn wants_filter(&self, filter: Filter, stream: &Stream, input: &Input) -> Result<bool, GpuError> {
-        match filter {
-            Filter::Without => Ok(false),
-            Filter::With => Ok(true),
-            Filter::Fitting if self.fitting() <= 1 => Ok(false),
-            // SAFETY: as the caller promises.
-            Filter::Fitting | Filter::Sampled => unsafe { self.matches_few(stream, input) },
-        }
     }
 
     /// Empties the table and inserts all rows that it is to have, once `stream` comes to it.

@@ -117,7 +117,7 @@ impl Table {
     /// # Safety
     ///
     /// As for [`Self::probe`].
-    pub(super) unsafe fn matches_few(&self, stream: &Stream, input: &Input) -> Result<bool, GpuError> {
+    pub unsafe fn matches_few(&self, stream: &Stream, input: &Input) -> Result<bool, GpuError> {
         let counter = DeviceBuffer::<u64>::filled(&self.device, 1, 0, "a counter")?;
         let results = Results { pairs: counter.address(), count: counter.address(), capacity: 0 };
         let apart = (input.count / (SAMPLED_ROWS / SAMPLED_PART_ROWS)).max(SAMPLED_PART_ROWS);
