@@ -9,7 +9,8 @@
 //                   if its key is that of s:  append (row of table[at], row of s) to the results
 //                   at = next(at)
 //
-// The table is open addressed, of a power of two of slots, at least twice the rows of the build table.
+// The table is open addressed, of a power of two of slots, at least twice the rows of the build table. The next slot is the next of the
+// same sector of memory, around, until all have been looked at, and then that of the next sector.
 // Both inputs are read once and in order, each warp 128 consecutive bytes or more at a time, from
 // wherever they lie: pinned host memory through the unified address space, or device memory.
 //
@@ -22,137 +23,14 @@
 // for each probe row: 4 bytes and a bit in place of 8 bytes, and nothing that the host has to put in order.
 //
 // A part of the table may lie in host memory (the paper's future work): slots from `near_slots` on.
+//
+// Tables larger than the device's cache: `chosen.cuh` and `parts.cuh`.
+#include "chosen.cuh"
 #include "collect.cuh"
-
-constexpr u64 empty = ~0ull;
-
-// A table of 32-bit keys has slots of one word: key below, row above. One of 64-bit keys has two
-// words a slot: row, then key; the row is what is swapped in, so any key is allowed.
-struct Table {
-    u64* near;
-    u64* far;
-    u64 near_slots;
-    u64 mask;
-    u32 is_mixed;  // else the hash is the low bits of the key, as in the paper
-    u32 steps_max; // an insertion that needs more gives up
-};
-
-// `keys` are tuples (key below, row above), or a column whose rows are numbered from `first_row` on.
-// `valid` has a bit a row, lowest first, as Arrow's buffers have; null pointer: all are valid.
-struct Rows {
-    const void* keys;
-    const unsigned char* valid;
-    u64 count;
-    u32 first_row;
-    u32 first_bit;
-};
+#include "parts.cuh"
+#include "table.cuh"
 
 // A result is a row of the build table below and a row of the probe table above.
-
-__device__ __forceinline__ u32 mix(u32 key) {
-    key ^= key >> 16;
-    key *= 0x85ebca6bu;
-    key ^= key >> 13;
-    key *= 0xc2b2ae35u;
-    return key ^ key >> 16;
-}
-
-__device__ __forceinline__ u64 mix(u64 key) {
-    key ^= key >> 33;
-    key *= 0xff51afd7ed558ccdull;
-    key ^= key >> 33;
-    key *= 0xc4ceb9fe1a85ec53ull;
-    return key ^ key >> 33;
-}
-
-__device__ __forceinline__ bool is_valid(const Rows& rows, u64 at) {
-    if (!rows.valid) return true;
-    u64 bit = at + rows.first_bit;
-    return rows.valid[bit / 8] >> bit % 8 & 1;
-}
-
-// The three forms of an input: how row `at` is read, and how a slot of the table is compared.
-struct Tuples {
-    typedef u32 Key;
-    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u32& key, u32& row) {
-        u64 tuple = __ldcs((const u64*)rows.keys + at);
-        key = (u32)tuple;
-        row = (u32)(tuple >> 32);
-    }
-};
-
-struct Column32 {
-    typedef u32 Key;
-    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u32& key, u32& row) {
-        key = __ldcs((const u32*)rows.keys + at);
-        row = rows.first_row + (u32)at;
-    }
-};
-
-struct Column64 {
-    typedef u64 Key;
-    static __device__ __forceinline__ void read(const Rows& rows, u64 at, u64& key, u32& row) {
-        key = __ldcs((const u64*)rows.keys + at);
-        row = rows.first_row + (u32)at;
-    }
-};
-
-template <class Key> __device__ __forceinline__ u64 home_of(const Table& table, Key key) {
-    return (table.is_mixed ? (u64)mix(key) : (u64)key) & table.mask;
-}
-
-__device__ __forceinline__ u64* slot_of(const Table& table, u64 at, u32 words) {
-    return at < table.near_slots ? table.near + at * words : table.far + (at - table.near_slots) * words;
-}
-
-__device__ __forceinline__ bool insert(const Table& table, u32 key, u32 row) {
-    u64 tuple = (u64)row << 32 | key;
-    u64 at = home_of(table, key);
-    for (u32 step = 0; step < table.steps_max; ++step) {
-        if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;
-        at = (at + 1) & table.mask;
-    }
-    return false;
-}
-
-__device__ __forceinline__ bool insert(const Table& table, u64 key, u32 row) {
-    u64 at = home_of(table, key);
-    for (u32 step = 0; step < table.steps_max; ++step) {
-        u64* slot = slot_of(table, at, 2);
-        if (atomicCAS(slot, empty, (u64)row) == empty) {
-            slot[1] = key;
-            return true;
-        }
-        at = (at + 1) & table.mask;
-    }
-    return false;
-}
-
-// Goes on from slot `at` to the next row with this key; false at an empty slot. A table has at least
-// as many empty slots as taken ones, so this ends.
-__device__ __forceinline__ bool find(const Table& table, u64& at, u32 key, u32& row) {
-    for (;;) {
-        u64 tuple = *slot_of(table, at, 1);
-        if (tuple == empty) return false;
-        at = (at + 1) & table.mask;
-        if ((u32)tuple == key) {
-            row = (u32)(tuple >> 32);
-            return true;
-        }
-    }
-}
-
-__device__ __forceinline__ bool find(const Table& table, u64& at, u64 key, u32& row) {
-    for (;;) {
-        ulonglong2 slot = *(const ulonglong2*)slot_of(table, at, 2);
-        if (slot.x == empty) return false;
-        at = (at + 1) & table.mask;
-        if (slot.y == key) {
-            row = (u32)slot.x;
-            return true;
-        }
-    }
-}
 
 // One row at a time: with several in flight, as `group.cu` has codes, an H100 inserts a tenth fewer from its own
 // memory and a third fewer from that of the host.
@@ -172,7 +50,7 @@ __device__ __forceinline__ void probe_direct(const Rows& rows, const Table& tabl
         u32 row, found;
         Input::read(rows, at, key, row);
         if (!is_valid(rows, at)) continue;
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         while (find(table, slot, key, found)) {
             u64 place = atomicAdd(results.count, 1ull);
             if (place < results.capacity) results.pairs[place] = (u64)row << 32 | found;
@@ -215,7 +93,7 @@ __device__ __forceinline__ void probe_cached(const Rows& rows, const Table& tabl
         u32 row = 0, found = 0;
         bool goes_on = at < rows.count && is_valid(rows, at);
         if (at < rows.count) Input::read(rows, at, key, row);
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         bool is_held = false; // a match that found no room
         do {
             while (is_held || goes_on) {
@@ -233,27 +111,30 @@ __device__ __forceinline__ void probe_cached(const Rows& rows, const Table& tabl
     flush(cache, cached_max, results);
 }
 
-// `room` is that of one warp.
+// By whole sectors of the table. `room` is that of one warp. One row at a time, too: two, four and eight in flight keep fewer threads, and
+// an H200 looks for 2 to 23 % fewer rows.
 template <class Input>
 __device__ __forceinline__ void probe_warped(const Rows& rows, const Table& table, const Results& results, u32 room) {
+    typedef typename Input::Key Key;
     Collector collector(room);
     for (u64 first = thread_of_grid() - lane_of_thread(); first < rows.count; first += threads_of_grid()) {
         u64 at = first + lane_of_thread();
-        typename Input::Key key = 0;
-        u32 row = 0, found = 0;
+        Key key = 0;
+        u32 row = 0;
         bool goes_on = at < rows.count && is_valid(rows, at);
         if (at < rows.count) Input::read(rows, at, key, row);
-        u64 slot = home_of(table, key);
-        do {
-            if (goes_on) goes_on = find(table, slot, key, found);
-        } while (collector.add(results, goes_on, (u64)row << 32 | found));
+        u64 place = home_of(table, key) & ~(u64)(sector_slots<Key>() - 1);
+        while (__any_sync(all_lanes, goes_on)) {
+            Sector<Key> sector = {{empty, empty}, {empty, empty}};
+            if (goes_on) sector.read(table, place);
+            goes_on = is_full(sector);
+            place = (place + sector_slots<Key>()) & table.mask;
+            u32 slots = slots_with(sector, key);
+            while (collector.add(results, slots != 0, (u64)row << 32 | first_row_of(sector, slots))) slots &= slots - 1;
+        }
     }
     collector.finish(results);
 }
-
-// Rows of the probe table that a warp takes at a time.
-constexpr u32 tile_rows = 256;
-constexpr u32 tile_words = tile_rows / 32;
 
 // Results of a join in which no probe row has two partners. Tile `t` has its bits, lowest first, from word `t * tile_words` of `bits`
 // on, and its partners from `starts[t]` on in `rows`, which has room for one a row.
@@ -282,7 +163,7 @@ __device__ __forceinline__ void probe_partners(const Rows& rows, const Table& ta
 #pragma unroll
         for (u32 word = 0; word < tile_words; ++word) {
             u64 at = tile * tile_rows + word * 32 + lane;
-            u64 slot = home_of(table, keys[word]);
+            Search slot = {home_of(table, keys[word]), 0};
             u32 found = 0, other;
             bool has_one = at < rows.count && is_valid(rows, at) && find(table, slot, keys[word], found);
             if (has_one && find(table, slot, keys[word], other)) atomicAdd(out.repeated, 1u);
@@ -330,7 +211,7 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
         u32 row, found;
         Input::read(rows, at, key, row);
         if (!is_valid(rows, at)) continue;
-        u64 slot = home_of(table, key);
+        Search slot = {home_of(table, key), 0};
         u64 matched = 0;
         u64 value = groups.values ? (u64)__ldcs(groups.values + at) : 0;
         while (find(table, slot, key, found)) {
@@ -379,12 +260,43 @@ __device__ __forceinline__ void probe_grouped(const Rows& rows, const Table& tab
     extern "C" __global__ void join_grouped_##form(Rows rows, Table table, Groups groups) {                            \
         probe_grouped<Input>(rows, table, groups);                                                                     \
     }                                                                                                                  \
+    extern "C" __global__ void join_build_chosen_##form(Rows rows, Table table, Chosen chosen, u32* failed) {          \
+        build_chosen<Input>(rows, table, chosen, failed);                                                              \
+    }                                                                                                                  \
+    extern "C" __global__ void join_chosen_##form(Rows rows, Table table, Chosen chosen, Results results, u32 room) {  \
+        probe_chosen<Input>(rows, table, chosen, results, room);                                                       \
+    }                                                                                                                  \
+    extern "C" __global__ void join_filter_##form(Table table, u32* filter) {                                          \
+        make_filter(table, filter, Input::Key());                                                                      \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                 \
+        join_scatter_##form(Rows rows, Table table, Parts parts, Loose<Input::Key>* out) {                             \
+        scatter<Input>(rows, table, parts, out);                                                                       \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                 \
+        join_fill_parts_##form(Table table, Parts parts, Loose<Input::Key>* rows) {                                    \
+        fill_parts<Input::Key>(table, parts, rows);                                                                    \
+    }                                                                                                                  \
+    extern "C" __global__ void join_over_##form(Table table, Parts parts, Loose<Input::Key>* rows, u32* failed) {      \
+        insert_over<Input::Key>(table, parts, rows, failed);                                                           \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(1024) join_probe_parts_##form(                                        \
+        Table table, Parts parts, Loose<Input::Key>* rows, Results results, u32 room) {                                \
+        probe_parts<Input::Key>(table, parts, rows, results, room);                                                    \
+    }                                                                                                                  \
     EMULATED_KERNEL(join_build_##form)                                                                                 \
     EMULATED_KERNEL(join_direct_##form)                                                                                \
     EMULATED_KERNEL(join_cached_##form)                                                                                \
     EMULATED_KERNEL(join_warped_##form)                                                                                \
     EMULATED_KERNEL(join_partners_##form)                                                                              \
-    EMULATED_KERNEL(join_grouped_##form)
+    EMULATED_KERNEL(join_grouped_##form)                                                                               \
+    EMULATED_KERNEL(join_build_chosen_##form)                                                                          \
+    EMULATED_KERNEL(join_chosen_##form)                                                                                \
+    EMULATED_KERNEL(join_filter_##form)                                                                                \
+    EMULATED_KERNEL(join_scatter_##form)                                                                               \
+    EMULATED_KERNEL(join_fill_parts_##form)                                                                            \
+    EMULATED_KERNEL(join_over_##form)                                                                                  \
+    EMULATED_KERNEL(join_probe_parts_##form)
 
 JOIN_KERNELS(tuples, Tuples)
 JOIN_KERNELS(column32, Column32)

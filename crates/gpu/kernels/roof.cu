@@ -62,6 +62,28 @@ extern "C" __global__ void roof_shared_atomics(u32 turns, u32 spread, u32 places
     if (lane_of_thread() == 0) atomicAdd(checksum, own);
 }
 
+// Visits places of 8 bytes at random, four at a time a thread, of an array of a power of two of them, as a hash table's slots are met:
+// each is a sector of 32 bytes, in the cache or in memory. `swaps` of 0 reads them; else it is what takes the place of the number before
+// it. The checksum has what was read, or how many swaps took place.
+extern "C" __global__ void roof_sectors(u64* words, u64 mask, u32 swaps, u32 turns, u64* checksum) {
+    u64 own = 0;
+    u64 state = thread_of_grid() * 4 * turns;
+    for (u32 turn = 0; turn < turns; ++turn) {
+        u64 found[4];
+#pragma unroll
+        for (u32 each = 0; each < 4; ++each) {
+            u64 at = ++state * 0x9e3779b97f4a7c15ull;
+            at = (at ^ at >> 30) * 0xbf58476d1ce4e5b9ull;
+            u64* word = words + (at >> 32 & mask);
+            found[each] = swaps ? atomicCAS(word, (u64)swaps - 1, (u64)swaps) == swaps - 1 : *word;
+        }
+#pragma unroll
+        for (u32 each = 0; each < 4; ++each) own += found[each];
+    }
+    own = sum_of_warp(own);
+    if (lane_of_thread() == 0) atomicAdd(checksum, own);
+}
+
 // The order in which a thread visits the words of an array (gpu-join, Table 1).
 enum Pattern { coalesced = 0, apart = 1, random_order = 2 };
 
@@ -128,6 +150,7 @@ EMULATED_KERNEL(roof_read_words)
 EMULATED_KERNEL(roof_write)
 EMULATED_KERNEL(roof_exchange)
 EMULATED_KERNEL(roof_shared_atomics)
+EMULATED_KERNEL(roof_sectors)
 EMULATED_KERNEL(roof_link32)
 EMULATED_KERNEL(roof_link64)
 EMULATED_KERNEL(roof_visit32)

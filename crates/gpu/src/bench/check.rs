@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::bench::check_joins::{check_edges, check_join, check_join_grouped, check_partners};
+use crate::bench::check_joins::{check_edges, check_join, check_join_grouped, check_join_orders, check_partners};
 use crate::bench::data::{Random, zipf};
 use crate::bitwise::{self, Distributed, Query, Resident, Split, directory};
 use crate::contention::{Optimizer, Settings as Budget, Use};
@@ -17,8 +17,9 @@ use crate::tree;
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 13] = [
+pub const CHECKS: [(&str, Check); 14] = [
     ("join", check_join),
+    ("join in an order", check_join_orders),
     ("join for partners", check_partners),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
@@ -413,6 +414,17 @@ fn check_roofs(device: &Arc<Device>, random: &mut Random) -> Result<(), String> 
         let parameters = Parameters::new().half(10).half(spread).half(1024).half(operand);
         expect(device, &stream, "roof_shared_atomics", grid, parameters, 3 * 64 * 10 * u64::from(operand.max(1)))?;
     }
+    let sectors = DeviceBuffer::<u64>::filled(device, 256, 0, "a check").map_err(told)?;
+    for swaps in [1, 0] {
+        // What swaps have written is what is read later, as the places are the same.
+        let set = || sectors.read().map(|words| words.iter().sum::<u64>()).map_err(told);
+        let parameters = Parameters::new().word(sectors.address()).word(255).half(swaps).half(2);
+        let checksum = sum_of(device, &stream, "roof_sectors", grid, parameters)?;
+        let expected = if swaps == 1 { set()? } else { 3 * 64 * 8 };
+        if checksum != expected {
+            return Err(format!("roof_sectors: {checksum} for {expected}"));
+        }
+    }
     let written = DeviceBuffer::<u64>::filled(device, 500, 0, "a check").map_err(told)?;
     let mut parameters = Parameters::new().word(written.address()).word(500).word(9);
     // SAFETY: these are the parameters of `roof_write`, and `read` waits for the device.
@@ -433,12 +445,22 @@ fn expect(
     parameters: Parameters,
     expected: u64,
 ) -> Result<(), String> {
+    match sum_of(device, stream, name, grid, parameters)? {
+        found if found == expected => Ok(()),
+        found => Err(format!("{name}: {found} for {expected}")),
+    }
+}
+
+fn sum_of(
+    device: &Arc<Device>,
+    stream: &Stream,
+    name: &'static str,
+    grid: Grid,
+    parameters: Parameters,
+) -> Result<u64, String> {
     let checksum = DeviceBuffer::<u64>::filled(device, 1, 0, "a checksum").map_err(told)?;
     let kernel = device.kernel(name).map_err(told)?;
     // SAFETY: the callers above give the parameters of the kernel, and `read` waits for the device.
     unsafe { kernel.launch(stream, grid, &mut parameters.word(checksum.address())) }.map_err(told)?;
-    match checksum.read().map_err(told)?[0] {
-        found if found == expected => Ok(()),
-        found => Err(format!("{name}: {found} for {expected}")),
-    }
+    Ok(checksum.read().map_err(told)?[0])
 }

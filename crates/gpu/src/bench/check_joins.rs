@@ -6,7 +6,7 @@ use super::check::{compare, one_of, told};
 use super::data::{Random, join_tables};
 use crate::device::Device;
 use crate::error::GpuError;
-use crate::join::{self, Append, Bits, Built, Delivery, Groups, Hash, Keys, Settings, Transfer};
+use crate::join::{self, Append, Bits, Built, Delivery, Filter, Groups, Hash, Keys, Order, Settings, Transfer};
 
 fn random_settings(random: &mut Random) -> Settings {
     Settings {
@@ -15,6 +15,9 @@ fn random_settings(random: &mut Random) -> Settings {
         append: one_of(random, &[Append::Direct, Append::Cached, Append::Warped]),
         delivery: one_of(random, &[Delivery::InPlace, Delivery::Copied]),
         collected_max: one_of(random, &[None, Some(1), Some(64)]),
+        build_order: one_of(random, &[Order::Fitting, Order::AsTheyCome, Order::Windows(4), Order::Parts(8)]),
+        probe_order: one_of(random, &[Order::Fitting, Order::AsTheyCome, Order::Windows(4), Order::Parts(8)]),
+        filter: one_of(random, &[Filter::Without, Filter::With, Filter::Sampled]),
         table_bytes_max: one_of(random, &[None, None, Some(0), Some(1000)]),
         blocks: one_of(random, &[None, Some(1), Some(3)]),
         threads: one_of(random, &[32, 64, 128]),
@@ -79,6 +82,35 @@ pub(super) fn check_join(device: &Arc<Device>, random: &mut Random) -> Result<()
     let settings = random_settings(random);
     let found = join::join(device, &build, &probe, &settings).map_err(told)?;
     compare(&format!("{settings:?}"), found.pairs().to_vec(), join::twin::join(&build, &probe))
+}
+
+/// Orders and filters, each with each, over tables on the device.
+pub(super) fn check_join_orders(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for filter in [Filter::Without, Filter::Without, Filter::With, Filter::Sampled] {
+        let form = random.below(3);
+        // Few keys, so that insertions step far, or keys of which few have a partner; or so few on one side that most rows find no room
+        // in their part.
+        let keys = one_of(random, &[[40, 40], [1 << 9, 1 << 9], [1 << 14, 1 << 14], [3, 1 << 9], [1 << 9, 3]]);
+        let (build_rows, probe_rows) = (random.below(1200) as usize, random.below(2500) as usize);
+        let (build, probe) = (Table::of(random, build_rows, keys[0]), Table::of(random, probe_rows, keys[1]));
+        let has_nulls = random.below(2) == 1;
+        let (build, probe) = (build.keys(form, has_nulls), probe.keys(form, has_nulls));
+        let expected = join::twin::join(&build, &probe);
+        let orders = [
+            Order::Windows(1),
+            Order::Windows(2),
+            Order::Windows(64),
+            Order::Parts(1),
+            Order::Parts(16),
+            Order::Parts(256),
+        ];
+        let [build_order, probe_order] = [0, 1].map(|_| one_of(random, &orders));
+        let (transfer, delivery) = (Transfer::Resident, Delivery::InPlace);
+        let settings = Settings { transfer, delivery, build_order, probe_order, filter, ..random_settings(random) };
+        let found = join::join(device, &build, &probe, &settings).map_err(told)?;
+        compare(&format!("{form}, {settings:?}"), found.pairs().to_vec(), expected)?;
+    }
+    Ok(())
 }
 
 pub(super) fn check_partners(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {

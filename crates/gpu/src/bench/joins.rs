@@ -2,6 +2,8 @@
 //!
 //! Throughput is bytes of input a second, as in the paper (section 4). Every case checks its number of matches.
 
+mod orders;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -75,14 +77,12 @@ impl Bench<'_> {
     /// Builds and probes; throughputs of both and of the whole.
     fn time(&mut self, case: &str, tables: &Tables, settings: &Settings) -> Result<(), GpuError> {
         let [build, probe] = tables.inputs()?;
-        let stream = crate::device::Stream::new(self.device)?;
         let bound = if tables.near.is_some() {
             ("device memory's reads", self.roofs.device_read)
         } else {
             ("kernels' reads of host memory", self.roofs.host_read)
         };
-        let table = Table::new(self.device, &stream, Form::Tuples, build.count, settings)?;
-        stream.wait()?;
+        let table = Table::new(self.device, Form::Tuples, build.count, settings)?;
         let build_ms = milliseconds(self.device, self.runs, |stream| {
             table.clear(stream)?;
             // SAFETY: the inputs are pinned or on the device, and kept until the stream is waited for.
@@ -244,6 +244,9 @@ pub fn measure(device: &Arc<Device>, size: Size, only: Only<'_>, roofs: Roofs) -
         beyond_the_paper(&mut bench, million)?;
     }
     by_delivery(&mut bench, million)?;
+    orders::by_order(&mut bench, million)?;
+    orders::by_shape(&mut bench, million, size)?;
+    orders::as_chosen(&mut bench, million)?;
     Ok(bench.lines)
 }
 

@@ -148,6 +148,38 @@ impl Bench<'_> {
         Ok(best)
     }
 
+    /// Words of 8 bytes at random in arrays that the device's cache holds or does not: read, and swapped.
+    fn sectors(&mut self, memory: &DeviceBuffer<u64>, size: Size) -> Result<(), GpuError> {
+        let (kernel, grid) = self.kernel("roof_sectors")?;
+        let threads = u64::from(grid.blocks) * u64::from(grid.threads);
+        let checksum = self.checksum.address();
+        for megabytes in [8, 16, 32, 64, 256] {
+            let count = size.of(1 << 9, megabytes << 17).min(memory.len());
+            for (what, is_swap) in [("read", false), ("compared and swapped", true)] {
+                let turns = size.of(1, (64 << 20) / (threads as usize * 4)) as u32;
+                let amount = threads as f64 * 4.0 * f64::from(turns);
+                let case = format!("words at random in {megabytes} MB {what}");
+                // A swap finds what the launch before has written.
+                let mut swaps = 0;
+                let stream = Stream::new(self.device)?;
+                memory.fill_part(&stream, 0..count, 0)?;
+                stream.wait()?;
+                self.time(case, "G ops/s", amount, |stream| {
+                    swaps += u32::from(is_swap);
+                    let mut parameters = Parameters::new()
+                        .word(memory.address())
+                        .word(count as u64 - 1)
+                        .half(swaps)
+                        .half(turns)
+                        .word(checksum);
+                    // SAFETY: these are the kernel's parameters, and all places are below `count`, which the memory has.
+                    unsafe { kernel.launch(stream, grid, &mut parameters) }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// gpu-join's micro benchmark: visits to words of an array.
     fn visit(&mut self, visit: &Visit, words: &Words, blocks: u32, threads: u32) -> Result<(), GpuError> {
         let all_threads = u64::from(blocks) * u64::from(threads);
@@ -224,6 +256,7 @@ pub fn measure(device: &Arc<Device>, size: Size) -> Result<(Roofs, Vec<Line>), G
     for back in [8, 4] {
         bench.copy_both_ways(&memory, &pinned, back)?;
     }
+    bench.sectors(&memory, size)?;
     roofs.shared_atomics = bench.shared_atomics(size)?;
     Ok((roofs, bench.lines))
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::slice;
 use std::sync::Arc;
 
@@ -125,12 +125,20 @@ impl<T: Plain> DeviceBuffer<T> {
 
     /// Sets every byte, once the stream comes to it.
     pub fn fill(&self, stream: &Stream, byte: u8) -> Result<(), GpuError> {
+        self.fill_part(stream, 0..self.count, byte)
+    }
+
+    /// Sets every byte of some values, once the stream comes to it.
+    pub(crate) fn fill_part(&self, stream: &Stream, values: Range<usize>, byte: u8) -> Result<(), GpuError> {
+        let has_room = values.start <= values.end && values.end <= self.count;
+        assert!(has_room, "values {values:?} of {}", self.count);
         self.device.bind()?;
-        if self.count == 0 {
+        if values.is_empty() {
             return Ok(());
         }
+        let place = self.place + bytes_of::<T>(values.start) as u64;
         // SAFETY: the memory is `count` values long, and it is freed only after the device is done with it.
-        unsafe { result::memset_d8_async(self.place, byte, bytes_of::<T>(self.count), stream.handle()) }
+        unsafe { result::memset_d8_async(place, byte, bytes_of::<T>(values.len()), stream.handle()) }
             .map_err(GpuError::of("a fill"))
     }
 

@@ -16,7 +16,7 @@ pub mod twin;
 
 pub use on_device::{Built, Groups, Outcome, Times, join, join_grouped};
 pub use partners::Partners;
-pub(crate) use table::{Form, Input, Results, Table};
+pub(crate) use table::{Form, Input, KeyFilter, Results, Table};
 
 /// Bits of validity as Arrow keeps them: a bit a row, lowest first; `first_bit` is that of the first row.
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +136,34 @@ pub enum Delivery {
     Copied,
 }
 
+/// Whether a probe looks at a filter in the device's cache before it looks at the table, which takes few reads of memory where few rows
+/// match. Only inputs that are on the device have one: others wait for the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filter {
+    /// It does not.
+    #[default]
+    Without,
+    /// It does.
+    With,
+    /// It does if few of a sample of its rows match.
+    Sampled,
+}
+
+/// In which order the rows of an input that is on the device are inserted or looked for. A table that is larger than the device's cache
+/// takes a read of memory at random for each row as it comes. Numbers of windows are rounded up to powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// What suits the table's size.
+    #[default]
+    Fitting,
+    /// As they come.
+    AsTheyCome,
+    /// All rows are read for each of so many windows of the table, and those of the window are taken, so that the cache holds it.
+    Windows(u32),
+    /// Rows are put in the order of windows, of which there are so many at least, and as many that one fits a block's shared memory.
+    Parts(u32),
+}
+
 /// How a join runs on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -149,6 +177,12 @@ pub struct Settings {
     pub delivery: Delivery,
     /// Results that a block or a warp collects before it writes them; `None`: what suits the device.
     pub collected_max: Option<u32>,
+    /// The order of insertions.
+    pub build_order: Order,
+    /// The order in which pairs are looked for; a probe with a filter has no parts.
+    pub probe_order: Order,
+    /// The filter of a probe for pairs.
+    pub filter: Filter,
     /// Device memory for the hash table; what is more lies in host memory. `None`: all of it on the device.
     pub table_bytes_max: Option<usize>,
     /// Blocks of a grid; `None`: as many as the device keeps at a time.
@@ -169,6 +203,9 @@ impl Default for Settings {
             append: Append::default(),
             delivery: Delivery::default(),
             collected_max: None,
+            build_order: Order::default(),
+            probe_order: Order::AsTheyCome,
+            filter: Filter::default(),
             table_bytes_max: None,
             blocks: None,
             threads: 256,

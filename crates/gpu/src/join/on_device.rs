@@ -17,7 +17,9 @@ use crate::device::{Device, DeviceBuffer, Event, Pinned, Stream};
 use crate::error::GpuError;
 use crate::join::gathered::{BUFFERS, gather};
 use crate::join::source::{Column, Source};
-use crate::join::{Delivery, Form, Input, Keys, Partners, Results, Settings, Table, Transfer};
+use crate::join::{
+    Delivery, Filter, Form, Input, KeyFilter, Keys, Order, Partners, Results, Settings, Table, Transfer,
+};
 
 /// Rows of a piece, where pieces are not asked for.
 pub(super) const PIECE_ROWS: usize = 1 << 19;
@@ -120,13 +122,23 @@ impl Built {
             times.inputs_ms = milliseconds_since(begun);
         }
         let counter = DeviceBuffer::<u64>::filled(device, 1, 0, "a counter")?;
+        let filter_start = Event::of(&streams[0])?;
+        let filter = self.filter(&streams[0], &source)?;
+        let order = match settings.probe_order {
+            _ if !source.is_resident() => Order::AsTheyCome,
+            Order::Parts(_) if filter.is_some() => Order::AsTheyCome,
+            order => order,
+        };
+        let way = self.table.way(order, source.count)?;
+        streams[1].wait_for(&Event::of(&streams[0])?)?;
+        times.probe_ms += finish(&streams, &filter_start)?;
         loop {
             let results = Results { pairs: pairs.address()?, count: counter.address(), capacity: pairs.len() };
             let start = Event::of(&streams[0])?;
             source.for_each(&streams, |stream, input| {
-                // SAFETY: the input is pinned or on the device, and `source`, `pairs` and `counter` outlive the waits below and their own
-                // `drop`, which waits for the device.
-                unsafe { self.table.probe(stream, input, results, settings.append) }
+                // SAFETY: the input is pinned or on the device, and `source`, `pairs`, `counter`, `way` and `filter` outlive the waits
+                // below and their own `drop`, which waits for the device.
+                unsafe { self.table.probe_by(stream, input, results, settings.append, (&way, filter.as_ref())) }
             })?;
             times.probe_ms += finish(&streams, &start)?;
             let found = counter.read()?[0];
@@ -152,6 +164,21 @@ impl Built {
     pub fn probe_partners(&self, probe: &Keys<'_>) -> Result<Option<Partners>, GpuError> {
         self.check_width(probe)?;
         Partners::find(&self.device, &self.table, probe, &self.settings)
+    }
+
+    /// The filter that a probe looks at, if it does.
+    fn filter(&self, stream: &Stream, source: &Source<'_>) -> Result<Option<KeyFilter>, GpuError> {
+        let is_wanted = match self.settings.filter {
+            _ if !source.is_resident() => false,
+            Filter::Without => false,
+            Filter::With => true,
+            Filter::Sampled => {
+                let input = source.piece(stream, 0, 0..source.count)?;
+                // SAFETY: the input is on the device, and `matches_few` waits for it.
+                unsafe { self.table.matches_few(stream, &input) }?
+            }
+        };
+        is_wanted.then(|| self.table.filter(stream)).transpose()
     }
 
     fn check_width(&self, probe: &Keys<'_>) -> Result<(), GpuError> {
@@ -258,13 +285,21 @@ fn build_table(
     times: &mut Times,
 ) -> Result<Table, GpuError> {
     let start = Event::of(&streams[0])?;
-    let table = Table::new(device, &streams[0], source.form, source.count, settings)?;
-    // The other stream must find the table cleared.
-    streams[1].wait_for(&Event::of(&streams[0])?)?;
-    source.for_each(streams, |stream, input| {
-        // SAFETY: the input is pinned or on the device and outlives the wait below.
-        unsafe { table.insert(stream, input) }
-    })?;
+    let table = Table::new(device, source.form, source.count, settings)?;
+    if source.is_resident() {
+        let input = source.piece(&streams[0], 0, 0..source.count)?;
+        let way = table.way(settings.build_order, source.count)?;
+        // SAFETY: the input is on the device and outlives the wait below; so does `way`, whose own `drop` waits for the device.
+        unsafe { table.fill(&streams[0], &input, &way) }?;
+    } else {
+        table.clear(&streams[0])?;
+        // The other stream must find the table cleared.
+        streams[1].wait_for(&Event::of(&streams[0])?)?;
+        source.for_each(streams, |stream, input| {
+            // SAFETY: the input is pinned or on the device and outlives the wait below.
+            unsafe { table.insert(stream, input) }
+        })?;
+    }
     times.build_ms = finish(streams, &start)?;
     table.check()?;
     Ok(table)

@@ -94,6 +94,12 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// Whether all of it is on the device.
+    pub(super) fn is_resident(&self) -> bool {
+        let is_near = |column: &Option<Column<'_, u64>>| matches!(column, Some(Column::Device(_)));
+        is_near(&self.words) || matches!(self.halves, Some(Column::Device(_)))
+    }
+
     /// Rows of a piece, where it is copied in pieces.
     pub(super) fn piece_rows(&self) -> Option<usize> {
         self.staging.as_ref().map(|staging| staging.rows)

@@ -1,7 +1,14 @@
-//! The hash table on a device, and the launches that build and probe it.
+//! The hash table on a device, and the launches that build and probe it: here, of rows as they
+//! come; in `windows`, of those that are chosen by the part of the table that they meet; in `parts`, of rows that are put in its order.
 //!
 //! A table has a power of two of slots, at least twice the rows of the build table. A slot that is free has
 //! all bits set. A slot holds one word for 32-bit keys and two for 64-bit keys (`kernels/join.cu`).
+
+mod parts;
+mod ways;
+mod windows;
+
+pub use windows::KeyFilter;
 
 use std::sync::Arc;
 
@@ -25,6 +32,9 @@ const WARPED_MAX: u32 = 256;
 
 /// Results that a warp must have room for: those of one step, and a line that is not full.
 const WARPED_MIN: u32 = 48;
+
+/// What is read of memory at least. A table's far part begins with one.
+const SECTOR_BYTES: usize = 32;
 
 /// The threads of a warp.
 const LANES: u32 = 32;
@@ -68,6 +78,27 @@ impl Form {
             (JoinStep::Group, Self::Column32) => "join_grouped_column32",
             (JoinStep::Partners, Self::Column64) => "join_partners_column64",
             (JoinStep::Group, Self::Column64) => "join_grouped_column64",
+            (JoinStep::BuildChosen, Self::Tuples) => "join_build_chosen_tuples",
+            (JoinStep::BuildChosen, Self::Column32) => "join_build_chosen_column32",
+            (JoinStep::BuildChosen, Self::Column64) => "join_build_chosen_column64",
+            (JoinStep::ProbeChosen, Self::Tuples) => "join_chosen_tuples",
+            (JoinStep::ProbeChosen, Self::Column32) => "join_chosen_column32",
+            (JoinStep::ProbeChosen, Self::Column64) => "join_chosen_column64",
+            (JoinStep::Filter, Self::Tuples) => "join_filter_tuples",
+            (JoinStep::Filter, Self::Column32) => "join_filter_column32",
+            (JoinStep::Filter, Self::Column64) => "join_filter_column64",
+            (JoinStep::Scatter, Self::Tuples) => "join_scatter_tuples",
+            (JoinStep::Scatter, Self::Column32) => "join_scatter_column32",
+            (JoinStep::Scatter, Self::Column64) => "join_scatter_column64",
+            (JoinStep::FillParts, Self::Tuples) => "join_fill_parts_tuples",
+            (JoinStep::FillParts, Self::Column32) => "join_fill_parts_column32",
+            (JoinStep::FillParts, Self::Column64) => "join_fill_parts_column64",
+            (JoinStep::InsertOver, Self::Tuples) => "join_over_tuples",
+            (JoinStep::InsertOver, Self::Column32) => "join_over_column32",
+            (JoinStep::InsertOver, Self::Column64) => "join_over_column64",
+            (JoinStep::ProbeParts, Self::Tuples) => "join_probe_parts_tuples",
+            (JoinStep::ProbeParts, Self::Column32) => "join_probe_parts_column32",
+            (JoinStep::ProbeParts, Self::Column64) => "join_probe_parts_column64",
         };
         device.kernel(name)
     }
@@ -79,6 +110,13 @@ enum JoinStep {
     Probe(Append),
     Partners,
     Group,
+    BuildChosen,
+    ProbeChosen,
+    Filter,
+    Scatter,
+    FillParts,
+    InsertOver,
+    ProbeParts,
 }
 
 /// Rows where a kernel reads them: addresses of pinned or of device memory.
@@ -151,21 +189,16 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table for `rows` rows, once `stream` has come to it.
-    pub fn new(
-        device: &Arc<Device>,
-        stream: &Stream,
-        form: Form,
-        rows: usize,
-        settings: &Settings,
-    ) -> Result<Self, GpuError> {
+    /// A table for `rows` rows, which [`Self::clear`] or [`Self::fill`] has to be asked for first.
+    pub fn new(device: &Arc<Device>, form: Form, rows: usize, settings: &Settings) -> Result<Self, GpuError> {
         if rows > BUILD_ROWS_MAX {
             return Err(GpuError::Unsuitable(format!("a join that builds on {rows} rows")));
         }
         check_threads(device, settings.threads)?;
         let slots = (2 * rows).next_power_of_two().max(LANES as usize);
         let slot_bytes = form.slot_words() * 8;
-        let near_slots = settings.table_bytes_max.map_or(slots, |most| slots.min(most / slot_bytes));
+        let near_slots =
+            settings.table_bytes_max.map_or(slots, |most| slots.min(most / SECTOR_BYTES * SECTOR_BYTES / slot_bytes));
         let near = DeviceBuffer::new(device, near_slots * form.slot_words(), "hash table")?;
         let far = if near_slots < slots {
             let far_words = (slots - near_slots) * form.slot_words();
@@ -174,7 +207,7 @@ impl Table {
             None
         };
         let failed = DeviceBuffer::new(device, 1, "a counter")?;
-        let table = Self {
+        Ok(Self {
             device: Arc::clone(device),
             form,
             near,
@@ -186,9 +219,7 @@ impl Table {
             blocks: settings.blocks,
             threads: settings.threads,
             collected_max: settings.collected_max,
-        };
-        table.clear(stream)?;
-        Ok(table)
+        })
     }
 
     /// How its keys are read.
@@ -251,8 +282,8 @@ impl Table {
                 (pairs, 16 + 8 * pairs as usize)
             }
             Append::Warped => {
-                let pairs = self.collected_max.unwrap_or(WARPED_MAX).max(WARPED_MIN);
-                (pairs, 8 * pairs as usize * (self.threads / LANES) as usize)
+                let pairs = self.warped_max();
+                (pairs, 8 * pairs as usize * self.warps())
             }
         };
         let grid = self.grid(&kernel, input, shared_bytes)?;
@@ -276,7 +307,7 @@ impl Table {
     /// row, and of two counters, which nothing else touches until `stream` has been waited for.
     pub(super) unsafe fn partners(&self, stream: &Stream, input: &Input, to: &PartnersAt) -> Result<(), GpuError> {
         let kernel = self.form.kernel(&self.device, JoinStep::Partners)?;
-        let shared_bytes = TILE_ROWS * 4 * (self.threads / LANES) as usize;
+        let shared_bytes = TILE_ROWS * 4 * self.warps();
         let grid = self.grid(&kernel, input, shared_bytes)?;
         let mut parameters = Parameters::new().words(&input.words()).words(&self.words()?).words(&[
             to.bits,
@@ -316,6 +347,16 @@ impl Table {
         ]);
         // SAFETY: these are the parameters of `join_grouped_*`; the caller answers for the addresses.
         unsafe { kernel.launch(stream, grid, &mut parameters) }
+    }
+
+    /// Results that a warp collects.
+    fn warped_max(&self) -> u32 {
+        self.collected_max.unwrap_or(WARPED_MAX).max(WARPED_MIN)
+    }
+
+    /// Warps of a block.
+    fn warps(&self) -> usize {
+        (self.threads / LANES) as usize
     }
 
     /// The kernel's structure `Table`.

@@ -4,34 +4,47 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::machine::{Build, Machine, crate_folder};
+use crate::program::HEADERS;
 
 /// One change of a source: what it is, the text that is there once, and what takes its place.
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 67] = [
-    ("join", "insertion without compare-and-swap",
-        "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
-        "if (*slot_of(table, at, 1) == empty) { *slot_of(table, at, 1) = tuple; return true; }"),
-    ("join", "a wide key written before its slot is won",
-        "if (atomicCAS(slot, empty, (u64)row) == empty) {\n            slot[1] = key;",
-        "slot[1] = key;\n        if (atomicCAS(slot, empty, (u64)row) == empty) {"),
-    ("join", "an insertion that overwrites what collides",
-        "if (atomicCAS(slot_of(table, at, 1), empty, tuple) == empty) return true;",
-        "atomicExch(slot_of(table, at, 1), tuple); return true;"),
-    ("join", "a search that stops at the first other key",
+const MUTATIONS: [Mutation; 98] = [
+    ("table", "insertion without compare-and-swap",
+        "return atomicCAS(slot, empty, (u64)row << 32 | key) == empty;",
+        "if (*slot != empty) return false;\n    *slot = (u64)row << 32 | key;\n    return true;"),
+    ("table", "a wide key written before its slot is won",
+        "if (atomicCAS(slot, empty, (u64)row) != empty) return false;\n    slot[1] = key;",
+        "slot[1] = key;\n    if (atomicCAS(slot, empty, (u64)row) != empty) return false;"),
+    ("table", "an insertion that overwrites what collides",
+        "return atomicCAS(slot, empty, (u64)row << 32 | key) == empty;",
+        "atomicExch(slot, (u64)row << 32 | key);\n    return true;"),
+    ("table", "a search that stops at the first other key",
         "        if ((u32)tuple == key) {",
         "        if ((u32)tuple != key) return false;\n        if ((u32)tuple == key) {"),
-    ("join", "wide keys compared by half",
+    ("table", "wide keys compared by half",
         "if (slot.y == key) {", "if ((u32)slot.y == (u32)key) {"),
-    ("join", "slots that do not wrap around",
-        "u64 tuple = *slot_of(table, at, 1);\n        if (tuple == empty) return false;\n        at = (at + 1) & table.mask;",
-        "u64 tuple = *slot_of(table, at, 1);\n        if (tuple == empty) return false;\n        at = at + 1;"),
-    ("join", "the far part begins one slot late",
+    ("table", "slots that do not wrap around",
+        "return place_after<Key>(home, step) & table.mask;", "return (void)table, place_after<Key>(home, step);"),
+    ("table", "an insertion that leaves a sector before it is full",
+        "constexpr Place within = sector_slots<Key>() - 1;", "constexpr Place within = 0;"),
+    ("table", "a slot of a sector that is left out",
+        "has(sector.low) | has(sector.high) << 1", "has(sector.low)"),
+    ("join", "a search that ends with its first sector",
+        "goes_on = is_full(sector);", "goes_on = false;"),
+    ("join", "sectors that do not wrap around",
+        "place = (place + sector_slots<Key>()) & table.mask;", "place = place + sector_slots<Key>();"),
+    ("join", "one row of a sector at the most",
+        "slots &= slots - 1;", "slots = 0;"),
+    ("join", "validity ignored where sectors are read",
+        "u32 row = 0;\n        bool goes_on = at < rows.count && is_valid(rows, at);",
+        "u32 row = 0;\n        bool goes_on = at < rows.count;"),
+    ("table", "the far part begins one slot late",
         "table.far + (at - table.near_slots) * words", "table.far + (at + 1 - table.near_slots) * words"),
     ("join", "validity ignored in a build",
         "if (is_valid(rows, at) && !insert(table, key, row))", "if (!insert(table, key, row))"),
-    ("join", "validity read from the wrong bit",
+    ("table", "validity read from the wrong bit",
         "u64 bit = at + rows.first_bit;", "u64 bit = at;"),
     ("join", "a row too many in a direct probe",
         "const Results& results) {\n    for (u64 at = thread_of_grid(); at < rows.count;",
@@ -71,6 +84,60 @@ const MUTATIONS: [Mutation; 67] = [
         "at < rows.count && is_valid(rows, at) && find(", "at < rows.count && find("),
     ("join", "no barrier before aggregates are added up",
         "if (!groups.is_shared) return;\n    __syncthreads();", "if (!groups.is_shared) return;"),
+    ("chosen", "the last rows of an input left out",
+        "tile * tile_rows < rows.count; tile +=", "(tile + 1) * tile_rows <= rows.count; tile +="),
+    ("chosen", "rows taken for each window",
+        "home >> chosen.window_bits == chosen.window", "true"),
+    ("chosen", "what remains in a queue is lost",
+        "work(lane < filled, last.key, last.row);", "work(lane + 1 < filled, last.key, last.row);"),
+    ("chosen", "validity ignored where rows are chosen",
+        " && is_valid(rows, at);\n            filters", ";\n            filters"),
+    ("chosen", "no barrier before a queue is read",
+        "        __syncwarp();\n        for (; filled >= 32", "        for (; filled >= 32"),
+    ("chosen", "bits of a filter in another word",
+        "atomicOr(filter + home_of(table, key) / word_slots,", "atomicOr(filter + (home_of(table, key) / word_slots ^ 1),"),
+    ("chosen", "bits of a filter without atomic operations",
+        "atomicOr(filter + home_of(table, key) / word_slots, filter_bits(key));",
+        "filter[home_of(table, key) / word_slots] |= filter_bits(key);"),
+    ("chosen", "a filter asked for another key",
+        "u32 bits = filter_bits(keys[word]);", "u32 bits = filter_bits(keys[word] + 1);"),
+    ("chosen", "the last slots of a table without a filter",
+        "at <= table.mask; at += threads_of_grid()) {\n        u64 tuple",
+        "at + 8 < table.mask; at += threads_of_grid()) {\n        u64 tuple"),
+    ("parts", "sums without the warp before",
+        "warp < warp_of_thread(); ++warp", "warp + 1 < warp_of_thread(); ++warp"),
+    ("parts", "no barrier before a tile's rows are counted",
+        "begins[part] = 0;\n        __syncthreads();", "begins[part] = 0;"),
+    ("parts", "no barrier before a tile is in order",
+        "{keys[turn], numbers[turn]};\n        __syncthreads();", "{keys[turn], numbers[turn]};"),
+    ("parts", "insertions that stay in their window",
+        "at = place_after<Key>(home, ++step);", "at = place_after<Key>(home, ++step) & (slots - 1);"),
+    ("parts", "no barrier before a window is written",
+        "        __syncthreads();\n        u64 first_slot", "        u64 first_slot"),
+    ("parts", "a window without its last slot",
+        "at < slots * words; at += blockDim.x)\n            slot_of", "at < (slots - 1) * words; at += blockDim.x)\n            slot_of"),
+    ("parts", "the end of a window taken for that of the search",
+        "return within < table.slots ? table.held + within * words : slot_of((const Table&)table, at, words);",
+        "return table.held + within % table.slots * words;"),
+    ("parts", "no barrier before a window is searched",
+        "[at % words];\n        __syncthreads();", "[at % words];"),
+    ("parts", "no barrier before the next window",
+        "            }\n        }\n        __syncthreads();\n    }\n    u32 count", "            }\n        }\n    }\n    u32 count"),
+    ("parts", "places of a part that two tiles take",
+        "u32 place = atomicAdd(parts.cursors + part, count);",
+        "u32 place = parts.cursors[part];\n                parts.cursors[part] += count;"),
+    ("parts", "validity ignored where rows are scattered",
+        "taken |= (u32)is_valid(rows, at) << turn;", "taken |= 1u << turn;"),
+    ("parts", "a part that is full beyond its room",
+        "bool has_room = place + count <= parts.room;", "bool has_room = place <= parts.room;"),
+    ("parts", "a part that is full without an end",
+        "if (!has_room && place <= parts.room) parts.ends[part] = place;", ""),
+    ("parts", "the end of a part told by the last tile",
+        "if (!has_room && place <= parts.room) parts.ends[part] = place;", "if (!has_room) parts.ends[part] = place;"),
+    ("parts", "rows that are over are lost",
+        "if (at >= slots) rows[take_over(parts, 1)] = own[turn];", ""),
+    ("parts", "rows that are over are not looked for",
+        "bool goes_on = at < count;\n        if (goes_on) own", "bool goes_on = false;\n        if (goes_on) own"),
     ("group", "no barrier after clearing",
         "all[at] = 0;\n    __syncthreads();", "all[at] = 0;"),
     ("group", "no barrier before aggregates are added up",
@@ -178,10 +245,12 @@ pub fn check_all() {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some((kernel, what, from, to)) = MUTATIONS.get(number).copied() else { return unnoticed };
-                // The header is tried where the join uses it.
-                let (file, kernel) = match kernel {
-                    "collect" => ("collect.cuh".to_owned(), "join"),
-                    _ => (format!("{kernel}.cu"), kernel),
+                // A header is tried where the join uses it.
+                let header = format!("{kernel}.cuh");
+                let (file, kernel) = if HEADERS.contains(&header.as_str()) {
+                    (header, "join")
+                } else {
+                    (format!("{kernel}.cu"), kernel)
                 };
                 let source = fs::read_to_string(crate_folder().join("kernels").join(&file)).expect("a source");
                 assert_eq!(source.matches(from).count(), 1, "{file} has this once: {from}");

@@ -4,13 +4,19 @@ use std::fs;
 
 use crate::machine::{Machine, crate_folder, said};
 
+/// Headers of the kernels' sources.
+pub const HEADERS: [&str; 5] = ["chosen.cuh", "collect.cuh", "device.cuh", "parts.cuh", "table.cuh"];
+
 impl Machine {
     /// The device with another text of one file, in a folder of its own. A header's text counts for `kernel`.
     pub fn with_kernel(&self, kernel: &str, file: &str, text: &str, number: usize) -> Self {
         let folder = self.folder.join(format!("mutation-{number}"));
         fs::create_dir_all(&folder).expect("a folder for the device");
         let source = folder.join(format!("{kernel}.cu"));
-        // A source finds headers beside it first.
+        // A source finds headers beside it first, and they each other.
+        for name in HEADERS {
+            fs::copy(crate_folder().join(format!("kernels/{name}")), folder.join(name)).expect("a copy of a header");
+        }
         fs::copy(crate_folder().join(format!("kernels/{kernel}.cu")), &source).expect("a copy of a source");
         fs::write(folder.join(file), text).expect("a source to compile");
         let machine = Self { build: self.build, folder };
