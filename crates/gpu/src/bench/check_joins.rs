@@ -86,12 +86,16 @@ pub(super) fn check_join(device: &Arc<Device>, random: &mut Random) -> Result<()
 
 /// Orders and filters, each with each, over tables on the device.
 pub(super) fn check_join_orders(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
-    for filter in [Filter::Without, Filter::Without, Filter::With, Filter::Sampled] {
+    // The first has parts that several tiles find full.
+    let filters = [Filter::Without, Filter::Without, Filter::With, Filter::Sampled];
+    for (is_full, filter) in [true, false, false, false].into_iter().zip(filters) {
         let form = random.below(3);
         // Few keys, so that insertions step far, or keys of which few have a partner; or so few on one side that most rows find no room
         // in their part.
         let keys = one_of(random, &[[40, 40], [1 << 9, 1 << 9], [1 << 14, 1 << 14], [3, 1 << 9], [1 << 9, 3]]);
+        let keys = if is_full { [1 << 9, 3] } else { keys };
         let (build_rows, probe_rows) = (random.below(1200) as usize, random.below(2500) as usize);
+        let probe_rows = if is_full { 4500 } else { probe_rows };
         let (build, probe) = (Table::of(random, build_rows, keys[0]), Table::of(random, probe_rows, keys[1]));
         let has_nulls = random.below(2) == 1;
         let (build, probe) = (build.keys(form, has_nulls), probe.keys(form, has_nulls));
@@ -105,8 +109,12 @@ pub(super) fn check_join_orders(device: &Arc<Device>, random: &mut Random) -> Re
             Order::Parts(256),
         ];
         let [build_order, probe_order] = [0, 1].map(|_| one_of(random, &orders));
+        let probe_order = if is_full { Order::Parts(16) } else { probe_order };
         let (transfer, delivery) = (Transfer::Resident, Delivery::InPlace);
-        let settings = Settings { transfer, delivery, build_order, probe_order, filter, ..random_settings(random) };
+        let threads = one_of(random, &[32, 64, 128]);
+        let threads = if is_full { 32 } else { threads };
+        let random_ones = random_settings(random);
+        let settings = Settings { transfer, delivery, build_order, probe_order, filter, threads, ..random_ones };
         let found = join::join(device, &build, &probe, &settings).map_err(told)?;
         compare(&format!("{form}, {settings:?}"), found.pairs().to_vec(), expected)?;
     }
