@@ -79,8 +79,12 @@ std::vector<KernelEntry>& kernels() {
     return list;
 }
 
+// A kernel that has touched memory more often than this goes on for ever, as one does that has lost a bound.
+constexpr uint64_t accesses_max = 200'000'000;
+
 const Launch* launch = nullptr;
 uint32_t launch_number = 0;
+uint64_t accesses = 0; // of the launch
 Thread* self = nullptr;
 Fiber scheduler;
 std::vector<Thread*> runnable;
@@ -189,6 +193,7 @@ void check_word(Region* region, size_t word, uint8_t bytes, bool is_write, bool 
 
 void access(const void* pointer, size_t size, bool is_write, bool is_atomic) {
     if (!self) return;
+    if (++accesses > accesses_max) fail(Fault::launch_failed, "it goes on for ever");
     auto place = static_cast<const unsigned char*>(pointer);
     if (is_on_stack(self->fiber, place)) return;
     maybe_yield();
@@ -372,6 +377,7 @@ const KernelEntry* find_kernel(const char* name) {
 Fault run(const Launch& what) {
     launch = &what;
     launch_number += 1;
+    accesses = 0;
     fault = Fault::none;
     order = static_cast<Order>(random_word() % 4);
     rarity = 16u << random_word() % 6;
