@@ -271,7 +271,7 @@ impl IndexData {
     }
 
     /// Charges the memory of blocks that come, or leave, until the index is counted as a whole.
-    pub(crate) fn charge(&self, budget: &MemoryBudget, bytes: i64) {
+    pub(super) fn charge(&self, budget: &MemoryBudget, bytes: i64) {
         self.uncounted.fetch_add(bytes, Ordering::Relaxed);
         budget.add(bytes);
     }
