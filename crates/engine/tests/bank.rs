@@ -98,8 +98,14 @@ fn run(isolation: Isolation) {
                 if isolation != Isolation::ReadCommitted {
                     assert_eq!(sum_by_key(&transaction, table), TOTAL, "{isolation}");
                 }
-                // Nothing was written, so there is nothing to fail.
-                transaction.commit().unwrap();
+                // Nothing was written, so there is nothing to fail but what was seen: a serializable transfer whose writes are
+                // seen may end without them, as others may change the row that its savepoint gave free.
+                let ended = transaction.commit();
+                let may_depend = isolation == Isolation::Serializable;
+                assert!(
+                    ended.is_ok() || may_depend && matches!(ended, Err(Error::DependencyFailed)),
+                    "{isolation}: {ended:?}"
+                );
                 sums.fetch_add(1, Ordering::Relaxed);
             }
         });
