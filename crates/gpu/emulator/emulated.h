@@ -17,6 +17,7 @@
 
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct alignas(16) ulonglong2 { unsigned long long x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 

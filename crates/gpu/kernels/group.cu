@@ -2,12 +2,13 @@
 //
 // A grouping column holds codes from 0 on, so a group is a place in an array. Arrangements of it:
 //   shared    one place a group, or, after the optimizer has rewritten the codes, one a clone
+//   counts    rows only, one place of 32 bits a group; of more groups than there is room for, each block takes a part
 //   private   a copy of every group for each of the 32 lanes, so that no two lanes of a warp meet
 //   halves    sums of 64 bits as two of 32, in some copies; `held`: each thread keeps its commonest group to itself; `peers`: lanes of
 //             a warp with equal groups add up first
 //   global    in device memory, in several copies, each shared by some of the blocks
 //   partitioned  for more groups than shared memory has room for: each pass takes a part of them
-// A warp reads 32 consecutive codes, the chunk that the optimizer arranges.
+// A warp reads 32 consecutive codes, the chunk that the optimizer arranges; only `counts`, which has no clones, reads four a lane.
 #include "device.cuh"
 
 // The code of a row that does not count.
@@ -138,6 +139,45 @@ extern "C" __global__ void group_shared(Codes input, Aggregates out) {
         u32 group = out.group_of_slot ? out.group_of_slot[slot] : slot;
         atomicAdd(out.counts + group, (u64)counts[slot]);
         if (input.values) atomicAdd(out.sums + group, sums[slot]);
+    }
+}
+
+// Counts of the codes from `part * part_groups` on, where `part` is the block's place among `part_count` neighbours, which read the
+// same codes at about the same time. Each lane has 16 codes on their way, read four at a time: where the counts of one block fill
+// shared memory, its 1,024 threads alone have to keep device memory busy. Blocks end at about the same time, begin at different groups
+// and add 32 bits to `counts`, eight neighbours to a sector of device memory.
+extern "C" __global__ void __launch_bounds__(1024, 2) group_counts(const u32* codes, u64 count, u32* counts, u32 group_count,
+                                                                   u32 part_count, u32 part_groups) {
+    u32 first = blockIdx.x % part_count * part_groups;
+    u32 here = group_count - first < part_groups ? group_count - first : part_groups;
+    u32 neighbours = blockIdx.x / part_count;
+    u32 blocks = gridDim.x / part_count;
+    u32* places = (u32*)block_memory;
+    for (u32 at = threadIdx.x; at < (here + 3) / 4; at += blockDim.x) ((uint4*)places)[at] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    auto take = [&](u32 code) {
+        if (code - first < here) atomicAdd(places + (code - first), 1u);
+    };
+    const uint4* quads = (const uint4*)codes;
+    u64 quad_count = count / 4;
+    u64 stride = (u64)blocks * blockDim.x;
+    u64 at = (u64)neighbours * blockDim.x + threadIdx.x;
+    auto take_four = [&](const uint4& quad) { take(quad.x), take(quad.y), take(quad.z), take(quad.w); };
+    for (; at + (rows_in_flight - 1) * stride < quad_count; at += rows_in_flight * stride) {
+        uint4 read[rows_in_flight];
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each) read[each] = __ldcs(quads + at + each * stride);
+#pragma unroll
+        for (u32 each = 0; each < rows_in_flight; ++each) take_four(read[each]);
+    }
+    for (; at < quad_count; at += stride) take_four(__ldcs(quads + at));
+    u64 behind = quad_count * 4 + threadIdx.x;
+    if (neighbours == 0 && behind < count) take(codes[behind]);
+    __syncthreads();
+    u32 begin = (u32)((u64)neighbours * here / blocks) & ~31u;
+    for (u32 turn = threadIdx.x; turn < here; turn += blockDim.x) {
+        u32 place = turn < here - begin ? begin + turn : begin + turn - here;
+        if (places[place] != 0) atomicAdd(counts + first + place, places[place]);
     }
 }
 
@@ -349,6 +389,7 @@ extern "C" __global__ void dimension_sum(Codes input, const u32* dimension, cons
 
 EMULATED_KERNEL(group_codes)
 EMULATED_KERNEL(group_shared)
+EMULATED_KERNEL(group_counts)
 EMULATED_KERNEL(group_private)
 EMULATED_KERNEL(group_halves)
 EMULATED_KERNEL(group_held)

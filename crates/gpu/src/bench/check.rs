@@ -17,13 +17,14 @@ use crate::tree;
 pub type Check = fn(&Arc<Device>, &mut Random) -> Result<(), String>;
 
 /// All of them, by name.
-pub const CHECKS: [(&str, Check); 14] = [
+pub const CHECKS: [(&str, Check); 15] = [
     ("join", check_join),
     ("join in an order", check_join_orders),
     ("join for partners", check_partners),
     ("join with groups", check_join_grouped),
     ("join at the edges", check_edges),
     ("groups", check_groups),
+    ("groups counted", check_counts),
     ("groups of a query", check_measured),
     ("groups of residents", check_residents),
     ("lookup", check_look_up),
@@ -104,7 +105,7 @@ fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
         };
         let expected = group::twin::aggregate(&plain);
         let mut ways = vec![(plain, Arrangement::Global { copies: 1 + random.below(3) as u32 })];
-        ways.push((plain, Arrangement::suitable(&plain, device.properties())));
+        ways.push((plain, Arrangement::suitable(&plain, rows, device.properties())));
         if groups <= 60 {
             ways.push((plain, Arrangement::Private));
         }
@@ -123,6 +124,20 @@ fn check_groups(device: &Arc<Device>, random: &mut Random) -> Result<(), String>
                 let clones = column.place_count() - column.group_count;
                 return Err(format!("{arrangement:?}, {rows} rows, {groups} groups, {clones} clones: differs"));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Counts of groups for which one block has room, and of groups that several take in parts; any number of rows behind the last four.
+fn check_counts(device: &Arc<Device>, random: &mut Random) -> Result<(), String> {
+    for groups in [1, 2 + random.below(60) as u32, 5_000, 130_000] {
+        let rows = random.below(20_000) as usize;
+        let codes: Vec<u32> = (0..rows).map(|_| random.below(u64::from(groups)) as u32).collect();
+        let column = Column { codes: &codes, values: None, group_count: groups, group_of_place: None };
+        let found = group::aggregate(device, &column, Arrangement::Counts).map_err(told)?;
+        if found != group::twin::aggregate(&column) {
+            return Err(format!("counts of {rows} rows, {groups} groups: differ"));
         }
     }
     Ok(())

@@ -170,7 +170,7 @@ pub fn measure(device: &Arc<Device>, size: Size, only: Only<'_>, roofs: Roofs) -
     if is_wanted(&["with sums"]) {
         with_sums(&mut bench, rows)?;
     }
-    if only.0.is_none() {
+    if is_wanted(&["counts"]) {
         by_cardinality(&mut bench, rows)?;
     }
     Ok(bench.lines)
@@ -307,18 +307,26 @@ fn with_clones(bench: &mut Bench<'_>, column: &Column<'_>, begin: &str) -> Resul
     Ok(())
 }
 
-/// Measures what suits columns of few and of many groups.
+/// Counts by few and by many groups, in what suits them and in device memory; more rows show what is fixed in a launch.
 fn by_cardinality(bench: &mut Bench<'_>, rows: usize) -> Result<(), GpuError> {
-    for groups in [4, 64, 512, 4096, 50_000, 200_000, 1_000_000] {
+    let few = [4, 64, 512, 4096, 50_000].map(|groups| (rows, groups));
+    let many = [200_000, 400_000, 1_000_000].map(|groups| (rows, groups));
+    let long = [4, 4096, 50_000, 200_000].map(|groups| (4 * rows, groups));
+    for (rows, groups) in few.into_iter().chain(many).chain(long) {
+        let begin = format!("counts of {rows} rows by {groups} groups");
+        if !bench.only.may_take(&begin) {
+            continue;
+        }
         let codes = column_of(rows, groups, 0.0);
         let column = plain(&codes, groups);
         let expected = group::twin::aggregate(&column);
         let near = DeviceBuffer::of(bench.device, &codes, "codes")?;
-        let suitable = Arrangement::suitable(&column, bench.device.properties());
-        bench.group(format!("{groups} groups, {suitable:?}"), &near, &column, suitable, &expected)?;
-        if suitable != (Arrangement::Global { copies: 1 }) {
-            let global = Arrangement::Global { copies: 1 };
-            bench.group(format!("{groups} groups, {global:?}"), &near, &column, global, &expected)?;
+        let is_in_a_block = groups * 4 <= bench.device.properties().shared_bytes_max;
+        let mut ways = vec![Arrangement::Counts];
+        ways.extend(is_in_a_block.then_some(Arrangement::Shared));
+        ways.push(Arrangement::Global { copies: 1 });
+        for arrangement in ways {
+            bench.group(format!("{begin}, {arrangement:?}"), &near, &column, arrangement, &expected)?;
         }
     }
     Ok(())

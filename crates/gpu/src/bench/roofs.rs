@@ -245,6 +245,10 @@ pub fn measure(device: &Arc<Device>, size: Size) -> Result<(Roofs, Vec<Line>), G
     let pinned = Pinned::<u64>::new(device, bytes / 8, "a roof")?;
     let mut roofs =
         Roofs { device_read: bench.read("device memory read", memory.address(), bytes)?, ..Roofs::default() };
+    // As much as the groupings read, which tells what a launch takes by itself.
+    for (part, what) in [(8, "an eighth of device memory's 2 GiB read"), (2, "half of device memory's 2 GiB read")] {
+        bench.read(what, memory.address(), bytes / part)?;
+    }
     bench.write("device memory written", memory.address(), bytes)?;
     roofs.host_read = bench.read("host memory read by kernels", pinned.address()?, bytes)?;
     roofs.host_write = bench.write("host memory written by kernels", pinned.address()?, bytes)?;

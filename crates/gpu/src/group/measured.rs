@@ -162,7 +162,7 @@ impl Run<'_> {
     ) -> Result<(Vec<u64>, Vec<i64>), GpuError> {
         let has_values = values.map(|_| &[][..]);
         let column = Column { codes: &[], values: has_values, group_count: self.group_count, group_of_place: None };
-        let arrangement = Arrangement::suitable(&column, self.device.properties());
+        let arrangement = Arrangement::suitable(&column, codes.len(), self.device.properties());
         // SAFETY: as the caller says; `aggregate_from` reads no slice of the column.
         let launched = unsafe { aggregate_from(self.device, codes, values, &column, arrangement) }?;
         let answer = self.launched(launched);

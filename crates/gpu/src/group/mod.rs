@@ -51,6 +51,9 @@ pub struct Aggregates {
 pub enum Arrangement {
     /// In shared memory, one place a group, or a place a clone.
     Shared,
+    /// In shared memory, counts of 32 bits, of codes without clones that are read four a lane; where there is no room for all groups, a
+    /// part of them in each block. Without values, and for fewer than 2^32 rows.
+    Counts,
     /// In shared memory, 32 places a group: one for each lane.
     Private,
     /// In device memory, in so many copies.
@@ -77,18 +80,25 @@ pub enum Arrangement {
 /// Copies of a place of which more gain nothing, whatever the skew.
 const COPIES_ENOUGH: usize = 4;
 
+/// Parts of the groups of which each block counts one; with more of them, additions in device memory are faster.
+const PARTS_MAX: u32 = 16;
+
 /// Bytes of one place.
 fn place_bytes(column: &Column<'_>) -> usize {
     if column.values.is_some() { 12 } else { 4 }
 }
 
 impl Arrangement {
-    /// Chooses the arrangement that suits a column, by what was measured on an H100. Counts: in shared memory while they fit, as adding to
-    /// one place is as fast as adding to many. Sums: as halves, in several copies while two blocks of them share a multiprocessor; else
-    /// each thread holds its commonest group, as values that meet at one place of shared memory are added one after the other. More
-    /// groups than fit: in device memory.
-    pub fn suitable(column: &Column<'_>, device: &Properties) -> Self {
+    /// Chooses the arrangement that suits a column of so many rows, by what was measured. Counts: in shared memory, in parts where they do
+    /// not fit, as adding to one place is as fast as adding to many. Sums: as halves, in several copies while two blocks of them share a
+    /// multiprocessor; else each thread holds its commonest group, as values that meet at one place of shared memory are added one after
+    /// the other. More groups than fit: in device memory.
+    pub fn suitable(column: &Column<'_>, rows: usize, device: &Properties) -> Self {
         let bytes = column.place_count() as usize * place_bytes(column);
+        let is_plain = column.values.is_none() && column.group_of_place.is_none();
+        if is_plain && u32::try_from(rows).is_ok() && Self::Counts.shared_bytes(column, device).1 <= PARTS_MAX {
+            return Self::Counts;
+        }
         if bytes > device.shared_bytes_max {
             return Self::Global { copies: 1 };
         }
@@ -112,6 +122,10 @@ impl Arrangement {
             }
             Self::Peers => (column.place_count() as usize * bytes, 1),
             Self::Global { .. } => (0, 1),
+            Self::Counts => {
+                let parts = (column.group_count as usize * bytes).div_ceil(device.shared_bytes_max).max(1) as u32;
+                ((column.group_count.div_ceil(parts) as usize * bytes).next_multiple_of(16), parts)
+            }
             Self::Partitioned => {
                 let parts = (column.group_count as usize * bytes).div_ceil(device.shared_bytes_max).max(2) as u32;
                 (column.group_count.div_ceil(parts) as usize * bytes, parts)

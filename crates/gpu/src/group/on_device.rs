@@ -58,6 +58,10 @@ pub unsafe fn aggregate_from(
         let answer = Aggregates { counts: vec![0; groups], sums: vec![0; groups] };
         return Ok(Launched { answer, span_ms: 0.0 });
     }
+    if arrangement == Arrangement::Counts {
+        // SAFETY: as the caller says.
+        return unsafe { count_from(device, stream, codes, column) };
+    }
     let copies = if let Arrangement::Global { copies } = arrangement { copies.max(1) } else { 1 };
     let counts = DeviceBuffer::<u64>::filled(device, groups * copies as usize, 0, "aggregates")?;
     let sums = DeviceBuffer::<i64>::filled(device, groups * copies as usize, 0, "aggregates")?;
@@ -73,6 +77,7 @@ pub unsafe fn aggregate_from(
     let (shared_bytes, parts) = arrangement.shared_bytes(column, device.properties());
     let name = match arrangement {
         Arrangement::Shared => "group_shared",
+        Arrangement::Counts => "group_counts",
         Arrangement::Private => "group_private",
         Arrangement::Global { .. } => "group_global",
         Arrangement::Partitioned => "group_partitioned",
@@ -86,11 +91,11 @@ pub unsafe fn aggregate_from(
     match arrangement {
         Arrangement::Global { .. } => parameters = parameters.half(copies),
         Arrangement::Partitioned => {
-            grid.blocks = grid.blocks.next_multiple_of(parts);
+            grid.blocks = whole(grid.blocks, parts);
             parameters = parameters.half(parts).half(column.group_count.div_ceil(parts));
         }
         Arrangement::Halves { copies } | Arrangement::Held { copies } => parameters = parameters.half(copies.max(1)),
-        Arrangement::Shared | Arrangement::Private | Arrangement::Peers => {}
+        Arrangement::Shared | Arrangement::Counts | Arrangement::Private | Arrangement::Peers => {}
     }
     let start = Event::of(stream)?;
     // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.
@@ -107,6 +112,48 @@ pub unsafe fn aggregate_from(
     counts.truncate(groups);
     sums.truncate(groups);
     Ok(Launched { answer: Aggregates { counts, sums }, span_ms })
+}
+
+/// Counts the rows of each group.
+///
+/// # Safety
+///
+/// Every code is below the number of groups.
+unsafe fn count_from(
+    device: &Arc<Device>,
+    stream: &Stream,
+    codes: &DeviceBuffer<u32>,
+    column: &Column<'_>,
+) -> Result<Launched<Aggregates>, GpuError> {
+    if column.values.is_some() || column.group_of_place.is_some() || u32::try_from(codes.len()).is_err() {
+        return Err(GpuError::Unsuitable(
+            "counts of 32 bits take no values, no clones, and fewer than 2^32 rows".to_owned(),
+        ));
+    }
+    let counts = DeviceBuffer::<u32>::filled(device, column.group_count as usize, 0, "counts")?;
+    let (shared_bytes, parts) = Arrangement::Counts.shared_bytes(column, device.properties());
+    let kernel = device.kernel("group_counts")?;
+    let mut grid = grid_for(device, &kernel, codes.len(), shared_bytes)?;
+    grid.blocks = whole(grid.blocks, parts);
+    let mut parameters = Parameters::new()
+        .word(codes.address())
+        .word(codes.len() as u64)
+        .word(counts.address())
+        .half(column.group_count)
+        .half(parts)
+        .half(column.group_count.div_ceil(parts));
+    let start = Event::of(stream)?;
+    // SAFETY: these are the kernel's parameters; the caller answers for the codes, the buffers outlive the wait.
+    unsafe { kernel.launch(stream, grid, &mut parameters) }?;
+    let span_ms = Event::of(stream)?.since_ms(&start)?;
+    stream.wait()?;
+    let counts: Vec<u64> = counts.read()?.into_iter().map(u64::from).collect();
+    Ok(Launched { answer: Aggregates { sums: vec![0; counts.len()], counts }, span_ms })
+}
+
+/// As many blocks as can run at a time, so that each part has as many.
+fn whole(blocks: u32, parts: u32) -> u32 {
+    (blocks / parts).max(1) * parts
 }
 
 /// Which value of a group is looked for.

@@ -10,7 +10,7 @@ use crate::program::HEADERS;
 type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const MUTATIONS: [Mutation; 98] = [
+const MUTATIONS: [Mutation; 106] = [
     ("table", "insertion without compare-and-swap",
         "return atomicCAS(slot, empty, (u64)row << 32 | key) == empty;",
         "if (*slot != empty) return false;\n    *slot = (u64)row << 32 | key;\n    return true;"),
@@ -176,6 +176,22 @@ const MUTATIONS: [Mutation; 98] = [
     ("group", "a row too many",
         "        if (code != uncounted) take(code, value_of(input, at));\n    }",
         "        if (code != uncounted) take(code, value_of(input, at));\n    }\n    if (at == input.count) take(0, 7);"),
+    ("group", "no barrier after places are cleared",
+        "make_uint4(0, 0, 0, 0);\n    __syncthreads();", "make_uint4(0, 0, 0, 0);"),
+    ("group", "places that are not all cleared",
+        "at < (here + 3) / 4; at", "at < here / 4; at"),
+    ("group", "no barrier before counts are added up",
+        "take(codes[behind]);\n    __syncthreads();", "take(codes[behind]);"),
+    ("group", "places that are counted without atomic operations",
+        "atomicAdd(places + (code - first), 1u);", "places[code - first] += 1;"),
+    ("group", "counts that overwrite those of other blocks",
+        "atomicAdd(counts + first + place, places[place]);", "counts[first + place] += places[place];"),
+    ("group", "codes behind the last four left out",
+        "if (neighbours == 0 && behind < count)", "if (neighbours == 1 && behind < count)"),
+    ("group", "codes of another part",
+        "if (code - first < here) atomicAdd", "if (code - first <= here) atomicAdd"),
+    ("group", "blocks of a part that read the same codes",
+        "u64 stride = (u64)blocks * blockDim.x;", "u64 stride = blockDim.x;"),
     ("group", "lanes that share a copy",
         "code * 32 + lane, counts", "code * 32 + lane + 1, counts"),
     ("group", "clones taken for groups",
