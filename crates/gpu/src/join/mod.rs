@@ -145,8 +145,6 @@ pub enum Filter {
     Without,
     /// It does.
     With,
-    /// It does if few of a sample of its rows match.
-    Sampled,
 }
 
 /// In which order the rows of an input that is on the device are inserted or looked for. A table that is larger than the device's cache

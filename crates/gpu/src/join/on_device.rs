@@ -168,16 +168,7 @@ impl Built {
 
     /// The filter that a probe looks at, if it does.
     fn filter(&self, stream: &Stream, source: &Source<'_>) -> Result<Option<KeyFilter>, GpuError> {
-        let is_wanted = match self.settings.filter {
-            _ if !source.is_resident() => false,
-            Filter::Without => false,
-            Filter::With => true,
-            Filter::Sampled => {
-                let input = source.piece(stream, 0, 0..source.count)?;
-                // SAFETY: the input is on the device, and `matches_few` waits for it.
-                unsafe { self.table.matches_few(stream, &input) }?
-            }
-        };
+        let is_wanted = self.settings.filter == Filter::With && source.is_resident();
         is_wanted.then(|| self.table.filter(stream)).transpose()
     }
 

@@ -11,19 +11,12 @@
 
 use std::ops::Range;
 
-use super::{Form, Input, JoinStep, Results, STEPS_MAX, TILE_ROWS, Table};
+use super::{Input, JoinStep, Results, STEPS_MAX, TILE_ROWS, Table};
 use crate::device::{DeviceBuffer, Grid, Kernel, Parameters, Stream, halves};
 use crate::error::GpuError;
 
 /// Slots for which the filter has a word.
 const WORD_SLOTS: usize = 8;
-
-/// Rows of which a probe's share of matches is guessed, and of each of the parts of the input that they are in.
-const SAMPLED_ROWS: usize = 1 << 16;
-const SAMPLED_PART_ROWS: usize = 1 << 13;
-
-/// A sample with fewer matches than one in so many rows speaks for a filter.
-const FEW_MATCHES: usize = 4;
 
 /// What the cache holds of the table's keys: [`Table::filter`].
 #[derive(Debug)]
@@ -112,26 +105,6 @@ impl Table {
         unsafe { kernel.launch(stream, grid, &mut parameters) }
     }
 
-    /// Whether few rows of an input match, by a sample; waits for the device.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::probe`].
-    pub unsafe fn matches_few(&self, stream: &Stream, input: &Input) -> Result<bool, GpuError> {
-        let counter = DeviceBuffer::<u64>::filled(&self.device, 1, 0, "a counter")?;
-        let results = Results { pairs: counter.address(), count: counter.address(), capacity: 0 };
-        let apart = (input.count / (SAMPLED_ROWS / SAMPLED_PART_ROWS)).max(SAMPLED_PART_ROWS);
-        let mut sampled = 0;
-        for first in (0..input.count).step_by(apart) {
-            let part = input.part(first..input.count.min(first + SAMPLED_PART_ROWS));
-            sampled += part.count;
-            // SAFETY: a part of what the caller answers for; there is no room for results, and `read` waits for the device.
-            unsafe { self.probe_chosen(stream, &part, results, 1, None) }?;
-        }
-        let found = counter.read()?[0];
-        Ok(found.saturating_mul(FEW_MATCHES as u64) < sampled as u64)
-    }
-
     /// Slots of a window, as a power of two and as they are.
     fn window_of(&self, windows: u32) -> (u32, usize) {
         let slots = self.slots / windows as usize;
@@ -155,21 +128,6 @@ impl Table {
             // All of it, before the first insertion.
             Some(far) if slots.start == 0 => far.fill_bytes(stream, 0xff),
             _ => Ok(()),
-        }
-    }
-}
-
-impl Input {
-    /// Some of its rows.
-    fn part(&self, rows: Range<usize>) -> Self {
-        let key_bytes = if self.form == Form::Column32 { 4 } else { 8 };
-        let first = u32::try_from(rows.start).expect("at most 2^32 rows");
-        Self {
-            keys: self.keys + (rows.start * key_bytes) as u64,
-            count: rows.len(),
-            first_row: self.first_row + first,
-            first_bit: self.first_bit + first,
-            ..*self
         }
     }
 }
