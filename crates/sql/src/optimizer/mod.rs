@@ -10,8 +10,8 @@
 //! `EXPLAIN (COSTS)` shows (`plan_costs`).
 //!
 //! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
-//! are the limit (`direct_groups`, `short_decimals`, `like_parts`), a device beside the CPU is faster (`offload`), or memory does not
-//! suffice (`spilling`). Before that, a copy may be kept for other runs (`plan_copy`).
+//! are the limit (`direct_groups`, `short_decimals`, `like_parts`, `prefixes`), a device beside the CPU is faster (`offload`), or memory
+//! does not suffice (`spilling`). Before that, a copy may be kept for other runs (`plan_copy`).
 //!
 //! Estimates come from what merges have left of tables ([`crate::access::statistics`]). They decide how long a query takes and
 //! never what it answers. Imports `access`; the rules of `semantics` put this into their list.
@@ -26,6 +26,7 @@ mod offload;
 pub(crate) mod options;
 mod plan_copy;
 pub(crate) mod plan_costs;
+mod prefixes;
 mod region;
 mod run_time_filters;
 mod search;

@@ -33,6 +33,7 @@ use super::whole_orders::WholeOrders;
 use crate::access::nearest::NearestFirst;
 use crate::access::spatial_join::SpatialJoins;
 use crate::access::totals::AggregateScans;
+use crate::functions::typed::substring;
 use crate::optimizer::{CopyPlans, JoinMethod, JoinOrder, Offloading, OwnOperators, RunTimeFilters, SpillingOperators};
 use crate::syntax::walk::WalkTree;
 
@@ -103,7 +104,7 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     // Nothing may change a plan any more that has scans wait for joins.
     rules.push(Arc::new(RunTimeFilters { is_steady }));
     // But for operators that do what those in their places did.
-    rules.push(Arc::new(OwnOperators));
+    rules.push(Arc::new(OwnOperators { is_substring: |function| *function == substring() }));
     rules.push(Arc::new(SpillingOperators));
     rules
 }
