@@ -153,6 +153,40 @@ fn plan(session: &mut Session, query: &str) -> String {
 }
 
 #[test]
+fn distinct_values_are_counted_in_one_step_where_two_would_not_make_rows_fewer() {
+    let known = "aggr=[count(DISTINCT far@";
+    // Of one partition in any case.
+    let mut session = open(1, 4_000);
+    assert!(plan(&mut session, "SELECT flag, count(DISTINCT far) FROM t GROUP BY flag").contains(known));
+    let mut session = open(2, 70_000);
+    for (query, is_one_step) in [
+        ("SELECT near, day, count(DISTINCT far) FROM t GROUP BY near, day", true),
+        (
+            "SELECT day, near, count(DISTINCT far) AS c FROM t WHERE small > 3 GROUP BY near, day ORDER BY c, near, day",
+            true,
+        ),
+        ("SELECT near, small, count(DISTINCT far), count(DISTINCT far) + 1 FROM t GROUP BY near, small", true),
+        ("SELECT near + 1, count(DISTINCT near) FROM t GROUP BY near + 1", false),
+        // There are too few groups for two threads.
+        ("SELECT flag, count(DISTINCT far) FROM t GROUP BY flag", false),
+        // The first step makes rows fewer.
+        ("SELECT near, count(DISTINCT small) FROM t GROUP BY near", false),
+        // Each group would have a set of its own.
+        ("SELECT near, day, count(DISTINCT name) FROM t GROUP BY near, day", false),
+        ("SELECT near, day, sum(DISTINCT far) FROM t GROUP BY near, day", false),
+        ("SELECT near, day, count(DISTINCT far), max(far) FROM t GROUP BY near, day", false),
+    ] {
+        let text = plan(&mut session, query);
+        assert_eq!(text.contains(known), is_one_step, "{query}: {text}");
+        let own = rows(&mut session, query);
+        run(&mut session, "SET lstore.own_operators = off");
+        assert!(!plan(&mut session, query).contains(known), "{query}");
+        assert_eq!(own, rows(&mut session, query), "{query}");
+        run(&mut session, "SET lstore.own_operators = on");
+    }
+}
+
+#[test]
 fn beginnings_of_texts_are_seen_in_the_texts() {
     let mut session = open(1, 4_000);
     run(&mut session, "INSERT INTO t (id, name) VALUES (-1, 'äb'), (-2, 'äbc'), (-3, 'ä'), (-4, ''), (-5, NULL)");
