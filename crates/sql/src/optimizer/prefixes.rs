@@ -84,8 +84,10 @@ impl Prefixes {
     }
 }
 
+type Part = Arc<dyn PhysicalExpr>;
+
 /// What is compared with which constants, and whether it is to be none of them.
-fn compared(whole: &Arc<dyn PhysicalExpr>) -> Option<(&Arc<dyn PhysicalExpr>, Vec<&Arc<dyn PhysicalExpr>>, bool)> {
+fn compared(whole: &Part) -> Option<(&Part, Vec<&Part>, bool)> {
     if let Some(list) = whole.downcast_ref::<InListExpr>() {
         return Some((list.expr(), list.list().iter().collect(), list.negated()));
     }
