@@ -221,9 +221,15 @@ impl Integers {
         /// So many rows of a block take longer one by one than the whole block.
         const MANY: usize = 48;
         let block_of = |row: &u32| (from + *row as usize) / BLOCK;
+        let by_block = || rows.chunk_by(|left, right| block_of(left) == block_of(right));
+        if let Integers::Packed(packed) = self {
+            // Rows far apart have lines of memory of their own, which are asked for before the first one is waited for.
+            let few = by_block().filter(|rows| rows.len() < MANY).flatten();
+            few.for_each(|row| packed.prefetch(from + *row as usize));
+        }
         let mut keys = Vec::with_capacity(rows.len());
         let mut buffer = [0; BLOCK];
-        for rows in rows.chunk_by(|left, right| block_of(left) == block_of(right)) {
+        for rows in by_block() {
             let block = block_of(&rows[0]);
             let places = rows.iter().map(|row| (from + *row as usize) % BLOCK);
             match self {

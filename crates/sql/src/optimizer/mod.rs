@@ -10,8 +10,9 @@
 //! `EXPLAIN (COSTS)` shows (`plan_costs`).
 //!
 //! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
-//! are the limit (`direct_groups`, `short_decimals`, `like_parts`), a device beside the CPU is faster (`offload`), or memory does not
-//! suffice (`spilling`). Before that, a copy may be kept for other runs (`plan_copy`).
+//! are the limit (`direct_groups`, `short_decimals`, `like_parts`, `prefixes`), a device beside the CPU is faster (`offload`), or memory
+//! does not suffice (`spilling`). Before that, a copy may be kept for other runs (`plan_copy`), and distinct values are counted in one
+//! step where two would not make rows fewer (`one_step`).
 //!
 //! Estimates come from what merges have left of tables ([`crate::access::statistics`]). They decide how long a query takes and
 //! never what it answers. Imports `access`; the rules of `semantics` put this into their list.
@@ -23,9 +24,11 @@ pub(crate) mod join_order;
 mod key_collector;
 mod like_parts;
 mod offload;
+mod one_step;
 pub(crate) mod options;
 mod plan_copy;
 pub(crate) mod plan_costs;
+mod prefixes;
 mod region;
 mod run_time_filters;
 mod search;
@@ -38,6 +41,7 @@ pub(crate) use direct_groups::OwnOperators;
 pub(crate) use join_method::JoinMethod;
 pub(crate) use join_order::JoinOrder;
 pub(crate) use offload::{DeviceOptions, Offloading, learn};
+pub(crate) use one_step::DistinctInOneStep;
 pub(crate) use options::{PlanOptions, share_up_to, spilling_config, spilling_state};
 pub(crate) use plan_copy::{CopyPlans, PlanCopies, finished};
 pub(crate) use run_time_filters::RunTimeFilters;

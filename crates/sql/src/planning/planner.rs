@@ -163,6 +163,8 @@ fn build_template(partitions: usize) -> SessionState {
     // A row found by its key is not worth spreading over threads.
     options.execution.use_row_number_estimates_to_optimize_partitioning = true;
     options.execution.time_zone = Some("UTC".to_owned());
+    // A join's table by places in an array takes as much memory then as one by hashes does at most: four bytes for each of ten places.
+    options.execution.perfect_hash_join_min_key_density = 0.1;
     // The library reads the files that rows are dealt out to in the order of their beginnings, each to its end. Were one still written
     // while the rows that are waited for are in the next, neither side would go on (DataFusion 55, its issue 24883). So a file is ended
     // with its first batch.

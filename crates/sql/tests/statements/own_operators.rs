@@ -71,6 +71,8 @@ impl Generator {
                 "id < 0",
                 "rate * price > 20.5",
                 "name NOT LIKE '%is%g 1%'",
+                "substr(name, 1, 18) = 'a name that is lon'",
+                "substring(name FROM 1 FOR 21) NOT IN ('a name that is long 4', 'a name that is long 19', 'b')",
             ]);
             write!(text, " WHERE {condition}").unwrap();
         }
@@ -92,9 +94,10 @@ impl Generator {
             "large * rate",
             "large + price",
         ]);
-        let mut text = match self.of(&["sum", "avg", "count", "min", "max", "rows", "texts"]) {
+        let mut text = match self.of(&["sum", "avg", "count", "min", "max", "rows", "texts", "distinct"]) {
             "rows" => "count(*)".to_owned(),
             "texts" => "max(name)".to_owned(),
+            "distinct" => format!("count(DISTINCT {number})"),
             name => format!("{name}({number})"),
         };
         if self.0.random_range(0..5) == 0 {
@@ -142,6 +145,69 @@ fn plans_show_the_operators_and_the_setting_takes_them_out() {
     run(&mut session, "SET lstore.own_operators = off");
     let text: String = rows(&mut session, query).unwrap().into_iter().flatten().flatten().collect();
     assert!(!text.contains("DirectGroupsExec") && !text.contains("short("), "{text}");
+}
+
+/// The plan of a query as one text.
+fn plan(session: &mut Session, query: &str) -> String {
+    rows(session, &format!("EXPLAIN {query}")).unwrap().into_iter().flatten().flatten().collect()
+}
+
+#[test]
+fn distinct_values_are_counted_in_one_step_where_two_would_not_make_rows_fewer() {
+    let known = "aggr=[count(DISTINCT far@";
+    // Of one partition in any case.
+    let mut session = open(1, 4_000);
+    assert!(plan(&mut session, "SELECT flag, count(DISTINCT far) FROM t GROUP BY flag").contains(known));
+    let mut session = open(2, 70_000);
+    for (query, is_one_step) in [
+        ("SELECT near, day, count(DISTINCT far) FROM t GROUP BY near, day", true),
+        (
+            "SELECT day, near, count(DISTINCT far) AS c FROM t WHERE small > 3 GROUP BY near, day ORDER BY c, near, day",
+            true,
+        ),
+        ("SELECT near, small, count(DISTINCT far), count(DISTINCT far) + 1 FROM t GROUP BY near, small", true),
+        ("SELECT near + 1, count(DISTINCT near) FROM t GROUP BY near + 1", false),
+        // There are too few groups for two threads.
+        ("SELECT flag, count(DISTINCT far) FROM t GROUP BY flag", false),
+        // The first step makes rows fewer.
+        ("SELECT near, count(DISTINCT small) FROM t GROUP BY near", false),
+        // Each group would have a set of its own.
+        ("SELECT near, day, count(DISTINCT name) FROM t GROUP BY near, day", false),
+        ("SELECT near, day, sum(DISTINCT far) FROM t GROUP BY near, day", false),
+        ("SELECT near, day, count(DISTINCT far), max(far) FROM t GROUP BY near, day", false),
+    ] {
+        let text = plan(&mut session, query);
+        assert_eq!(text.contains(known), is_one_step, "{query}: {text}");
+        let own = rows(&mut session, query);
+        run(&mut session, "SET lstore.own_operators = off");
+        assert!(!plan(&mut session, query).contains(known), "{query}");
+        assert_eq!(own, rows(&mut session, query), "{query}");
+        run(&mut session, "SET lstore.own_operators = on");
+    }
+}
+
+#[test]
+fn beginnings_of_texts_are_seen_in_the_texts() {
+    let mut session = open(1, 4_000);
+    run(&mut session, "INSERT INTO t (id, name) VALUES (-1, 'äb'), (-2, 'äbc'), (-3, 'ä'), (-4, ''), (-5, NULL)");
+    for (condition, is_own) in [
+        ("substring(name from 1 for 2) IN ('äb', 'ä', 'a ')", true),
+        ("substr(name, 1, 2) NOT IN ('äb', '')", true),
+        ("substr(name, 1, 2) = 'äb'", true),
+        ("substr(name, 1, 2) <> 'ä' AND price / rate > 1", true),
+        ("substr(name, 1, 2) IN ('äb', NULL)", false),
+        ("substr(name, 2, 2) = 'b'", false),
+        ("substr(name, 1, 2) > 'a'", false),
+        ("substr(name, 1, small) = 'a'", false),
+    ] {
+        let query = format!("SELECT id FROM t WHERE {condition}");
+        let text = plan(&mut session, &query);
+        assert_eq!(text.contains("prefixes("), is_own, "{query}: {text}");
+        let own = rows(&mut session, &query);
+        run(&mut session, "SET lstore.own_operators = off");
+        assert_eq!(own, rows(&mut session, &query), "{query}");
+        run(&mut session, "SET lstore.own_operators = on");
+    }
 }
 
 /// Groups of rows that lie side by side, more than are numbered by their keys.

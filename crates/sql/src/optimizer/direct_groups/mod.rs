@@ -11,8 +11,9 @@
 //! step takes runs, if the rows of a group lie side by side; a single step becomes two then.
 //!
 //! The functions are the planner's, so that results and errors are as they were; the rule changes how rows find their groups. It also
-//! works decimals out in 64 bits where they fit ([`super::short_decimals`], [`batch_sums`]), and looks for the parts of a LIKE one after
-//! the other ([`super::like_parts`]). It comes last, when nothing asks for the operator by its type any more.
+//! works decimals out in 64 bits where they fit ([`super::short_decimals`], [`batch_sums`]), looks for the parts of a LIKE one after the
+//! other ([`super::like_parts`]), and compares beginnings of texts where they are ([`super::prefixes`]). It comes last, when nothing asks
+//! for the operator by its type any more.
 //! `SET lstore.own_operators = off` leaves plans as they are.
 mod batch_sums;
 mod dense;
@@ -28,6 +29,7 @@ use arrow_schema::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -40,6 +42,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 
 use super::like_parts::LikeParts;
 use super::options::PlanOptions;
+use super::prefixes::Prefixes;
 use super::short_decimals::ShortDecimals;
 use crate::access::totals::SUM;
 use crate::syntax::walk::WalkTree;
@@ -60,7 +63,10 @@ const GROUPS_BEFORE_RUNS: usize = 1 << 16;
 
 /// Puts our own operators and expressions in the place of the library's.
 #[derive(Debug)]
-pub(crate) struct OwnOperators;
+pub(crate) struct OwnOperators {
+    /// whether a function is the one that takes a part of a text by its place
+    pub(crate) is_substring: fn(&ScalarUDF) -> bool,
+}
 
 impl PhysicalOptimizerRule for OwnOperators {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
@@ -69,7 +75,7 @@ impl PhysicalOptimizerRule for OwnOperators {
         if !options.own_operators || options.spilling_bytes > 0 {
             return Ok(plan);
         }
-        plan.change_up(|node| Ok(replaced(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
+        plan.change_up(|node| Ok(self.replaced(&node)?.map_or_else(|| Transformed::no(node), Transformed::yes)))
             .map(|plan| plan.data)
     }
 
@@ -82,24 +88,41 @@ impl PhysicalOptimizerRule for OwnOperators {
     }
 }
 
-fn replaced(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
-        return of_projection(projection);
-    }
-    if let Some(filter) = node.downcast_ref::<FilterExec>() {
-        return of_filter(filter);
-    }
-    let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
-    let short = with_short_arguments(aggregate);
-    let aggregate = short.as_ref().unwrap_or(aggregate);
-    match way(aggregate)? {
-        Some(Way::Runs) if *aggregate.mode() != AggregateMode::Partial => {
-            return Ok(Some(Arc::new(in_two_steps(aggregate)?)));
+impl OwnOperators {
+    fn replaced(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+            return of_projection(projection);
         }
-        Some(way) => return Ok(Some(Arc::new(DirectGroupsExec::new(aggregate, way)?))),
-        None => {}
+        if let Some(filter) = node.downcast_ref::<FilterExec>() {
+            return self.of_filter(filter);
+        }
+        let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(None) };
+        let short = with_short_arguments(aggregate);
+        let aggregate = short.as_ref().unwrap_or(aggregate);
+        match way(aggregate)? {
+            Some(Way::Runs) if *aggregate.mode() != AggregateMode::Partial => {
+                return Ok(Some(Arc::new(in_two_steps(aggregate)?)));
+            }
+            Some(way) => return Ok(Some(Arc::new(DirectGroupsExec::new(aggregate, way)?))),
+            None => {}
+        }
+        Ok(short.map(|short| Arc::new(short) as _))
     }
-    Ok(short.map(|short| Arc::new(short) as _))
+
+    fn of_filter(&self, filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let schema = filter.input().schema();
+        let changed = filter.predicate().clone().change_up(|part| {
+            if let Some(parts) = LikeParts::of(&part, &schema) {
+                return Ok(Transformed::yes(Arc::new(parts) as _));
+            }
+            let prefixes = Prefixes::of(&part, &schema, self.is_substring);
+            Ok(prefixes.map_or_else(|| Transformed::no(part), |prefixes| Transformed::yes(Arc::new(prefixes) as _)))
+        })?;
+        if !changed.transformed {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(FilterExecBuilder::from(filter).with_predicate(changed.data).build()?)))
+    }
 }
 
 /// The aggregate of one step as two: one of runs, and one that brings those of a group together.
@@ -136,20 +159,6 @@ fn of_projection(projection: &ProjectionExec) -> Result<Option<Arc<dyn Execution
         return Ok(None);
     }
     Ok(Some(Arc::new(ProjectionExec::try_new(exprs, projection.input().clone())?)))
-}
-
-fn of_filter(filter: &FilterExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let schema = filter.input().schema();
-    let changed = filter.predicate().clone().change_up(|part| {
-        Ok(match LikeParts::of(&part, &schema) {
-            Some(parts) => Transformed::yes(Arc::new(parts) as _),
-            None => Transformed::no(part),
-        })
-    })?;
-    if !changed.transformed {
-        return Ok(None);
-    }
-    Ok(Some(Arc::new(FilterExecBuilder::from(filter).with_predicate(changed.data).build()?)))
 }
 
 /// The aggregate with arguments in 64 bits; `None` if it has none of that kind.

@@ -33,7 +33,10 @@ use super::whole_orders::WholeOrders;
 use crate::access::nearest::NearestFirst;
 use crate::access::spatial_join::SpatialJoins;
 use crate::access::totals::AggregateScans;
-use crate::optimizer::{CopyPlans, JoinMethod, JoinOrder, Offloading, OwnOperators, RunTimeFilters, SpillingOperators};
+use crate::functions::typed::substring;
+use crate::optimizer::{
+    CopyPlans, DistinctInOneStep, JoinMethod, JoinOrder, Offloading, OwnOperators, RunTimeFilters, SpillingOperators,
+};
 use crate::syntax::walk::WalkTree;
 
 /// The library's rules, in which some have another in their place, and some of our own. Comparisons with `ANY` and `ALL` of a
@@ -75,6 +78,8 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     rules.retain(|rule| rule.name() != "FilterPushdown" && rule.name() != "FilterPushdown(Post)");
     // Before sorts are moved, and after.
     let sorting = rules.iter().position(|rule| rule.name() == "EnsureRequirements").unwrap_or_default();
+    // What it leaves out is not laid out.
+    rules.insert(sorting, Arc::new(DistinctInOneStep));
     // What is in its place has one partition, in no order.
     rules.insert(sorting, Arc::new(Offloading));
     rules.insert(sorting, Arc::new(OffsetsInOrder));
@@ -103,7 +108,7 @@ pub(crate) fn physical_rules(is_steady: fn(&ScalarUDF) -> bool) -> Vec<Arc<dyn P
     // Nothing may change a plan any more that has scans wait for joins.
     rules.push(Arc::new(RunTimeFilters { is_steady }));
     // But for operators that do what those in their places did.
-    rules.push(Arc::new(OwnOperators));
+    rules.push(Arc::new(OwnOperators { is_substring: |function| *function == substring() }));
     rules.push(Arc::new(SpillingOperators));
     rules
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, RecordBatch, StructArray};
+use arrow_array::types::{Float32Type, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, ListArray, RecordBatch, StructArray};
 use arrow_schema::DataType as ArrowType;
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{cast, concat};
@@ -122,6 +122,13 @@ fn plain(values: &ArrayRef) -> ArrayRef {
     }
 }
 
+/// Integers as those of one type; `None` if they are no integers.
+fn integers(values: &ArrayRef) -> Result<Option<Int64Array>> {
+    let are_integers = matches!(values.data_type(), ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64);
+    let as_one = || cast(values, &ArrowType::Int64).map(|values| values.as_primitive::<Int64Type>().clone());
+    Ok(are_integers.then(as_one).transpose()?)
+}
+
 /// The values of a subquery's column. Those that are equal have one form in bytes, by which they are found: a whole array of
 /// operands is brought into that form at once.
 #[derive(Debug, Default)]
@@ -129,6 +136,8 @@ pub(super) struct Members {
     /// `None` if there are no rows
     found: Option<(ArrowType, RowConverter)>,
     values: HashSet<Box<[u8]>, RandomState>,
+    /// in their place where they are integers
+    integers: HashSet<i64, RandomState>,
     /// the areas of boxes or circles, by which these are compared
     areas: Option<Vec<f64>>,
     has_null: bool,
@@ -146,7 +155,12 @@ impl Members {
                 members.areas.get_or_insert_default().extend(areas.into_iter().flatten());
                 continue;
             }
-            let rows = members.converter(column.data_type())?.convert_columns(std::slice::from_ref(&column))?;
+            let converter = members.converter(column.data_type())?;
+            if let Some(integers) = integers(&column)? {
+                members.add_integers(&column, &integers)?;
+                continue;
+            }
+            let rows = converter.convert_columns(std::slice::from_ref(&column))?;
             for (at, row) in rows.iter().enumerate() {
                 if column.is_null(at) {
                     members.has_null = true;
@@ -157,6 +171,19 @@ impl Members {
             }
         }
         Ok(members)
+    }
+
+    fn add_integers(&mut self, column: &ArrayRef, integers: &Int64Array) -> Result<()> {
+        for (at, value) in integers.iter().enumerate() {
+            match value {
+                None => self.has_null = true,
+                Some(value) if self.integers.insert(value) => {
+                    self.add_extreme(ScalarValue::try_from_array(column, at)?);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// What brings values of this type into bytes.
@@ -181,7 +208,7 @@ impl Members {
     }
 
     fn is_empty(&self) -> bool {
-        self.values.is_empty() && self.areas.as_ref().is_none_or(Vec::is_empty) && !self.has_null
+        self.len() == 0 && self.areas.as_ref().is_none_or(Vec::is_empty) && !self.has_null
     }
 
     /// Of each operand whether it compares so with any of the values, or with all; NULL is unknown.
@@ -202,10 +229,14 @@ impl Members {
         };
         match asked {
             Some(asked @ (Operator::Eq | Operator::NotEq)) => {
+                if let Some(operands) = integers(&operands)? {
+                    let of = |value: i64| answer(self.has(self.integers.contains(&value), asked));
+                    return Ok(operands.iter().map(|value| value.and_then(of)).collect());
+                }
                 let rows = converter.convert_columns(std::slice::from_ref(&operands))?;
                 let of_row = |(at, row): (usize, Row<'_>)| match operands.is_null(at) {
                     true => None,
-                    false => answer(self.has(row.as_ref(), asked)),
+                    false => answer(self.has(self.values.contains(row.as_ref()), asked)),
                 };
                 Ok(rows.iter().enumerate().map(of_row).collect())
             }
@@ -227,11 +258,16 @@ impl Members {
         Ok(operands.into_iter().map(|operand| operand.and_then(answer)).collect())
     }
 
-    /// Whether a value that is not NULL is one of those that are not NULL, or is another than one of them.
-    fn has(&self, value: &[u8], op: Operator) -> bool {
+    /// So many values are different, and not NULL.
+    fn len(&self) -> usize {
+        self.values.len() + self.integers.len()
+    }
+
+    /// Whether a value that is not NULL is one of those that are not NULL, as is known, or is another than one of them.
+    fn has(&self, is_one: bool, op: Operator) -> bool {
         match op {
-            Operator::Eq => self.values.contains(value),
-            _ => self.values.len() > usize::from(self.values.contains(value)),
+            Operator::Eq => is_one,
+            _ => self.len() > usize::from(is_one),
         }
     }
 
