@@ -146,7 +146,8 @@ fn template(partitions: usize) -> Arc<SessionState> {
     known.entry(partitions).or_insert_with(|| Arc::new(build_template(partitions))).clone()
 }
 
-fn build_template(partitions: usize) -> SessionState {
+/// What the library is to do as long as no session says another thing.
+fn library_config(partitions: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
@@ -171,6 +172,10 @@ fn build_template(partitions: usize) -> SessionState {
     options.execution.max_spill_file_size_bytes = ConfigNonZeroUsize::try_new(1).expect("one is more than zero");
     // Some rules know better than others what can't be NULL; that they differ harms nobody.
     options.execution.skip_physical_aggregate_schema_check = true;
+    config
+}
+
+fn build_template(partitions: usize) -> SessionState {
     let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(LiteralPlanner)];
     expr_planners.extend(SessionStateDefaults::default_expr_planners());
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
@@ -191,7 +196,7 @@ fn build_template(partitions: usize) -> SessionState {
     rules.push(Arc::new(WorkedOutLists));
     rules.push(Arc::new(NamedUnions));
     let mut builder = SessionStateBuilder::new()
-        .with_config(config)
+        .with_config(library_config(partitions))
         .with_default_features()
         .with_table_factories(Default::default())
         .with_file_formats(Vec::new())
