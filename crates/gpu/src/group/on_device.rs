@@ -58,10 +58,17 @@ pub unsafe fn aggregate_from(
         let answer = Aggregates { counts: vec![0; groups], sums: vec![0; groups] };
         return Ok(Launched { answer, span_ms: 0.0 });
     }
-    if arrangement == Arrangement::Counts {
+    let name = match arrangement {
+        Arrangement::Shared => "group_shared",
         // SAFETY: as the caller says.
-        return unsafe { count_from(device, stream, codes, column) };
-    }
+        Arrangement::Counts => return unsafe { count_from(device, stream, codes, column) },
+        Arrangement::Private => "group_private",
+        Arrangement::Global { .. } => "group_global",
+        Arrangement::Partitioned => "group_partitioned",
+        Arrangement::Halves { .. } => "group_halves",
+        Arrangement::Held { .. } => "group_held",
+        Arrangement::Peers => "group_peers",
+    };
     let copies = if let Arrangement::Global { copies } = arrangement { copies.max(1) } else { 1 };
     let counts = DeviceBuffer::<u64>::filled(device, groups * copies as usize, 0, "aggregates")?;
     let sums = DeviceBuffer::<i64>::filled(device, groups * copies as usize, 0, "aggregates")?;
@@ -75,16 +82,6 @@ pub unsafe fn aggregate_from(
         halves(column.place_count(), column.group_count),
     ];
     let (shared_bytes, parts) = arrangement.shared_bytes(column, device.properties());
-    let name = match arrangement {
-        Arrangement::Shared => "group_shared",
-        Arrangement::Counts => "group_counts",
-        Arrangement::Private => "group_private",
-        Arrangement::Global { .. } => "group_global",
-        Arrangement::Partitioned => "group_partitioned",
-        Arrangement::Halves { .. } => "group_halves",
-        Arrangement::Held { .. } => "group_held",
-        Arrangement::Peers => "group_peers",
-    };
     let kernel = device.kernel(name)?;
     let mut grid = grid_for(device, &kernel, codes.len(), shared_bytes)?;
     let mut parameters = Parameters::new().words(&input).words(&out);
