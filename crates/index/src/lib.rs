@@ -8,13 +8,16 @@
 //! [`HashIndex`] takes keys of any type, `WordIndex` keys of one or two words; [`KissTree`] keeps integer keys in order
 //! (`KissIndex` with the Rids of each), [`BPlusTree`] keys of any kind, `Gist` keys without an order: boxes, intervals,
 //! prefixes; `BitwiseColumns` integers that never change, for many windows at a time. [`DeltaIndex`] is something else, a dictionary for
-//! the column itself: from a value to its id and back. [`Gaps`] tells readers of an ordered index what to step over.
+//! the column itself: from a value to its id and back. [`Gaps`] tells readers of an ordered index what to step over,
+//! [`Residence`] which parts of one are in memory.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(loom))]
 mod beside;
 #[cfg(not(loom))]
 mod bitwise;
+#[cfg(not(loom))]
+mod blocks;
 mod btree;
 #[cfg(not(loom))]
 mod delta;
@@ -44,6 +47,8 @@ pub use bitwise::{
     Approximation, BitSplit, BitwiseColumns, BitwiseError, BitwiseImage, BitwiseIndex, ClusterDevice, ClusterScan,
     Partial, Partials, SpaceModel,
 };
+#[cfg(not(loom))]
+pub use blocks::{BlockList, HeldBlock, Residence, Standing, Unchanging};
 pub use btree::{
     BPlusTree, Bytes, Key, KeyRids, Latching, ListedRids, LoadError, NodeLatches, TreeLatch, TreeRange, UniqueRange,
     UniqueTree, Value,

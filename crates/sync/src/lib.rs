@@ -20,6 +20,8 @@ pub mod latch;
 mod late;
 mod pause;
 mod prefetch;
+#[cfg(not(loom))]
+mod shared_lock;
 pub mod thread;
 #[cfg(not(any(loom, shuttle)))]
 mod thread_slot;
@@ -37,6 +39,8 @@ pub use latch::{Elidable, Latch, Latched, RwSpinLatch, SpinLatch, VersionLatch};
 pub use late::Late;
 pub use pause::Pause;
 pub use prefetch::prefetch;
+#[cfg(not(loom))]
+pub use shared_lock::{Exclusive, Shared, SharedLock};
 #[cfg(any(loom, shuttle))]
 pub use thread::number as thread_slot;
 #[cfg(not(any(loom, shuttle)))]
