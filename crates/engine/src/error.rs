@@ -344,7 +344,7 @@ impl Error {
             Error::NoCheckpoint { .. } => "XX001",
             Error::Checkpoint(_) => "58030",
             Error::Page(error) => match error.cause().map(|cause| cause.downcast_ref::<CheckpointError>()) {
-                Some(Some(CheckpointError::Corrupt { .. })) | None => "XX001",
+                Some(Some(CheckpointError::Corrupt { .. }) | None) | None => "XX001",
                 Some(_) => "58030",
             },
             Error::NotOnDisk | Error::NoArchive => "55000",

@@ -242,7 +242,7 @@ impl Database {
     pub fn reclaim_now(&self) {
         merger::reclaim(&self.shared.core);
         merger::sweep_all(&self.shared.core);
-        merger::evict_blocks(&self.shared.core, |_| u64::MAX);
+        merger::evict_blocks(&self.shared.core, 0, |_| u64::MAX);
     }
 
     /// Runs every merge that has something to do, here and now, and returns how many ran. Merging goes on in the

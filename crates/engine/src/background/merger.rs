@@ -11,8 +11,8 @@
 //! notices merges the range itself once it has committed ([`MergePool::is_crowded`]): writers slow down and none stops.
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use parking_lot::{Condvar, Mutex};
 use types::Timestamp;
 
 use crate::background::sweep::sweep;
-use crate::keys::data::IndexData;
+use crate::keys::data::{BlockSource, IndexData};
 use crate::keys::space_entries::SpaceEntries;
 use crate::state::core::Core;
 use crate::state::share_out::share_out;
@@ -37,6 +37,8 @@ const CROWDED: u64 = 4;
 /// Indexes are swept once so many entries were outdated, or as many as a part of the table's records if that is more.
 const OUTDATED_MIN: u64 = 20_000;
 const OUTDATED_SHARE: u64 = 4;
+/// An index is large if it takes such a part of the memory limit.
+const LARGE_PART: u64 = 32;
 
 /// The merge threads; they end when this is dropped.
 pub(crate) struct MergePool {
@@ -192,8 +194,8 @@ fn bring_indexes_forward(core: &Core, is_due: impl Fn(&SpaceEntries) -> bool) {
 fn read_images(core: &Core, queue: &Queue) {
     for table in tables(core) {
         for index in table.all_indexes().filter(|index| index.is_filled()) {
-            let Some(blocks) = index.blocks() else { continue };
-            if core.budget.has_room_for_copies(blocks.bytes_of_all()) {
+            let Some(bytes) = index.bytes_of_blocks() else { continue };
+            if core.budget.has_room_for_copies(bytes) {
                 // What can't be read is told to those that ask for it.
                 let _ended = index.become_whole(&mut || !queue.is_wanted());
             }
@@ -204,16 +206,24 @@ fn read_images(core: &Core, queue: &Queue) {
 /// Lets pages and blocks of indexes go where memory is short: of each so much as it has of it.
 pub(crate) fn evict(core: &Core) {
     if core.budget.is_crowded() {
-        evict_blocks(core, |bytes| core.budget.part_of_excess(bytes));
+        evict_blocks(core, core.budget.limit_bytes() / LARGE_PART, |bytes| core.budget.part_of_excess(bytes));
         core.budget.evict_to_reserve();
     }
 }
 
-/// Lets blocks of indexes go, of each index so many bytes as `wanted` says of those that are here.
-pub(crate) fn evict_blocks(core: &Core, wanted: impl Fn(u64) -> u64) {
-    for index in tables(core).iter().flat_map(|table| table.all_indexes()) {
-        let here = index.blocks().map_or(0, |blocks| blocks.bytes_here());
-        index.evict(&core.budget, wanted(here));
+/// Lets blocks of indexes go, of each index so many bytes as `wanted` says of those that are here. Large indexes whose newest image has
+/// what they have in memory take its blocks before; where there is no such image, the next checkpoint is to come early.
+pub(crate) fn evict_blocks(core: &Core, large_bytes: u64, wanted: impl Fn(u64) -> u64) {
+    for table in tables(core).iter().filter(|table| !table.is_temporary) {
+        for index in table.all_indexes().filter(|index| index.is_filled() && index.has_order()) {
+            if index.counted_bytes().saturating_sub(index.bytes_here()) > large_bytes {
+                index.take_blocks(|| Arc::downgrade(table) as Weak<dyn BlockSource>);
+                if index.imaged.is_due(table.storage.range_count()) {
+                    core.budget.note_lack_of_blobs();
+                }
+            }
+            index.evict(&core.budget, wanted(index.bytes_here()));
+        }
     }
 }
 

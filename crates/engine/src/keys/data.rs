@@ -3,14 +3,14 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use index::{AddressSpaceError, Gaps, Holder, InsertError};
-use lineage::{Cell, HeldBlob, MemoryBudget};
+use index::{AddressSpaceError, Gaps, Holder, InsertError, Residence};
+use lineage::{Cell, MemoryBudget};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use sync::{EpochCell, Late};
+use sync::{EpochCell, Guard, Late};
 use types::{Column, Extent, Rid, Schema, Timestamp, TxnId, Value};
 
-use super::blocks::Blocks;
+use super::blocks::{BlockPlace, Blocks, Counting};
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
 use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
@@ -27,7 +27,7 @@ pub(crate) trait BlockSource: Send + Sync {
     ///
     /// # Errors
     /// If neither the block nor what the table has in its place can be read, or the index can't grow.
-    fn load(&self, index: &IndexData, blocks: &Blocks, block: (usize, &dyn HeldBlob)) -> Result<bool>;
+    fn load(&self, index: &IndexData, blocks: &Blocks, block: (usize, &BlockPlace)) -> Result<bool>;
 }
 
 /// An index of a table.
@@ -49,11 +49,11 @@ pub(crate) struct IndexData {
     filling: Late,
     /// its image in the newest checkpoint, and which ranges have had entries since
     pub(crate) imaged: Imaged,
-    /// of the image from which it is read block by block
-    blocks: OnceLock<Blocks>,
-    /// whether such a block may be away
-    is_partial: AtomicBool,
-    block_source: OnceLock<Weak<dyn BlockSource>>,
+    /// which blocks of an image are in memory
+    pub(super) residence: Residence<Entry, BlockPlace, Counting>,
+    /// about the memory that such blocks take
+    pub(super) bytes_here: AtomicU64,
+    pub(super) block_source: OnceLock<Weak<dyn BlockSource>>,
     /// memory of blocks that have come, less those that have left, since all that the index takes was counted
     uncounted: AtomicI64,
     counted: Mutex<Counted>,
@@ -184,8 +184,8 @@ impl IndexData {
             gaps: Gaps::default(),
             filling: Late::nothing(),
             imaged: Imaged::default(),
-            blocks: OnceLock::new(),
-            is_partial: AtomicBool::new(false),
+            residence: Residence::whole(),
+            bytes_here: AtomicU64::new(0),
             block_source: OnceLock::new(),
             uncounted: AtomicI64::new(0),
             counted: Mutex::default(),
@@ -251,23 +251,21 @@ impl IndexData {
     }
 
     /// Leaves the blocks of its image to those that first need them. To be called before it is filled.
-    pub(crate) fn set_blocks(&self, blocks: Blocks) {
-        debug_assert!(!self.is_filled() && blocks.len() > 0, "invariant 7: entries that a reader has missed");
-        // A thread that began to fill it and failed has left the same.
-        let _known = self.blocks.set(blocks);
-        self.is_partial.store(true, Ordering::Release);
+    pub(crate) fn begin_blocks(&self, blocks: Vec<(Entry, BlockPlace)>, counting: Counting) {
+        debug_assert!(!self.is_filled() && !blocks.is_empty(), "invariant 7: entries that a reader has missed");
+        self.residence.begin(blocks, counting);
+        self.imaged.set_served(true);
     }
 
-    /// The blocks, as long as one may be away.
+    /// The blocks, as long as one may be away. Where there are none, none leaves as long as the epoch is pinned.
     #[inline]
-    pub(crate) fn blocks(&self) -> Option<&Blocks> {
-        if self.is_partial.load(Ordering::Acquire) { self.blocks.get() } else { None }
+    pub(crate) fn blocks<'g>(&'g self, guard: &'g Guard) -> Option<&'g Blocks> {
+        self.residence.blocks(guard)
     }
 
-    /// Notes that no block is away, nor will be.
-    pub(super) fn note_whole(&self) {
-        debug_assert!(self.blocks.get().is_some(), "invariant 7: blocks that nobody has left stay");
-        self.is_partial.store(false, Ordering::Release);
+    /// The blocks, as long as one may be away, for a caller that leaves looking at entries to [`IndexData::next`].
+    pub(crate) fn shared_blocks(&self) -> Option<Arc<Blocks>> {
+        self.residence.shared_blocks()
     }
 
     /// Charges the memory of blocks that come, or leave, until the index is counted as a whole.
@@ -288,6 +286,16 @@ impl IndexData {
             *counted = Counted { entries, bytes: self.bytes() as u64 };
         }
         (counted.bytes, uncounted)
+    }
+
+    /// The memory that the entries took when that was last counted.
+    pub(crate) fn counted_bytes(&self) -> u64 {
+        self.counted.lock().bytes
+    }
+
+    /// Whether its entries are in order, so that it has blocks where it has an image.
+    pub(crate) fn has_order(&self) -> bool {
+        self.entries.is_ordered()
     }
 
     /// What enters blocks; `None` where the table has gone.

@@ -16,14 +16,18 @@
 //! there after the crash is taken again by an insertion, which counts, so that its range is behind.
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lineage::PageSource;
 use parking_lot::Mutex;
 use sync::Directory;
 use types::BlobRef;
 
+use super::blocks::{BlockPlace, Counting};
 use super::entries::Entry;
+
+/// An image is kept while no larger part of the table's ranges is behind.
+const BEHIND_SHARE: usize = 8;
 
 /// A run of an image.
 #[derive(Clone)]
@@ -43,6 +47,8 @@ pub(crate) struct IndexImage {
     pub(crate) behind: BTreeSet<usize>,
     /// by range, how many entries had come then; none of those that are not named
     pub(crate) counts: Vec<u64>,
+    /// which of its entries count
+    pub(crate) counting: Counting,
     /// where the runs are read
     pub(crate) source: Option<Arc<dyn PageSource>>,
 }
@@ -55,6 +61,21 @@ impl IndexImage {
         let changed = counts.iter().enumerate().filter(|(range, count)| known(*range) != **count);
         self.behind.iter().copied().chain(changed.map(|(range, _)| range)).collect()
     }
+
+    /// Whether so few of the table's ranges are behind that it need not be written anew.
+    pub(crate) fn is_close(behind: &BTreeSet<usize>, ranges: usize) -> bool {
+        behind.len() * BEHIND_SHARE <= ranges
+    }
+
+    /// Where a run is read; `None` if no checkpoint has it any more.
+    pub(crate) fn place(&self, blob: BlobRef) -> Option<BlockPlace> {
+        Some(BlockPlace { blob, held: self.source.as_ref()?.hold(blob)? })
+    }
+
+    /// Its runs as blocks that are read when they are needed: of an index in order, all of whose runs are there.
+    pub(crate) fn blocks(&self) -> Option<Vec<(Entry, BlockPlace)>> {
+        self.runs.iter().map(|run| Some((run.first.clone()?, self.place(run.blob)?))).collect()
+    }
 }
 
 /// The image of an index, if there is one, and what came since.
@@ -62,6 +83,8 @@ impl IndexImage {
 pub(crate) struct Imaged {
     counts: Directory<AtomicU64>,
     image: Mutex<Option<IndexImage>>,
+    /// whether the index has that image's blocks
+    is_served: AtomicBool,
 }
 
 impl Imaged {
@@ -88,14 +111,38 @@ impl Imaged {
             image.as_ref().is_none_or(|image| image.runs.iter().all(|run| run.blob.len > 0)),
             "a run without bytes"
         );
-        *self.image.lock() = image;
+        let mut known = self.image.lock();
+        *known = image;
+        self.is_served.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes which entries of the image count, when it is first used after it was read from a checkpoint.
+    pub(crate) fn count_only(&self, counting: Counting) {
+        self.image.lock().iter_mut().for_each(|image| image.counting = counting.clone());
+    }
+
+    /// Says whether the index has the blocks of the newest image.
+    pub(crate) fn set_served(&self, is_served: bool) {
+        self.is_served.store(is_served, Ordering::Relaxed);
+    }
+
+    /// The newest image, if the index has not its blocks.
+    pub(crate) fn unserved(&self) -> Option<IndexImage> {
+        if self.is_served.load(Ordering::Relaxed) { None } else { self.image() }
+    }
+
+    /// Whether an image that is written now would have more than the newest one, of a table with so many ranges.
+    pub(crate) fn is_due(&self, ranges: usize) -> bool {
+        let counts = self.counts(ranges);
+        self.image().is_none_or(|image| !IndexImage::is_close(&image.behind(&counts), ranges))
     }
 
     /// Says that a checkpoint has kept the image as this, which is not so if it was found damaged meanwhile.
     pub(crate) fn set_kept(&self, image: Option<IndexImage>) {
         let mut known = self.image.lock();
-        if known.is_some() {
-            *known = image;
+        if let Some(former) = known.take() {
+            // It may have been used for the first time meanwhile.
+            *known = image.map(|image| IndexImage { counting: former.counting, ..image });
         }
     }
 }

@@ -87,7 +87,7 @@ impl PrimaryKey {
         key: &IndexKey,
         accept: impl FnMut(Rid) -> Option<T>,
     ) -> Result<Option<T>> {
-        Ok(self.index.at(key)?.find_pinned(guard, key, accept))
+        Ok(self.index.at(guard, key)?.find_pinned(guard, key, accept))
     }
 
     /// Whether keys are whole numbers.
@@ -95,10 +95,10 @@ impl PrimaryKey {
         matches!(&*self.columns, [column] if is_integer(schema, *column))
     }
 
-    /// The KISS-Tree of keys that are whole numbers, once it is whole.
+    /// The KISS-Tree of keys that are whole numbers, where it is whole, which it is for this caller as long as the epoch is pinned.
     #[inline]
-    pub(crate) fn kiss(&self) -> Option<&KissIndex> {
-        if self.index.blocks().is_some() { None } else { self.index.entries().kiss() }
+    pub(crate) fn kiss<'g>(&'g self, guard: &'g Guard) -> Option<&'g KissIndex> {
+        if self.index.blocks(guard).is_some() { None } else { self.index.entries().kiss() }
     }
 
     /// The newest record of each key that is in memory, all keys being looked up at a time.

@@ -16,16 +16,16 @@ use std::ops::RangeBounds;
 use std::sync::atomic::Ordering;
 
 use index::AddressSpaceError;
-use lineage::{Cell, HeldBlob, View};
+use lineage::{Cell, PageError, View};
 use parking_lot::Mutex;
-use types::{BlobRef, Rid, Snapshot, Timestamp};
+use types::{Rid, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
-use crate::keys::blocks::Blocks;
+use crate::keys::blocks::{BlockPlace, Blocks, Counting, bounds_of};
 use crate::keys::computed::{Keyed, KeysOfRows};
 use crate::keys::data::{BlockSource, IndexData};
 use crate::keys::entries::LoadError;
-use crate::keys::order::{IndexKey, ordered_integer};
+use crate::keys::order::{Bounds, IndexKey, ordered_integer};
 use crate::keys::runs::Run;
 use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
@@ -130,31 +130,24 @@ fn enter_all(table: &TableData, index: &IndexData) -> Result<()> {
 /// whose records are still to be entered.
 fn enter_image(table: &TableData, index: &IndexData) -> Result<Option<Vec<usize>>> {
     let Some(image) = index.imaged.image() else { return Ok(None) };
-    debug_assert!(image.source.is_some(), "invariant 7: an index that was filled is filled again");
     let ranges = table.storage.range_count();
     let behind = image.behind(&index.imaged.counts(ranges));
     // What was not there when the log was replayed, or is entered from the table.
     let slots = (0..ranges).map(|range| if behind.contains(&range) { 0 } else { table.storage.range_len(range) });
-    let slots: Vec<usize> = slots.collect();
-    debug_assert!(
-        behind.iter().all(|range| slots.get(*range).is_none_or(|slots| *slots == 0)),
-        "invariant 7: entries twice"
-    );
-    let hold = |blob: BlobRef| image.source.as_ref().and_then(|source| source.hold(blob));
-    let held = image.runs.iter().map(|run| Some((run.first.clone(), hold(run.blob)?))).collect::<Option<Vec<_>>>();
-    let read = match held {
-        None => Err(RunError::Unread("it is not there".into())),
-        Some(runs) if runs.is_empty() => Ok(()),
-        Some(runs) if runs.iter().all(|(first, _)| first.is_some()) => {
-            let blocks = runs.into_iter().filter_map(|(first, blob)| Some((first?, blob))).collect();
-            index.set_blocks(Blocks::new(blocks, slots));
+    let counting = Counting::Below(slots.collect());
+    index.imaged.count_only(counting.clone());
+    let places = || image.runs.iter().map(|run| image.place(run.blob)).collect::<Option<Vec<_>>>();
+    let read = match image.blocks() {
+        Some(blocks) if blocks.is_empty() => Ok(()),
+        Some(blocks) => {
+            index.begin_blocks(blocks, counting);
             Ok(())
         }
-        Some(runs) => share_out(runs.len(), |place| {
-            let bytes = runs[place].1.read().map_err(|error| RunError::Unread(error.to_string()))?;
-            let mut run = Run::read(&bytes).map_err(|why| RunError::Unread(why.into()))?;
-            run.retain(|rid| slots.get(rid.range()).is_some_and(|slots| rid.slot() < *slots));
-            enter_run(index, run).map(drop)
+        None => places().ok_or_else(|| RunError::Unread("it is not there".into())).and_then(|runs| {
+            share_out(runs.len(), |place| {
+                let run = counting.read(&*runs[place].held).map_err(RunError::Unread)?;
+                enter_run(index, run).map(drop)
+            })
         }),
     };
     match read {
@@ -182,29 +175,35 @@ fn enter_run(index: &IndexData, run: Run) -> Result<Vec<IndexKey>, RunError> {
 }
 
 impl BlockSource for TableData {
-    fn load(&self, index: &IndexData, blocks: &Blocks, (block, blob): (usize, &dyn HeldBlob)) -> Result<bool> {
-        let read = blocks.read(blob).map_err(RunError::Unread).and_then(|run| {
-            index.note_read(blocks, &self.budget, run.bytes());
+    fn load(&self, index: &IndexData, blocks: &Blocks, (block, place): (usize, &BlockPlace)) -> Result<bool> {
+        let read = blocks.with().read(&*place.held).map_err(RunError::Unread).and_then(|run| {
+            index.note_read(&self.budget, run.bytes());
             enter_run(index, run)
         });
-        match read {
+        match (read, blocks.with()) {
             // Where several records may have a key, nobody asks for the newest.
-            Ok(_) if !index.definition.unique => Ok(true),
-            Ok(mixed) => order(self, index, mixed.into_iter().collect()).map(|()| true),
-            Err(RunError::NoRoom(error)) => Err(index.without_room(error)),
-            Err(RunError::Unread(why)) => {
+            (Ok(_), _) if !index.definition.unique => Ok(true),
+            (Ok(mixed), _) => order(self, index, mixed.into_iter().collect()).map(|()| true),
+            (Err(RunError::NoRoom(error)), _) => Err(index.without_room(error)),
+            (Err(RunError::Unread(why)), Counting::Below(slots)) => {
                 distrust_image(self, index, &why);
-                enter_between(self, index, blocks, block).map(|()| false)
+                enter_between(self, index, slots.len(), &bounds_of(blocks, block)).map(|()| false)
+            }
+            (Err(RunError::Unread(why)), Counting::All) => {
+                // What ran when it left, and has committed since, may have no other trace in the table than a version that is not stamped.
+                index.imaged.set(None);
+                let subject = format!("a block of index \"{}\" of \"{}\"", index.definition.name, self.name);
+                Err(PageError::of_blob(place.blob, &subject, why).into())
             }
         }
     }
 }
 
-/// Enters what the table had between the bounds of a block when the index was first used; what came since is there.
-fn enter_between(table: &TableData, index: &IndexData, blocks: &Blocks, block: usize) -> Result<()> {
+/// Enters what the table had between some bounds in its first ranges when the index was first used; what came since is there.
+fn enter_between(table: &TableData, index: &IndexData, ranges: usize, bounds: &Bounds) -> Result<()> {
     let (_all, from) = (table.storage.keep_all(), table.storage.kept().oldest());
-    let (bounds, to_order) = (blocks.bounds(block), Mutex::new(HashSet::new()));
-    share_out(blocks.ranges(), |range| {
+    let to_order = Mutex::new(HashSet::new());
+    share_out(ranges, |range| {
         let mut entered = Ok(());
         let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
             if let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered)

@@ -340,7 +340,7 @@ impl TableData {
     pub(crate) fn prefetch<'k>(&self, rows: impl Iterator<Item = (&'k [Value], &'k [usize])>) {
         let (Some(primary_key), guard) = (&self.primary_key, &sync::pin()) else { return };
         // Nothing is read for a hint.
-        if !primary_key.index.is_filled() || primary_key.index.blocks().is_some() {
+        if !primary_key.index.is_filled() || primary_key.index.blocks(guard).is_some() {
             return;
         }
         let mut keys = SmallVec::<[IndexKey; ROWS_AT_ONCE]>::new();

@@ -95,8 +95,8 @@ impl Table {
         if high - low >= keys_max as u64 || self.data.has_changed_keys() {
             return Ok(None);
         }
-        let Some(index) = self.data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(None) };
         let guard = &sync::pin();
+        let Some(index) = self.data.primary_key.as_ref().and_then(|key| key.kiss(guard)) else { return Ok(None) };
         let Some(pieces) = Pieces::between(index, guard, low, high) else { return Ok(None) };
         self.rows_of_pieces(guard, view, (index, &pieces), options).map(Some)
     }
@@ -243,7 +243,7 @@ fn count_of(stretches: &Stretches) -> usize {
 /// The records that an index has under a key, if they are side by side and not too many.
 fn listed(guard: &sync::Guard, index: &IndexData, key: u64) -> Result<Option<Stretches>> {
     let key = IndexKey::Word(key);
-    let rids = index.at(&key)?.list(guard, &key, ENTRIES_MAX + 1);
+    let rids = index.at(guard, &key)?.list(guard, &key, ENTRIES_MAX + 1);
     if rids.len() > ENTRIES_MAX {
         return Ok(None);
     }

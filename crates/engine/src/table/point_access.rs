@@ -166,7 +166,8 @@ impl PointAccess {
         self.check_width(out.len())?;
         let (core, data) = (&self.table.database.shared.core, &self.table.data);
         data.fill_primary_key()?;
-        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(None) };
+        let guard = &sync::pin();
+        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss(guard)) else { return Ok(None) };
         let table = &core.transactions.0;
         let (handle, at) = table.begin().map_err(|error| Error::TooManyTransactions(error.limit))?;
         let held = HeldSlot { table, handle: Some(handle) };
@@ -174,7 +175,6 @@ impl PointAccess {
         if !self.is_meant(Snapshot::at(at)) || data.has_changed_keys() {
             return Ok(None);
         }
-        let guard = &sync::pin();
         let Some(rid) = index.newest(ordered_integer(key), guard) else { return Ok(None) };
         let (hint, view) = (data.storage.points(guard).at(rid).glance(guard), core.transactions.view(Snapshot::at(at)));
         let nulls = hint.read(guard, &view, &self.columns, out)?;

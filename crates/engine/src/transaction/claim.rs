@@ -100,7 +100,8 @@ impl Transaction {
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
         let has_key = |cells: &[Cell<'_>]| index.has_key(cells, key);
         let mut taken = None;
-        let claimed = index.at(key).map_err(KeyRefusal::Index)?.insert_unique(key, rid, |other| {
+        let guard = &sync::pin();
+        let claimed = index.at(guard, key).map_err(KeyRefusal::Index)?.insert_unique(key, rid, |other| {
             self.saw_anything();
             let look = || {
                 match data.storage.newest_writer(newest, other)? {

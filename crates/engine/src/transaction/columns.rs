@@ -104,7 +104,9 @@ impl<'k> Keys<'k> {
     fn new(data: &'k TableData, indexes: &Indexes, batch: &ColumnRows<'_>, rows: &RecordBatch) -> Keys<'k> {
         match &data.primary_key {
             None if indexes.is_empty() => Keys::None,
-            Some(key) if indexes.is_empty() && key.kiss().is_some() => Keys::Words(key, batch.words(key.columns[0])),
+            Some(key) if indexes.is_empty() && key.kiss(&sync::pin()).is_some() => {
+                Keys::Words(key, batch.words(key.columns[0]))
+            }
             Some(key) if indexes.is_empty() => Keys::Primary(key),
             _ => Keys::OfRows(KeysOfBatch::new(indexes, rows)),
         }
@@ -157,7 +159,8 @@ impl Transaction {
                 Keys::Words(key, words) => {
                     let words = &words[from + entered..from + count];
                     // Where the index has no room, the one key says so.
-                    let together = key.kiss().and_then(|index| index.insert_new(words, next).ok()).unwrap_or(0);
+                    let guard = &sync::pin();
+                    let together = key.kiss(guard).and_then(|index| index.insert_new(words, next).ok()).unwrap_or(0);
                     self.enter_together(data, key, together, |at| IndexKey::Word(words[at]), next)
                 }
                 Keys::Primary(key) => {

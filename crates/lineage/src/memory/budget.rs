@@ -204,6 +204,11 @@ impl MemoryBudget {
         self.clock.take_lack_of_blobs()
     }
 
+    /// Notes that memory other than pages stays only because no checkpoint has what is in it.
+    pub fn note_lack_of_blobs(&self) {
+        self.clock.note_lack_of_blobs();
+    }
+
     /// Whether evicted pages are still being read, so that their memory is to come back.
     #[cfg(test)]
     pub(crate) fn awaits_memory(&self) -> bool {

@@ -174,6 +174,11 @@ impl Clock {
         evicted
     }
 
+    /// Notes that something that no checkpoint has stands in the way.
+    pub(crate) fn note_lack_of_blobs(&self) {
+        self.lacks_blobs.store(true, Ordering::Relaxed);
+    }
+
     /// Whether pages that no checkpoint has stood in the way since this was last asked.
     pub(crate) fn take_lack_of_blobs(&self) -> bool {
         self.lacks_blobs.load(Ordering::Relaxed) && self.lacks_blobs.swap(false, Ordering::Relaxed)

@@ -48,6 +48,12 @@ impl PageError {
         PageError(Arc::new(Failure { blob, subject: None, cause: Cause::Damaged(what) }))
     }
 
+    /// The error of a blob of something other than pages: what cannot be read, and why.
+    #[cold]
+    pub fn of_blob(blob: BlobRef, subject: &str, why: String) -> PageError {
+        PageError(Arc::new(Failure { blob, subject: Some(subject.into()), cause: Cause::Source(why.into()) }))
+    }
+
     /// The error of a page that is this.
     #[cold]
     pub(crate) fn of(self, subject: Option<&Arc<str>>) -> PageError {

@@ -240,7 +240,13 @@ fn secondary_indexes_are_looked_at_both_ways() {
     };
     let (all, never) = (table.data.indexes.all(), Rid::base(0, 2));
     let first = |index: &IndexData| {
-        *index.at(&key_of(index)).unwrap().rids(&key_of(index)).iter().min_by_key(|rid| rid.word()).unwrap()
+        *index
+            .at(&sync::pin(), &key_of(index))
+            .unwrap()
+            .rids(&key_of(index))
+            .iter()
+            .min_by_key(|rid| rid.word())
+            .unwrap()
     };
     let lost: Vec<Rid> = all.iter().map(|index| first(index)).collect();
     all.iter().zip(&lost).for_each(|(index, rid)| index.entries().remove(&key_of(index), *rid));

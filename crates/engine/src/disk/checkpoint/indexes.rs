@@ -8,9 +8,10 @@
 //! Images are taken after those of the table's ranges: all that these have was counted by then, and what comes later is in the log
 //! (`keys/image.rs` says which ranges are behind). The walk pins the epoch a step at a time and stops no writer.
 //!
-//! An image that a former checkpoint has is kept while at most one in [`BEHIND_SHARE`] ranges is behind, so that an index that
+//! An image that a former checkpoint has is kept while few ranges are behind ([`IndexImage::is_close`]), so that an index that
 //! nobody writes to costs nothing, and one that grows is written anew each time it has grown by that part. It is kept as well while
-//! the index was not used since the database was opened. A hash table has none, as no walk through it is sure to meet all that
+//! the index was not used since the database was opened. Of an index of which blocks are away, those to which nothing has come are
+//! kept where they are: what is written is about what is in memory. A hash table has none, as no walk through it is sure to meet all that
 //! is there.
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -21,11 +22,12 @@ use lineage::PageSource;
 use serde::{Deserialize, Serialize};
 use types::BlobRef;
 
+use crate::keys::blocks::{BlockPlace, Blocks, Counting, bounds_of};
 use crate::keys::data::IndexData;
 use crate::keys::directory::{read_directory, write_directory};
 use crate::keys::entries::Entry;
 use crate::keys::image::{ImageRun, IndexImage};
-use crate::keys::order::{Direction, beside_all};
+use crate::keys::order::{Bounds, Direction, beside_all};
 use crate::keys::runs::write_run;
 use crate::state::core::Core;
 use crate::state::table_data::TableData;
@@ -37,8 +39,6 @@ const UNORDERED_ENTRIES: usize = 1 << 16;
 /// A database that is closed takes a checkpoint for the sake of an index without an image if its table has room for so many records:
 /// to fill it from these would take longer than about a tenth of a second.
 const RECORDS_AT_REST: usize = 1 << 20;
-/// An image is kept while no larger part of the table's ranges is behind.
-const BEHIND_SHARE: usize = 8;
 
 /// File, offset, length and checksum of a blob.
 type BlobPlace = (u64, u64, u32, u32);
@@ -83,14 +83,15 @@ impl TakenImage {
 pub(super) fn take(
     table: &TableData,
     others: &[Arc<IndexData>],
-    writer: &mut CheckpointWriter<'_>,
+    (writer, source): (&mut CheckpointWriter<'_>, &Arc<dyn PageSource>),
     taken: &mut Vec<TakenImage>,
 ) -> Result<Vec<ImageContents>, CheckpointError> {
     let primary = table.primary_key.iter().map(|primary_key| (None, &primary_key.index));
     let others = others.iter().map(|index| (Some(index.definition.name.clone()), index));
     let mut contents = Vec::new();
     for (name, index) in primary.chain(others) {
-        let (image, is_unchanged) = take_one(table, index, writer)?;
+        let (mut image, is_unchanged) = take_one(table, index, writer)?;
+        image.iter_mut().for_each(|image| image.source = Some(source.clone()));
         contents.extend(image.as_ref().map(|image| ImageContents::new(name, image)));
         taken.push(TakenImage { index: index.clone(), image, is_unchanged });
     }
@@ -109,7 +110,7 @@ fn take_one(
     let (counts, is_filled) = (index.imaged.counts(ranges), index.is_filled());
     if let Some(former) = index.imaged.image() {
         let behind = former.behind(&counts);
-        if (!is_filled || behind.len() * BEHIND_SHARE <= ranges)
+        if (!is_filled || IndexImage::is_close(&behind, ranges))
             && let Some((runs, directory)) = keep(&former, writer)?
         {
             return Ok((Some(IndexImage { runs, directory, behind, counts, ..former }), true));
@@ -121,7 +122,7 @@ fn take_one(
     let Some((runs, directory)) = write(index, RUN_ENTRIES.min(table.storage.range_records()), writer)? else {
         return Ok((None, false));
     };
-    Ok((Some(IndexImage { runs, directory, behind: BTreeSet::new(), counts, source: None }), false))
+    Ok((Some(IndexImage { runs, directory, counts, ..IndexImage::default() }), false))
 }
 
 /// Whether an index of this kind has images.
@@ -145,11 +146,7 @@ type Written = (Vec<ImageRun>, Option<BlobRef>);
 
 /// Makes the runs of an earlier checkpoint some of this one; `None` where one is not there.
 fn keep(former: &IndexImage, writer: &mut CheckpointWriter<'_>) -> Result<Option<Written>, CheckpointError> {
-    let mut keep = |blob: BlobRef| match writer.keep(blob) {
-        Ok(blob) => Ok(Some(blob)),
-        Err(CheckpointError::Corrupt { .. } | CheckpointError::NotThere { .. }) => Ok(None),
-        Err(error) => Err(error),
-    };
+    let mut keep = |blob: BlobRef| keep_one(blob, writer);
     let (mut kept, mut is_in_place) = (Vec::with_capacity(former.runs.len()), true);
     for run in &former.runs {
         let Some(blob) = keep(run.blob)? else { return Ok(None) };
@@ -164,6 +161,15 @@ fn keep(former: &IndexImage, writer: &mut CheckpointWriter<'_>) -> Result<Option
     match directory {
         Some(directory) => Ok(Some((kept, Some(directory)))),
         None => Ok(Some(with_directory(kept, writer)?)),
+    }
+}
+
+/// Makes a run of an earlier checkpoint one of this one; `None` where it is not there.
+fn keep_one(blob: BlobRef, writer: &mut CheckpointWriter<'_>) -> Result<Option<BlobRef>, CheckpointError> {
+    match writer.keep(blob) {
+        Ok(blob) => Ok(Some(blob)),
+        Err(CheckpointError::Corrupt { .. } | CheckpointError::NotThere { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -204,38 +210,100 @@ fn write(
     run_entries: usize,
     writer: &mut CheckpointWriter<'_>,
 ) -> Result<Option<Written>, CheckpointError> {
-    let (mut runs, mut entries) = (Vec::new(), Vec::<Entry>::new());
-    let in_memory = index.entries();
-    if !in_memory.is_ordered() {
-        // What is asked for parts of space is found at one time, and others may write meanwhile.
-        let mut written = Ok(());
-        in_memory.for_each(&mut |key, rids| {
-            entries.extend(rids.iter().map(|rid| (key.clone(), *rid)));
-            if entries.len() >= UNORDERED_ENTRIES && written.is_ok() {
-                written = put(&entries, |_| None, writer, &mut runs);
-                entries.clear();
-            }
-        });
-        written?;
-        put(&entries, |_| None, writer, &mut runs)?;
-        return Ok(Some((runs, None)));
+    if !index.entries().is_ordered() {
+        return write_unordered(index, writer).map(|runs| Some((runs, None)));
     }
+    let mut runs = Vec::new();
+    let is_read = match index.shared_blocks() {
+        None => write_between(index, (Bound::Unbounded, Bound::Unbounded), run_entries, (writer, &mut runs))?,
+        Some(blocks) => write_blocks(index, &blocks, run_entries, (writer, &mut runs))?,
+    };
+    if is_read { with_directory(runs, writer).map(Some) } else { Ok(None) }
+}
+
+/// Writes all entries of an index without order.
+fn write_unordered(index: &IndexData, writer: &mut CheckpointWriter<'_>) -> Result<Vec<ImageRun>, CheckpointError> {
+    // What is asked for parts of space is found at one time, and others may write meanwhile.
+    let (mut runs, mut entries, mut written) = (Vec::new(), Vec::<Entry>::new(), Ok(()));
+    index.entries().for_each(&mut |key, rids| {
+        entries.extend(rids.iter().map(|rid| (key.clone(), *rid)));
+        if entries.len() >= UNORDERED_ENTRIES && written.is_ok() {
+            written = put(&entries, |_| None, writer, &mut runs);
+            entries.clear();
+        }
+    });
+    written?;
+    put(&entries, |_| None, writer, &mut runs)?;
+    Ok(runs)
+}
+
+/// Where runs go: to a checkpoint, and their places to a list.
+type RunsOut<'o, 'w> = (&'o mut CheckpointWriter<'w>, &'o mut Vec<ImageRun>);
+
+/// Writes what an index has in memory, with all that lies about it in its block, and keeps the other blocks. Returns whether all can be
+/// read.
+fn write_blocks(
+    index: &IndexData,
+    blocks: &Blocks,
+    run_entries: usize,
+    (writer, runs): RunsOut<'_, '_>,
+) -> Result<bool, CheckpointError> {
+    for block in 0..blocks.len() {
+        let bounds = bounds_of(blocks, block);
+        // What came to it since is in memory: while it is away there is nothing else.
+        let is_untouched = |place: &BlockPlace| {
+            let mut entries = Vec::new();
+            let _more = index.entries().next(&bounds, Direction::Upward, 1, &mut entries);
+            (entries.is_empty() && *blocks.with() == Counting::All).then_some(place.blob)
+        };
+        let kept = match blocks.while_away(block, is_untouched).flatten() {
+            Some(blob) => keep_one(blob, writer)?,
+            None => None,
+        };
+        match (kept, blocks.first(block)) {
+            (Some(blob), Some(first)) => runs.push(ImageRun { first: Some(first.clone()), blob }),
+            _ if !write_between(index, bounds, run_entries, (writer, runs))? => return Ok(false),
+            _ => {}
+        }
+    }
+    Ok(true)
+}
+
+/// Writes the entries of an index in order between some bounds, about `run_entries` in a run. Returns whether all can be read.
+fn write_between(
+    index: &IndexData,
+    (mut low, high): Bounds,
+    run_entries: usize,
+    (writer, runs): RunsOut<'_, '_>,
+) -> Result<bool, CheckpointError> {
     // All records of a key that are listed are in one run.
-    let first = |entry: &Entry| match in_memory.are_listed(&entry.0) {
+    let are_listed = |entry: &Entry| index.entries().are_listed(&entry.0);
+    let first = |entry: &Entry| match are_listed(entry) {
         true => Some(beside_all(&entry.0, false)),
         false => Some(entry.clone()),
     };
-    let (mut low, mut has_more) = (Bound::Unbounded, true);
-    while has_more {
-        entries.clear();
-        match index.next(&(low, Bound::Unbounded), Direction::Upward, run_entries, &mut entries) {
-            Ok(more) => has_more = more,
-            Err(_) => return Ok(None),
+    let (mut entries, mut has_more) = (Vec::<Entry>::new(), true);
+    while has_more || !entries.is_empty() {
+        if has_more && entries.len() < 2 * run_entries {
+            match index.next(&(low, high.clone()), Direction::Upward, run_entries, &mut entries) {
+                Ok(more) => has_more = more,
+                Err(_) => return Ok(false),
+            }
+            low = entries.last().map_or(Bound::Unbounded, |last| Bound::Excluded(last.clone()));
+            continue;
         }
-        low = entries.last().map_or(Bound::Unbounded, |last| Bound::Excluded(last.clone()));
-        put(&entries, first, writer, &mut runs)?;
+        // The last two are of one length, or one, so that a block that grows does not leave a short one behind.
+        let count = match entries.len() {
+            left if has_more || left >= 2 * run_entries => run_entries,
+            left if 2 * left > 3 * run_entries => left.div_ceil(2),
+            left => left,
+        };
+        let may_end = |at: &usize| entries[*at].0 != entries[at - 1].0 || !are_listed(&entries[*at]);
+        let count = (count..entries.len()).find(may_end).unwrap_or(entries.len());
+        put(&entries[..count], first, writer, runs)?;
+        entries.drain(..count);
     }
-    with_directory(runs, writer).map(Some)
+    Ok(true)
 }
 
 fn place_of(blob: &BlobRef) -> BlobPlace {
@@ -269,8 +337,8 @@ impl ImageContents {
                 runs,
                 directory: self.directory.as_ref().map(blob_at),
                 behind: self.behind.clone(),
-                counts: Vec::new(),
                 source: Some(source.clone()),
+                ..IndexImage::default()
             })),
             Err(why) => eprintln!(
                 "lstore: index \"{}\" of \"{}\" will be filled from the table, not from its image: {why}",

@@ -3,13 +3,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use durability::{CheckpointError, CheckpointWriter, Checkpoints, Device, Log, LogError, Lsn, PublishedCheckpoint};
-use lineage::{BlobSink, RangeImage};
+use lineage::{BlobSink, PageSource, RangeImage};
 use txn::{TransactionState, TransactionTable};
 use types::{BlobRef, Timestamp};
 
 use super::indexes::TakenImage;
 use super::manifest::{Contents, RangeContents, TableContents};
 use super::{arrays, indexes};
+use crate::disk::page_source::source_of;
 use crate::error::{Error, Result};
 use crate::keys::data::Indexes;
 use crate::state::catalog::NamedSince;
@@ -134,8 +135,9 @@ impl CheckpointParts {
         let clock = core.clock.marks();
         let mut writer = self.checkpoints.begin()?;
         let mut taken = CheckpointImages { images: Vec::new(), indexes: Vec::new(), low: at, high: at };
-        let tables = taken.take_tables(core, present, &mut writer)?;
-        let gone = taken.take_tables(core, gone, &mut writer)?;
+        let source = source_of(&self.checkpoints);
+        let tables = taken.take_tables(core, present, (&mut writer, &source))?;
+        let gone = taken.take_tables(core, gone, (&mut writer, &source))?;
         let contents = Contents::new(at, core.catalog.next_table(), (tables, gone), &meanings, clock);
         // Not only up to the newest commit in an image: numbers that an image has passed must never be given again to
         // commits, which would be taken for a part of it.
@@ -185,14 +187,14 @@ impl CheckpointImages {
         &mut self,
         core: &Core,
         tables: Vec<TableAtCheckpoint>,
-        writer: &mut CheckpointWriter<'_>,
+        (writer, source): (&mut CheckpointWriter<'_>, &Arc<dyn PageSource>),
     ) -> Result<Vec<TableContents>> {
         let mut taken = Vec::with_capacity(tables.len());
         for TableAtCheckpoint { name, named: NamedSince { table, from }, settings, indexes } in tables {
             let ranges = self.take(core, &table, &mut Sink(writer))?;
             let array = arrays::take(core, &table, &mut |bytes| writer.put(bytes))?;
             self.high = self.high.max(array.as_ref().map_or(self.high, |array| Timestamp(array.at)));
-            let images = indexes::take(&table, &indexes, writer, &mut self.indexes)?;
+            let images = indexes::take(&table, &indexes, (writer, source), &mut self.indexes)?;
             taken.push(TableContents::new((name, from), settings, &table, &indexes, (ranges, images, array)));
         }
         Ok(taken)

@@ -152,12 +152,12 @@ fn run(
     data: &Arc<TableData>,
     statements: &mut [PointStatement<'_>],
 ) -> Result<Option<Afterwards>> {
-    let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(None) };
+    let (guard, table) = (&sync::pin(), running.table);
+    let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss(guard)) else { return Ok(None) };
     // The snapshot was taken before: a transaction that changes a key from here on commits after it.
     if data.has_changed_keys() {
         return Ok(None);
     }
-    let (guard, table) = (&sync::pin(), running.table);
     let mut hints = ArrayVec::<PointHint<'_>, AT_ONCE>::new();
     find(guard, (data, index), statements, &mut hints);
     if hints.len() < statements.len() {
@@ -326,7 +326,16 @@ mod tests {
         // Another one has locked the second row for share.
         let mut other = db.begin().unwrap();
         let view = other.view().unwrap();
-        let rid = n.table.data.primary_key.as_ref().unwrap().kiss().unwrap().newest(1 << 63 | 1, &sync::pin()).unwrap();
+        let rid = n
+            .table
+            .data
+            .primary_key
+            .as_ref()
+            .unwrap()
+            .kiss(&sync::pin())
+            .unwrap()
+            .newest(1 << 63 | 1, &sync::pin())
+            .unwrap();
         other.lock_row(&table, rid.word(), LockStrength::Share, LockWait::NoWait, &view).unwrap();
         assert!(!set(&db, &n, &options, 4));
         drop(view);

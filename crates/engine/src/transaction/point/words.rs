@@ -65,8 +65,8 @@ impl Transaction {
         if self.reads.is_some() || data.array.is_some() || !update.is_of(table) {
             return Ok(false);
         }
-        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else { return Ok(false) };
         let guard = &sync::pin();
+        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss(guard)) else { return Ok(false) };
         let Some(hint) = find_one(guard, (data, index), key) else { return Ok(false) };
         let seen = self.glance().snapshot;
         // A snapshot that was taken just now may see another key in the row.
@@ -103,13 +103,13 @@ impl Transaction {
             self.anchor.check_memory_of(data)?;
         }
         data.fill_primary_key()?;
-        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss()) else {
+        let guard = &sync::pin();
+        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss(guard)) else {
             return Ok(Ended::BeforeUncommon(0));
         };
         if data.has_changed_keys() {
             return Ok(Ended::BeforeUncommon(0));
         }
-        let guard = &sync::pin();
         // What is read is noted of a whole group.
         let ended = match count == 1 && self.reads.is_none() {
             true => self.run_alone(guard, (data, index), group)?,

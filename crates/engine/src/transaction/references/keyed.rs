@@ -49,7 +49,8 @@ impl Transaction {
     fn other_with(&self, data: &TableData, index: &IndexData, key: &IndexKey, rid: Rid) -> Result<Option<Other>> {
         let seen = self.transactions().view(Snapshot::of_transaction(self.newest_allowed(), self.id()));
         let has_key = |cells: &[Cell<'_>]| index.has_key(cells, key);
-        for other in index.at(key)?.rids(key).into_iter().filter(|other| *other != rid) {
+        let others = index.at(&sync::pin(), key)?.rids(key);
+        for other in others.into_iter().filter(|other| *other != rid) {
             self.saw_anything();
             match data.storage.newest_writer(self.newest(), other)? {
                 Writer::Running(owner) => return Ok(Some(Other::Undecided(other, Some(owner)))),

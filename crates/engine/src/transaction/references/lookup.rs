@@ -56,7 +56,7 @@ impl Transaction {
         let Some(key) = key_of(data, index, columns, values) else { return Ok(None) };
         data.fill(index)?;
         let (guard, view) = (&sync::pin(), self.newest());
-        let found = index.at(&key)?.find_pinned(guard, &key, |rid| {
+        let found = index.at(guard, &key)?.find_pinned(guard, &key, |rid| {
             let has_key = |cells: &[Cell<'_>]| index.has_key(cells, &key);
             match data.storage.read_pinned(guard, view, rid, index.columns(), has_key) {
                 Ok(Some(true)) => Some(Ok(rid)),
