@@ -84,9 +84,11 @@ impl Model {
     }
 
     fn exchange(&self) {
-        if let Some(runs) = self.walk() {
-            let _here = self.residence.exchange(runs.into_iter().map(|run| (run[0], run)).collect(), ());
-        }
+        self.walk().into_iter().for_each(|runs| self.put(runs));
+    }
+
+    fn put(&self, runs: Vec<Run>) {
+        let _here = self.residence.exchange(runs.into_iter().map(|run| (run[0], run)).collect(), ());
     }
 
     fn evict(&self) {
@@ -177,5 +179,29 @@ fn an_index_that_becomes_whole_misses_nothing() {
         ];
         let model = together(model, parts);
         model.has_all(1..5);
+    });
+}
+
+#[test]
+fn blocks_that_left_between_the_walk_and_the_exchange_are_read_once() {
+    explore(4_000, || {
+        let model = Model::new([2, 3, 6, 7]);
+        model.exchange();
+        crate::explore::end_grace_periods();
+        model.evict();
+        // What came makes the walk read both blocks.
+        model.memory().extend([1, 4, 9]);
+        let runs = model.walk().unwrap();
+        model.evict();
+        let exchange = move |model: &Model| model.put(runs);
+        let parts: [Box<dyn FnOnce(&Model) + Send>; 4] = [
+            Box::new(exchange),
+            Box::new(|model| model.has_all([3, 2])),
+            Box::new(|model| model.has_all([3, 7, 4])),
+            Box::new(Model::evict),
+        ];
+        let model = together(model, parts);
+        model.evict();
+        model.has_all([1, 2, 3, 4, 6, 7, 9]);
     });
 }
