@@ -42,7 +42,16 @@ fn insert(db: &Database, table: &Table, id: i64, n: i64, t: &str) -> Result<(), 
 
 /// A database of rows with these ids, closed with images of all indexes.
 fn imaged(ids: impl Iterator<Item = i64>) -> (FaultyDevice, Rows) {
-    let (device, mut rows) = (FaultyDevice::new(0), Rows::new());
+    let (device, db) = fresh(ids);
+    db.merge_now();
+    assert_eq!(db.checkpoint().unwrap().written_indexes, 4);
+    let rows = found(&db, "t_pkey", &IndexRange::all(), Direction::Upward).into_iter();
+    (device, rows.map(|id| (id, (number(id), text(id)))).collect())
+}
+
+/// A database of rows with these ids.
+fn fresh(ids: impl Iterator<Item = i64>) -> (FaultyDevice, Database) {
+    let device = FaultyDevice::new(0);
     let db = open(&device);
     let columns =
         vec![Column::new("id", DataType::BigInt), Column::new("n", DataType::BigInt), Column::new("t", DataType::TEXT)];
@@ -54,13 +63,8 @@ fn imaged(ids: impl Iterator<Item = i64>) -> (FaultyDevice, Rows) {
     ] {
         db.create_index("t", definition).unwrap();
     }
-    for id in ids {
-        insert(&db, &table, id, number(id), &text(id)).unwrap();
-        rows.insert(id, (number(id), text(id)));
-    }
-    db.merge_now();
-    assert_eq!(db.checkpoint().unwrap().written_indexes, 4);
-    (device, rows)
+    ids.for_each(|id| insert(&db, &table, id, number(id), &text(id)).unwrap());
+    (device, db)
 }
 
 fn id_of(row: &[Value]) -> i64 {
@@ -175,18 +179,31 @@ fn blocks_that_come_and_leave_have_what_a_model_has() {
     }
 }
 
-/// Threads look up, walk and insert while blocks leave all the time; of two that insert one key only one may.
+/// Threads look up, walk and insert while blocks leave all the time, and checkpoints bring others; of two that insert one key only one
+/// may.
 #[test]
 fn readers_and_writers_miss_nothing_while_blocks_leave() {
-    let (device, mut rows) = imaged(0..600);
-    let (db, stop) = (open(&device), AtomicBool::new(false));
+    let (device, rows) = imaged(0..600);
+    miss_nothing(&open(&device), rows.clone());
+    // The index is whole at the beginning, and what is in memory has come since the opening.
+    let (_device, db) = fresh(0..600);
+    miss_nothing(&db, rows);
+}
+
+fn miss_nothing(db: &Database, mut rows: Rows) {
+    let stop = AtomicBool::new(false);
     let inserted: Vec<i64> = std::thread::scope(|scope| {
         let evictor = scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 db.reclaim_now();
             }
         });
-        let (db, kept) = (&db, &rows);
+        let checkpointer = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                db.checkpoint().unwrap();
+            }
+        });
+        let kept = &rows;
         let readers: Vec<_> = (0..2u64)
             .map(|seed| {
                 scope.spawn(move || {
@@ -217,13 +234,14 @@ fn readers_and_writers_miss_nothing_while_blocks_leave() {
         readers.into_iter().for_each(|reader| reader.join().unwrap());
         stop.store(true, Ordering::Relaxed);
         evictor.join().unwrap();
+        checkpointer.join().unwrap();
         inserted
     });
     for id in &inserted {
         assert!(rows.insert(*id, (number(*id), text(*id))).is_none(), "{id} was inserted twice");
     }
     for name in ["t_pkey", "by_n", "by_k", "by_t"] {
-        let mut all = found(&db, name, &IndexRange::all(), Direction::Upward);
+        let mut all = found(db, name, &IndexRange::all(), Direction::Upward);
         all.sort_unstable();
         assert!(all.iter().eq(rows.keys()), "{name}");
     }
@@ -288,13 +306,8 @@ fn a_checkpoint_without_images_opens() {
     assert_eq!(found(&db, "by_n", &IndexRange::all(), Direction::Upward).len(), 100);
 }
 
-/// Every run is damaged, and the index answers from the table.
-#[test]
-fn blocks_that_are_damaged_are_made_from_the_table() {
-    let (device, rows) = imaged(0..400);
-    let names = device.list().unwrap();
-    let name = names.iter().rfind(|name| name.ends_with(".blobs")).unwrap();
-    let contents = device.contents(name);
+/// Where the runs of images begin in a file of a checkpoint.
+fn runs(contents: &[u8]) -> Vec<usize> {
     // A run begins with its kind, its format, what its keys are, and how many entries it has.
     let is_run = |at: &usize| {
         contents[*at..].starts_with(&[7, 1])
@@ -304,6 +317,16 @@ fn blocks_that_are_damaged_are_made_from_the_table() {
     };
     let runs: Vec<usize> = (0..contents.len() - 8).filter(is_run).collect();
     assert!(runs.len() > 20, "{} runs", runs.len());
+    runs
+}
+
+/// Every run is damaged, and the index answers from the table.
+#[test]
+fn blocks_that_are_damaged_are_made_from_the_table() {
+    let (device, rows) = imaged(0..400);
+    let names = device.list().unwrap();
+    let name = names.iter().rfind(|name| name.ends_with(".blobs")).unwrap();
+    let runs = runs(&device.contents(name));
     runs.iter().for_each(|at| device.flip_bit(name, *at as u64 + 9, 3));
     let db = open(&device);
     (0..400).step_by(50).for_each(|id| check_point(&db, &rows, id));
@@ -315,6 +338,83 @@ fn blocks_that_are_damaged_are_made_from_the_table() {
     let taken = insert(&db, &db.table("t").unwrap(), 1000, 0, &text(333));
     assert!(matches!(taken, Err(Error::DuplicateKey { .. })), "{taken:?}");
     assert_eq!(db.checkpoint().unwrap().written_indexes, 4, "all are written anew");
+}
+
+/// A block that was written since the opening and can't be read is an error that names it; other keys are found, and the next opening
+/// makes the index anew.
+#[test]
+fn a_damaged_block_of_what_came_since_the_opening_is_an_error() {
+    let (device, db) = fresh(0..400);
+    let rows: Rows = (0..400).map(|id| (id, (number(id), text(id)))).collect();
+    assert_eq!(db.checkpoint().unwrap().written_indexes, 4);
+    // All leave, once no other test has the epoch pinned, and what they had is asked for.
+    (0..50).for_each(|_| db.reclaim_now());
+    let name = device.list().unwrap().into_iter().rfind(|name| name.ends_with(".blobs")).unwrap();
+    runs(&device.contents(&name)).into_iter().step_by(2).for_each(|at| device.flip_bit(&name, at as u64 + 9, 3));
+    let table = db.table("t").unwrap();
+    let (mut failed, transaction) = (0, db.begin().unwrap());
+    for id in 0..400 {
+        match transaction.get(&table, &[Value::from(id)]) {
+            Ok(row) => assert_eq!(row.unwrap()[2], Value::from(rows[&id].1.as_str())),
+            Err(Error::Page(error)) => {
+                assert!(
+                    error.to_string().starts_with("a block of index \"t_pkey\" of \"t\" cannot be read"),
+                    "{error}"
+                );
+                failed += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!((50..350).contains(&failed), "{failed} of 400 rows are not found");
+    drop((transaction, table, db));
+    let db = open(&device);
+    (0..400).for_each(|id| check_point(&db, &rows, id));
+}
+
+/// Keys that come while the database is open take no more memory than there is, whichever order they come in.
+#[test]
+fn keys_that_came_since_the_opening_leave_memory() {
+    const ROWS: i64 = 40_000;
+    const LIMIT: u64 = 2 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let options = OpenOptions {
+        range_records: Some(512),
+        memory_limit_bytes: Some(LIMIT),
+        merge_threads: Some(1),
+        ..OpenOptions::default()
+    };
+    let db = Database::open_with(directory.path(), options).unwrap();
+    let columns = vec![Column::new("k", DataType::TEXT), Column::new("id", DataType::BigInt)];
+    let table = db.create_table("t", Schema::new(columns, &["k"]).unwrap()).unwrap();
+    db.create_index("t", IndexDefinition::new("by_id", &[1])).unwrap();
+    let key = |id: i64| format!("{:016x} {:08}", (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15), id);
+    let insert = |ids: &[i64]| -> Result<(), Error> {
+        let mut transaction = db.begin()?;
+        for id in ids {
+            transaction.insert(&table, &[Value::from(key(*id)), Value::from(*id)])?;
+        }
+        transaction.commit().map(drop)
+    };
+    for ids in (0..ROWS).collect::<Vec<_>>().chunks(500) {
+        insert(ids).unwrap();
+    }
+    db.reclaim_now();
+    let index_bytes = table.memory().index_bytes;
+    assert!(index_bytes < LIMIT, "{index_bytes} bytes of index");
+    let (mut random, options) = (StdRng::seed_from_u64(0), ScanOptions { columns: vec![1], ..ScanOptions::default() });
+    for _ in 0..1000 {
+        let id = random.random_range(0..ROWS);
+        let batch = table.lookup(db.snapshot(), &[Value::from(key(id))], &options).unwrap();
+        assert_eq!(batch.num_rows(), 1, "{id}");
+    }
+    let taken = insert(&[77]);
+    assert!(matches!(taken, Err(Error::DuplicateKey { .. })), "{taken:?}");
+    for index in table.primary_index().into_iter().chain(table.indexes()) {
+        let transaction = db.begin().unwrap();
+        let rows = transaction.index_scan(&table, &index, &IndexRange::all(), Direction::Upward).unwrap();
+        assert_eq!(rows.map(Result::unwrap).count() as i64, ROWS);
+    }
 }
 
 /// Indexes that are twice as large as memory may be: rows are found by key, in order, and new ones enter.
