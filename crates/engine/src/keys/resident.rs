@@ -191,6 +191,7 @@ impl IndexData {
 
     /// Takes the blocks of the newest image, so that they may leave, if it has not those of that image yet. They are entered by `table`.
     pub(crate) fn take_blocks(&self, table: impl FnOnce() -> Weak<dyn BlockSource>) {
+        debug_assert!(self.is_filled() && self.has_order(), "invariant 7: entries that no block has may be missing");
         let Some(image) = self.imaged.unserved().filter(|image| image.runs.len() > 1) else { return };
         self.block_source.get_or_init(table);
         // Where one is no longer there, a newer checkpoint has another image.
@@ -231,6 +232,7 @@ impl IndexData {
     /// Makes room for what a block has that is read, and counts it. What is entered is counted once more, together with all else, when
     /// that is next looked at.
     pub(crate) fn note_read(&self, budget: &MemoryBudget, bytes: u64) {
+        debug_assert!(self.residence.is_partial(), "invariant 7: an index that is whole reads nothing");
         if budget.is_crowded() {
             self.evict(budget, bytes);
         }

@@ -136,6 +136,7 @@ fn enter_image(table: &TableData, index: &IndexData) -> Result<Option<Vec<usize>
     let slots = (0..ranges).map(|range| if behind.contains(&range) { 0 } else { table.storage.range_len(range) });
     let counting = Counting::Below(slots.collect());
     index.imaged.count_only(counting.clone());
+    debug_assert!(image.source.is_some(), "invariant 7: an image that is read nowhere");
     let places = || image.runs.iter().map(|run| image.place(run.blob)).collect::<Option<Vec<_>>>();
     let read = match image.blocks() {
         Some(blocks) if blocks.is_empty() => Ok(()),

@@ -74,7 +74,7 @@ impl<E, B> Block<E, B> {
             if !self.is_away() {
                 return true;
             }
-            // A thread that loads it now may wait for whoever calls this, once it holds the block: no waiting for it.
+            // A thread that loads it now may wait for the exchange, once it holds the block: no waiting for it.
             if let Some(mut standing) = self.standing.try_write()
                 && matches!(*standing, Standing::Away(_))
             {

@@ -248,6 +248,7 @@ fn write_blocks(
     run_entries: usize,
     (writer, runs): RunsOut<'_, '_>,
 ) -> Result<bool, CheckpointError> {
+    debug_assert!(runs.is_empty(), "invariant 7: runs before the first block");
     for block in 0..blocks.len() {
         let bounds = bounds_of(blocks, block);
         // What came to it since is in memory: while it is away there is nothing else.
@@ -276,6 +277,7 @@ fn write_between(
     run_entries: usize,
     (writer, runs): RunsOut<'_, '_>,
 ) -> Result<bool, CheckpointError> {
+    debug_assert!(run_entries > 0, "invariant 8: runs without entries would never end");
     // All records of a key that are listed are in one run.
     let are_listed = |entry: &Entry| index.entries().are_listed(&entry.0);
     let first = |entry: &Entry| match are_listed(entry) {
