@@ -174,9 +174,28 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     }
 
     /// Passes each pending row that is there to `take`, with its slot, and returns the slots whose base values do not count. No test is
-    /// asked.
+    /// asked. `take` may ask for base values.
     #[inline]
     pub(crate) fn fold(
+        &self,
+        len: usize,
+        take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
+    ) -> Result<Hidden, Interrupted> {
+        self.fold_with::<true>(len, take)
+    }
+
+    /// As [`fold`](Self::fold), where `take` asks for values of the tail only: what a digest has is passed on at once.
+    #[inline]
+    pub(crate) fn fold_without_base(
+        &self,
+        len: usize,
+        take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
+    ) -> Result<Hidden, Interrupted> {
+        self.fold_with::<false>(len, take)
+    }
+
+    #[inline]
+    fn fold_with<const ASKS_BASE: bool>(
         &self,
         len: usize,
         mut take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
@@ -185,6 +204,9 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         let mut next = 0;
         let columns = (self.columns, len);
         let hidden = self.range.fold(self.guard, (self.pages, self.lent), columns, self.view, |slot, pending| {
+            if let (false, Pending::Digest(row)) = (ASKS_BASE, pending) {
+                return Ok(take(slot, PendingRow::Digest(row))?);
+            }
             self.prefetch(slot, &pending);
             let before = waiting[next].replace((slot, pending));
             next = (next + 1) % AHEAD;
@@ -241,6 +263,11 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
             exists => exists?,
         };
         if exists { Ok(take(slot, PendingRow::Cells(cells))?) } else { Ok(()) }
+    }
+
+    /// How many records of the tail the pages may lack.
+    pub(crate) fn unmerged(&self) -> usize {
+        self.range.unmerged(self.guard) as usize
     }
 
     /// The rows of slots `from..to` that the scan takes: of the base pages, and of those that wait.
@@ -354,6 +381,11 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
             Some(word) => Ok(Cell::Word(word)),
             None => Ok(values.all.cell(slot)),
         }
+    }
+
+    /// Whether any version of this one's page has a value in column `i` of those that are read.
+    pub(crate) fn page_has(&self, i: usize, row: &DigestRow<'g>) -> bool {
+        row.page_has(self.columns[i])
     }
 
     /// The value of a pending row where it differs from what the base page holds.

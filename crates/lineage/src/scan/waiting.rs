@@ -39,8 +39,9 @@ impl<'g> Waiting<'g> {
 }
 
 impl<'g> WaitingBlock<'g> {
-    fn new(len: usize, tests: usize) -> WaitingBlock<'g> {
-        WaitingBlock { len, rows: Vec::new(), passed: vec![None; tests] }
+    /// One in which about so many rows will wait.
+    fn new(len: usize, rows: usize, tests: usize) -> WaitingBlock<'g> {
+        WaitingBlock { len, rows: Vec::with_capacity(rows.min(len)), passed: vec![None; tests] }
     }
 
     /// Adds the rows that wait to those of the base pages.
@@ -68,20 +69,37 @@ impl<'g> WaitingBlock<'g> {
 impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The pending rows of the first `len` slots that no value of their own excludes, and the slots whose base values do not count.
     pub(crate) fn waiting(&self, len: usize) -> Result<(Hidden, Waiting<'g>), Interrupted> {
-        let tests = self.tests.len();
-        let block = |from| WaitingBlock::new(BLOCK_ROWS.min(len - from), tests);
+        let (tests, count) = (self.tests.len(), len.div_ceil(BLOCK_ROWS).max(1));
+        // Updates are spread over the blocks, more or less.
+        let rows = self.unmerged() / count * 9 / 8;
+        let block = |from| WaitingBlock::new(BLOCK_ROWS.min(len - from), rows, tests);
         let mut blocks: Vec<WaitingBlock<'g>> = (0..len).step_by(BLOCK_ROWS).map(block).collect();
-        let hidden = self.fold(len, |slot, row| {
-            self.wait(&mut blocks[slot / BLOCK_ROWS], slot % BLOCK_ROWS, row);
+        let all: Vec<usize> = (0..tests).collect();
+        let (mut last, mut of_page) = (None, Vec::with_capacity(tests));
+        let hidden = self.fold_without_base(len, |slot, row| {
+            let (block, at) = (&mut blocks[slot / BLOCK_ROWS], slot % BLOCK_ROWS);
+            match &row {
+                // Most updates are of few columns: no version of a page may have a value that a test asks for.
+                PendingRow::Digest(of_digest) => {
+                    if !of_digest.is_beside(last) {
+                        last = Some(*of_digest);
+                        of_page.clear();
+                        of_page.extend(all.iter().filter(|test| self.page_has(self.tests[**test].0, of_digest)));
+                    }
+                    self.wait(block, at, row, &of_page);
+                }
+                PendingRow::Tail(_) | PendingRow::Cells(_) => self.wait(block, at, row, &all),
+            }
             Ok(())
         })?;
         Ok((hidden, Waiting { blocks }))
     }
 
-    /// Has a pending row wait, unless a value of its own fails a test.
+    /// Has a pending row wait, unless a value of its own fails one of these tests, which are all that may ask for one.
     #[inline]
-    fn wait(&self, block: &mut WaitingBlock<'g>, at: usize, row: PendingRow<'g>) {
-        for (test, (i, _, of_cell)) in self.tests.iter().enumerate() {
+    fn wait(&self, block: &mut WaitingBlock<'g>, at: usize, row: PendingRow<'g>, tests: &[usize]) {
+        for &test in tests {
+            let (i, _, of_cell) = &self.tests[test];
             if let Some(cell) = self.explicit_cell(*i, &row) {
                 if !of_cell.passes(cell) {
                     return;

@@ -141,6 +141,17 @@ fn place_of(version: u32) -> usize {
 }
 
 impl DigestRow<'_> {
+    /// Whether it is of the page of another version.
+    #[inline]
+    pub(crate) fn is_beside(self, other: Option<DigestRow<'_>>) -> bool {
+        other.is_some_and(|other| std::ptr::eq(self.digest, other.digest))
+    }
+
+    /// Whether any version of its page has a value of a column.
+    pub(crate) fn page_has(self, column: usize) -> bool {
+        self.digest.columns[column].get().is_some_and(|column| column.explicit != [0; SET_WORDS])
+    }
+
     /// The word of a column that was drawn up, or `base` if it has no value here, without a branch between the two; `None` where NULLs are
     /// among the values.
     #[inline]
