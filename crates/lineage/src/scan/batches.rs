@@ -18,7 +18,7 @@ use crate::memory::source::PageError;
 use crate::page::lent::{Ahead, BaseValues};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::RangeView;
+use crate::scan::block::{PendingRow, RangeView};
 use crate::scan::fold::Hidden;
 use crate::scan::inserted::words_at;
 use crate::scan::overlay::overlay;
@@ -58,19 +58,41 @@ fn patches<'g, O: Outcomes>(
     from: usize,
     (waiting, taken): (&WaitingBlock<'g>, &Mask),
 ) -> Result<Vec<Vec<(u32, Cell<'g>)>>, PageError> {
-    let mut patches: Vec<Vec<(u32, Cell<'g>)>> = (0..columns).map(|_| Vec::new()).collect();
-    for (at, row) in waiting.among(taken) {
-        for (i, cells) in patches.iter_mut().enumerate() {
-            let cell = match seen.explicit_cell(i, row) {
-                // The array that is patched has the base value.
-                None if matches!(seen.values(i)?, BaseValues::Column(_)) => continue,
-                None => seen.cell(i, from + at, row)?,
-                Some(cell) => cell,
-            };
-            cells.push((at as u32, cell));
+    let rows: Vec<(usize, &PendingRow<'g>)> = waiting.among(taken).collect();
+    let of_column = |i| if rows.is_empty() { Ok(Vec::new()) } else { patches_of(seen, i, from, &rows) };
+    (0..columns).map(of_column).collect()
+}
+
+/// Those of column `i`.
+fn patches_of<'g, O: Outcomes>(
+    seen: &RangeView<'_, 'g, O>,
+    i: usize,
+    from: usize,
+    rows: &[(usize, &PendingRow<'g>)],
+) -> Result<Vec<(u32, Cell<'g>)>, PageError> {
+    // The array that is patched has the base values.
+    let has_base = matches!(seen.values(i)?, BaseValues::Column(_));
+    let (mut cells, mut page) = (Vec::new(), (None, true));
+    for (at, row) in rows {
+        if let (true, PendingRow::Digest(row)) = (has_base, row) {
+            if !row.is_beside(page.0) {
+                page = (Some(*row), seen.page_has(i, row));
+            }
+            if !page.1 {
+                continue;
+            }
         }
+        let cell = match seen.explicit_cell(i, row) {
+            None if has_base => continue,
+            None => seen.cell(i, from + at, row)?,
+            Some(cell) => cell,
+        };
+        if cells.is_empty() {
+            cells.reserve_exact(rows.len());
+        }
+        cells.push((*at as u32, cell));
     }
-    Ok(patches)
+    Ok(cells)
 }
 
 /// The rows of slots `from..to`, `None` if there are none.
