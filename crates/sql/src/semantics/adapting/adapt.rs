@@ -450,7 +450,8 @@ fn written_out(call: &mut ScalarFunction, schema: &DFSchema) {
         return;
     }
     for arg in &mut call.args {
-        let is_written = |of: &arrow_schema::DataType| of.is_temporal() || of.is_floating();
+        let is_row = |of: &arrow_schema::DataType| matches!(of, arrow_schema::DataType::Struct(_));
+        let is_written = |of: &arrow_schema::DataType| of.is_temporal() || of.is_floating() || is_row(of);
         if arg.get_type(schema).is_ok_and(|found| is_written(&found)) {
             let text = Arc::new(WriteText::function());
             *arg = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![std::mem::take(arg)]));
