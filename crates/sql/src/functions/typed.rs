@@ -106,6 +106,7 @@ impl TypedFunction {
                     DataType::Int16 => DataType::Int64,
                     // They are written out before they come here.
                     of if is_space(of) => DataType::Utf8View,
+                    DataType::Struct(_) if self.inner.name().starts_with("concat") => DataType::Utf8View,
                     of => of.clone(),
                 };
                 types.iter().map(as_taken).collect()

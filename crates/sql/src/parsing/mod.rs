@@ -2,6 +2,7 @@
 //!
 //! Imports names, values and syntax; sessions and the statements that run import it.
 pub(crate) mod alter_database;
+pub(crate) mod alter_index;
 pub(crate) mod comment_statement;
 pub(crate) mod control;
 pub(crate) mod copy_options;
@@ -38,6 +39,7 @@ use crate::error::Result;
 use crate::syntax::composed;
 use crate::syntax::source::Source;
 use alter_database::{AlterDatabase, parse_alter_database};
+use alter_index::{AlterIndex, parse_alter_index};
 use comment_statement::{CommentStatement, parse_comment};
 use control::Control;
 use copy_options::{CopyStatement, parse_copy};
@@ -101,6 +103,8 @@ pub(crate) enum OwnStatement {
     Cursor(CursorStatement),
     /// What makes or drops functions.
     Function(FunctionStatement),
+    /// What gives an index other options.
+    AlterIndex(AlterIndex),
     /// What gives or takes privileges.
     Grant(Grant),
     /// What makes or drops extensions.
@@ -161,6 +165,9 @@ impl OwnStatement {
         if let Some(alter) = parse_alter_database(parser, source)? {
             return Ok(Some(OwnStatement::AlterDatabase(alter)));
         }
+        if let Some(alter) = parse_alter_index(parser, source)? {
+            return Ok(Some(OwnStatement::AlterIndex(alter)));
+        }
         if let Some(maintenance) = parse_maintenance(parser, source)? {
             return Ok(Some(OwnStatement::Maintenance(maintenance)));
         }
@@ -191,6 +198,7 @@ impl OwnStatement {
             OwnStatement::Maintenance(_) => true,
             OwnStatement::Lock(_)
             | OwnStatement::AlterDatabase(_)
+            | OwnStatement::AlterIndex(_)
             | OwnStatement::Copy(_)
             | OwnStatement::Sequence(_)
             | OwnStatement::View(_)

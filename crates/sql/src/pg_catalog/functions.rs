@@ -19,7 +19,7 @@ use super::comments::{Class, Comments};
 use super::constraints;
 use super::defaults::serial_sequences;
 use super::objects::{FunctionObject, Objects};
-use super::oids::{OWNER, format_type, size_text, type_oid};
+use super::oids::{NO_RELATION, OWNER, catalog_relation, catalog_relation_oid, format_type, size_text, type_oid};
 use super::routines;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
@@ -40,6 +40,8 @@ enum Answer {
     Same,
     /// The text of the relation that the first argument names, or is the number of.
     OfRelation(BTreeMap<i64, String>, BTreeMap<String, i64>),
+    /// The name of a relation, which is told by its number or its name.
+    RelationName(BTreeMap<i64, String>, BTreeMap<String, i64>),
     /// The comment on an object of this number, or on its column of the number that is the second argument.
     Comment(Comments, bool),
     /// Whether a relation is found without its schema.
@@ -141,7 +143,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_partition_ancestors", Answer::Same),
         ("pg_get_constraintdef", Answer::Definition(constraints::definitions(&objects).collect())),
         ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
-        ("regclassout", Answer::OfRelation(shown, names.clone())),
+        ("regclassout", Answer::RelationName(shown, names.clone())),
         ("to_regclass", Answer::Relation(names)),
         ("to_regtype", Answer::Type(types.iter().map(|(number, name)| (name.clone(), *number)).collect())),
         ("format_type", Answer::TypeName(types)),
@@ -243,6 +245,7 @@ impl Answer {
             Answer::Null => Arc::new(StringViewArray::new_null(rows)),
             Answer::Same => Arc::new(arguments.numbers(0)?),
             Answer::OfRelation(texts, names) => of_relations(arguments, texts, names)?,
+            Answer::RelationName(shown, names) => relation_names(arguments, shown, names)?,
             Answer::Definition(known) => {
                 let (numbers, pretty) = (arguments.numbers(0)?, arguments.truths(1)?);
                 let definition = |(number, pretty): (Option<i64>, Option<bool>)| {
@@ -279,7 +282,8 @@ impl Answer {
                 Arc::new(tables.iter().zip(&columns).map(name).collect::<StringViewArray>())
             }
             Answer::Relation(known) => {
-                let number = |name: Option<&str>| known.get(&name_in_text(name?).ok()?).copied();
+                let own = |name: &str| known.get(&name_in_text(name).ok()?).copied();
+                let number = |name: Option<&str>| own(name?).or_else(|| catalog_relation_oid(name?));
                 Arc::new(arguments.texts(0)?.iter().map(number).collect::<Int64Array>())
             }
             Answer::Type(made) => {
@@ -335,6 +339,22 @@ fn of_relations(
     let number = |name: Option<&str>| names.get(&name_in_text(name?).ok()?).copied();
     let found = numbers.iter().zip(named.iter()).map(|(oid, name)| oid.or_else(|| number(name)));
     let text = |oid: Option<i64>| texts.get(&oid?).map(String::as_str);
+    Ok(Arc::new(found.map(text).collect::<StringViewArray>()))
+}
+
+/// The names of relations, which are told by their numbers or their names; a number without a relation is its own name.
+fn relation_names(
+    arguments: &Arguments,
+    shown: &BTreeMap<i64, String>,
+    names: &BTreeMap<String, i64>,
+) -> Result<ArrayRef> {
+    let (numbers, named) = (arguments.numbers(0)?, arguments.texts(0)?);
+    let number = |name: Option<&str>| names.get(&name_in_text(name?).ok()?).copied();
+    let found = numbers.iter().zip(named.iter()).map(|(oid, name)| oid.or_else(|| number(name)));
+    let text = |oid: Option<i64>| match oid? {
+        0 => Some(NO_RELATION.to_owned()),
+        oid => shown.get(&oid).cloned().or_else(|| catalog_relation(oid)).or_else(|| Some(oid.to_string())),
+    };
     Ok(Arc::new(found.map(text).collect::<StringViewArray>()))
 }
 

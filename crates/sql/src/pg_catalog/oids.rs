@@ -1,6 +1,7 @@
 //! The numbers of the catalog, and names that are known by a number: relations, types, schemas.
 use engine::{DataType, TypeDefinition, schema_and_name};
 
+use super::columns::{EMPTY, INFORMATION, INFORMATION_PREFIX, RELATIONS};
 use super::objects::{Objects, number_of};
 use crate::error::{Result, SqlError};
 use crate::interrupt::made_types;
@@ -21,28 +22,101 @@ pub(super) const PUBLIC_OID: i64 = 2200;
 pub(super) const INFORMATION_OID: i64 = 13_000;
 pub(super) const DATABASE_OID: i64 = 5;
 
-/// The numbers of the catalog's own relations that clients ask for by name.
-const CATALOG_OIDS: [(&str, i64); 15] = [
+/// The numbers of the catalog's own tables, as PostgreSQL has them.
+const CATALOG_OIDS: [(&str, i64); 64] = [
+    ("pg_aggregate", 2600),
     ("pg_am", 2601),
+    ("pg_amop", 2602),
+    ("pg_amproc", 2603),
     ("pg_attrdef", 2604),
     ("pg_attribute", 1249),
+    ("pg_auth_members", 1261),
     ("pg_authid", 1260),
+    ("pg_cast", 2605),
     ("pg_class", 1259),
+    ("pg_collation", 3456),
     ("pg_constraint", 2606),
+    ("pg_conversion", 2607),
     ("pg_database", 1262),
+    ("pg_db_role_setting", 2964),
+    ("pg_default_acl", 826),
+    ("pg_depend", 2608),
+    ("pg_description", 2609),
+    ("pg_enum", 3501),
+    ("pg_event_trigger", 3466),
     ("pg_extension", 3079),
+    ("pg_foreign_data_wrapper", 2328),
+    ("pg_foreign_server", 1417),
+    ("pg_foreign_table", 3118),
     ("pg_index", 2610),
+    ("pg_inherits", 2611),
+    ("pg_init_privs", 3394),
+    ("pg_language", 2612),
+    ("pg_largeobject", 2613),
+    ("pg_largeobject_metadata", 2995),
     ("pg_namespace", 2615),
+    ("pg_opclass", 2616),
+    ("pg_operator", 2617),
+    ("pg_opfamily", 2753),
+    ("pg_parameter_acl", 6243),
+    ("pg_partitioned_table", 3350),
+    ("pg_policy", 3256),
     ("pg_proc", 1255),
+    ("pg_publication", 6104),
+    ("pg_publication_namespace", 6237),
+    ("pg_publication_rel", 6106),
+    ("pg_range", 3541),
+    ("pg_replication_origin", 6000),
     ("pg_rewrite", 2618),
+    ("pg_seclabel", 3596),
+    ("pg_sequence", 2224),
+    ("pg_shdepend", 1214),
+    ("pg_shdescription", 2396),
+    ("pg_shseclabel", 3592),
+    ("pg_statistic", 2619),
+    ("pg_statistic_ext", 3381),
+    ("pg_statistic_ext_data", 3429),
+    ("pg_subscription", 6100),
+    ("pg_subscription_rel", 6102),
     ("pg_tablespace", 1213),
+    ("pg_transform", 3576),
     ("pg_trigger", 2620),
+    ("pg_ts_config", 3602),
+    ("pg_ts_config_map", 3603),
+    ("pg_ts_dict", 3600),
+    ("pg_ts_parser", 3601),
+    ("pg_ts_template", 3764),
     ("pg_type", 1247),
+    ("pg_user_mapping", 1418),
 ];
 
-/// The number of a relation of the catalog.
+/// The numbers of the catalog's views and of those of `information_schema` start here; PostgreSQL's are others in each of its clusters.
+const FIRST_VIEW_OID: i64 = 12_000;
+const FIRST_INFORMATION_OID: i64 = 13_001;
+
+/// The number of a table of the catalog.
 pub(super) fn catalog_oid(name: &str) -> Option<i64> {
     CATALOG_OIDS.iter().find(|known| known.0 == name).map(|(_, oid)| *oid)
+}
+
+/// The relations of the catalog and of `information_schema` with their numbers.
+fn catalog_relations() -> impl Iterator<Item = (String, i64)> {
+    let tables = CATALOG_OIDS.iter().map(|(name, oid)| ((*name).to_owned(), *oid));
+    let views = RELATIONS.iter().chain(&EMPTY).map(|known| known.0).filter(|name| catalog_oid(name).is_none());
+    let views = views.map(str::to_owned).zip(FIRST_VIEW_OID..);
+    let information = INFORMATION.iter().map(|known| format!("{INFORMATION_PREFIX}{}", known.0));
+    tables.chain(views).chain(information.zip(FIRST_INFORMATION_OID..))
+}
+
+/// The number of a relation of the catalog or of `information_schema` that a text names.
+pub(super) fn catalog_relation_oid(text: &str) -> Option<i64> {
+    let name = text.strip_prefix("pg_catalog.").unwrap_or(text);
+    catalog_relations().find(|known| known.0 == name).map(|known| known.1)
+}
+
+/// The name of the relation of the catalog or of `information_schema` that has a number.
+pub(super) fn catalog_relation(oid: i64) -> Option<String> {
+    catalog_relations().find(|known| known.1 == oid).map(|known| known.0)
 }
 
 /// Numbers of schemas that were made start here, above those of tables.
@@ -56,10 +130,21 @@ pub(super) fn schema_oid(schema: &str) -> i64 {
     }
 }
 
+/// The text that stands for no relation.
+pub(super) const NO_RELATION: &str = "-";
+
 /// The number of the relation that a text names.
 pub(super) fn relation_oid(tables: &Tables, text: &str) -> Result<i64> {
-    let name = tables.resolved(name_in_text(text.strip_prefix("pg_catalog.").unwrap_or(text))?);
-    if let Some(oid) = catalog_oid(&name) {
+    // The number of no relation.
+    if text == NO_RELATION {
+        return Ok(0);
+    }
+    // The catalog comes before all schemas.
+    if let Some(oid) = catalog_relation_oid(text) {
+        return Ok(oid);
+    }
+    let name = tables.resolved(name_in_text(text)?);
+    if let Some(oid) = catalog_relation_oid(&name) {
         return Ok(oid);
     }
     let objects = Objects::of(tables);

@@ -399,6 +399,11 @@ impl Rewrite<'_> {
             {
                 *expr = self.name(number, &to)?;
             }
+            if let Expr::Function(function) = &*expr
+                && catalog_name(&function.name).is_some_and(|name| name == "to_regclass")
+            {
+                *expr = self.name(take(expr), "regclass")?;
+            }
         }
         Ok(())
     }

@@ -229,7 +229,7 @@ impl Planner {
         Planner { template: template(partitions), partitions, kept: Arc::default() }
     }
 
-    /// How many partitions a query runs in.
+    /// How many partitions a query runs in, unless its session has it use fewer threads.
     pub(crate) fn partitions(&self) -> usize {
         self.partitions
     }
@@ -350,6 +350,7 @@ impl Planner {
 
 /// Has the optimizer do what the session's settings say, and gives the query its memory.
 fn set_options(config: &mut SessionConfig, library: &RuntimeEnv, view: &View) {
+    config.options_mut().execution.target_partitions = view.partitions;
     let wanted = PlanOptions {
         join_order: view.is_on(JOIN_ORDER),
         run_time_filters: view.is_on(RUN_TIME_FILTERS),

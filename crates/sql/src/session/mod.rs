@@ -121,13 +121,14 @@ impl Session {
     /// A connection to `db`.
     pub fn new(db: &Database, options: SessionOptions) -> Session {
         opening::supply(db);
+        let planner = Planner::new(options.target_partitions);
         Session {
             db: db.clone(),
             files: options.files,
             progress: None,
-            planner: Planner::new(options.target_partitions),
+            settings: Settings::new(db, planner.partitions()),
+            planner,
             offload: options.offload,
-            settings: Settings::new(db),
             block: None,
             now: 0,
             tables: Tables::published(db),
@@ -264,7 +265,7 @@ impl Session {
 
     /// What a statement sees at a moment, names as well as rows; `targets` are the tables whose rows it changes or locks.
     pub(crate) fn view(&self, moment: Moment, targets: Vec<RowTarget>) -> View {
-        let (past, partitions) = (Past::default(), self.planner.partitions());
+        let (past, partitions) = (Past::default(), self.settings.threads());
         let (db, tables, token) = (self.db.clone(), self.tables.at(&moment), self.token.clone());
         let settings = Arc::new(self.settings.all(self.modes()));
         let timeout = self.settings.limit(Limit::Lock);

@@ -115,6 +115,7 @@ impl Session {
                     OwnedKind::Schema | OwnedKind::Type | OwnedKind::Domain | OwnedKind::Database => {}
                 }
             }
+            OwnStatement::AlterIndex(alter) => names.index(&mut alter.name),
             OwnStatement::Grant(grant) => {
                 if let GrantedOn::Named(GrantedKind::Relation | GrantedKind::Sequence, relations) = &mut grant.on {
                     relations.iter_mut().for_each(|name| names.relation(name));

@@ -23,6 +23,7 @@ pub(crate) mod settings;
 pub(crate) mod stop;
 pub(crate) mod taken_numbers;
 pub(crate) mod target;
+pub(crate) mod threads;
 pub(crate) mod unheeded_settings;
 pub(crate) mod user_functions;
 pub(crate) mod view;

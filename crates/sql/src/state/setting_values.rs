@@ -268,7 +268,7 @@ impl ZoneValue {
         let is_interval = text.get(..8).is_some_and(|word| word.eq_ignore_ascii_case("interval"));
         if is_interval {
             let value = text.split('\'').nth(1).ok_or_else(wrong)?;
-            let span = interval_input::parse(value, None).map_err(|_| wrong())?;
+            let span = interval_input::parse(value).map_err(|_| wrong())?;
             if span.months != 0 {
                 return Err(wrong().detail("Cannot specify months in time zone interval."));
             }

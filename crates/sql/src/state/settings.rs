@@ -5,6 +5,7 @@
 //! Each session has its values twice: those of the session, and those in use, in which `SET LOCAL` may have put others
 //! for the rest of the block. The end of a block puts the session's values in use again; a rollback brings back both as
 //! they were at the block's begin, or at the savepoint.
+mod known;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +24,7 @@ use crate::names::fold;
 use crate::names::tables::CATALOG;
 use crate::parsing::modes::{AskedModes, IsolationLevel, Modes};
 use crate::parsing::time_limit;
-use crate::state::choices::{CHECK_BODIES, Choice, JOIN_ORDER, KEPT_PLANS, OWN_OPERATORS, RUN_TIME_FILTERS};
+use crate::state::choices::Choice;
 use crate::state::cost_settings::{self, CostSetting};
 use crate::state::custom_settings::CustomSettings;
 use crate::state::database_settings;
@@ -31,128 +32,15 @@ use crate::state::device_settings::{self, DeviceSetting, DeviceSettings};
 use crate::state::memory_limit;
 use crate::state::outcome::Notice;
 use crate::state::past;
-use crate::state::query_memory::{self, QUERY_MEMORY};
+use crate::state::query_memory;
 use crate::state::setting_values::{
     Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_order, durability, interval_style, invalid,
     is_utf8, milliseconds,
 };
 use crate::state::unheeded_settings::Unheeded;
 
-/// The values that a setting may have.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AllowedValues {
-    /// Any text.
-    Any,
-    /// These, in any case; the first is what is shown.
-    Only(&'static [&'static str]),
-    /// Nothing: it tells how things are.
-    Fixed,
-    /// An amount of memory, which is the database's: no session sets it.
-    Memory,
-    /// An amount of memory, which is that of each query.
-    QueryMemory,
-    /// A commit or a time.
-    Past,
-    /// An isolation level; of the session's transactions, or of the running one.
-    Isolation(Whose),
-    /// On or off.
-    ReadOnly(Whose),
-    Deferrable(Whose),
-    /// How long something may take.
-    Time(Limit),
-    /// When commits are acknowledged.
-    Durability,
-    /// The least important of the messages that are told.
-    Messages,
-    /// How texts are sent: in one way, that has many names.
-    Encoding,
-    /// The schemas in which names are looked for.
-    Path,
-    /// The zone in which moments are shown, the style of intervals, and the order of the parts of dates.
-    Zone,
-    Intervals,
-    Dates,
-    /// Whether something is done.
-    Planner(Choice),
-    /// A part of the cost model.
-    Cost(CostSetting),
-    /// The use of a device beside the CPU.
-    Device(DeviceSetting),
-}
-
-impl AllowedValues {
-    /// Whether a session may begin with another value than others.
-    fn is_of_sessions(self) -> bool {
-        match self {
-            AllowedValues::Isolation(whose) | AllowedValues::ReadOnly(whose) | AllowedValues::Deferrable(whose) => {
-                whose == Whose::Default
-            }
-            AllowedValues::Fixed | AllowedValues::Memory | AllowedValues::Past | AllowedValues::Encoding => false,
-            _ => true,
-        }
-    }
-}
-
-/// The time limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
-    /// The wait for one row.
-    Lock,
-    /// A statement, with its waits and the reading of its rows.
-    Statement,
-    /// A transaction.
-    Transaction,
-    /// The time between two statements of a block.
-    Idle,
-}
-
-/// Name, default and allowed values.
-const KNOWN: [(&str, &str, AllowedValues); 44] = [
-    ("application_name", "", AllowedValues::Any),
-    ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
-    (CHECK_BODIES, "on", AllowedValues::Planner(Choice::CheckBodies)),
-    ("client_encoding", "UTF8", AllowedValues::Encoding),
-    ("client_min_messages", "notice", AllowedValues::Messages),
-    ("datestyle", "ISO, MDY", AllowedValues::Dates),
-    ("default_table_access_method", "heap", AllowedValues::Only(&["heap"])),
-    ("default_tablespace", "", AllowedValues::Only(&[""])),
-    ("default_transaction_deferrable", "off", AllowedValues::Deferrable(Whose::Default)),
-    ("default_transaction_isolation", "read committed", AllowedValues::Isolation(Whose::Default)),
-    ("default_transaction_read_only", "off", AllowedValues::ReadOnly(Whose::Default)),
-    ("extra_float_digits", "1", AllowedValues::Only(&["1", "2", "3"])),
-    ("idle_in_transaction_session_timeout", "0", AllowedValues::Time(Limit::Idle)),
-    ("in_hot_standby", "off", AllowedValues::Fixed),
-    ("integer_datetimes", "on", AllowedValues::Fixed),
-    ("intervalstyle", "postgres", AllowedValues::Intervals),
-    ("is_superuser", "on", AllowedValues::Fixed),
-    ("lc_collate", "C", AllowedValues::Fixed),
-    ("lc_ctype", "C", AllowedValues::Fixed),
-    ("lock_timeout", "0", AllowedValues::Time(Limit::Lock)),
-    ("lstore.as_of", "", AllowedValues::Past),
-    (JOIN_ORDER, "on", AllowedValues::Planner(Choice::JoinOrder)),
-    (KEPT_PLANS, "on", AllowedValues::Planner(Choice::KeptPlans)),
-    (OWN_OPERATORS, "on", AllowedValues::Planner(Choice::OwnOperators)),
-    (QUERY_MEMORY, "", AllowedValues::QueryMemory),
-    (RUN_TIME_FILTERS, "on", AllowedValues::Planner(Choice::RunTimeFilters)),
-    ("max_identifier_length", "63", AllowedValues::Fixed),
-    ("max_index_keys", "32", AllowedValues::Fixed),
-    ("memory_limit", "none", AllowedValues::Memory),
-    ("row_security", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
-    ("search_path", "public", AllowedValues::Path),
-    ("server_encoding", "UTF8", AllowedValues::Fixed),
-    ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), AllowedValues::Fixed),
-    ("server_version_num", "160000", AllowedValues::Fixed),
-    ("session_authorization", "lstore", AllowedValues::Fixed),
-    ("standard_conforming_strings", "on", AllowedValues::Only(&["on", "true", "1"])),
-    ("statement_timeout", "0", AllowedValues::Time(Limit::Statement)),
-    ("synchronous_commit", "on", AllowedValues::Durability),
-    ("timezone", "UTC", AllowedValues::Zone),
-    ("transaction_deferrable", "off", AllowedValues::Deferrable(Whose::Current)),
-    ("transaction_isolation", "read committed", AllowedValues::Isolation(Whose::Current)),
-    ("transaction_read_only", "off", AllowedValues::ReadOnly(Whose::Current)),
-    ("transaction_timeout", "0", AllowedValues::Time(Limit::Transaction)),
-    ("xmloption", "content", AllowedValues::Only(&["content"])),
-];
+pub(crate) use known::Limit;
+use known::{AllowedValues, KNOWN, find};
 
 /// The values that a session can set for itself.
 #[derive(Clone)]
@@ -167,6 +55,8 @@ struct Values {
     costs: CostModel,
     /// How much a query may take, where that was said: some bytes, or no limit.
     query_memory: Option<Option<u64>>,
+    /// How many threads a query may use, where that was said.
+    threads: Option<usize>,
     device: DeviceSettings,
     /// Milliseconds by [`Limit`], 0 being none.
     limits: [u32; 4],
@@ -196,6 +86,8 @@ pub(crate) struct Settings {
     /// Why it could not begin with what the database remembers.
     unread: Option<SqlError>,
     db: Database,
+    /// How many threads a query uses where no value says less.
+    threads: usize,
 }
 
 /// One value, read and not yet put into its place.
@@ -210,6 +102,7 @@ enum AssignedValue {
     Planner(Choice, bool),
     Costs(CostSetting, CostModel),
     QueryMemory(Option<u64>),
+    Threads(usize),
     Device(DeviceSetting, DeviceSettings),
     Custom(String, String),
     Path(PathValue),
@@ -228,7 +121,8 @@ impl SavedSettings {
 }
 
 impl Settings {
-    pub(crate) fn new(db: &Database) -> Settings {
+    /// Those of a session of which queries use so many threads unless it says less.
+    pub(crate) fn new(db: &Database, threads: usize) -> Settings {
         let values = Values {
             application_name: String::new(),
             as_of: None,
@@ -238,6 +132,7 @@ impl Settings {
             choices: [true; Choice::COUNT],
             costs: CostModel::default(),
             query_memory: None,
+            threads: None,
             device: DeviceSettings::default(),
             limits: [0; 4],
             custom: CustomSettings::default(),
@@ -248,8 +143,9 @@ impl Settings {
         };
         let defaults = values.clone();
         let values = SavedSettings { session: values.clone(), in_use: values };
-        let mut settings = Settings { values, defaults, turn: 0, has_local: false, unread: None, db: db.clone() };
-        match database_settings::remembered(db) {
+        let (turn, has_local, unread, db) = (0, false, None, db.clone());
+        let mut settings = Settings { values, defaults, turn, has_local, unread, db, threads };
+        match database_settings::remembered(&settings.db) {
             Ok(remembered) => settings.begin_with(remembered),
             Err(error) => settings.unread = Some(error),
         }
@@ -355,6 +251,11 @@ impl Settings {
         self.values.in_use.durability
     }
 
+    /// How many threads an analytical query uses.
+    pub(crate) fn threads(&self) -> usize {
+        self.values.in_use.threads.map_or(self.threads, |threads| threads.min(self.threads))
+    }
+
     /// Whether the client is to be told a notice.
     pub(crate) fn tells(&self, notice: &Notice) -> bool {
         self.values.in_use.messages.tell(notice.severity)
@@ -420,6 +321,7 @@ impl Settings {
                 let by_default = || Some(query_memory::default_bytes(&self.db));
                 memory_limit::show(values.query_memory.unwrap_or_else(by_default))
             }
+            AllowedValues::Threads(counted) => counted.show(values.threads.unwrap_or(self.threads)),
             AllowedValues::Isolation(whose) => modes(whose).isolation.to_string(),
             AllowedValues::ReadOnly(whose) => on(modes(whose).is_read_only),
             AllowedValues::Deferrable(whose) => on(modes(whose).is_deferrable),
@@ -519,6 +421,7 @@ impl Settings {
                 AssignedValue::Durability(durability) => values.durability = *durability,
                 AssignedValue::Messages(messages) => values.messages = *messages,
                 AssignedValue::QueryMemory(limit) => values.query_memory = Some(*limit),
+                AssignedValue::Threads(threads) => values.threads = Some(*threads),
                 AssignedValue::Planner(choice, is_on) => values.choices[*choice as usize] = *is_on,
                 AssignedValue::Costs(setting, value) => values.costs = setting.taken(values.costs, value),
                 AssignedValue::Device(setting, value) => values.device = setting.taken(values.device, *value),
@@ -552,6 +455,7 @@ impl Settings {
                 let limit = query_memory::parse(value).map_err(|hint| invalid(name, value).hint(hint))?;
                 Ok(AssignedValue::QueryMemory(limit))
             }
+            AllowedValues::Threads(counted) => counted.read(name, value).map(AssignedValue::Threads),
             AllowedValues::Past if is_default => Ok(AssignedValue::AsOf(None)),
             AllowedValues::Past => Ok(AssignedValue::AsOf(Some(past::commit_of_text(&self.db, value)?))),
             AllowedValues::Isolation(_) => {
@@ -589,11 +493,4 @@ impl Settings {
             }
         }
     }
-}
-
-fn find(name: &str) -> Result<(&'static str, &'static str, AllowedValues)> {
-    let cost = || CostSetting::named(name).map(|setting| (setting.name(), "", AllowedValues::Cost(setting)));
-    let device = || DeviceSetting::named(name).map(|setting| (setting.name(), "", AllowedValues::Device(setting)));
-    let known = KNOWN.iter().find(|known| known.0 == name).copied().or_else(cost).or_else(device);
-    known.ok_or_else(|| SqlError::new("42704", format!("unrecognized configuration parameter \"{name}\"")))
 }

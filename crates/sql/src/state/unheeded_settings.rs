@@ -23,7 +23,7 @@ pub(crate) struct Unheeded {
 }
 
 /// The settings by name, each with what it is without being set.
-const ALL: [(&str, &str, Kind); 36] = [
+const ALL: [(&str, &str, Kind); 35] = [
     ("constraint_exclusion", "partition", Kind::Word(&["partition", "on", "off"])),
     ("default_statistics_target", "100", Kind::Number),
     ("effective_cache_size", "4GB", Kind::Memory),
@@ -54,7 +54,6 @@ const ALL: [(&str, &str, Kind); 36] = [
     ("jit", "on", Kind::Truth),
     ("join_collapse_limit", "8", Kind::Number),
     ("maintenance_work_mem", "64MB", Kind::Memory),
-    ("max_parallel_workers_per_gather", "2", Kind::Number),
     ("min_parallel_table_scan_size", "8MB", Kind::Memory),
     ("parallel_setup_cost", "1000", Kind::Number),
     ("parallel_tuple_cost", "0.1", Kind::Number),

@@ -2,7 +2,7 @@
 //!
 //! PostgreSQL's `fillfactor`, `buffering` and `deduplicate_items` say how it fills its pages. They are read for the sake of scripts that
 //! have them, and change nothing here.
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Spanned, Value, ValueWithSpan};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, Spanned, Value, ValueWithSpan};
 use engine::IndexMethod;
 
 use crate::error::{Result, SqlError};
@@ -12,26 +12,70 @@ use crate::syntax::source::Source;
 
 /// The budget in bytes that options say, if they do.
 pub(super) fn budget(options: &[Expr], method: IndexMethod, source: &Source) -> Result<Option<u64>> {
-    let (mut budget, mut seen) = (None, Vec::new());
+    let mut budget = None;
+    each(options, source, |name, value| {
+        match (name, value, method) {
+            (BUDGET, Some(value), IndexMethod::Bwd) => budget = Some(bytes(value)?),
+            _ => check_given(name, value, method)?,
+        }
+        Ok(())
+    })?;
+    Ok(budget)
+}
+
+/// Checks the options that an index is given later.
+///
+/// # Errors
+/// As those of an index that is made; its budget stays.
+pub(super) fn check_set(options: &[Expr], method: IndexMethod, source: &Source) -> Result<()> {
+    each(options, source, |name, value| match (name, method) {
+        (BUDGET, IndexMethod::Bwd) => {
+            let hint = "Make the index anew with another budget.";
+            Err(SqlError::unsupported("another budget of an index").hint(hint))
+        }
+        _ => check_given(name, value, method),
+    })
+}
+
+/// Checks the options that an index loses, of which there need be none.
+///
+/// # Errors
+/// One has a value.
+pub(super) fn check_reset(options: &[Expr], source: &Source) -> Result<()> {
+    let valued = options.iter().find(|option| !matches!(option, Expr::Identifier(_)));
+    valued.map_or(Ok(()), |option| {
+        let error = SqlError::syntax("RESET must not include values for parameters");
+        Err(error.at(source.start(option.span())))
+    })
+}
+
+/// Does something with the names and values of options, none of which may come twice.
+fn each(options: &[Expr], source: &Source, mut with: impl FnMut(&str, Option<&Expr>) -> Result<()>) -> Result<()> {
+    let mut seen = Vec::new();
     for option in options {
         let at = source.start(option.span());
         let (name, value) = match option {
-            Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => match &**left {
-                Expr::Identifier(name) => (fold(name), &**right),
-                _ => return Err(SqlError::syntax("an option of an index is a name and a value").at(at)),
-            },
+            Expr::Identifier(name) => (fold(name), None),
+            Expr::BinaryOp { left, op: BinaryOperator::Eq, right } if let Expr::Identifier(name) = &**left => {
+                (fold(name), Some(&**right))
+            }
             _ => return Err(SqlError::syntax("an option of an index is a name and a value").at(at)),
         };
         if seen.contains(&name) {
             return Err(SqlError::new("22023", format!("parameter \"{name}\" specified more than once")).at(at));
         }
-        match (name.as_str(), method) {
-            (BUDGET, IndexMethod::Bwd) => budget = Some(bytes(value).map_err(|error| error.at(at))?),
-            _ => check_filling(&name, value, method).map_err(|error| error.at(at))?,
-        }
+        with(&name, value).map_err(|error| error.at(at))?;
         seen.push(name);
     }
-    Ok(budget)
+    Ok(())
+}
+
+/// Checks an option with its value; one without is on.
+fn check_given(name: &str, value: Option<&Expr>, method: IndexMethod) -> Result<()> {
+    match value {
+        Some(value) => check_filling(name, value, method),
+        None => check_filling(name, &Expr::Identifier(Ident::new("true")), method),
+    }
 }
 
 /// Checks an option that says how PostgreSQL fills the pages of an index.

@@ -6,6 +6,7 @@ pub(crate) mod alter_column;
 pub(crate) mod alter_columns;
 pub(crate) mod alter_constraint;
 mod alter_domain;
+mod alter_index;
 pub(crate) mod alter_passes;
 pub(crate) mod alter_table;
 pub(crate) mod altered;
@@ -103,6 +104,7 @@ pub(crate) fn run_own(
         OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
         OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),
         OwnStatement::Owner(asked) => Ok(owner::run(session, &asked, source)?.into()),
+        OwnStatement::AlterIndex(asked) => Ok(alter_index::run(session, &asked, source)?.into()),
         OwnStatement::Domain(statement) => Ok(domains::run(session, &statement, source)?.into()),
         OwnStatement::View(statement) => Ok(views::run(session, &statement, source)?.into()),
         OwnStatement::Function(statement) => Ok(functions::run(session, &statement, source)?.into()),

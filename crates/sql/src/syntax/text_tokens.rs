@@ -1,10 +1,11 @@
-//! Texts with numbers of characters, and arrays of arguments, brought into words that the parser's library reads, among the tokens of a
-//! statement:
+//! Texts with numbers of characters, intervals with digits, and arrays of arguments, brought into words that the parser's library reads,
+//! among the tokens of a statement:
 //!
 //! ```text
 //! U&'d\0061t'                        ->  'dat'
 //! U&'d!0061t' UESCAPE '!'            ->  'dat'
 //! U&"d\0061t"                        ->  "dat"
+//! interval(3) '1.5'                  ->  interval '1.5' SECOND(3)
 //! f(a, VARIADIC b)                   ->  f(a, "\0variadic" => b)
 //! ```
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -27,6 +28,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Res
             Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("variadic") => {
                 variadic(tokens, at);
             }
+            Token::Word(_) if keyword(&tokens[at]) == Keyword::INTERVAL => digits_behind(tokens, at),
             Token::UnicodeStringLiteral(_) => {
                 let start = source.start(tokens[at].span);
                 let raw = start.and_then(|start| raw_text(&source.text[start..])).map(str::to_owned);
@@ -132,6 +134,19 @@ fn decoded(text: &str, escape: char) -> Result<String> {
     Ok(plain)
 }
 
+/// The digits of an interval behind its text.
+fn digits_behind(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    let next: Vec<usize> = following(tokens, at).take(4).collect();
+    let [open, number, close, text] = next[..] else { return };
+    let [open, number, close, text] = [open, number, close, text].map(|at| tokens[at].clone());
+    if let (Token::LParen, Token::Number(..), Token::RParen, Token::SingleQuotedString(_)) =
+        (&open.token, &number.token, &close.token, &text.token)
+    {
+        let second = TokenWithSpan { token: Token::make_word("SECOND", None), span: open.span };
+        tokens.splice(next[0]..=next[3], [text, second, open, number, close]);
+    }
+}
+
 /// `VARIADIC` before the last argument of a call.
 fn variadic(tokens: &mut Vec<TokenWithSpan>, at: usize) {
     let before = (0..at).rev().find(|at| crate::syntax::tokens::is_sign(&tokens[*at]));
@@ -170,6 +185,14 @@ mod tests {
         for wrong in [r"\00", r"\zzzz", r"\D83D", r"\0000", r"\DE00", r"\+110000"] {
             assert!(decoded(wrong, '\\').is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn digits_of_an_interval_stand_behind_its_text() {
+        assert_eq!(
+            spelled("SELECT interval (3)'1.5', a::interval(3)"),
+            "SELECT interval '1.5'SECOND(3), a::interval(3)"
+        );
     }
 
     #[test]

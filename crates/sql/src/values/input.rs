@@ -194,7 +194,7 @@ pub(crate) fn jsonb(text: &str) -> Result<Jsonb, Misfit> {
 
 /// `interval`.
 pub(crate) fn interval(text: &str) -> Result<Interval, Misfit> {
-    let span = interval_input::parse(text, None)?;
+    let span = interval_input::parse(text)?;
     let narrow = |number: i64| i32::try_from(number).map_err(|_| Misfit::DateField);
     // Queries count nanoseconds.
     span.micros.checked_mul(1000).ok_or(Misfit::DateField)?;

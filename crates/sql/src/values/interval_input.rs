@@ -1,47 +1,10 @@
 //! Intervals as people write them: `1 year 2 months 3 days 04:05:06.7`, `1-2`, `@ 1 day ago`, `P1Y2M3DT4H5M6S`.
 //!
-//! A text is a row of numbers with their units. A number without one counts what the caller says, or days before a time of day.
+//! A text is a row of numbers with their units. A number without one counts what the type says, or days before hours and a time of day.
 //! A part of a unit becomes units below: of a year months, of a month days (of which it has thirty), of a day time.
 use super::Misfit;
 use super::datetime::MICROS_PER_DAY;
-
-const SECOND: i64 = 1_000_000;
-
-/// Months, days and microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) months: i64,
-    pub(crate) days: i64,
-    pub(crate) micros: i64,
-}
-
-/// What numbers count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Months(i64),
-    Days(i64),
-    Micros(i64),
-}
-
-/// The unit of a name.
-pub(crate) fn unit(name: &str) -> Option<Unit> {
-    let hour = 3600 * SECOND;
-    Some(match name.to_ascii_lowercase().as_str() {
-        "us" | "usec" | "usecs" | "microsecond" | "microseconds" | "microsecon" => Unit::Micros(1),
-        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" | "millisecon" => Unit::Micros(1000),
-        "s" | "sec" | "secs" | "second" | "seconds" => Unit::Micros(SECOND),
-        "m" | "min" | "mins" | "minute" | "minutes" => Unit::Micros(60 * SECOND),
-        "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Micros(hour),
-        "d" | "day" | "days" => Unit::Days(1),
-        "w" | "week" | "weeks" => Unit::Days(7),
-        "mon" | "mons" | "month" | "months" => Unit::Months(1),
-        "y" | "yr" | "yrs" | "year" | "years" => Unit::Months(12),
-        "dec" | "decs" | "decade" | "decades" => Unit::Months(120),
-        "c" | "cent" | "century" | "centuries" => Unit::Months(1200),
-        "mil" | "mils" | "millennium" | "millennia" => Unit::Months(12_000),
-        _ => return None,
-    })
-}
+use super::interval_form::{IntervalForm, SECOND, Span, Unit, unit};
 
 impl Span {
     fn add(&mut self, number: f64, unit: Unit) -> Result<(), Misfit> {
@@ -75,11 +38,6 @@ impl Span {
         self.micros += rounded(days.fract() * count_of(MICROS_PER_DAY))?;
         Ok(())
     }
-
-    /// All of it with the other sign.
-    pub(crate) fn negated(self) -> Span {
-        Span { months: -self.months, days: -self.days, micros: -self.micros }
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "units are small")]
@@ -96,9 +54,19 @@ fn product(whole: f64, count: i64) -> Result<i64, Misfit> {
     rounded(whole)?.checked_mul(count).ok_or(Misfit::DateField)
 }
 
-/// Reads an interval; `bare` is what a number counts that has no unit.
-pub(crate) fn parse(text: &str, bare: Option<Unit>) -> Result<Span, Misfit> {
-    let text = text.trim();
+/// Reads an interval.
+pub(crate) fn parse(text: &str) -> Result<Span, Misfit> {
+    parse_as(text, IntervalForm::WHOLE)
+}
+
+/// Reads an interval of a type: with regard to its fields, and nothing beside them.
+pub(crate) fn parse_as(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
+    uncut(text, form).map(|span| form.cut(span))
+}
+
+fn uncut(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
+    const HOURS: Unit = Unit::Micros(3600 * SECOND);
+    let (text, bare) = (text.trim(), form.bare().unwrap_or(Unit::Micros(SECOND)));
     if text.starts_with(['P', 'p']) {
         return iso(&text[1..]);
     }
@@ -118,7 +86,7 @@ pub(crate) fn parse(text: &str, bare: Option<Unit>) -> Result<Span, Misfit> {
         seen = true;
         if word.contains(':') {
             let (sign, time) = signed(word);
-            span.micros += sign * clock(time)?;
+            span.micros += sign * clock(time, form.has_short_clock())?;
             continue;
         }
         let (sign, unsigned) = signed(word);
@@ -133,15 +101,15 @@ pub(crate) fn parse(text: &str, bare: Option<Unit>) -> Result<Span, Misfit> {
         };
         let named = words.get(at).and_then(|name| unit(name));
         let is_before_time = words.get(at).is_some_and(|next| next.contains(':'));
-        let counted = match (named, bare) {
-            (Some(unit), _) => {
+        let next_counts = || words.get(at + 1).map_or(Some(bare), |name| unit(name));
+        let counted = match named {
+            Some(unit) => {
                 at += 1;
                 unit
             }
-            (None, _) if is_before_time => Unit::Days(1),
-            (None, Some(unit)) => unit,
-            (None, None) if at == words.len() => Unit::Micros(SECOND),
-            _ => return Err(Misfit::Syntax),
+            None if at == words.len() => bare,
+            None if is_before_time || next_counts() == Some(HOURS) => Unit::Days(1),
+            None => return Err(Misfit::Syntax),
         };
         span.add(number, counted)?;
     }
@@ -176,8 +144,10 @@ fn signed(word: &str) -> (i64, &str) {
     }
 }
 
-/// `hours:minutes[:seconds]`, in microseconds.
-fn clock(text: &str) -> Result<i64, Misfit> {
+/// `hours:minutes[:seconds]`, in microseconds. Two numbers are minutes and seconds where that is said, or the second has a point.
+fn clock(text: &str, is_minutes_and_seconds: bool) -> Result<i64, Misfit> {
+    let is_short = text.matches(':').count() == 1 && (is_minutes_and_seconds || text.contains('.'));
+    let text = if is_short { format!("0:{text}") } else { text.to_owned() };
     let mut parts = text.split(':');
     let whole = |part: Option<&str>| match part {
         Some(part) if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -231,7 +201,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> (i64, i64, i64) {
-        let span = parse(text, None).unwrap();
+        let span = parse(text).unwrap();
         (span.months, span.days, span.micros)
     }
 
@@ -246,10 +216,10 @@ mod tests {
         assert_eq!((of("1.5 weeks"), of("1.5 months"), of("0.5 year")), ((0, 10, 12 * hour), (1, 15, 0), (6, 0, 0)));
         assert_eq!((of("-1 mons +2 days"), of("1 day -02:00:00"), of("0")), ((-1, 2, 0), (0, 1, -2 * hour), (0, 0, 0)));
         assert_eq!((of("1.123456789 seconds"), of("1h30m")), ((0, 0, 1_123_457), (0, 0, hour + hour / 2)));
-        assert_eq!(parse("1:30", None).unwrap().micros, hour + hour / 2);
-        assert_eq!(parse("2", Some(Unit::Months(12))).unwrap().months, 24);
-        for wrong in ["", "abc", "1 x", "day", "P", "1:2:3:4", "1 day ago 2"] {
-            assert_eq!(parse(wrong, None), Err(Misfit::Syntax), "{wrong}");
+        assert_eq!((of("1:30"), of("1:30.5")), ((0, 0, hour + hour / 2), (0, 0, 90_500_000)));
+        assert_eq!(of("1 2 hours"), (0, 1, 2 * hour));
+        for wrong in ["", "abc", "1 x", "day", "P", "1:2:3:4", "1 day ago 2", "1 2", "1 2 minutes"] {
+            assert_eq!(parse(wrong), Err(Misfit::Syntax), "{wrong}");
         }
     }
 }

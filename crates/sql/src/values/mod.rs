@@ -11,6 +11,7 @@ mod date_input;
 pub(crate) mod datetime;
 mod errors;
 pub(crate) mod input;
+pub(crate) mod interval_form;
 pub(crate) mod interval_input;
 pub(crate) mod literals;
 pub mod pg_types;

@@ -19,6 +19,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::made_types;
 use crate::syntax::identifiers::fold;
+use crate::values::interval_form::IntervalForm;
 use crate::values::pg_types::{internal_name, shown_name};
 
 /// The meaning of `numeric` without precision and scale: storage is exact to 38 digits, so some scale must be
@@ -80,8 +81,8 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
             let is_shorter = digits.is_some_and(|digits| digits < 6);
             return Ok((DataType::Time, is_shorter.then_some("a time is kept with six digits of its seconds")));
         }
-        SqlType::Interval { fields, precision } => {
-            let is_shorter = fields.is_some() || precision.is_some_and(|digits| digits < 6);
+        SqlType::Interval { .. } => {
+            let is_shorter = IntervalForm::of_type(name)?.is_some_and(|form| !form.is_whole());
             return Ok((DataType::Interval, is_shorter.then_some("an interval is kept with all of its fields")));
         }
         SqlType::GeometricType(kind) if let Some(kind) = GeometryKind::named(&kind.to_string()) => {
@@ -266,6 +267,11 @@ impl TypePlanner for CastTypes {
             let field = Field::new("", ArrowType::Time64(TimeUnit::Microsecond), true);
             return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{digits}")))));
         }
+        let form = IntervalForm::of_type(sql_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
+        if let Some(form) = form.filter(|form| !form.is_whole()) {
+            let field = Field::new("", DataType::Interval.to_arrow(), true);
+            return Ok(Some(Arc::new(with_type(field, form.mark()))));
+        }
         if is_bare_numeric(sql_type) {
             let field = Field::new("", BARE_NUMERIC.to_arrow(), true);
             return Ok(Some(Arc::new(with_type(field, BARE.to_owned()))));
@@ -348,6 +354,11 @@ const DIGITS: &str = "digits ";
 /// The digits that a cast to this leaves the seconds.
 pub(crate) fn digits_of_seconds(field: &Field) -> Option<u32> {
     field.metadata().get(TYPE_KEY)?.strip_prefix(DIGITS)?.parse().ok()
+}
+
+/// The fields that a cast to this leaves an interval.
+pub(crate) fn fields_of_interval(field: &Field) -> Option<IntervalForm> {
+    IntervalForm::of_mark(field.metadata().get(TYPE_KEY)?)
 }
 
 /// What a cast to `numeric` without precision and scale is marked with.

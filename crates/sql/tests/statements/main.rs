@@ -27,4 +27,5 @@ mod space_indexes;
 mod spilling;
 mod sums;
 mod temporary;
+mod threads;
 mod user_functions;

@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 
 use crate::error::SqlError;
 use crate::values::datetime::MICROS_PER_DAY;
+use crate::values::interval_form::{IntervalForm, Span};
 use crate::values::interval_input;
 
 pub(crate) const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -35,6 +36,8 @@ enum Does {
     /// The interval that a number of microseconds is.
     FromMicros,
     ToTimestamp,
+    /// An interval that keeps the fields of a type.
+    Fields(IntervalForm),
     /// A time that keeps so many digits of its seconds.
     Digits {
         digits: u32,
@@ -69,13 +72,18 @@ pub(crate) fn with_digits(time: Expr, data_type: &DataType, digits: u32) -> Expr
     call(Does::Digits { digits, of }, vec![time])
 }
 
+/// The value of a type with these fields that an interval becomes.
+pub(crate) fn cut(interval: Expr, form: IntervalForm) -> Expr {
+    call(Does::Fields(form), vec![interval])
+}
+
 /// The interval that a text is.
 pub(crate) fn read(text: &str) -> Result<Expr> {
     let wrong = || {
         let message = format!("invalid input syntax for type interval: \"{text}\"");
         DataFusionError::External(Box::new(SqlError::new("22007", message)))
     };
-    let span = interval_input::parse(text, None).map_err(|_| wrong())?;
+    let span = interval_input::parse(text).map_err(|_| wrong())?;
     let narrow = |number: i64| i32::try_from(number).map_err(|_| wrong());
     let nanoseconds = span.micros.checked_mul(1000).ok_or_else(wrong)?;
     let interval = IntervalMonthDayNano::new(narrow(span.months)?, narrow(span.days)?, nanoseconds);
@@ -126,6 +134,7 @@ impl ScalarUDFImpl for Function {
             Does::Order => "interval_order",
             Does::FromMicros => "interval_between",
             Does::ToTimestamp => "to_timestamp",
+            Does::Fields(_) => "interval_fields",
             Does::Digits { .. } => "round_seconds",
         }
     }
@@ -136,7 +145,7 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.does {
-            Does::Multiply | Does::Divide | Does::FromMicros => INTERVAL,
+            Does::Multiply | Does::Divide | Does::FromMicros | Does::Fields(_) => INTERVAL,
             Does::Order => ORDER,
             Does::ToTimestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Does::Digits { of, .. } => of.arrow(),
@@ -190,6 +199,12 @@ impl Function {
                     values.map(value).collect::<Result<_, _>>().map_err(external)?;
                 Ok(Arc::new(computed))
             }
+            (Does::Fields(form), [intervals]) => {
+                let intervals = cast(intervals, &INTERVAL)?;
+                let computed: IntervalMonthDayNanoArray =
+                    intervals.as_primitive::<IntervalMonthDayNanoType>().unary(|value| with_fields(value, form));
+                Ok(Arc::new(computed))
+            }
             (Does::ToTimestamp, [seconds]) => {
                 let seconds = cast(seconds, &DataType::Float64)?;
                 let value = |seconds: Option<f64>| seconds.map(moment).transpose();
@@ -215,6 +230,14 @@ impl Function {
 
 fn out_of_range() -> SqlError {
     SqlError::new("22008", "interval out of range")
+}
+
+fn with_fields(value: IntervalMonthDayNano, form: IntervalForm) -> IntervalMonthDayNano {
+    let span = Span { months: value.months.into(), days: value.days.into(), micros: value.nanoseconds / 1000 };
+    let Span { months, days, micros } = form.cut(span);
+    // Months and days are not more than they were.
+    let narrow = |number: i64| i32::try_from(number).unwrap_or_default();
+    IntervalMonthDayNano::new(narrow(months), narrow(days), micros.saturating_mul(1000))
 }
 
 /// The microseconds of an interval, for comparison.

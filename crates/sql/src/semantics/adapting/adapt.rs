@@ -32,7 +32,9 @@ use crate::semantics::operations::{
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::input;
-use crate::values::types::{cast_to, catalog_type, digits_of_seconds, is_enum, is_space, type_name, type_of_field};
+use crate::values::types::{
+    cast_to, catalog_type, digits_of_seconds, fields_of_interval, is_enum, is_space, type_name, type_of_field,
+};
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
 #[derive(Debug)]
@@ -209,7 +211,10 @@ impl AnalyzerRule for AdaptLiterals {
 fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = visible(&plan)?;
     let plan = set_operations::adapt_node(chars::adapt_node(temporal::order(plan, &schema)?)?)?;
-    let plan = spans::adapt_node(mixed::adapt_node(plan)?)?;
+    let plan = mixed::adapt_node(plan)?;
+    // What groups by intervals becomes two nodes, of which the lower one has the expressions: they are adapted before.
+    let is_grouped = matches!(plan, LogicalPlan::Aggregate(_));
+    let plan = if is_grouped { plan } else { spans::adapt_node(plan)? };
     let names = NamePreserver::new(&plan);
     let is_shown = matches!(plan, LogicalPlan::Projection(_));
     plan.change_expressions(|expr| {
@@ -219,7 +224,8 @@ fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let adapted = told(expr).change_up(|expr| adapt_expr(expr, &schema))?.update_data(told);
         Ok(adapted.update_data(|expr| name.restore(expr)))
     })?
-    .map_data(|node| on_what_is_compared(node).recompute_schema())
+    .map_data(|node| on_what_is_compared(node).recompute_schema())?
+    .map_data(|node| if is_grouped { spans::adapt_node(node) } else { Ok(node) })
 }
 
 /// A join by columns of one name, of which one is now cast, is a join by what is compared: the planner looks for columns.
@@ -317,12 +323,26 @@ fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|found| found.is_list())
 }
 
+/// A cast to a type that says which digits or fields are kept: one to the type that says nothing of them, cut.
+fn cut_cast(cast: &Cast, schema: &DFSchema) -> Result<Option<Expr>> {
+    let (digits, fields) = (digits_of_seconds(&cast.field), fields_of_interval(&cast.field));
+    if digits.is_none() && fields.is_none() {
+        return Ok(None);
+    }
+    let to = cast.field.data_type().clone();
+    let plain = Cast::new_from_field(cast.expr.clone(), Arc::new(Field::new("", to.clone(), true)));
+    let whole = adapt_cast(plain, schema)?.data;
+    Ok(Some(match (digits, fields) {
+        (Some(digits), _) => intervals::with_digits(whole, &to, digits),
+        (None, Some(form)) => intervals::cut(whole, form),
+        (None, None) => whole,
+    }))
+}
+
 fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
-    if let Some(digits) = digits_of_seconds(&cast.field) {
-        let field = Field::new("", cast.field.data_type().clone(), true);
-        let whole = adapt_cast(Cast::new_from_field(cast.expr, Arc::new(field)), schema)?.data;
-        return Ok(Transformed::yes(intervals::with_digits(whole, cast.field.data_type(), digits)));
+    if let Some(cut) = cut_cast(&cast, schema)? {
+        return Ok(Transformed::yes(cut));
     }
     let exact = cast_to(&cast.field, from.data_type());
     if exact != *cast.field.data_type() {
@@ -430,7 +450,8 @@ fn written_out(call: &mut ScalarFunction, schema: &DFSchema) {
         return;
     }
     for arg in &mut call.args {
-        let is_written = |of: &arrow_schema::DataType| of.is_temporal() || of.is_floating();
+        let is_row = |of: &arrow_schema::DataType| matches!(of, arrow_schema::DataType::Struct(_));
+        let is_written = |of: &arrow_schema::DataType| of.is_temporal() || of.is_floating() || is_row(of);
         if arg.get_type(schema).is_ok_and(|found| is_written(&found)) {
             let text = Arc::new(WriteText::function());
             *arg = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![std::mem::take(arg)]));

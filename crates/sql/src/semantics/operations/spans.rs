@@ -170,6 +170,7 @@ fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
     let plain = calls.len();
     for key in &mut keys {
         if is_interval(key, &inner) {
+            *key = std::mem::take(key).unalias();
             calls.push(first_value(key.clone(), Vec::new()));
             measure(key);
         }

@@ -1,14 +1,14 @@
-//! Literals of intervals in PostgreSQL's spellings, written as the planner knows them: months, days and seconds.
+//! Literals of intervals in PostgreSQL's spellings, with the fields that stand beside them, written as the planner knows them: months,
+//! days and seconds.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    DataType, DateTimeField, Expr, Interval, Statement, UnaryOperator, Value, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{Expr, Interval, Statement, UnaryOperator, Value, VisitorMut};
 
 use crate::error::{Result, SqlError};
 use crate::syntax::walk::WalkMut;
 use crate::values::Misfit;
-use crate::values::interval_input::{self, Span, Unit};
+use crate::values::interval_form::{IntervalForm, Span};
+use crate::values::interval_input::parse_as;
 
 /// Rewrites the literals of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
@@ -46,48 +46,27 @@ fn text_of(value: &Value) -> Option<&str> {
 
 /// What an expression says, if it is a literal of an interval.
 fn read(expr: &Expr) -> Result<Option<Span>> {
-    let (text, bare) = match expr {
-        Expr::Interval(interval) => {
-            let Expr::Value(value) = &*interval.value else { return Ok(None) };
-            let Some(text) = text_of(&value.value) else { return Ok(None) };
-            let field = interval.last_field.as_ref().or(interval.leading_field.as_ref());
-            match field {
-                // Several numbers of a range of fields, and a time without hours, are read otherwise.
-                Some(field)
-                    if interval.last_field.is_some()
-                        && (text.trim().contains(' ')
-                            || (*field == DateTimeField::Second && text.matches(':').count() == 1)) =>
-                {
-                    return Ok(None);
-                }
-                Some(field) => (text, unit_of(field)),
-                None => (text, None),
-            }
-        }
-        Expr::Cast { expr, data_type: DataType::Interval { .. }, .. } => match &**expr {
-            Expr::Value(value) => match text_of(&value.value) {
-                Some(text) => (text, None),
-                None => return Ok(None),
-            },
+    let (value, form) = match expr {
+        Expr::Interval(interval) => match &*interval.value {
+            Expr::Value(value) => (value, IntervalForm::of_literal(interval)?),
             _ => return Ok(None),
         },
-        Expr::TypedString(typed) if matches!(typed.data_type, DataType::Interval { .. }) => {
-            match text_of(&typed.value.value) {
-                Some(text) => (text, None),
-                None => return Ok(None),
-            }
-        }
+        Expr::Cast { expr, data_type, .. } => match (&**expr, IntervalForm::of_type(data_type)?) {
+            (Expr::Value(value), Some(form)) => (value, form),
+            _ => return Ok(None),
+        },
+        Expr::TypedString(typed) => match IntervalForm::of_type(&typed.data_type)? {
+            Some(form) => (&typed.value, form),
+            None => return Ok(None),
+        },
         _ => return Ok(None),
     };
-    let span = interval_input::parse(text, bare).map_err(|misfit| match misfit {
+    let Some(text) = text_of(&value.value) else { return Ok(None) };
+    let span = parse_as(text, form).map_err(|misfit| match misfit {
         Misfit::DateField => SqlError::new("22015", format!("interval field value out of range: \"{text}\"")),
         _ => SqlError::new("22007", format!("invalid input syntax for type interval: \"{text}\"")),
     })?;
     Ok(Some(span))
-}
-
-fn unit_of(field: &DateTimeField) -> Option<Unit> {
-    interval_input::unit(&field.to_string())
 }
 
 fn written(Span { months, days, micros }: Span) -> Expr {

@@ -3,7 +3,7 @@ use super::*;
 
 #[test]
 fn a_commit_waits_for_the_disk_unless_it_is_told_not_to() {
-    let mut settings = Settings::new(&Database::in_memory());
+    let mut settings = Settings::new(&Database::in_memory(), 4);
     assert_eq!(settings.durability(), Durability::Sync);
     for (value, durability, shown) in [
         ("off", Durability::Async, "off"),
@@ -28,7 +28,7 @@ fn shown(settings: &Settings, name: &str) -> String {
 
 #[test]
 fn settings_are_true_or_refused() {
-    let mut settings = Settings::new(&Database::in_memory());
+    let mut settings = Settings::new(&Database::in_memory(), 4);
     assert!(settings.assign("timezone", "utc", false).is_ok());
     assert_eq!(refused(&mut settings, "timezone", "Europe/Nowhere"), "22023");
     assert_eq!(refused(&mut settings, "statement_timeout", "soon"), "22023");
@@ -43,7 +43,7 @@ fn settings_are_true_or_refused() {
 
 #[test]
 fn local_values_end_and_saved_values_come_back() {
-    let mut settings = Settings::new(&Database::in_memory());
+    let mut settings = Settings::new(&Database::in_memory(), 4);
     settings.assign("lock_timeout", "1s", false).unwrap();
     let saved = settings.save();
     settings.assign("lock_timeout", "2s", true).unwrap();
@@ -61,7 +61,7 @@ fn local_values_end_and_saved_values_come_back() {
 
 #[test]
 fn the_cost_model_is_set_shown_and_reset_as_other_settings_are() {
-    let mut settings = Settings::new(&Database::in_memory());
+    let mut settings = Settings::new(&Database::in_memory(), 4);
     assert_eq!(
         (shown(&settings, "random_page_cost"), shown(&settings, "lstore.cost_model")),
         ("4".into(), "asymmetric".into())
@@ -84,7 +84,7 @@ fn the_cost_model_is_set_shown_and_reset_as_other_settings_are() {
 fn a_query_takes_what_the_session_says_and_the_database_s_default_otherwise() {
     let db = Database::in_memory();
     db.set_memory_limit_bytes(Some(40 << 20));
-    let mut settings = Settings::new(&db);
+    let mut settings = Settings::new(&db, 4);
     assert_eq!(shown(&settings, "lstore.query_memory"), "10MB");
     settings.assign("lstore.query_memory", "4MB", true).unwrap();
     assert_eq!(shown(&settings, "lstore.query_memory"), "4MB");
@@ -93,4 +93,25 @@ fn a_query_takes_what_the_session_says_and_the_database_s_default_otherwise() {
     settings.assign("lstore.query_memory", "none", false).unwrap();
     assert_eq!(shown(&settings, "lstore.query_memory"), "none");
     assert_eq!(refused(&mut settings, "lstore.query_memory", "1kB"), "22023");
+}
+
+#[test]
+fn the_number_of_threads_has_two_names_and_is_never_raised() {
+    let mut settings = Settings::new(&Database::in_memory(), 4);
+    let both = |settings: &Settings| {
+        (shown(settings, "max_parallel_workers_per_gather"), shown(settings, "lstore.threads"), settings.threads())
+    };
+    assert_eq!(both(&settings), ("3".into(), "4".into(), 4));
+    settings.assign("max_parallel_workers_per_gather", "0", true).unwrap();
+    assert_eq!(both(&settings), ("0".into(), "1".into(), 1));
+    settings.end_local();
+    assert_eq!(both(&settings), ("3".into(), "4".into(), 4));
+    settings.assign("lstore.threads", "3", false).unwrap();
+    assert_eq!(both(&settings), ("2".into(), "3".into(), 3));
+    settings.assign("max_parallel_workers_per_gather", "20", false).unwrap();
+    assert_eq!(both(&settings), ("20".into(), "21".into(), 4));
+    settings.assign("max_parallel_workers_per_gather", "default", false).unwrap();
+    assert_eq!(both(&settings), ("3".into(), "4".into(), 4));
+    assert_eq!(refused(&mut settings, "max_parallel_workers_per_gather", "1025"), "22023");
+    assert_eq!(refused(&mut settings, "lstore.threads", "0"), "22023");
 }

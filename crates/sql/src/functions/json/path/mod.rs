@@ -6,6 +6,8 @@
 //! | `parser` | tokens as a tree |
 //! | `tree` | the tree, and how PostgreSQL shows it |
 //! | `run` | the tree applied to a value |
+//! | `datetimes` | dates and times: their texts and their order |
+mod datetimes;
 mod lexer;
 mod parser;
 mod run;
@@ -37,29 +39,35 @@ enum Wants {
     First,
 }
 
-/// The ways to call a function: with variables, and with errors that are none.
+/// The ways to call a function: with variables, and with errors that are none; whether the zone of the session may matter.
 macro_rules! variants {
-    ($wants:ident, $gives:ident) => {
+    ($wants:ident, $gives:ident, $zone:literal) => {
         &[
-            Variant::strict(&[Kept, Path], $gives, |row| answer(row, Wants::$wants, false)).checking(check),
-            Variant::strict(&[Kept, Path, Kept], $gives, |row| answer(row, Wants::$wants, false)).checking(check),
+            Variant::strict(&[Kept, Path], $gives, |row| answer(row, Wants::$wants, false, $zone)).checking(check),
+            Variant::strict(&[Kept, Path, Kept], $gives, |row| answer(row, Wants::$wants, false, $zone))
+                .checking(check),
             Variant::strict(&[Kept, Path, Kept, Boolean], $gives, |row| {
-                answer(row, Wants::$wants, row.get(3) == Some(&Some(Cell::Boolean(true))))
+                answer(row, Wants::$wants, row.get(3) == Some(&Some(Cell::Boolean(true))), $zone)
             })
             .checking(check),
         ]
     };
 }
 
-const EXISTS: &[Variant] = variants!(Whether, Boolean);
-const MATCH: &[Variant] = variants!(Match, Boolean);
-const ROWS: &[Variant] = variants!(Rows, Jsonbs);
-const ARRAY: &[Variant] = variants!(Array, Kept);
-const FIRST: &[Variant] = variants!(First, Kept);
+const EXISTS: &[Variant] = variants!(Whether, Boolean, false);
+const EXISTS_TZ: &[Variant] = variants!(Whether, Boolean, true);
+const MATCH: &[Variant] = variants!(Match, Boolean, false);
+const MATCH_TZ: &[Variant] = variants!(Match, Boolean, true);
+const ROWS: &[Variant] = variants!(Rows, Jsonbs, false);
+const ROWS_TZ: &[Variant] = variants!(Rows, Jsonbs, true);
+const ARRAY: &[Variant] = variants!(Array, Kept, false);
+const ARRAY_TZ: &[Variant] = variants!(Array, Kept, true);
+const FIRST: &[Variant] = variants!(First, Kept, false);
+const FIRST_TZ: &[Variant] = variants!(First, Kept, true);
 const EXISTS_OPERATOR: &[Variant] =
-    &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Whether, true)).checking(check)];
+    &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Whether, true, false)).checking(check)];
 const MATCH_OPERATOR: &[Variant] =
-    &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Match, true)).checking(check)];
+    &[Variant::strict(&[Kept, Path], Boolean, |row| answer(row, Wants::Match, true, false)).checking(check)];
 const PATH: &[Variant] = &[
     Variant::strict(&[Path], Path, |row| shown(text(row.first()))).checking(check),
     Variant::strict(&[Kind::Text], Path, |row| shown(text(row.first()))),
@@ -72,15 +80,15 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     let named: [(&'static str, &'static [Variant]); 13] = [
         (CAST, PATH),
         ("jsonb_path_exists", EXISTS),
-        ("jsonb_path_exists_tz", EXISTS),
+        ("jsonb_path_exists_tz", EXISTS_TZ),
         ("jsonb_path_match", MATCH),
-        ("jsonb_path_match_tz", MATCH),
+        ("jsonb_path_match_tz", MATCH_TZ),
         ("\0jsonb path items", ROWS),
-        ("\0jsonb path items tz", ROWS),
+        ("\0jsonb path items tz", ROWS_TZ),
         ("jsonb_path_query_array", ARRAY),
-        ("jsonb_path_query_array_tz", ARRAY),
+        ("jsonb_path_query_array_tz", ARRAY_TZ),
         ("jsonb_path_query_first", FIRST),
-        ("jsonb_path_query_first_tz", FIRST),
+        ("jsonb_path_query_first_tz", FIRST_TZ),
         ("jsonb_path_exists_opr", EXISTS_OPERATOR),
         ("jsonb_path_match_opr", MATCH_OPERATOR),
     ];
@@ -120,14 +128,14 @@ fn shown(text: &str) -> Given {
     Ok(Some(Cell::Text(path_of(text)?.to_string())))
 }
 
-fn answer(row: &[Option<Cell>], wants: Wants, is_silent: bool) -> Given {
+fn answer(row: &[Option<Cell>], wants: Wants, is_silent: bool, uses_zone: bool) -> Given {
     let path = path_of(text(row.get(1)))?;
     let (root, variables) = (tree(row.first()), row.get(2).map(|cell| tree(Some(cell))));
     if !matches!(variables, None | Some(Json::Object(_))) {
         let detail = "Jsonpath parameters should be encoded as key-value pairs of \"vars\" object.";
         return Err(wrong("\"vars\" argument is not an object").detail(detail));
     }
-    let subject = Subject { root: &root, variables: variables.as_ref(), is_silent };
+    let subject = Subject { root: &root, variables: variables.as_ref(), is_silent, uses_zone };
     if let Wants::Whether = wants {
         return Ok(path.has_items(subject)?.map(Cell::Boolean));
     }

@@ -2,6 +2,7 @@
 mod dates;
 mod numbers;
 mod pieces;
+pub(crate) mod standard;
 
 use datafusion::logical_expr::ScalarUDF;
 

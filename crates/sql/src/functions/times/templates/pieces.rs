@@ -44,18 +44,9 @@ pub(super) fn cut(template: &str) -> Vec<Piece> {
             (is_short, rest) = (true, after);
             continue;
         }
-        if let Some(word) = WORDS.iter().find(|word| strip(rest, word).is_some()) {
-            let (written, after) = rest.split_at(word.len());
-            let (ordinal, after) = match after.get(..2) {
-                Some("TH") => (Some(Ordinal::Upper), &after[2..]),
-                Some("th") => (Some(Ordinal::Lower), &after[2..]),
-                _ => (None, after),
-            };
-            rest = after;
-            if !matches!(*word, "FX" | "TM") {
-                pieces.push(Piece::Pattern { word, written: written.to_owned(), is_short, ordinal });
-            }
-            is_short = false;
+        if let Some((found, after)) = pattern(rest, is_short) {
+            (is_short, rest) = (false, after);
+            pieces.extend(found);
             continue;
         }
         rest = &rest[sign.len_utf8()..];
@@ -86,8 +77,22 @@ pub(super) fn cut(template: &str) -> Vec<Piece> {
     pieces
 }
 
+/// The pattern that a template begins with, if it is one that says something, and what is behind it.
+pub(super) fn pattern(text: &str, is_short: bool) -> Option<(Option<Piece>, &str)> {
+    let word = WORDS.iter().find(|word| strip(text, word).is_some())?;
+    let (written, after) = text.split_at(word.len());
+    let (ordinal, after) = match after.get(..2) {
+        Some("TH") => (Some(Ordinal::Upper), &after[2..]),
+        Some("th") => (Some(Ordinal::Lower), &after[2..]),
+        _ => (None, after),
+    };
+    let says_nothing = matches!(*word, "FX" | "TM");
+    let pattern = || Piece::Pattern { word, written: written.to_owned(), is_short, ordinal };
+    Some(((!says_nothing).then(pattern), after))
+}
+
 /// What is behind a word in whatever case.
-fn strip<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+pub(super) fn strip<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let start = text.get(..word.len())?;
     // Parts of days in mixed case, as `Am`, are none; other patterns may be written as one likes.
     start.eq_ignore_ascii_case(word).then(|| &text[word.len()..])

@@ -5,6 +5,7 @@ use engine::json::Json;
 
 use super::items::Item;
 use super::{Failure, Outcome, Run};
+use crate::functions::json::path::datetimes;
 use crate::functions::json::path::tree::{Head, Node, Operator};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,14 +46,14 @@ impl<'a> Run<'a> {
             Head::Unary(Operator::IsUnknown, of) => Ok(Truth::from(run.truth(of, item)? == Truth::Unknown)),
             Head::Unary(Operator::Exists, of) => run.exists(of, item),
             Head::Binary(op, sides) => {
-                let opens_right = *op != Operator::StartsWith;
+                let (opens_right, uses_zone) = (*op != Operator::StartsWith, run.subject.uses_zone);
                 run.pairs(&sides[0], Some((&sides[1], opens_right)), item, |left, right| {
-                    right.map_or(Ok(Truth::Unknown), |right| Ok(compared(*op, left.json(), right.json())))
+                    right.map_or(Ok(Truth::Unknown), |right| compared(*op, left, right, uses_zone))
                 })
             }
-            Head::Like(like) => run.pairs(&like.value, None, item, |value, _| match value.json() {
-                Json::Text(text) => Ok(Truth::from(like.matcher.is_in(text)?)),
-                _ => Ok(Truth::Unknown),
+            Head::Like(like) => run.pairs(&like.value, None, item, |value, _| match value.text() {
+                Some(text) => Ok(Truth::from(like.matcher.is_in(text)?)),
+                None => Ok(Truth::Unknown),
             }),
             _ => Ok(Truth::Unknown),
         })
@@ -116,12 +117,27 @@ impl<'a> Run<'a> {
 }
 
 /// Two values compared; those of different kinds are not, unless one is `null`.
-fn compared(op: Operator, left: &Json, right: &Json) -> Truth {
-    let order = match (left, right) {
-        (Json::Text(left), Json::Text(right)) if op == Operator::StartsWith => {
-            return Truth::from(left.starts_with(right.as_str()));
+fn compared(op: Operator, left: &Item<'_>, right: &Item<'_>, uses_zone: bool) -> Outcome<Truth> {
+    if op == Operator::StartsWith {
+        let texts = left.text().zip(right.text());
+        return Ok(texts.map_or(Truth::Unknown, |(left, right)| Truth::from(left.starts_with(right))));
+    }
+    let order = match (left.datetime(), right.datetime()) {
+        (Some(left), Some(right)) => match datetimes::compare(left, right, uses_zone)? {
+            Some(order) => order,
+            None => return Ok(Truth::Unknown),
+        },
+        (None, None) => return Ok(compared_json(op, left.json(), right.json())),
+        _ if matches!((left.json(), right.json()), (Json::Null, _) | (_, Json::Null)) => {
+            return Ok(Truth::from(op == Operator::NotEqual));
         }
-        _ if op == Operator::StartsWith => return Truth::Unknown,
+        _ => return Ok(Truth::Unknown),
+    };
+    Ok(in_order(op, order))
+}
+
+fn compared_json(op: Operator, left: &Json, right: &Json) -> Truth {
+    let order = match (left, right) {
         (Json::Null, Json::Null) => Ordering::Equal,
         (Json::Boolean(left), Json::Boolean(right)) => left.cmp(right),
         (Json::Number(left), Json::Number(right)) => left.compare(right),
@@ -129,6 +145,10 @@ fn compared(op: Operator, left: &Json, right: &Json) -> Truth {
         (Json::Null, _) | (_, Json::Null) => return Truth::from(op == Operator::NotEqual),
         _ => return Truth::Unknown,
     };
+    in_order(op, order)
+}
+
+fn in_order(op: Operator, order: Ordering) -> Truth {
     Truth::from(match op {
         Operator::Equal => order.is_eq(),
         Operator::NotEqual => order.is_ne(),

@@ -3,10 +3,15 @@ use std::rc::Rc;
 
 use engine::json::{Json, JsonNumber};
 
+use crate::functions::json::path::datetimes::{self, type_name};
+use crate::functions::times::templates::standard::Datetime;
+
 #[derive(Clone, Debug)]
 pub(super) enum Item<'a> {
     Part(&'a Json),
     Made(Rc<Json>),
+    /// A date or a time, with its text.
+    Datetime(Datetime, Rc<Json>),
 }
 
 impl<'a> Item<'a> {
@@ -18,17 +23,37 @@ impl<'a> Item<'a> {
         Item::made(Json::Number(number))
     }
 
+    pub(super) fn of_datetime(datetime: Datetime) -> Item<'a> {
+        Item::Datetime(datetime, Rc::new(Json::Text(datetimes::text(datetime))))
+    }
+
     pub(super) fn json(&self) -> &Json {
         match self {
             Item::Part(json) => json,
-            Item::Made(json) => json,
+            Item::Made(json) | Item::Datetime(_, json) => json,
         }
     }
 
     pub(super) fn into_json(self) -> Json {
         match self {
             Item::Part(json) => json.clone(),
-            Item::Made(json) => Rc::unwrap_or_clone(json),
+            Item::Made(json) | Item::Datetime(_, json) => Rc::unwrap_or_clone(json),
+        }
+    }
+
+    /// The date or time that it is.
+    pub(super) fn datetime(&self) -> Option<Datetime> {
+        match self {
+            Item::Datetime(datetime, _) => Some(*datetime),
+            _ => None,
+        }
+    }
+
+    /// The text that it is; a date or a time is none.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self.json() {
+            Json::Text(text) if self.datetime().is_none() => Some(text),
+            _ => None,
         }
     }
 
@@ -44,7 +69,7 @@ impl<'a> Item<'a> {
     fn of_part(&self, part: impl for<'j> Fn(&'j Json) -> Option<&'j Json>) -> Option<Item<'a>> {
         match self {
             Item::Part(json) => part(json).map(Item::Part),
-            Item::Made(json) => part(json).cloned().map(Item::made),
+            Item::Made(json) | Item::Datetime(_, json) => part(json).cloned().map(Item::made),
         }
     }
 
@@ -73,6 +98,9 @@ impl<'a> Item<'a> {
 
     /// PostgreSQL's name of what it is.
     pub(super) fn kind(&self) -> &'static str {
+        if let Some(datetime) = self.datetime() {
+            return type_name(datetime);
+        }
         match self.json() {
             Json::Null => "null",
             Json::Boolean(_) => "boolean",

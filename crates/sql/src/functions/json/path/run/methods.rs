@@ -1,10 +1,11 @@
-//! Methods of items: `.type()`, `.size()`, `.double()`, `.abs()`, `.floor()`, `.ceiling()`, `.keyvalue()`.
+//! Methods of items: `.type()`, `.size()`, `.double()`, `.abs()`, `.floor()`, `.ceiling()`, `.keyvalue()`, `.datetime()`.
 use engine::json::{Json, JsonNumber};
 
 use super::arithmetic::rounded;
 use super::items::Item;
 use super::layout::place_in;
 use super::{Found, Outcome, Run};
+use crate::functions::json::path::datetimes;
 use crate::functions::json::path::tree::{Method, Node};
 use crate::values::input;
 
@@ -53,6 +54,27 @@ impl<'a> Run<'a> {
         self.next(node, at, given, found)
     }
 
+    /// `.datetime()`, with a template or in one of the forms that are known.
+    pub(super) fn datetime(
+        &mut self,
+        node: &'a Node,
+        at: usize,
+        template: Option<&str>,
+        item: Item<'a>,
+        found: Found<'_, 'a>,
+        opens: bool,
+    ) -> Outcome<bool> {
+        if opens && item.is_array() {
+            return self.each(node, at, &item, found);
+        }
+        let Some(text) = item.text() else {
+            let message = "jsonpath item method .datetime() can only be applied to a string";
+            return Err(self.failed("22031", || message.to_owned()));
+        };
+        let datetime = datetimes::read(text, template).map_err(|error| self.failed_with(error))?;
+        self.next(node, at, Item::of_datetime(datetime), found)
+    }
+
     fn double(&self, item: Item<'a>) -> Outcome<Item<'a>> {
         match item.json() {
             Json::Number(number) => match input::double(&number.to_string()) {
@@ -62,7 +84,7 @@ impl<'a> Run<'a> {
                         .to_owned()
                 })),
             },
-            Json::Text(text) => {
+            Json::Text(text) if item.datetime().is_none() => {
                 let value = input::double(text).ok().filter(|value| value.is_finite());
                 let number = value.and_then(of_double);
                 number.map(Item::number).ok_or_else(|| {

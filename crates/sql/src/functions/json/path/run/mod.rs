@@ -39,6 +39,8 @@ pub(super) struct Subject<'a> {
     pub(super) variables: Option<&'a Json>,
     /// Whether errors of the path are none of the statement.
     pub(super) is_silent: bool,
+    /// Whether dates and times may be compared by the session's zone.
+    pub(super) uses_zone: bool,
 }
 
 /// Why there is no answer.
@@ -138,6 +140,11 @@ impl<'a> Run<'a> {
         Failure::OfPath((!self.is_silent).then(|| SqlError::new(sqlstate, message())))
     }
 
+    /// Likewise, with its words made.
+    fn failed_with(&self, error: SqlError) -> Failure {
+        Failure::OfPath((!self.is_silent).then_some(error))
+    }
+
     /// A part that is not there: an error where the structure matters.
     fn missing(&self, sqlstate: &'static str, message: impl FnOnce() -> String) -> Outcome<bool> {
         if self.ignores_structure { Ok(false) } else { Err(self.failed(sqlstate, message)) }
@@ -176,7 +183,7 @@ impl<'a> Run<'a> {
             Some(Step::Any { first, last }) => run.any(node, at, (*first, *last), item, found),
             Some(Step::Filter(condition)) => run.filter(node, at, condition, item, found, opens),
             Some(Step::Method(method)) => run.method(node, at, *method, item, found, opens),
-            Some(Step::Datetime(_)) => Err(SqlError::unsupported("jsonpath item method .datetime()").into()),
+            Some(Step::Datetime(template)) => run.datetime(node, at, template.as_deref(), item, found, opens),
         })
     }
 
