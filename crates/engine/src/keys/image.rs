@@ -134,7 +134,7 @@ impl Imaged {
     /// Whether an image that is written now would have more than the newest one, of a table with so many ranges.
     pub(crate) fn is_due(&self, ranges: usize) -> bool {
         let counts = self.counts(ranges);
-        self.image().is_none_or(|image| !IndexImage::is_close(&image.behind(&counts), ranges))
+        self.image.lock().as_ref().is_none_or(|image| !IndexImage::is_close(&image.behind(&counts), ranges))
     }
 
     /// Says that a checkpoint has kept the image as this, which is not so if it was found damaged meanwhile.

@@ -370,9 +370,10 @@ where
         None
     }
 
-    /// Takes the index for whole from now on, if all blocks are here. Returns whether it is.
+    /// Takes the index for whole from now on, if all blocks are here. Returns whether it is; not so where blocks leave at the time, or
+    /// are kept as they are.
     pub fn note_here(&self) -> bool {
-        let _changing = self.keep();
+        let Some(_changing) = self.try_change() else { return false };
         let list = match self.shared_blocks() {
             Some(list) if list.list.iter().any(|block| block.is_away()) => return false,
             Some(list) => list,
