@@ -13,7 +13,7 @@ use crate::syntax::parameter::number_of;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::{Literal, append_literal, is_default, literal};
 use crate::values::single::value_of_scalar;
-use crate::values::types::{BARE_NUMERIC, column_type};
+use crate::values::types::{BARE_NUMERIC, column_type, cuts_times};
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]
@@ -185,7 +185,7 @@ impl Scope<'_> {
                 let ((at, from), (to, _)) = (self.placeholder(expr)?, column_type(data_type).ok()?);
                 let is_wider = is_integer(from) && is_integer(to) && bits(from) <= bits(to);
                 // A cast to its own type may still cut something off.
-                let stays = from == to && (to == BARE_NUMERIC || !is_cut_to_fit(to));
+                let stays = from == to && (to == BARE_NUMERIC || !is_cut_to_fit(to)) && !cuts_times(data_type);
                 (is_wider || stays).then_some((at, to))
             }
             _ => None,

@@ -7,7 +7,7 @@ use engine::{Column, DataType};
 use crate::error::Result;
 use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
-use crate::values::types::column_type;
+use crate::values::types::{column_type, cuts_times};
 
 /// A literal as it is written.
 pub(crate) enum Literal {
@@ -66,7 +66,7 @@ fn literal_value(value: &Value) -> Option<Literal> {
 
 /// A string with a type. Where the string is none of the type's, the query path reports it.
 fn typed_literal(value: &Value, data_type: &datafusion::sql::sqlparser::ast::DataType) -> Option<Literal> {
-    let Some(Literal::Text(text)) = literal_value(value) else { return None };
+    let Some(Literal::Text(text)) = literal_value(value).filter(|_| !cuts_times(data_type)) else { return None };
     let (data_type, _) = column_type(data_type).ok()?;
     if matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. }) {
         return None;

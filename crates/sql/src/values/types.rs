@@ -361,6 +361,18 @@ pub(crate) fn fields_of_interval(field: &Field) -> Option<IntervalForm> {
     IntervalForm::of_mark(field.metadata().get(TYPE_KEY)?)
 }
 
+/// Whether a type's name says less than the column type does: fewer digits of seconds, or fields of an interval. A cast to it cuts.
+pub(crate) fn cuts_times(name: &SqlType) -> bool {
+    match name {
+        SqlType::Timestamp(Some(0..6), _) | SqlType::Time(Some(0..6), _) => true,
+        SqlType::Interval { .. } => !matches!(IntervalForm::of_type(name), Ok(Some(IntervalForm::WHOLE))),
+        SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item)) => {
+            cuts_times(item)
+        }
+        _ => false,
+    }
+}
+
 /// What a cast to `numeric` without precision and scale is marked with.
 const BARE: &str = "numeric";
 

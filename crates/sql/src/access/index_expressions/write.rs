@@ -9,7 +9,8 @@
 //! The pretty form is kept and always read again, so it says what was meant: no type is written that the planner
 //! would not have found.
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, UnaryOperator, Value,
+    BinaryOperator, CastKind, DataType as SqlType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    TimezoneInfo, UnaryOperator, Value,
 };
 use engine::{Column, DataType};
 
@@ -119,9 +120,9 @@ impl Writer<'_> {
             Expr::IsFalse(inner) => self.test(expr, inner, "IS FALSE"),
             Expr::IsNotFalse(inner) => self.test(expr, inner, "IS NOT FALSE"),
             Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type, .. } => {
-                let to = column_type(data_type)
-                    .map_or_else(|_| data_type.to_string().to_lowercase(), |(known, _)| type_text(known));
-                self.cast(inner, &to)
+                let known = || column_type(data_type).ok().map(|(known, _)| type_text(known));
+                let to = time_text(data_type).or_else(known);
+                self.cast(inner, &to.unwrap_or_else(|| data_type.to_string().to_lowercase()))
             }
             Expr::InList { expr: inner, list, negated } => {
                 let (of, not) = (self.below(inner, strength(expr) + 1), if *negated { "NOT " } else { "" });
@@ -270,6 +271,28 @@ fn type_text(data_type: DataType) -> String {
         DataType::Decimal { precision, scale } => format!("numeric({precision},{scale})"),
         other => long_name(other),
     }
+}
+
+/// A type of times with the digits of its seconds, or of intervals with their fields as well, which a column's type says nothing of.
+fn time_text(data_type: &SqlType) -> Option<String> {
+    let in_parentheses = |digits: &u64| format!("({digits})");
+    Some(match data_type {
+        SqlType::Interval { fields, precision } => {
+            let fields = fields.map_or_else(String::new, |fields| format!(" {}", fields.to_string().to_lowercase()));
+            format!("interval{fields}{}", precision.as_ref().map_or_else(String::new, in_parentheses))
+        }
+        SqlType::Timestamp(Some(digits), zone) => {
+            let zone = match zone {
+                TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => "with",
+                TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => "without",
+            };
+            format!("timestamp({digits}) {zone} time zone")
+        }
+        SqlType::Time(Some(digits), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            format!("time({digits}) without time zone")
+        }
+        _ => return None,
+    })
 }
 
 fn name(ident: &Ident) -> String {
