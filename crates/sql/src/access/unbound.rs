@@ -6,25 +6,29 @@
 //!
 //! Operators keep what they have worked out, such as the hash table of a join. So each plan that is made gets operators of its own, with
 //! the properties of those that were kept, which are most of what an operator costs to make. Only operators are kept of which this is
-//! known, and no plan in which one operator gives another something while it runs: such a plan is `None` here, and made from its
-//! logical plan each time.
+//! known, and no plan in which one operator gives another something while it runs, the values of subqueries to filters apart: such a plan
+//! is `None` here, and made from its logical plan each time.
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow_schema::Schema;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_expr::scalar_subquery::ScalarSubqueryExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::scalar_subquery::{ScalarSubqueryExec, ScalarSubqueryLink};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
@@ -50,7 +54,7 @@ impl Unbound {
     /// If the statement is to stop.
     pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Unbound>> {
         let scan = |leaf: &Arc<dyn ExecutionPlan>| Ok(UnboundScan::of(leaf).map(|scan| Arc::new(scan) as _));
-        Ok(rebuilt(plan, &is_kept, &scan)?.map(|plan| Unbound { plan }))
+        Ok(rebuilt(plan, (&is_kept, &scan), None)?.map(|plan| Unbound { plan }))
     }
 
     /// The plan over these tables, by the names that they had, at a moment; `None` if a table is missing or read in another way by now.
@@ -62,24 +66,38 @@ impl Unbound {
         tables: &BTreeMap<String, Table>,
         moment: &Moment,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        rebuilt(&self.plan, &|_| Ok(true), &|leaf| {
+        let bind = |leaf: &Arc<dyn ExecutionPlan>| {
             let scan = leaf.downcast_ref::<UnboundScan>();
             Ok(scan.and_then(|scan| (scan.bind)(tables.get(&scan.table)?, moment)))
-        })
+        };
+        rebuilt(&self.plan, (&|_| Ok(true), &bind), None)
     }
 }
 
 /// What stands in the place of a leaf.
 type Leaf<'l> = dyn Fn(&Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> + 'l;
 
+/// Whether an operator is kept, and what stands in the place of a leaf.
+type Rules<'r> = (&'r dyn Fn(&Arc<dyn ExecutionPlan>) -> Result<bool>, &'r Leaf<'r>);
+
+/// Where the values of subqueries were put by the plan that was, and are by the one that is made.
+struct SubqueryValues {
+    former: ScalarSubqueryResults,
+    fresh: ScalarSubqueryResults,
+}
+
 /// The plan in operators of its own, with other leaves; `None` where an operator is not kept, or a leaf has no other.
 #[recursive::recursive]
 fn rebuilt(
     plan: &Arc<dyn ExecutionPlan>,
-    is_kept: &dyn Fn(&Arc<dyn ExecutionPlan>) -> Result<bool>,
-    leaf: &Leaf<'_>,
+    rules: Rules<'_>,
+    values: Option<&SubqueryValues>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     interrupt::check_plan()?;
+    if let Some(level) = plan.downcast_ref::<ScalarSubqueryExec>() {
+        return rebuilt_with_subqueries(level, rules);
+    }
+    let (is_kept, leaf) = rules;
     let children = plan.children();
     if children.is_empty() {
         return leaf(plan);
@@ -89,14 +107,58 @@ fn rebuilt(
     }
     let mut inputs = Vec::with_capacity(children.len());
     for child in children {
-        let Some(input) = rebuilt(child, is_kept, leaf)? else { return Ok(None) };
+        let Some(input) = rebuilt(child, rules, values)? else { return Ok(None) };
         inputs.push(input);
     }
-    fresh(plan, inputs).map(Some)
+    fresh(plan, inputs, values).map(Some)
+}
+
+/// A plan and the subqueries whose values it reads, as [`rebuilt`], with a place of their own for the values.
+fn rebuilt_with_subqueries(level: &ScalarSubqueryExec, rules: Rules<'_>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let fresh = ScalarSubqueryResults::new(level.subqueries().len());
+    let values = SubqueryValues { former: level.results().clone(), fresh };
+    let Some(input) = rebuilt(level.input(), rules, Some(&values))? else { return Ok(None) };
+    let mut links = Vec::with_capacity(level.subqueries().len());
+    for link in level.subqueries() {
+        // What a subquery reads of others stands in a level of its own.
+        let Some(plan) = rebuilt(&link.plan, rules, None)? else { return Ok(None) };
+        links.push(ScalarSubqueryLink { plan, index: link.index });
+    }
+    Ok(Some(Arc::new(ScalarSubqueryExec::new(input, links, values.fresh))))
+}
+
+/// An expression that reads the values of subqueries in their new place.
+#[recursive::recursive]
+fn reading(expr: &Arc<dyn PhysicalExpr>, values: &SubqueryValues) -> Result<Arc<dyn PhysicalExpr>> {
+    if let Some(value) = expr.downcast_ref::<ScalarSubqueryExpr>() {
+        let field = value.return_field(&Schema::empty())?;
+        #[expect(deprecated, reason = "there is no other way to ask which of the values it reads")]
+        let index = value.index();
+        debug_assert!(ScalarSubqueryResults::ptr_eq(value.results(), &values.former), "a value of another level");
+        let fresh = values.fresh.clone();
+        return Ok(Arc::new(ScalarSubqueryExpr::new(field.data_type().clone(), field.is_nullable(), index, fresh)));
+    }
+    let children = expr.children();
+    if children.is_empty() {
+        return Ok(expr.clone());
+    }
+    let children = children.into_iter().map(|child| reading(child, values)).collect::<Result<_>>()?;
+    expr.clone().with_new_children(children)
 }
 
 /// An operator that has not run, over inputs with the properties of its own.
-fn fresh(plan: &Arc<dyn ExecutionPlan>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+fn fresh(
+    plan: &Arc<dyn ExecutionPlan>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    values: Option<&SubqueryValues>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if let (Some(values), Some(filter), [input]) = (values, plan.downcast_ref::<FilterExec>(), &inputs[..])
+        && reads_values(filter.predicate())
+    {
+        let predicate = reading(filter.predicate(), values)?;
+        let filter = FilterExecBuilder::from(filter).with_predicate(predicate).with_input(input.clone()).build()?;
+        return Ok(Arc::new(filter));
+    }
     if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
         // Otherwise both would share the table of their build side.
         return join.builder().with_new_children(inputs)?.reset_state().build_exec();
@@ -126,21 +188,30 @@ fn is_kept(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
         || plan.is::<UnionExec>()
         || plan.is::<CooperativeExec>()
         || plan.name() == "PlainExec";
-    Ok(is_known && (plan.is::<SortExec>() || !has_moving_parts(plan)?))
+    let moves_nothing = plan.is::<SortExec>() || !has(plan, moves)?;
+    Ok(is_known && moves_nothing && (plan.is::<FilterExec>() || !has(plan, reads_values)?))
 }
 
-/// Whether an operator has an expression that changes while the plan runs.
-fn has_moving_parts(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    fn moves(expr: &Arc<dyn PhysicalExpr>) -> bool {
-        expr.is::<DynamicFilterPhysicalExpr>() || expr.children().into_iter().any(moves)
-    }
-
+/// Whether an operator has such an expression.
+fn has(plan: &Arc<dyn ExecutionPlan>, is_such: fn(&Arc<dyn PhysicalExpr>) -> bool) -> Result<bool> {
     let mut found = false;
     plan.apply_expressions(&mut |expr| {
-        found |= moves(expr);
+        found |= is_such(expr);
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(found)
+}
+
+/// Whether an expression changes while the plan runs.
+#[recursive::recursive]
+fn moves(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.is::<DynamicFilterPhysicalExpr>() || expr.children().into_iter().any(moves)
+}
+
+/// Whether an expression reads the value of a subquery.
+#[recursive::recursive]
+fn reads_values(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.is::<ScalarSubqueryExpr>() || expr.children().into_iter().any(reads_values)
 }
 
 /// In the place of a scan.

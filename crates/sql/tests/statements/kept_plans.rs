@@ -87,6 +87,45 @@ fn a_query_that_comes_again_is_not_planned_again() {
 }
 
 #[test]
+fn the_values_of_subqueries_are_those_of_each_run() {
+    let mut session = session();
+    run(&mut session, "CREATE TABLE t (id int PRIMARY KEY, x int)");
+    run(&mut session, "INSERT INTO t SELECT i, i % 7 FROM generate_series(1, 100) s (i)");
+    let (mean, deep) = ("(SELECT avg(x) FROM t)", "(SELECT avg(x) FROM t WHERE id > (SELECT min(id) + 50 FROM t))");
+    for query in [
+        format!("SELECT count(*) FROM t WHERE x > {mean}"),
+        format!("SELECT count(*) FROM (SELECT x FROM t GROUP BY x HAVING sum(id) > 10 * {mean}) g"),
+        format!("SELECT count(*) FROM t WHERE x > {deep} OR x < {mean} - 2"),
+    ] {
+        run(&mut session, "UPDATE t SET x = id % 7");
+        let fresh = |session: &mut Session| {
+            run(session, "SET lstore.kept_plans = off");
+            let fresh = value(session, &query);
+            run(session, "SET lstore.kept_plans = on");
+            fresh
+        };
+        value(&mut session, &query);
+        for change in ["x = 100 WHERE id < 3", "x = 3 WHERE id % 2 = 0", "x = id"] {
+            run(&mut session, &format!("UPDATE t SET {change}"));
+            let found = again(&mut session, &query);
+            assert_eq!(found, (true, fresh(&mut session)), "{query} after {change}");
+        }
+    }
+    // Two runs of one plan that are under way at a time.
+    let query = format!("SELECT id FROM t WHERE x > {mean} - 40 ORDER BY id");
+    run(&mut session, "UPDATE t SET x = id");
+    value(&mut session, &query);
+    run(&mut session, "BEGIN");
+    run(&mut session, &format!("DECLARE one CURSOR FOR {query}"));
+    let first = value(&mut session, "FETCH 2 FROM one");
+    run(&mut session, "UPDATE t SET x = x * 10 WHERE id > 50");
+    run(&mut session, &format!("DECLARE other CURSOR FOR {query}"));
+    assert_eq!(value(&mut session, "FETCH 2 FROM other"), "5152");
+    assert_eq!((first.as_str(), value(&mut session, "FETCH 2 FROM one").as_str()), ("1112", "1314"));
+    run(&mut session, "ROLLBACK");
+}
+
+#[test]
 fn a_change_of_the_catalog_has_plans_made_anew() {
     let mut session = session();
     run(&mut session, "CREATE TABLE t (id int PRIMARY KEY, x int)");
