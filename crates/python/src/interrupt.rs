@@ -9,12 +9,15 @@
 //!                 └──▶ Python's handler, which notes the signal            └──▶ statement: 57014 ──▶ KeyboardInterrupt
 //! ```
 //!
+//! Statements have numbers. The handler notes which one ran, and the thread cancels that one alone: when it gets there the statement may
+//! have ended, and the next one is not meant. Where libraries have the handler called twice for one signal, it is woken twice.
+//!
 //! A program that sets another handler replaces this one; so each statement of the main thread looks whether it still stands. Libraries
 //! (Polars among them) set handlers that call the one before; so ours may be called by the one that it calls, and then calls the first of
 //! all. Where signals are ignored or have their default effect, nothing is set.
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -22,8 +25,18 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsRawFd, OwnedFd};
 use sql::CancelHandle;
 
-/// The statement that the main thread waits for.
-static RUNNING: Mutex<Option<CancelHandle>> = Mutex::new(None);
+/// A statement that the main thread waits for, with its number.
+struct Running {
+    number: u64,
+    statement: CancelHandle,
+}
+
+/// The one that it waits for now.
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+/// Its number, for the handler; 0 for none.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// The number of the one that the last signal has met.
+static MET: AtomicU64 = AtomicU64::new(0);
 
 /// The descriptor that wakes the thread; -1 as long as there is none.
 static WAKE: AtomicI32 = AtomicI32::new(-1);
@@ -76,6 +89,7 @@ extern "C" fn on_interrupt(signal: libc::c_int, info: *mut libc::siginfo_t, cont
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: see above.
     let before = unsafe { *errno };
+    MET.store(NUMBER.load(Ordering::Relaxed), Ordering::Release);
     let one = 1u64.to_ne_bytes();
     // SAFETY: writing is allowed in a handler; the descriptor is never closed, and the bytes are there.
     unsafe { libc::write(WAKE.load(Ordering::Relaxed), one.as_ptr().cast(), one.len()) };
@@ -102,8 +116,10 @@ fn cancel_when_woken(wake: &OwnedFd) {
     loop {
         match rustix::io::read(wake, &mut count) {
             Ok(_) => {
-                let running = RUNNING.lock().clone();
-                if let Some(statement) = running {
+                let met = MET.load(Ordering::Acquire);
+                // No other statement begins while this is held.
+                let running = RUNNING.lock();
+                if let Some(Running { statement, .. }) = running.as_ref().filter(|running| running.number == met) {
                     // Whether there was something to cancel is of no interest here.
                     let _ = statement.cancel();
                 }
@@ -158,7 +174,21 @@ fn is_main_thread() -> bool {
 pub(crate) struct Interruptible {
     is_noted: bool,
     /// The statement around it, where one is run while another waits.
-    around: Option<CancelHandle>,
+    around: Option<Running>,
+}
+
+/// Says which statement the main thread waits for from now on; returns the one before.
+fn run(running: Option<Running>) -> Option<Running> {
+    let mut known = RUNNING.lock();
+    NUMBER.store(running.as_ref().map_or(0, |running| running.number), Ordering::Relaxed);
+    std::mem::replace(&mut known, running)
+}
+
+/// As [`run`], of a statement that begins.
+fn begin(statement: &CancelHandle) -> Option<Running> {
+    static BEGUN: AtomicU64 = AtomicU64::new(0);
+    let number = BEGUN.fetch_add(1, Ordering::Relaxed) + 1;
+    run(Some(Running { number, statement: statement.clone() }))
 }
 
 impl Interruptible {
@@ -169,7 +199,7 @@ impl Interruptible {
             return Ok(Interruptible { is_noted: false, around: None });
         }
         stand_before();
-        let around = RUNNING.lock().replace(statement.clone());
+        let around = begin(statement);
         let entered = Interruptible { is_noted: true, around };
         // A signal that came before is Python's; one that comes from here on finds the statement.
         py.check_signals()?;
@@ -182,15 +212,14 @@ impl Interruptible {
             return Interruptible { is_noted: false, around: None };
         }
         stand_before();
-        let around = RUNNING.lock().replace(statement.clone());
-        Interruptible { is_noted: true, around }
+        Interruptible { is_noted: true, around: begin(statement) }
     }
 }
 
 impl Drop for Interruptible {
     fn drop(&mut self) {
         if self.is_noted {
-            *RUNNING.lock() = self.around.take();
+            run(self.around.take());
         }
     }
 }
