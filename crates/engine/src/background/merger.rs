@@ -216,13 +216,15 @@ pub(crate) fn evict(core: &Core) {
 pub(crate) fn evict_blocks(core: &Core, large_bytes: u64, wanted: impl Fn(u64) -> u64) {
     for table in tables(core).iter().filter(|table| !table.is_temporary) {
         for index in table.all_indexes().filter(|index| index.is_filled() && index.has_order()) {
+            // Of blocks that are taken now none leaves at once: those that it has go first.
+            index.evict(&core.budget, wanted(index.bytes_here()));
             if index.counted_bytes().saturating_sub(index.bytes_here()) >= large_bytes {
                 index.take_blocks(|| Arc::downgrade(table) as Weak<dyn BlockSource>);
                 if index.imaged.is_due(table.storage.range_count()) {
                     core.budget.note_lack_of_blobs();
                 }
+                index.evict(&core.budget, wanted(index.bytes_here()));
             }
-            index.evict(&core.budget, wanted(index.bytes_here()));
         }
     }
 }

@@ -195,10 +195,12 @@ impl IndexData {
         let Some(image) = self.imaged.unserved().filter(|image| image.runs.len() > 1) else { return };
         self.block_source.get_or_init(table);
         // Where one is no longer there, a newer checkpoint has another image.
+        let count = image.runs.len() as u64;
         if let Some(blocks) = image.blocks()
             && let Some(here) = self.residence.exchange(blocks, image.counting)
         {
-            self.bytes_here.store(here as u64 * BLOCK_BYTES, Ordering::Relaxed);
+            // What is in memory is what those have that are here, but for what has come since the image.
+            self.bytes_here.store(self.counted_bytes() * here as u64 / count, Ordering::Relaxed);
             self.imaged.set_served(true);
         }
     }

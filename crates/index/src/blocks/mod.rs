@@ -316,7 +316,10 @@ where
     fn publish(&self, list: BlockList<E, B, X>, former: Weak<()>) {
         self.is_partial.store(true, Ordering::Release);
         let generation = Generation { list: Some(Arc::new(list)), former, alive: Arc::new(()) };
-        self.current.replace(generation, &sync::pin());
+        let guard = sync::pin();
+        self.current.replace(generation, &guard);
+        // What this thread has replaced goes once others have gone on, whatever it does from here on.
+        guard.flush();
     }
 
     fn try_change(&self) -> Option<MutexGuard<'_, ()>> {
