@@ -31,11 +31,6 @@ impl<T> SharedLock<T> {
         self.0.read_recursive()
     }
 
-    /// Holds it to read, unless another thread changes what it guards.
-    pub fn try_read(&self) -> Option<Shared<'_, T>> {
-        self.0.try_read_recursive()
-    }
-
     /// Holds it to change what it guards; waits for all others.
     pub fn write(&self) -> Exclusive<'_, T> {
         self.0.write()
@@ -53,11 +48,6 @@ impl<T> SharedLock<T> {
     /// Holds it to read; waits while another thread changes what it guards.
     pub fn read(&self) -> Shared<'_, T> {
         self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// Holds it to read, unless another thread changes what it guards.
-    pub fn try_read(&self) -> Option<Shared<'_, T>> {
-        self.0.try_read().ok()
     }
 
     /// Holds it to change what it guards; waits for all others.
