@@ -329,15 +329,20 @@ fn are_visible(oids: &Int64Array, visible: &BTreeSet<i64>) -> BooleanArray {
     oids.iter().map(is_visible).collect()
 }
 
+/// The numbers of relations, which are told by these or by their names.
+fn relations(arguments: &Arguments, names: &BTreeMap<String, i64>) -> Result<Vec<Option<i64>>> {
+    let (numbers, named) = (arguments.numbers(0)?, arguments.texts(0)?);
+    let number = |name: Option<&str>| names.get(&name_in_text(name?).ok()?).copied();
+    Ok(numbers.iter().zip(named.iter()).map(|(oid, name)| oid.or_else(|| number(name))).collect())
+}
+
 /// The texts of relations, which are told by their numbers or their names.
 fn of_relations(
     arguments: &Arguments,
     texts: &BTreeMap<i64, String>,
     names: &BTreeMap<String, i64>,
 ) -> Result<ArrayRef> {
-    let (numbers, named) = (arguments.numbers(0)?, arguments.texts(0)?);
-    let number = |name: Option<&str>| names.get(&name_in_text(name?).ok()?).copied();
-    let found = numbers.iter().zip(named.iter()).map(|(oid, name)| oid.or_else(|| number(name)));
+    let found = relations(arguments, names)?.into_iter();
     let text = |oid: Option<i64>| texts.get(&oid?).map(String::as_str);
     Ok(Arc::new(found.map(text).collect::<StringViewArray>()))
 }
@@ -348,9 +353,7 @@ fn relation_names(
     shown: &BTreeMap<i64, String>,
     names: &BTreeMap<String, i64>,
 ) -> Result<ArrayRef> {
-    let (numbers, named) = (arguments.numbers(0)?, arguments.texts(0)?);
-    let number = |name: Option<&str>| names.get(&name_in_text(name?).ok()?).copied();
-    let found = numbers.iter().zip(named.iter()).map(|(oid, name)| oid.or_else(|| number(name)));
+    let found = relations(arguments, names)?.into_iter();
     let text = |oid: Option<i64>| match oid? {
         0 => Some(NO_RELATION.to_owned()),
         oid => shown.get(&oid).cloned().or_else(|| catalog_relation(oid)).or_else(|| Some(oid.to_string())),
