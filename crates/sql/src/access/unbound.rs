@@ -48,27 +48,34 @@ pub(crate) struct Unbound {
 }
 
 impl Unbound {
-    /// What is kept of a plan that has not run; `None` if it holds what is of its run alone.
+    /// What is kept of a plan that has not run; `None` if it holds what is of its run alone. `shared` knows the queries of the statement
+    /// that leaves may read.
     ///
     /// # Errors
     /// If the statement is to stop.
-    pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Unbound>> {
-        let scan = |leaf: &Arc<dyn ExecutionPlan>| Ok(UnboundScan::of(leaf).map(|scan| Arc::new(scan) as _));
+    pub(crate) fn of(
+        plan: &Arc<dyn ExecutionPlan>,
+        shared: &dyn Fn(&Arc<dyn ExecutionPlan>) -> Option<SharedRows>,
+    ) -> Result<Option<Unbound>> {
+        let scan = |leaf: &Arc<dyn ExecutionPlan>| Ok(UnboundScan::of(leaf, shared).map(|scan| Arc::new(scan) as _));
         Ok(rebuilt(plan, (&is_kept, &scan), None)?.map(|plan| Unbound { plan }))
     }
 
     /// The plan over these tables, by the names that they had, at a moment; `None` if a table is missing or read in another way by now.
+    /// `shared` makes what reads queries of the statement.
     ///
     /// # Errors
-    /// If the statement is to stop.
+    /// If the statement is to stop, or those of `shared`.
     pub(crate) fn bound(
         &self,
         tables: &BTreeMap<String, Table>,
         moment: &Moment,
+        shared: &dyn Fn(&SharedRows) -> Result<Option<Arc<dyn ExecutionPlan>>>,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let bind = |leaf: &Arc<dyn ExecutionPlan>| {
-            let scan = leaf.downcast_ref::<UnboundScan>();
-            Ok(scan.and_then(|scan| (scan.bind)(tables.get(&scan.table)?, moment)))
+        let bind = |leaf: &Arc<dyn ExecutionPlan>| match leaf.downcast_ref::<UnboundScan>().map(|scan| &scan.rows) {
+            Some(Rows::OfTable { name, bind }) => Ok(tables.get(name).and_then(|table| bind(table, moment))),
+            Some(Rows::Shared(rows)) => shared(rows),
+            None => Ok(None),
         };
         rebuilt(&self.plan, (&|_| Ok(true), &bind), None)
     }
@@ -214,32 +221,55 @@ fn reads_values(expr: &Arc<dyn PhysicalExpr>) -> bool {
     expr.is::<ScalarSubqueryExpr>() || expr.children().into_iter().any(reads_values)
 }
 
+/// Rows of a query that a statement works out once.
+pub(crate) struct SharedRows {
+    /// Which one of the statement's.
+    pub(crate) query: usize,
+    /// `None` for all of them.
+    pub(crate) columns: Option<Vec<usize>>,
+}
+
+/// What a scan reads.
+enum Rows {
+    OfTable { name: String, bind: Bind },
+    Shared(SharedRows),
+}
+
 /// In the place of a scan.
 struct UnboundScan {
-    table: String,
-    bind: Bind,
+    rows: Rows,
     properties: Arc<PlanProperties>,
 }
 
 impl UnboundScan {
-    fn of(leaf: &Arc<dyn ExecutionPlan>) -> Option<UnboundScan> {
-        let (table, bind) = match leaf.downcast_ref::<ScanExec>() {
-            Some(scan) => (scan.table(), scan.bindable()?),
-            None => totals::bindable(leaf)?,
+    fn of(
+        leaf: &Arc<dyn ExecutionPlan>,
+        shared: &dyn Fn(&Arc<dyn ExecutionPlan>) -> Option<SharedRows>,
+    ) -> Option<UnboundScan> {
+        let of_table = |table: &Table, bind| Rows::OfTable { name: table.name().to_string(), bind };
+        let rows = match leaf.downcast_ref::<ScanExec>() {
+            Some(scan) => of_table(scan.table(), scan.bindable()?),
+            None => match totals::bindable(leaf) {
+                Some((table, bind)) => of_table(table, bind),
+                None => Rows::Shared(shared(leaf)?),
+            },
         };
-        Some(UnboundScan { table: table.name().to_string(), bind, properties: leaf.properties().clone() })
+        Some(UnboundScan { rows, properties: leaf.properties().clone() })
     }
 }
 
 impl fmt::Debug for UnboundScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnboundScan").field("table", &self.table).finish_non_exhaustive()
+        match &self.rows {
+            Rows::OfTable { name, .. } => write!(f, "UnboundScan: table={name}"),
+            Rows::Shared(rows) => write!(f, "UnboundScan: query={}", rows.query),
+        }
     }
 }
 
 impl DisplayAs for UnboundScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UnboundScan: table={}", self.table)
+        fmt::Debug::fmt(self, f)
     }
 }
 
@@ -268,6 +298,6 @@ impl ExecutionPlan for UnboundScan {
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        Err(DataFusionError::Internal(format!("table {} is read without a moment", self.table)))
+        Err(DataFusionError::Internal(format!("{self:?} is read without a moment")))
     }
 }

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! A plan is kept only where nothing else went into it: no function that knows the session or the time, no system view, no table of
-//! the past or of the program, no inner query that is run on its own. It keeps no table and no moment alive. It serves as long as the
-//! catalog has not changed, the settings are the same, and the tables have about as many rows as when it was made.
+//! the past or of the program, no inner query that a function runs. Queries that are worked out once ([`SharedQuery`]) have names in the
+//! place of their tables, too, and numbers in the place of themselves. A plan keeps no table and no moment alive. It serves as long as
+//! the catalog has not changed, the settings are the same, and the tables have about as many rows as when it was made.
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,14 +28,17 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, TableSource, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionConfig;
 use datafusion::sql::sqlparser::ast::{self, Statement, Visit};
 use engine::{Table, Timestamp};
 
 use crate::access::table::EngineTable;
-use crate::access::unbound::Unbound;
+use crate::access::unbound::{SharedRows, Unbound};
+use crate::interrupt::cancel::Token;
 use crate::names::moment::Moment;
-use crate::semantics::DescribeColumns;
+use crate::semantics::{self, DescribeColumns, SharedPlan, SharedQuery, WithNames};
 use crate::state::choices::KEPT_PLANS;
+use crate::state::stop::StopFlag;
 use crate::state::view::View;
 use crate::syntax::walk::{WalkPlan, WalkTree, walk_expressions};
 
@@ -64,10 +68,18 @@ struct KeptPlan {
     text: Arc<str>,
     terms: Terms,
     tables: Vec<KnownTable>,
-    logical: LogicalPlan,
+    logical: NamedPlan,
     physical: Option<Arc<Unbound>>,
     described: DescribeColumns,
     used: u64,
+}
+
+/// A plan with names in the place of tables, and numbers in that of queries that are worked out once.
+#[derive(Clone)]
+struct NamedPlan {
+    plan: LogicalPlan,
+    /// Each reads those before it at most.
+    shared: Arc<[SharedPlan]>,
 }
 
 /// What holds for all of a plan.
@@ -92,28 +104,47 @@ pub(crate) struct Candidate {
     terms: Terms,
 }
 
+/// What ends a statement.
+#[derive(Clone)]
+pub(crate) struct Stops {
+    pub(crate) token: Arc<Token>,
+    pub(crate) flag: StopFlag,
+}
+
 /// A plan found, with the tables of the moment.
 pub(crate) struct Found {
-    pub(crate) physical: Option<Arc<dyn ExecutionPlan>>,
+    physical: Option<Arc<Unbound>>,
     pub(crate) logical: KeptLogical,
     pub(crate) described: DescribeColumns,
 }
 
 /// An optimized plan, and what its names mean at the moment.
 pub(crate) struct KeptLogical {
-    named: LogicalPlan,
+    named: NamedPlan,
     tables: BTreeMap<String, Table>,
     moment: Moment,
     partitions: usize,
 }
 
-/// The name of a table in a plan that is kept.
+/// In the place of a table in a plan that is kept.
 struct NamedTable {
     name: String,
     schema: SchemaRef,
 }
 
 impl TableSource for NamedTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// In the place of a query that is worked out once, in a plan that is kept.
+struct NumberedQuery {
+    number: usize,
+    schema: SchemaRef,
+}
+
+impl TableSource for NumberedQuery {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
@@ -193,40 +224,78 @@ impl Candidate {
         physical: Option<&Arc<dyn ExecutionPlan>>,
         described: &DescribeColumns,
     ) -> Result<Option<NewPlan>> {
+        let mut naming = Naming { is_plain: true, ..Naming::default() };
+        let plan = naming.named(optimized)?;
+        let Naming { tables, shared, is_plain } = naming;
+        if !is_plain || tables.is_empty() {
+            return Ok(None);
+        }
+        let rows_of = |leaf: &Arc<dyn ExecutionPlan>| {
+            let (query, columns) = SharedQuery::of_leaf(leaf)?;
+            let query = shared.iter().position(|(known, _)| Arc::ptr_eq(known, query))?;
+            Some(SharedRows { query, columns: columns.cloned() })
+        };
+        let physical = physical.map(|plan| Unbound::of(plan, &rows_of)).transpose()?.flatten().map(Arc::new);
+        let logical = NamedPlan { plan, shared: shared.into_iter().map(|(_, plan)| plan).collect() };
+        let (Candidate { statement, text, terms }, described) = (self, described.clone());
+        Ok(Some(NewPlan(KeptPlan { statement, text, terms, tables, logical, physical, described, used: 0 })))
+    }
+}
+
+/// Takes what is of its moment out of a plan.
+#[derive(Default)]
+struct Naming {
+    tables: Vec<KnownTable>,
+    shared: Vec<(Arc<SharedQuery>, SharedPlan)>,
+    /// Whether there is nothing else of its moment.
+    is_plain: bool,
+}
+
+impl Naming {
+    /// The plan with names in the place of tables.
+    fn named(&mut self, plan: &LogicalPlan) -> Result<LogicalPlan> {
         let is_pure = |expr: &Expr| match expr {
             Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
             Expr::WindowFunction(_) => false,
             _ => true,
         };
-        if !all_expressions(optimized, &is_pure)? {
-            return Ok(None);
-        }
-        let (mut tables, mut is_plain) = (Vec::new(), true);
-        let named = optimized.clone().change_up_with_subqueries(|node| match node {
-            LogicalPlan::TableScan(scan) => match engine_table(&scan) {
-                Some(table) => {
-                    let source = NamedTable { name: table.name().to_string(), schema: scan.source.schema() };
-                    tables.push(KnownTable::of(table));
-                    Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source: Arc::new(source), ..scan })))
-                }
-                None => {
-                    is_plain = false;
-                    Ok(Transformed::no(LogicalPlan::TableScan(scan)))
-                }
-            },
+        self.is_plain &= all_expressions(plan, &is_pure)?;
+        let named = plan.clone().change_up_with_subqueries(|node| match node {
+            LogicalPlan::TableScan(scan) => {
+                let source = self.source(&scan)?;
+                self.is_plain &= source.is_some();
+                Ok(match source {
+                    Some(source) => Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })),
+                    None => Transformed::no(LogicalPlan::TableScan(scan)),
+                })
+            }
             LogicalPlan::Extension(_) | LogicalPlan::Window(_) => {
-                is_plain = false;
+                self.is_plain = false;
                 Ok(Transformed::no(node))
             }
             _ => Ok(Transformed::no(node)),
         })?;
-        if !is_plain || tables.is_empty() {
-            return Ok(None);
+        Ok(named.data)
+    }
+
+    /// What is kept in the place of what is scanned; `None` if that is nothing of which it is known.
+    fn source(&mut self, scan: &TableScan) -> Result<Option<Arc<dyn TableSource>>> {
+        let schema = scan.source.schema();
+        if let Some(table) = engine_table(scan) {
+            self.tables.push(KnownTable::of(table));
+            return Ok(Some(Arc::new(NamedTable { name: table.name().to_string(), schema })));
         }
-        let physical = physical.map(Unbound::of).transpose()?.flatten().map(Arc::new);
-        let Candidate { statement, text, terms } = self;
-        let (logical, described) = (named.data, described.clone());
-        Ok(Some(NewPlan(KeptPlan { statement, text, terms, tables, logical, physical, described, used: 0 })))
+        let Some(query) = SharedQuery::of_scan(scan) else { return Ok(None) };
+        let number = match self.shared.iter().position(|(known, _)| Arc::ptr_eq(known, &query)) {
+            Some(number) => number,
+            None => {
+                let named = self.named(query.plan().query())?;
+                let plan = query.plan().with_query(named);
+                self.shared.push((query, plan));
+                self.shared.len() - 1
+            }
+        };
+        Ok(Some(Arc::new(NumberedQuery { number, schema })))
     }
 }
 
@@ -264,9 +333,8 @@ impl KeptPlans {
         kept.uses += 1;
         kept.plans[at].used = kept.uses;
         drop(kept);
-        let bound = physical.map(|physical| physical.bound(&tables, &view.moment)).transpose()?.flatten();
         let logical = KeptLogical { named, tables, moment: view.moment.clone(), partitions: view.partitions };
-        Ok(Some(Found { physical: bound, logical, described }))
+        Ok(Some(Found { physical, logical, described }))
     }
 
     /// How many plans are kept, and how often one was kept or found.
@@ -289,21 +357,70 @@ impl KeptPlans {
     }
 }
 
+impl Found {
+    /// Its operators for this moment, if they are kept.
+    pub(crate) fn physical(
+        &self,
+        state: &SessionState,
+        config: &SessionConfig,
+        stops: &Stops,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(unbound) = &self.physical else { return Ok(None) };
+        let shared = self.logical.shared(state, config, stops)?;
+        let read = |rows: &SharedRows| {
+            let query = shared.get(rows.query).cloned();
+            query.map(|query| query.read(rows.columns.as_ref())).transpose()
+        };
+        unbound.bound(&self.logical.tables, &self.logical.moment, &read)
+    }
+}
+
 impl KeptLogical {
-    /// The plan, with tables at the moment in the place of their names.
-    pub(crate) fn plan(&self) -> Result<LogicalPlan> {
-        let placed = self.named.clone().change_up_with_subqueries(|node| match node {
+    /// The plan, with tables at the moment in the place of their names, for the statement of which these are.
+    pub(crate) fn plan(&self, state: &SessionState, config: &SessionConfig, stops: &Stops) -> Result<LogicalPlan> {
+        self.placed(&self.named.plan, &self.shared(state, config, stops)?)
+    }
+
+    /// Its queries that are worked out once, none of which has begun.
+    fn shared(&self, state: &SessionState, config: &SessionConfig, stops: &Stops) -> Result<Vec<Arc<SharedQuery>>> {
+        if self.named.shared.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut state = state.clone();
+        *state.config_mut() = config.clone();
+        let statement = Arc::new(semantics::Statement {
+            state,
+            token: stops.token.clone(),
+            flag: stops.flag.clone(),
+            with_names: WithNames::default(),
+        });
+        let mut shared = Vec::with_capacity(self.named.shared.len());
+        for plan in self.named.shared.iter() {
+            let query = self.placed(plan.query(), &shared)?;
+            shared.push(SharedQuery::new(plan.with_query(query), statement.clone()));
+        }
+        Ok(shared)
+    }
+
+    fn placed(&self, plan: &LogicalPlan, shared: &[Arc<SharedQuery>]) -> Result<LogicalPlan> {
+        let placed = plan.clone().change_up_with_subqueries(|node| match node {
             LogicalPlan::TableScan(scan) => {
-                let named = scan.source.downcast_ref::<NamedTable>();
-                let table = named.and_then(|named| self.tables.get(&named.name)).cloned();
-                let table = table.ok_or_else(|| DataFusionError::Internal("a plan kept without a table".to_owned()))?;
-                let table = EngineTable::new(table, self.moment.clone(), self.partitions);
-                let source = provider_as_source(Arc::new(table));
+                let source = match scan.source.downcast_ref::<NumberedQuery>() {
+                    Some(query) => shared.get(query.number).cloned().map(SharedQuery::source),
+                    None => scan.source.downcast_ref::<NamedTable>().and_then(|table| self.table(&table.name)),
+                };
+                let source =
+                    source.ok_or_else(|| DataFusionError::Internal("a plan kept without a table".to_owned()))?;
                 Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
             }
             _ => Ok(Transformed::no(node)),
         })?;
         Ok(placed.data)
+    }
+
+    fn table(&self, name: &str) -> Option<Arc<dyn TableSource>> {
+        let table = self.tables.get(name)?.clone();
+        Some(provider_as_source(Arc::new(EngineTable::new(table, self.moment.clone(), self.partitions))))
     }
 }
 
@@ -432,12 +549,15 @@ mod tests {
             "SELECT count(*), sum(a.x * b.y) FROM a, b WHERE a.x + 1 < b.y",
             "SELECT b.id, b.y FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.x = b.id AND a.id > 20) ORDER BY 1",
             "SELECT a.id, b.y FROM a LEFT JOIN b ON a.x = b.id AND b.y > 2 WHERE a.x + 1 < 40 ORDER BY 1, 2",
+            "WITH t AS (SELECT x, sum(id) AS s FROM a GROUP BY x), u AS MATERIALIZED (SELECT s FROM t WHERE x > 2)
+             SELECT x, s FROM t WHERE s < (SELECT max(s) FROM u) AND s > (SELECT min(s) FROM t) ORDER BY 1",
+            "SELECT a.id, a.s FROM a WHERE a.id NOT IN (SELECT b.id FROM b WHERE b.y < 6) ORDER BY 1",
         ];
         let mut session = session();
         let mut other = Session::new(session.database(), SessionOptions::default());
         other.execute("SET lstore.kept_plans = off").map(drop).unwrap();
         let first: Vec<Vec<String>> = queries.iter().map(|query| rows(&mut session, query)).collect();
-        assert!(have_operators(&session).len() >= 6, "{:?}", have_operators(&session));
+        assert!(have_operators(&session).len() >= 8, "{:?}", have_operators(&session));
         for change in ["SELECT 1", "UPDATE a SET x = x + 1, s = 'u' WHERE id % 2 = 0", "DELETE FROM b WHERE y = 3"] {
             other.execute(change).map(drop).unwrap();
             for query in queries {
@@ -446,7 +566,7 @@ mod tests {
         }
         let last: Vec<Vec<String>> = queries.iter().map(|query| rows(&mut session, query)).collect();
         assert!(first.iter().zip(&last).all(|(first, last)| first != last), "each change is seen by each query");
-        assert!(have_operators(&session).len() >= 6, "{:?}", have_operators(&session));
+        assert!(have_operators(&session).len() >= 8, "{:?}", have_operators(&session));
     }
 
     #[test]

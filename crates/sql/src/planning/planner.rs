@@ -37,7 +37,7 @@ use crate::optimizer::{
 };
 use crate::planning::catalog::Names;
 use crate::planning::index_compile::compiled_check;
-use crate::planning::kept_plans::{Candidate, Found, KeptLogical, KeptPlans};
+use crate::planning::kept_plans::{Candidate, Found, KeptLogical, KeptPlans, Stops};
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
@@ -136,7 +136,7 @@ struct Again {
 /// What a physical plan is made of.
 enum Logical {
     Made(LogicalPlan),
-    Kept(KeptLogical),
+    Kept(KeptLogical, Stops),
 }
 
 /// What every plan of so many partitions starts from. Building it takes milliseconds, so that sessions share it.
@@ -287,15 +287,18 @@ impl Planner {
         let mut config = state.config().clone();
         set_options(&mut config, state.runtime_env(), view);
         let (text, token): (Arc<str>, _) = (Arc::from(source.text), view.token.clone());
-        let Found { physical, logical, described } = found;
+        let stops = Stops { token: token.clone(), flag: StopFlag::default() };
         run(&view.token, async move {
-            let again = Again { state, config, logical: Logical::Kept(logical) };
-            let physical = match physical {
+            let error = |error| diagnose(&error, &Source::new(&text));
+            let bound = found.physical(&state, &config, &stops).map_err(error)?;
+            let (described, flag) = (found.described, stops.flag.clone());
+            let again = Again { state, config, logical: Logical::Kept(found.logical, stops) };
+            let physical = match bound {
                 Some(bound) => finished(bound, again.state.physical_optimizers(), again.config.options()),
                 None => again.physical(again.config.clone()).await,
             };
-            let physical = physical.map_err(|error| diagnose(&error, &Source::new(&text)))?;
-            let (context, flag) = (context_with(&again.state, again.config.clone()), StopFlag::default());
+            let physical = physical.map_err(error)?;
+            let context = context_with(&again.state, again.config.clone());
             Ok(Plan { physical, context, text, token, flag, described, again })
         })
     }
@@ -464,7 +467,7 @@ impl Again {
         *state.config_mut() = config;
         let plan = match &self.logical {
             Logical::Made(plan) => plan,
-            Logical::Kept(kept) => &kept.plan()?,
+            Logical::Kept(kept, stops) => &kept.plan(&state, state.config(), stops)?,
         };
         state.query_planner().create_physical_plan(plan, &state).await
     }
@@ -474,7 +477,7 @@ impl Again {
         match &self.logical {
             Logical::Made(plan) => may_run_again(plan),
             // No plan is kept of any other.
-            Logical::Kept(_) => true,
+            Logical::Kept(..) => true,
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) use rules::unnested::UnnestedRows;
 pub(crate) use rules::using_types::UsingTypes;
 pub(crate) use rules::value_tables::ValueTables;
 pub(crate) use rules::zoned::ZonedTimes;
-pub(crate) use subplan::{FailingConstants, Statement, Subplans, WithNames, is_steady};
+pub(crate) use subplan::{FailingConstants, SharedPlan, SharedQuery, Statement, Subplans, WithNames, is_steady};
 
 /// The aggregate functions, those of the library with PostgreSQL's types.
 pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>> {

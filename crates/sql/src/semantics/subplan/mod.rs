@@ -48,6 +48,7 @@ pub(crate) use call::is_steady;
 pub(super) use lateral::has_wrapper;
 pub(crate) use run::Statement;
 pub(super) use scope::{Reference, change_subqueries, replace_references};
+pub(crate) use shared::{SharedPlan, SharedQuery};
 pub(crate) use with_names::WithNames;
 
 use call::Kind;
@@ -193,22 +194,35 @@ impl Subplans {
                     }
                 }
             }
-            Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if place != ConditionPlace::Negated => {
-                let expr = expr.change_up(|expr| self.value(expr, visible, true))?.data;
-                let plan = self.convert(subquery.subquery.as_ref().clone())?;
-                let found = expr.get_type(visible)?;
-                // Shapes are equal by their areas, which no join compares.
-                let may_join = found == *plan.schema().field(0).data_type() && !is_shape(&found);
-                let plain = if may_join { joinable::members(&plan, visible)? } else { None };
-                match plain {
-                    // A set of values that is the same for all rows is as quickly searched as joined.
-                    Some(plain) if place == ConditionPlace::Condition || !plain.outer_ref_columns.is_empty() => {
-                        Ok(Expr::InSubquery(InSubquery::new(Box::new(expr), plain, false)))
-                    }
-                    _ => call::call(&self.statement, Kind::any_equal(), Some(expr), plan, visible),
-                }
+            Expr::InSubquery(subquery)
+                if place == ConditionPlace::Condition || place == ConditionPlace::Part && !subquery.negated =>
+            {
+                self.membership(subquery, visible, place)
             }
             other => Ok(other.change_up(|expr| self.value(expr, visible, true))?.data),
+        }
+    }
+
+    /// Converts `IN` as a condition, or a part of one, and `NOT IN` as a condition.
+    fn membership(&self, asked: InSubquery, visible: &DFSchema, place: ConditionPlace) -> Result<Expr> {
+        let InSubquery { expr, subquery, negated } = asked;
+        let expr = expr.change_up(|expr| self.value(expr, visible, true))?.data;
+        let plan = self.convert(subquery.subquery.as_ref().clone())?;
+        let (found, member) = (expr.get_type(visible)?, plan.schema().field(0));
+        // Shapes are equal by their areas, which no join compares.
+        let is_comparable = found == *member.data_type() && !is_shape(&found);
+        // A join keeps what `NOT IN` is unknown for.
+        let is_known = !negated || matches!(expr, Expr::Column(_)) && !expr.nullable(visible)? && !member.is_nullable();
+        let plain = if is_comparable && is_known { joinable::members(&plan, visible)? } else { None };
+        match plain {
+            // A set of values that is the same for all rows is as quickly searched as joined.
+            Some(plain) if place == ConditionPlace::Condition || !plain.outer_ref_columns.is_empty() => {
+                Ok(Expr::InSubquery(InSubquery::new(Box::new(expr), plain, negated)))
+            }
+            _ => {
+                let call = call::call(&self.statement, Kind::any_equal(), Some(expr), plan, visible)?;
+                Ok(if negated { Expr::Not(Box::new(call)) } else { call })
+            }
         }
     }
 

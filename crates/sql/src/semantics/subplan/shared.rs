@@ -18,12 +18,12 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::datasource::{DefaultTableSource, provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::logical_plan::SubqueryAlias;
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, TableScan, TableType};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, TableScan, TableSource, TableType};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -115,21 +115,9 @@ impl Sharing<'_> {
         };
         let query = self.plans.statement.optimize(query)?;
         let statement = self.plans.statement.clone();
-        let memory = statement.memory("rows of WITH");
-        let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new(), memory });
         let name = alias.alias.table().to_owned();
-        let table = SharedTable(Arc::new(SharedQuery {
-            name: name.clone(),
-            asked,
-            query,
-            schema,
-            origins,
-            statement,
-            rows,
-            keeps,
-            is_in_order,
-        }));
-        let source = provider_as_source(Arc::new(table));
+        let plan = SharedPlan { name: name.clone(), asked, query, schema, origins, keeps, is_in_order };
+        let source = SharedQuery::new(plan, statement).source();
         LogicalPlanBuilder::scan(name, source, None)?.alias(alias.alias.clone())?.build()
     }
 }
@@ -143,7 +131,7 @@ fn with_nulls(schema: &Schema) -> SchemaRef {
 /// Whether a scan gives the rows of a query that is worked out once, in the order that it asks for.
 pub(super) fn is_in_order(scan: &TableScan) -> bool {
     let provider = source_as_provider(&scan.source);
-    provider.is_ok_and(|provider| provider.downcast_ref::<SharedTable>().is_some_and(|table| table.0.is_in_order))
+    provider.is_ok_and(|provider| provider.downcast_ref::<SharedTable>().is_some_and(|table| table.0.plan.is_in_order))
 }
 
 /// Where a column of a scan comes from.
@@ -154,7 +142,7 @@ pub(crate) fn origin(scan: &TableScan, at: usize) -> Option<Origin> {
     }
     let shared = provider.downcast_ref::<SharedTable>()?;
     let at = scan.projection.as_ref().map_or(Some(at), |kept| kept.get(at).copied())?;
-    shared.0.origins.get(at).copied()
+    shared.0.plan.origins.get(at).copied()
 }
 
 /// Whether the query of an alias selects functions that give another value each time.
@@ -165,8 +153,9 @@ fn selects_volatile(alias: &SubqueryAlias) -> bool {
     }
 }
 
-/// A query of which each row is worked out once.
-struct SharedQuery {
+/// What a query is that is worked out once, whatever statement reads it.
+#[derive(Clone)]
+pub(crate) struct SharedPlan {
     name: String,
     /// what the rows meet that are worked out, where these are not all
     asked: Option<Expr>,
@@ -174,16 +163,32 @@ struct SharedQuery {
     schema: SchemaRef,
     /// Where its columns come from.
     origins: Vec<Origin>,
-    statement: Arc<Statement>,
-    rows: Mutex<Rows>,
     /// Whether its rows are kept for others that read them.
     keeps: bool,
     is_in_order: bool,
 }
 
+impl SharedPlan {
+    pub(crate) fn query(&self) -> &LogicalPlan {
+        &self.query
+    }
+
+    /// The query over other tables of the same columns.
+    pub(crate) fn with_query(&self, query: LogicalPlan) -> SharedPlan {
+        SharedPlan { query, ..self.clone() }
+    }
+}
+
+/// A query of which each row is worked out once.
+pub(crate) struct SharedQuery {
+    plan: SharedPlan,
+    statement: Arc<Statement>,
+    rows: Mutex<Rows>,
+}
+
 impl fmt::Debug for SharedQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedQuery").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("SharedQuery").field("name", &self.plan.name).finish_non_exhaustive()
     }
 }
 
@@ -205,6 +210,49 @@ enum Source {
 }
 
 impl SharedQuery {
+    /// The query of a statement, of which no row is worked out yet.
+    pub(crate) fn new(plan: SharedPlan, statement: Arc<Statement>) -> Arc<SharedQuery> {
+        let memory = statement.memory("rows of WITH");
+        let rows = Mutex::new(Rows { source: Source::Waiting, batches: Vec::new(), memory });
+        Arc::new(SharedQuery { plan, statement, rows })
+    }
+
+    /// The query whose rows a scan reads, if it is one that is worked out once.
+    pub(crate) fn of_scan(scan: &TableScan) -> Option<Arc<SharedQuery>> {
+        let source = scan.source.downcast_ref::<DefaultTableSource>()?;
+        source.table_provider.downcast_ref::<SharedTable>().map(|table| table.0.clone())
+    }
+
+    /// The query whose rows an operator reads, and which of its columns.
+    pub(crate) fn of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<(&Arc<SharedQuery>, Option<&Vec<usize>>)> {
+        leaf.downcast_ref::<SharedExec>().map(|exec| (&exec.shared, exec.projection.as_ref()))
+    }
+
+    pub(crate) fn plan(&self) -> &SharedPlan {
+        &self.plan
+    }
+
+    /// Its rows as those of a table.
+    pub(crate) fn source(self: Arc<Self>) -> Arc<dyn TableSource> {
+        provider_as_source(Arc::new(SharedTable(self)))
+    }
+
+    /// The operator that reads some of its columns, or all.
+    pub(crate) fn read(self: Arc<Self>, projection: Option<&Vec<usize>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(columns) => Arc::new(self.plan.schema.project(columns)?),
+            None => self.plan.schema.clone(),
+        };
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let (projection, properties) = (projection.cloned(), Arc::new(properties));
+        Ok(Arc::new(SharedExec { shared: self, projection, schema, properties }))
+    }
+
     /// The batch at a place, if there are so many.
     async fn batch(&self, at: usize) -> Result<Option<RecordBatch>> {
         let mut rows = self.rows.lock().await;
@@ -213,7 +261,7 @@ impl SharedQuery {
                 return Ok(Some(batch.clone()));
             }
             let next = match &mut rows.source {
-                Source::Waiting => match self.statement.stream(&self.query).await {
+                Source::Waiting => match self.statement.stream(&self.plan.query).await {
                     Ok(stream) => {
                         rows.source = Source::Running(stream);
                         continue;
@@ -251,7 +299,7 @@ struct SharedTable(Arc<SharedQuery>);
 #[async_trait]
 impl TableProvider for SharedTable {
     fn schema(&self) -> SchemaRef {
-        self.0.schema.clone()
+        self.0.plan.schema.clone()
     }
 
     fn table_type(&self) -> TableType {
@@ -265,18 +313,7 @@ impl TableProvider for SharedTable {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = match projection {
-            Some(columns) => Arc::new(self.0.schema.project(columns)?),
-            None => self.0.schema.clone(),
-        };
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
-        let (shared, projection) = (self.0.clone(), projection.cloned());
-        Ok(Arc::new(SharedExec { shared, projection, schema, properties: Arc::new(properties) }))
+        self.0.clone().read(projection)
     }
 }
 
@@ -298,8 +335,8 @@ struct SharedExec {
 
 impl DisplayAs for SharedExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SharedExec: {}", self.shared.name)?;
-        self.shared.asked.iter().try_for_each(|asked| write!(f, ", asked=[{asked}]"))
+        write!(f, "SharedExec: {}", self.shared.plan.name)?;
+        self.shared.plan.asked.iter().try_for_each(|asked| write!(f, ", asked=[{asked}]"))
     }
 }
 
@@ -333,8 +370,8 @@ impl ExecutionPlan for SharedExec {
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (shared, projection) = (self.shared.clone(), self.projection.clone());
-        if !shared.keeps {
-            let started = async move { shared.statement.stream(&shared.query).await };
+        if !shared.plan.keeps {
+            let started = async move { shared.statement.stream(&shared.plan.query).await };
             let batches = stream::once(started).try_flatten().map(move |batch| projected(batch?, projection.as_ref()));
             return Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches)));
         }
