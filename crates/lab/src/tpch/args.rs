@@ -10,6 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   lstore bench tpch                      scale factor 0.1, in memory
   lstore bench tpch --sf 1 --dir data    in directory data, loaded once
+  lstore bench tpch --queries 1,6,18     three of the queries
   lstore bench tpch --json > tpch.jsonl  one JSON object a line
   lstore bench tpch --beside duckdb      the queries here and in DuckDB, in turns, answers compared
   lstore bench tpch --beside datafusion  beside the planner that lstore builds upon, on tables of its own";
@@ -27,6 +28,9 @@ pub struct TpchArgs {
     /// Throw away complete TPC-H tables of another scale factor found in DIR, instead of refusing to go on
     #[arg(long)]
     pub reload: bool,
+    /// Some of the queries alone: their numbers, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "NUMBERS", value_parser = clap::value_parser!(u32).range(1..=22))]
+    pub queries: Vec<u32>,
     /// How often each query runs, idle and under updates; the median counts: 3, or 5 beside another database
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: Option<u32>,
@@ -34,7 +38,8 @@ pub struct TpchArgs {
     /// the answers. What it needs is kept in DIR.beside, or among your caches
     #[arg(long, value_enum, value_name = "DATABASE")]
     pub beside: Option<RivalKind>,
-    /// With --beside: measure once more while transactions change the data here at full speed
+    /// With --beside: measure once more while transactions change the data here at full speed, and while they change a copy of it: what
+    /// the queries lose beside the copy is the machine's, such as its memory's
     #[arg(long, requires = "beside")]
     pub writer: bool,
     /// With --beside: a Python that has the other database's package, instead of an environment made for it
@@ -55,6 +60,14 @@ pub struct TpchArgs {
 }
 
 impl TpchArgs {
+    /// The numbers of the queries that run.
+    pub(super) fn query_numbers(&self) -> Vec<usize> {
+        match &self.queries[..] {
+            [] => (1..=22).collect(),
+            chosen => chosen.iter().map(|number| *number as usize).collect(),
+        }
+    }
+
     /// How often each query runs where the benchmark runs alone.
     pub(super) fn runs_alone(&self) -> u32 {
         self.runs.unwrap_or(3)

@@ -56,6 +56,7 @@ pub(super) fn bench_alone(
     let report = Report {
         sf: args.sf,
         writer_count: args.writers,
+        queries: args.query_numbers(),
         idle,
         busy,
         written,
@@ -127,9 +128,10 @@ fn time_queries(
     progress: &dyn Progress,
 ) -> Result<Vec<Times>, LabError> {
     let start = Instant::now();
-    progress.start(stage, 22);
+    let numbers = args.query_numbers();
+    progress.start(stage, numbers.len() as u64);
     let mut all = Vec::new();
-    for number in 1..=22 {
+    for number in numbers {
         let text = query(number, args.sf);
         let query_start = Instant::now();
         let mut times = Vec::new();

@@ -34,6 +34,9 @@ impl Times {
 pub(super) struct Report {
     pub(super) sf: f64,
     pub(super) writer_count: u32,
+    /// their numbers
+    pub(super) queries: Vec<usize>,
+    /// by query
     pub(super) idle: Vec<Times>,
     pub(super) busy: Vec<Times>,
     pub(super) written: WrittenTotals,
@@ -51,8 +54,8 @@ impl Report {
         let mut row = |name: String, idle: f64, busy: f64| {
             table.push(vec![name, format!("{idle:.2}"), format!("{busy:.2}"), format!("{:.2}", idle / busy)]);
         };
-        for (i, (idle, busy)) in self.idle.iter().zip(&self.busy).enumerate() {
-            row(format!("q{:02}", i + 1), idle.median(), busy.median());
+        for (number, (idle, busy)) in self.queries.iter().zip(self.idle.iter().zip(&self.busy)) {
+            row(format!("q{number:02}"), idle.median(), busy.median());
         }
         let sum = |times: &[Times]| times.iter().map(Times::median).sum::<f64>();
         row("all".to_owned(), sum(&self.idle), sum(&self.busy));
@@ -88,8 +91,8 @@ impl Report {
 
     /// Writes one JSON object a line.
     pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (i, (idle, busy)) in self.idle.iter().zip(&self.busy).enumerate() {
-            let name = format!("q{:02}", i + 1);
+        for (number, (idle, busy)) in self.queries.iter().zip(self.idle.iter().zip(&self.busy)) {
+            let name = format!("q{number:02}");
             let ratio = idle.median() / busy.median();
             write_times(out, &format!("{name} idle"), idle, None)?;
             write_times(out, &format!("{name} under updates"), busy, Some(ratio))?;

@@ -4,7 +4,8 @@
 //! tables here ── COPY TO Parquet ──▶ folder beside the data ──▶ tables there, in memory
 //!
 //! in turns:             here  there  here  there ...     `crate::beside`
-//! with writers:         here  here ...                   while transactions change the data at full speed, on as many threads
+//! beside writers:       here  here ...                   while transactions change a copy at full speed, on as many threads
+//! with writers:         here  here ...                   while they change the data
 //! ```
 //!
 //! The other engine gets what the tables hold, so that both answer the same even if writers of earlier runs have changed the data. What
@@ -27,7 +28,7 @@ use crate::{LabError, Progress};
 
 mod writers;
 
-use writers::UnderWriters;
+use writers::{BesideWriters, UnderWriters};
 
 /// Runs the comparison and writes its report to `out`.
 ///
@@ -46,11 +47,16 @@ pub(super) fn bench_beside(
     let mut rival = Rival::start(kind, &python)?;
     hand_over(db, &mut rival, &dir, progress)?;
     settle(db, &TABLES, progress)?;
-    let turns = in_all_turns(db, &mut rival, &queries(args.sf), args.runs_beside(), progress)?;
-    let under_writers: Vec<UnderWriters> = match args.writer {
-        true => turns.iter().map(|turns| under_writers(args, db, turns.threads, progress)).collect::<Result<_, _>>()?,
-        false => Vec::new(),
-    };
+    let turns = in_all_turns(db, &mut rival, &queries(args.sf, &args.query_numbers()), args.runs_beside(), progress)?;
+    let mut under_writers = Vec::new();
+    if args.writer {
+        let copy = copied(args, &dir, progress)?;
+        for turns in &turns {
+            let elsewhere = beside_writers(args, (db, &copy), turns.threads, progress)?;
+            let here = beside_writers(args, (db, db), turns.threads, progress)?;
+            under_writers.push(UnderWriters { elsewhere, here });
+        }
+    }
     let title = format!("TPC-H, scale factor {}", args.sf);
     let report = Report { bench: "tpch", title, rival: kind, version: rival.version.clone(), turns };
     match args.json {
@@ -67,9 +73,10 @@ pub(super) fn bench_beside(
     report.problems().map_or(Ok(()), |problems| Err(LabError::Failed(problems)))
 }
 
-/// The 22 queries.
-fn queries(sf: f64) -> Vec<Query> {
-    (1..=22).map(|number| Query { name: format!("q{number:02}"), text: query(number, sf) }).collect()
+/// The queries that run, each with its name.
+fn queries(sf: f64, numbers: &[usize]) -> Vec<Query> {
+    let named = |number: &usize| Query { name: format!("q{number:02}"), text: query(*number, sf) };
+    numbers.iter().map(named).collect()
 }
 
 /// Gives the other engine what the tables hold.
@@ -90,27 +97,39 @@ fn hand_over(db: &Database, rival: &mut Rival, dir: &Path, progress: &dyn Progre
     Ok(())
 }
 
-/// Measures all queries here while transactions change the data.
-fn under_writers(
+/// Another database of the same data, beside the data if that is in a directory.
+fn copied(args: &TpchArgs, dir: &Path, progress: &dyn Progress) -> Result<Database, LabError> {
+    let copy = match args.dir {
+        Some(_) => Database::open(&dir.join("copy"))?,
+        None => Database::in_memory(),
+    };
+    prepare(&copy, args, progress)?;
+    settle(&copy, &TABLES, progress)?;
+    Ok(copy)
+}
+
+/// Measures all queries on the one database while transactions change the other, which may be the same.
+fn beside_writers(
     args: &TpchArgs,
-    db: &Database,
+    (queried, written): (&Database, &Database),
     threads: usize,
     progress: &dyn Progress,
-) -> Result<UnderWriters, LabError> {
+) -> Result<BesideWriters, LabError> {
     let start = Instant::now();
-    progress.start("queries under updates", 22);
-    let mut session = session(db, threads);
-    let last_key = largest_order_key(&mut session)?;
-    let writers = Writers::start(db, args.writers, args.sf, existing::last_order_key(args.sf), last_key)?;
+    let queries = queries(args.sf, &args.query_numbers());
+    progress.start("queries beside writers", queries.len() as u64);
+    let mut session = session(queried, threads);
+    let last_key = largest_order_key(&mut crate::beside::session(written, 1))?;
+    let writers = Writers::start(written, args.writers, args.sf, existing::last_order_key(args.sf), last_key)?;
     let mut all = Vec::new();
-    for query in queries(args.sf) {
+    for query in queries {
         let runs = (0..args.runs_beside()).map(|_| run_here(&mut session, &query));
         all.push(runs.collect::<Result<Vec<_>, _>>()?);
         progress.advance(1);
     }
     let written = writers.stop()?;
-    progress.finish(&format!("queries under updates: {:.1} s", start.elapsed().as_secs_f64()));
-    Ok(UnderWriters { runs: all, written })
+    progress.finish(&format!("queries beside writers: {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(BesideWriters { runs: all, written })
 }
 
 #[cfg(test)]

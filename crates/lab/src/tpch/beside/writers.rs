@@ -5,11 +5,17 @@ use crate::beside::{RivalKind, Run, Turns, wall_ms, write_line, write_pair};
 use crate::figures::{Table, grouped};
 use crate::tpch::writer::WrittenTotals;
 
-/// What was measured beside writers.
-pub(super) struct UnderWriters {
+/// What was measured beside writers that change one database.
+pub(super) struct BesideWriters {
     /// by query
     pub(super) runs: Vec<Vec<Run>>,
     pub(super) written: WrittenTotals,
+}
+
+/// What was measured beside writers that change a copy of the data, and the data itself.
+pub(super) struct UnderWriters {
+    pub(super) elsewhere: BesideWriters,
+    pub(super) here: BesideWriters,
 }
 
 impl UnderWriters {
@@ -17,28 +23,44 @@ impl UnderWriters {
     pub(super) fn write_table(&self, (turns, rival): (&Turns, &str), out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nThreads: {}, under updates; {rival}'s rows stay as they are\n", turns.threads)?;
         let there = format!("{rival} ms");
-        let columns = ["query", "lstore ms", &there, "ratio", "idle / under updates"];
+        let columns =
+            ["query", "idle ms", "of a copy ms", "under updates ms", &there, "ratio", "copy / idle", "under / copy"];
         let mut table = Table::new(columns.map(|name| (name, name != "query")).to_vec());
-        let mut row = |name: &str, here: f64, there: f64, idle: f64| {
-            let numbers = [here, there, there / here, idle / here].map(|number| format!("{number:.2}"));
-            table.push([name.to_owned()].into_iter().chain(numbers).collect());
+        let mut row = |name: &str, [idle, copy, here, there]: [f64; 4]| {
+            let numbers = [idle, copy, here, there, there / here, copy / idle, here / copy];
+            let cells = numbers.map(|number| format!("{number:.2}"));
+            table.push([name.to_owned()].into_iter().chain(cells).collect());
         };
-        for (runs, pair) in self.runs.iter().zip(&turns.pairs) {
-            row(&pair.name, wall_ms(runs), wall_ms(&pair.there), wall_ms(&pair.here));
+        let mut all = [0.0; 4];
+        for (pair, (elsewhere, here)) in turns.pairs.iter().zip(self.elsewhere.runs.iter().zip(&self.here.runs)) {
+            let times = [&pair.here, elsewhere, here, &pair.there].map(|runs| wall_ms(runs));
+            row(&pair.name, times);
+            all.iter_mut().zip(times).for_each(|(all, ms)| *all += ms);
         }
-        let all = self.runs.iter().map(|runs| wall_ms(runs)).sum();
-        row("all", all, turns.there(), turns.here());
+        row("all", all);
         table.write(out)?;
-        let (count, rate) = (self.written.transactions(), self.written.rate());
-        writeln!(out, "\n{} transactions beside them, {} a second", grouped(count), grouped(rate as u64))
+        let told = |written: &WrittenTotals| {
+            format!("{} transactions, {} a second", grouped(written.transactions()), grouped(written.rate() as u64))
+        };
+        writeln!(out, "\n{} beside them; {} of a copy", told(&self.here.written), told(&self.elsewhere.written))
     }
 
     /// Writes one JSON object a line.
     pub(super) fn write_json(&self, (turns, rival): (&Turns, RivalKind), out: &mut dyn Write) -> io::Result<()> {
-        for (runs, pair) in self.runs.iter().zip(&turns.pairs) {
-            let case = format!("{} under updates threads {}", pair.name, turns.threads);
-            write_pair(out, ("tpch", rival), &case, runs, &pair.there)?;
+        for (what, measured) in [("updates of a copy", &self.elsewhere), ("updates", &self.here)] {
+            for (runs, pair) in measured.runs.iter().zip(&turns.pairs) {
+                let case = format!("{} under {what} threads {}", pair.name, turns.threads);
+                write_pair(out, ("tpch", rival), &case, runs, &pair.there)?;
+            }
+            write_line(
+                out,
+                "tpch",
+                (&format!("writer, {what}"), "transactions"),
+                &[measured.written.rate()],
+                "1/s",
+                None,
+            )?;
         }
-        write_line(out, "tpch", ("writer", "transactions"), &[self.written.rate()], "1/s", None)
+        Ok(())
     }
 }
