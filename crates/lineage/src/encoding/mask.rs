@@ -23,11 +23,6 @@ impl Mask {
         Mask { words, len }
     }
 
-    /// None of `len` rows.
-    pub(crate) fn new_none(len: usize) -> Mask {
-        Mask { words: vec![0; len.div_ceil(64)], len }
-    }
-
     /// How many rows it is about.
     #[inline]
     pub fn len(&self) -> usize {
@@ -66,16 +61,22 @@ impl Mask {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
     }
 
-    /// Leaves out the rows that `other`, of the same length, does not keep.
-    pub(crate) fn keep(&mut self, other: &Mask) {
-        debug_assert_eq!(self.len, other.len);
-        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= other);
-    }
-
     /// Keeps the rows, too, that `other`, of the same length, keeps.
     pub(crate) fn add(&mut self, other: &Mask) {
         debug_assert_eq!(self.len, other.len);
-        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);
+        self.add_words(&other.words);
+    }
+
+    /// Keeps the rows, too, with their bit set in `others`, which has as many words.
+    pub(crate) fn add_words(&mut self, others: &[u64]) {
+        debug_assert_eq!(self.words.len(), others.len());
+        self.words.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
+    }
+
+    /// The rows that are kept and have their bit set in `others`, which has as many words.
+    pub(crate) fn and_words(&self, others: &[u64]) -> Mask {
+        debug_assert_eq!(self.words.len(), others.len());
+        Mask { words: self.words.iter().zip(others).map(|(word, other)| word & other).collect(), len: self.len }
     }
 
     /// Leaves out the rows with their bit set in `others`, which has as many words; tells whether there are any.

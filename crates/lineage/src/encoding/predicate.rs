@@ -13,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 use types::{DataType, Value};
 
 use super::key_filter::KeyFilter;
-use super::keys::{key_of_word, ordered_double, ordered_real, wide_decimal};
+use super::keys::{is_float, key_of_word, ordered_double, ordered_real, wide_decimal};
 use crate::value::cell::{Cell, Scratch, Storage, bytes_of, cell_of_value, is_wide, word_of};
 
 /// How a value is compared.
@@ -142,6 +142,26 @@ impl<'t> CellTest<'t> {
             (Some(_), _) => false,
             (None, _) => self.test.passes(cell, self.data_type),
         }
+    }
+
+    /// Which of at most 64 cells pass, a bit each: those of these words, but NULL where `nulls` has its bit.
+    pub fn passing(&self, words: &[u64], nulls: u64) -> u64 {
+        debug_assert!(words.len() <= 64);
+        let bits =
+            |passes: &dyn Fn(usize) -> bool| (0..words.len()).fold(0, |bits, at| bits | u64::from(passes(at)) << at);
+        let Some(keys) = &self.keys else {
+            let cell = |at: usize| if nulls >> at & 1 != 0 { Cell::Null } else { Cell::Word(words[at]) };
+            return bits(&|at| self.passes(cell(at)));
+        };
+        let passing = match keys.0[..] {
+            [(low, high)] if !is_float(self.data_type) => {
+                // One comparison without a branch: what lies below is far above, once it has wrapped around.
+                let (low, width) = (low as u64, high.wrapping_sub(low) as u64);
+                words.iter().rev().fold(0, |bits, word| bits << 1 | u64::from(word.wrapping_sub(low) <= width))
+            }
+            _ => bits(&|at| keys.contains(key_of_word(words[at], self.data_type))),
+        };
+        passing & !nulls
     }
 }
 

@@ -29,7 +29,7 @@ use std::sync::{Arc, PoisonError};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::blocking::{Mutex, OnceLock};
 use sync::{EpochCell, Guard, zeroed_atomics};
-use types::{Schema, StartTime, Timestamp};
+use types::{Schema, StartTime};
 
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::page::interrupted::Outdated;
@@ -42,13 +42,14 @@ use crate::value::column_set::{ColumnSet, columns_of, words_of};
 
 mod digest;
 mod page_table;
+mod part;
 mod record;
 mod records;
 mod restored;
 mod texts;
 
-pub(crate) use digest::DigestRow;
-use digest::{Digest, Drawn};
+use digest::Digest;
+pub(crate) use digest::{DigestPart, DigestRow, VersionSet};
 use page_table::{PageTable, WithRecords};
 pub use record::{CarriedColumns, CarriedWords, Head, NewRecord, NewWords, RecordPlace, TailRecord};
 use record::{EVER, EXPLICIT, NULLS, SETS};
@@ -87,18 +88,6 @@ struct TailPage {
     newest: AtomicU64,
     /// once all records are decided and a scan has come here
     digest: OnceLock<Digest>,
-}
-
-/// Neighbouring records of one page.
-#[derive(Clone, Copy)]
-pub(crate) struct TailPart<'g> {
-    pages: &'g TailPages,
-    page: &'g TailPage,
-    /// of the page
-    index: usize,
-    /// the places of the first record in the page, and of the last
-    from: usize,
-    to: usize,
 }
 
 impl TailPages {
@@ -409,44 +398,6 @@ impl TailPages {
         }
     }
 
-    /// Visits the records numbered above `after`, newest first; pages that are not made yet are passed over. Does nothing
-    /// and returns an error if some of the records have become history.
-    #[inline]
-    pub(crate) fn each_newest_first<'g>(
-        &'g self,
-        guard: &'g Guard,
-        after: u64,
-        mut visit: impl FnMut(TailRecord<'g>),
-    ) -> Result<(), Outdated> {
-        self.each_part_newest_first(guard, after, |part| part.records().for_each(&mut visit))
-    }
-
-    /// Visits the records numbered above `after` page by page, otherwise as [`each_newest_first`](Self::each_newest_first).
-    #[inline]
-    pub(crate) fn each_part_newest_first<'g>(
-        &'g self,
-        guard: &'g Guard,
-        after: u64,
-        mut visit: impl FnMut(TailPart<'g>),
-    ) -> Result<(), Outdated> {
-        let through = self.allocated();
-        if through <= after {
-            return Ok(());
-        }
-        let table = self.pages.load(guard);
-        if (table.first << self.page_bits) as u64 > after {
-            return Err(Outdated);
-        }
-        let ((first, first_at), (last, last_at)) = (self.place(after + 1), self.place(through));
-        for index in (first..=last).rev() {
-            let Some(page) = table.get(index) else { continue };
-            let from = if index == first { first_at } else { 0 };
-            let to = if index == last { last_at } else { self.page_records() - 1 };
-            visit(TailPart { pages: self, page, index, from, to });
-        }
-        Ok(())
-    }
-
     /// Visits the records numbered above `after`, oldest first, until one is answered by false; `None` stands for the records of a
     /// page that is not made yet. Visits nothing and returns an error if some of the records have become history.
     pub(crate) fn each_oldest_first<'g>(
@@ -497,66 +448,6 @@ impl<'g> TailPageRecords<'g> {
     pub(crate) fn records(&self) -> impl Iterator<Item = TailRecord<'g>> {
         let (pages, page, first) = (self.pages, self.page, self.first);
         (0..pages.page_records()).map(move |at| TailRecord::new(pages, page, at, first + at as u64))
-    }
-}
-
-impl<'g> TailPart<'g> {
-    #[inline]
-    fn record(self, at: usize) -> TailRecord<'g> {
-        TailRecord::new(self.pages, self.page, at, ((self.index << self.pages.page_bits) + at + 1) as u64)
-    }
-
-    /// The records, newest first.
-    #[inline]
-    pub(crate) fn records(self) -> impl Iterator<Item = TailRecord<'g>> {
-        (self.from..=self.to).rev().map(move |at| self.record(at))
-    }
-
-    /// Draws up the digest of the page, if it can be.
-    #[cold]
-    fn draw_up(self) -> Option<&'g Digest> {
-        // The last page goes on to be written, and tables of many columns keep their sets elsewhere.
-        if self.to + 1 < self.pages.page_records() || self.pages.set_words > 1 {
-            return None;
-        }
-        let drawn = |record: TailRecord<'g>| Drawn {
-            start: StartTime::from_word(record.start().load(Ordering::Acquire)),
-            kind: record.kind(),
-            slot: record.slot(),
-            place: record.place_in_page(),
-            reset: record.reset(),
-        };
-        let records = TailPart { from: 0, ..self }.records().map(drawn);
-        let digest = Digest::draw_up(records, self.pages.wide.len())?;
-        Some(self.page.digest.get_or_init(|| {
-            self.page.charge.grow(digest.bytes());
-            digest
-        }))
-    }
-
-    /// The versions of these records in the page's digest, newest first, for a scan at this time of these columns on base pages that
-    /// have all up to number `floor`; `None` where the records are to be visited.
-    #[inline]
-    pub(crate) fn digest(
-        self,
-        at: Timestamp,
-        floor: u64,
-        columns: &[usize],
-    ) -> Option<impl Iterator<Item = (usize, Option<DigestRow<'g>>)>> {
-        if columns.iter().any(|column| self.pages.wide[*column]) {
-            return None;
-        }
-        let drawn_up = self.page.digest.get().or_else(|| self.draw_up());
-        let digest = drawn_up.filter(|digest| digest.serves(at, floor))?;
-        for column in columns {
-            let value = |record: TailRecord<'_>| (record.word(*column), record.is_null(*column));
-            let value = |at| Some(self.record(at)).filter(|record| record.is_explicit(*column)).map(value);
-            match digest.draw_up_column(*column, value) {
-                0 => {}
-                bytes => self.page.charge.grow(bytes),
-            }
-        }
-        Some(digest.versions(self.from))
     }
 }
 

@@ -57,12 +57,14 @@ impl Range {
                 }
             } else {
                 let (hidden, waiting) = seen.waiting(len)?;
-                for (slots, waiting) in waiting.blocks() {
-                    let mut rows = seen.rows(&hidden, Some(waiting), slots)?;
-                    waiting.among(&rows.rows).try_for_each(|(at, row)| pending.add(seen, slots.0 + at, row))?;
+                let mut taken = Vec::with_capacity(len.div_ceil(64));
+                for slots in waiting.blocks() {
+                    let mut rows = seen.rows(&hidden, Some(&waiting), slots)?;
+                    taken.extend_from_slice(rows.rows.words());
                     rows.rows.leave_out_words(hidden.part(slots.0, slots.1));
                     add_block(seen, request, slots, &rows, &mut totals)?;
                 }
+                waiting.each_among(&taken, |slot, row| pending.add(seen, slot, row))?;
             }
             totals.merge(&pending.finish());
             Ok(totals)

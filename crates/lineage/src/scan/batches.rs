@@ -22,8 +22,8 @@ use crate::scan::block::{PendingRow, RangeView};
 use crate::scan::fold::Hidden;
 use crate::scan::inserted::words_at;
 use crate::scan::overlay::overlay;
-use crate::scan::request::Projection;
-use crate::scan::waiting::WaitingBlock;
+use crate::scan::request::{BLOCK_ROWS, Projection};
+use crate::scan::waiting::Waiting;
 use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
 
@@ -41,58 +41,88 @@ impl Range {
     ) -> Result<Vec<RecordBatch>, PageError> {
         self.view_for(view, &projection.request, ahead, |seen, len| {
             let (hidden, waiting) = seen.waiting(len)?;
+            let (mut wanted, mut taken) = (Vec::new(), Vec::with_capacity(len.div_ceil(64)));
+            for slots in waiting.blocks() {
+                let rows = seen.rows(&hidden, Some(&waiting), slots)?.rows;
+                taken.extend_from_slice(rows.words());
+                wanted.push(rows);
+            }
+            let patches = Patches::of(seen, projection.request.columns.len(), (&waiting, &taken))?;
             let mut batches = Vec::new();
-            for (slots, waiting) in waiting.blocks() {
-                batches.extend(batch(seen, (range_index, projection), slots, (&hidden, waiting))?);
+            for ((slots, wanted), patches) in waiting.blocks().zip(wanted).zip(&patches.blocks) {
+                batches.extend(batch(seen, (range_index, projection), slots, (wanted, &hidden, patches))?);
             }
             Ok(batches)
         })
     }
 }
 
-/// By output column: the values of the pending rows among `taken` that are not those of the base pages, with their places in the block,
-/// which begins at slot `from`.
-fn patches<'g, O: Outcomes>(
-    seen: &RangeView<'_, 'g, O>,
-    columns: usize,
-    from: usize,
-    (waiting, taken): (&WaitingBlock<'g>, &Mask),
-) -> Result<Vec<Vec<(u32, Cell<'g>)>>, PageError> {
-    let rows: Vec<(usize, &PendingRow<'g>)> = waiting.among(taken).collect();
-    let of_column = |i| if rows.is_empty() { Ok(Vec::new()) } else { patches_of(seen, i, from, &rows) };
-    (0..columns).map(of_column).collect()
+/// Values of pending rows that are not those of the base pages, with their places in their block, by column.
+type BlockPatches<'g> = Vec<Vec<(u32, Cell<'g>)>>;
+
+/// Those of all blocks of a range.
+struct Patches<'g> {
+    blocks: Vec<BlockPatches<'g>>,
+    /// by column: whether the array that is patched has the base values
+    has_base: Vec<bool>,
+    /// how many rows of a block are likely to have some
+    rows: usize,
 }
 
-/// Those of column `i`.
-fn patches_of<'g, O: Outcomes>(
-    seen: &RangeView<'_, 'g, O>,
-    i: usize,
-    from: usize,
-    rows: &[(usize, &PendingRow<'g>)],
-) -> Result<Vec<(u32, Cell<'g>)>, PageError> {
-    // The array that is patched has the base values.
-    let has_base = matches!(seen.values(i)?, BaseValues::Column(_));
-    let (mut cells, mut page) = (Vec::new(), (None, true));
-    for (at, row) in rows {
-        if let (true, PendingRow::Digest(row)) = (has_base, row) {
-            if !row.is_beside(page.0) {
-                page = (Some(*row), seen.page_has(i, row));
-            }
-            if !page.1 {
-                continue;
+impl<'g> Patches<'g> {
+    /// Those of the rows that wait among `taken`, which has a bit for each slot.
+    fn of<O: Outcomes>(
+        seen: &RangeView<'_, 'g, O>,
+        columns: usize,
+        (waiting, taken): (&Waiting<'g>, &[u64]),
+    ) -> Result<Patches<'g>, PageError> {
+        let blocks = waiting.blocks().map(|_| vec![Vec::new(); columns]).collect();
+        let rows = waiting.count_among(taken) / waiting.blocks().count().max(1) * 9 / 8;
+        let mut patches = Patches { blocks, has_base: Vec::new(), rows };
+        for (page, versions) in waiting.pages_among(taken) {
+            patches.look_at_base(seen, columns)?;
+            for i in 0..columns {
+                let differ = if patches.has_base[i] { versions.and(&seen.with_value(i, page)) } else { versions };
+                for version in differ.each() {
+                    let (slot, row) = (page.slot(version), PendingRow::Digest(page.row(version)));
+                    patches.add(seen, (i, slot), &row)?;
+                }
             }
         }
+        for (slot, row) in waiting.others_among(taken) {
+            patches.look_at_base(seen, columns)?;
+            (0..columns).try_for_each(|i| patches.add(seen, (i, slot), row))?;
+        }
+        Ok(patches)
+    }
+
+    /// Once a row is taken: before, the base pages may not be needed.
+    fn look_at_base<O: Outcomes>(&mut self, seen: &RangeView<'_, 'g, O>, columns: usize) -> Result<(), PageError> {
+        for i in self.has_base.len()..columns {
+            self.has_base.push(matches!(seen.values(i)?, BaseValues::Column(_)));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn add<O: Outcomes>(
+        &mut self,
+        seen: &RangeView<'_, 'g, O>,
+        (i, slot): (usize, usize),
+        row: &PendingRow<'g>,
+    ) -> Result<(), PageError> {
         let cell = match seen.explicit_cell(i, row) {
-            None if has_base => continue,
-            None => seen.cell(i, from + at, row)?,
+            None if self.has_base[i] => return Ok(()),
+            None => seen.cell(i, slot, row)?,
             Some(cell) => cell,
         };
-        if cells.is_empty() {
-            cells.reserve_exact(rows.len());
+        let of_block = &mut self.blocks[slot / BLOCK_ROWS][i];
+        if of_block.is_empty() {
+            of_block.reserve(self.rows);
         }
-        cells.push((*at as u32, cell));
+        of_block.push(((slot % BLOCK_ROWS) as u32, cell));
+        Ok(())
     }
-    Ok(cells)
 }
 
 /// The rows of slots `from..to`, `None` if there are none.
@@ -100,14 +130,12 @@ fn batch<'g, O: Outcomes>(
     seen: &RangeView<'_, 'g, O>,
     (range_index, projection): (usize, &Projection),
     (from, to): (usize, usize),
-    (hidden, waiting): (&Hidden, &WaitingBlock<'g>),
+    (wanted, hidden, patches): (Mask, &Hidden, &BlockPatches<'g>),
 ) -> Result<Option<RecordBatch>, PageError> {
-    let wanted = seen.rows(hidden, Some(waiting), (from, to))?.rows;
     let row_count = wanted.count();
     if row_count == 0 {
         return Ok(None);
     }
-    let patches = patches(seen, projection.request.columns.len(), from, (waiting, &wanted))?;
     let mut base = wanted.clone();
     base.leave_out_words(hidden.part(from, to));
     let rids: Option<ArrayRef> = projection.with_rid.then(|| {

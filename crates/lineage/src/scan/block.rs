@@ -20,12 +20,12 @@ use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Page, Pages, Values};
 use crate::page::interrupted::Interrupted;
 use crate::page::lent::{Ahead, BaseValues, Lent};
-use crate::page::tail::{DigestRow, TailRecord};
+use crate::page::tail::{DigestPart, DigestRow, TailRecord, VersionSet};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View, Visibility};
-use crate::scan::fold::{Hidden, Pending};
+use crate::scan::fold::{Hidden, Pending, Take};
 use crate::scan::request::Request;
-use crate::scan::waiting::WaitingBlock;
+use crate::scan::waiting::Waiting;
 use crate::value::cell::Cell;
 
 /// The pages of one range as one scan sees them.
@@ -52,6 +52,48 @@ struct FoundValues<'g> {
 
 /// So many pending rows wait for their memory together.
 const AHEAD: usize = 16;
+
+/// Pending rows that wait for their memory.
+#[derive(Default)]
+pub(crate) struct Soon<'g> {
+    rows: [Option<(usize, Pending<'g>)>; AHEAD],
+    next: usize,
+}
+
+impl<'g> Soon<'g> {
+    /// Adds a row of which the memory was asked for; gives the one that has waited for the longest time, once there are enough.
+    #[inline]
+    pub(crate) fn exchange(&mut self, slot: usize, pending: Pending<'g>) -> Option<(usize, Pending<'g>)> {
+        let before = self.rows[self.next].replace((slot, pending));
+        self.next = (self.next + 1) % AHEAD;
+        before
+    }
+
+    /// Those that still wait.
+    pub(crate) fn rest(self) -> impl Iterator<Item = (usize, Pending<'g>)> {
+        self.rows.into_iter().flatten()
+    }
+}
+
+/// Passes pending rows on one by one, each once its memory is likely to be there.
+struct OneByOne<'v, 'a, 'g, O, F> {
+    seen: &'v RangeView<'a, 'g, O>,
+    soon: Soon<'g>,
+    take: F,
+}
+
+impl<'g, O, F> Take<'g> for OneByOne<'_, '_, 'g, O, F>
+where
+    O: Outcomes,
+    F: FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
+{
+    #[inline]
+    fn row(&mut self, slot: usize, pending: Pending<'g>) -> Result<(), Interrupted> {
+        self.seen.prefetch(slot, &pending);
+        let before = self.soon.exchange(slot, pending);
+        before.map_or(Ok(()), |(slot, pending)| self.seen.take_pending(slot, pending, &mut self.take))
+    }
+}
 
 /// A pending row that the scan takes: where its values are.
 pub(crate) enum PendingRow<'g> {
@@ -181,47 +223,23 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         len: usize,
         take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
     ) -> Result<Hidden, Interrupted> {
-        self.fold_with::<true>(len, take)
-    }
-
-    /// As [`fold`](Self::fold), where `take` asks for values of the tail only: what a digest has is passed on at once.
-    #[inline]
-    pub(crate) fn fold_without_base(
-        &self,
-        len: usize,
-        take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
-    ) -> Result<Hidden, Interrupted> {
-        self.fold_with::<false>(len, take)
-    }
-
-    #[inline]
-    fn fold_with<const ASKS_BASE: bool>(
-        &self,
-        len: usize,
-        mut take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
-    ) -> Result<Hidden, Interrupted> {
-        let mut waiting = [const { None }; AHEAD];
-        let mut next = 0;
-        let columns = (self.columns, len);
-        let hidden = self.range.fold(self.guard, (self.pages, self.lent), columns, self.view, |slot, pending| {
-            if let (false, Pending::Digest(row)) = (ASKS_BASE, pending) {
-                return Ok(take(slot, PendingRow::Digest(row))?);
-            }
-            self.prefetch(slot, &pending);
-            let before = waiting[next].replace((slot, pending));
-            next = (next + 1) % AHEAD;
-            before.map_or(Ok(()), |(slot, pending)| self.take_pending(slot, pending, &mut take))
-        })?;
-        for (slot, pending) in waiting.into_iter().flatten() {
-            self.take_pending(slot, pending, &mut take)?;
-        }
+        let mut one_by_one = OneByOne { seen: self, soon: Soon::default(), take };
+        let hidden = self.fold_into(len, &mut one_by_one)?;
+        let OneByOne { soon, mut take, .. } = one_by_one;
+        soon.rest().try_for_each(|(slot, pending)| self.take_pending(slot, pending, &mut take))?;
         Ok(hidden)
+    }
+
+    /// Folds the first `len` slots for `take`.
+    #[inline]
+    pub(crate) fn fold_into(&self, len: usize, take: &mut impl Take<'g>) -> Result<Hidden, Interrupted> {
+        self.range.fold(self.guard, (self.pages, self.lent), (self.columns, len), self.view, take)
     }
 
     /// Asks for the memory of the values of a pending row: of the base values, too, that it may not need, as a wrong guess which these
     /// are takes longer.
     #[inline]
-    fn prefetch(&self, slot: usize, pending: &Pending<'g>) {
+    pub(crate) fn prefetch(&self, slot: usize, pending: &Pending<'g>) {
         match pending {
             Pending::Gone | Pending::Chain => return,
             Pending::Tail(record) => record.prefetch_inline(),
@@ -234,8 +252,9 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         }
     }
 
+    /// Passes a pending row to `take` with where its values are, if it is there.
     #[inline]
-    fn take_pending(
+    pub(crate) fn take_pending(
         &self,
         slot: usize,
         pending: Pending<'g>,
@@ -265,16 +284,11 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         if exists { Ok(take(slot, PendingRow::Cells(cells))?) } else { Ok(()) }
     }
 
-    /// How many records of the tail the pages may lack.
-    pub(crate) fn unmerged(&self) -> usize {
-        self.range.unmerged(self.guard) as usize
-    }
-
     /// The rows of slots `from..to` that the scan takes: of the base pages, and of those that wait.
     pub(crate) fn rows(
         &self,
         hidden: &Hidden,
-        waiting: Option<&WaitingBlock<'_>>,
+        waiting: Option<&Waiting<'_>>,
         (from, to): (usize, usize),
     ) -> Result<BlockRows, PageError> {
         let mut rows = BlockRows { rows: Mask::new_all(to - from), are_all: true };
@@ -283,10 +297,10 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
             rows.are_all = false;
         }
         if let Some(waiting) = waiting {
-            waiting.join(&mut rows.rows);
+            rows.rows.add_words(waiting.part(from, to));
         }
         for (at, (i, test, _)) in self.tests.iter().enumerate() {
-            let passed = waiting.and_then(|waiting| waiting.passed(at, &rows.rows));
+            let passed = waiting.and_then(|waiting| waiting.passed(at, (from, to), &rows.rows));
             self.select(*i, from, test, &mut rows.rows)?;
             passed.iter().for_each(|passed| rows.rows.add(passed));
             rows.are_all = false;
@@ -383,9 +397,20 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         }
     }
 
-    /// Whether any version of this one's page has a value in column `i` of those that are read.
-    pub(crate) fn page_has(&self, i: usize, row: &DigestRow<'g>) -> bool {
-        row.page_has(self.columns[i])
+    /// The versions of a page that have a value of their own in column `i` of those that are read, by whether they pass a test.
+    pub(crate) fn tested(
+        &self,
+        i: usize,
+        versions: DigestPart<'g>,
+        test: &CellTest<'_>,
+    ) -> Option<(VersionSet, VersionSet)> {
+        versions.tested(self.columns[i], test)
+    }
+
+    /// The versions of a page that have a value of their own in column `i` of those that are read.
+    #[inline]
+    pub(crate) fn with_value(&self, i: usize, versions: DigestPart<'g>) -> VersionSet {
+        versions.with_value(self.columns[i])
     }
 
     /// The value of a pending row where it differs from what the base page holds.

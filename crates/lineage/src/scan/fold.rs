@@ -3,7 +3,7 @@
 //!
 //! The tail records that the pages have not all taken in are visited once, newest first, with a mark a slot: the first
 //! visible version of a record counts, and is passed on while its memory is at hand. Tail pages whose records are all decided are
-//! visited by their digests. A version that a page has taken in and that is
+//! visited by their digests, which scans may take a page at a time ([`Take`]). A version that a page has taken in and that is
 //! too new for the snapshot, which Last Updated Time tells, has to be undone by a walk along the record's chain; such slots
 //! are passed on first.
 use sync::Guard;
@@ -11,7 +11,7 @@ use sync::Guard;
 use crate::page::base::{MetaPage, Pages};
 use crate::page::interrupted::Interrupted;
 use crate::page::lent::Lent;
-use crate::page::tail::{DigestRow, TailRecord};
+use crate::page::tail::{DigestPart, DigestRow, TailRecord, VersionSet};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View, Visibility};
 use crate::value::kind::Kind;
@@ -29,6 +29,23 @@ pub(crate) enum Pending<'g> {
     Chain,
 }
 
+/// What a scan does with the pending rows that a fold meets.
+pub(crate) trait Take<'g> {
+    /// Takes what counts for a slot.
+    fn row(&mut self, slot: usize, pending: Pending<'g>) -> Result<(), Interrupted>;
+
+    /// Takes the versions of a page, those that count: it adds their slots to `hidden`, which tells whether they do.
+    #[inline]
+    fn page(&mut self, versions: DigestPart<'g>, hidden: &mut Hidden) -> Result<(), Interrupted> {
+        for (slot, version) in versions.versions() {
+            if hidden.insert(slot) {
+                self.row(slot, version.map_or(Pending::Gone, Pending::Digest))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The slots of a range whose base values do not count, a bit each.
 pub(crate) struct Hidden {
     words: Vec<u64>,
@@ -43,6 +60,12 @@ impl Hidden {
         let is_new = *word >> (slot % 64) & 1 == 0;
         *word |= 1 << (slot % 64);
         is_new
+    }
+
+    /// Adds the slots of a page's versions, and returns those versions that count, deletes apart.
+    #[inline]
+    pub(crate) fn insert_page(&mut self, versions: DigestPart<'_>) -> VersionSet {
+        versions.choose(|slot| self.insert(slot))
     }
 
     /// The slots `from..to`, where `from` begins a word.
@@ -62,7 +85,7 @@ impl Range {
         (pages, lent): (&'g Pages, &'g Lent),
         (columns, len): (&[usize], usize),
         view: View<'_, O>,
-        mut take: impl FnMut(usize, Pending<'g>) -> Result<(), Interrupted>,
+        take: &mut impl Take<'g>,
     ) -> Result<Hidden, Interrupted> {
         let mut hidden = Hidden { words: vec![0; len.div_ceil(64)] };
         if let MetaPage::Base(meta) = &pages.meta
@@ -72,34 +95,31 @@ impl Range {
             let last_updated = updates.last_updated.iter().take(len).enumerate();
             for (slot, _) in last_updated.filter(|(_, at)| **at > view.snapshot.at.0) {
                 hidden.insert(slot);
-                take(slot, Pending::Chain)?;
+                take.row(slot, Pending::Chain)?;
             }
         }
         let mut taken = Ok(());
         for (part, update_range) in self.parts.iter().enumerate() {
             let after = pages.tps_min(part, columns);
-            update_range.tails.each_part_newest_first(guard, after, |part| {
+            update_range.tails.each_part_newest_first(guard, after, columns, |part| {
                 if taken.is_err() {
+                    return;
+                }
+                if let Some(versions) = part.digest(view.snapshot.at, after, columns) {
+                    taken = take.page(versions, &mut hidden);
                     return;
                 }
                 let mut meet = |slot, pending: Pending<'g>| {
                     if taken.is_ok() && hidden.insert(slot) {
-                        taken = take(slot, pending);
+                        taken = take.row(slot, pending);
                     }
                 };
-                match part.digest(view.snapshot.at, after, columns) {
-                    Some(versions) => {
-                        versions.for_each(|(slot, row)| meet(slot, row.map_or(Pending::Gone, Pending::Digest)));
+                for record in part.records_ahead().filter(|record| record.visibility(view) == Visibility::Visible) {
+                    match record.kind() {
+                        Kind::Snapshot | Kind::Lock | Kind::ValuesLock => {}
+                        Kind::Delete => meet(record.slot(), Pending::Gone),
+                        Kind::Update => meet(record.slot(), Pending::Tail(record)),
                     }
-                    None => part.records().for_each(|record| {
-                        if record.visibility(view) == Visibility::Visible {
-                            match record.kind() {
-                                Kind::Snapshot | Kind::Lock | Kind::ValuesLock => {}
-                                Kind::Delete => meet(record.slot(), Pending::Gone),
-                                Kind::Update => meet(record.slot(), Pending::Tail(record)),
-                            }
-                        }
-                    }),
                 }
             })?;
         }

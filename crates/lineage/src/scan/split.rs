@@ -93,17 +93,18 @@ impl Range {
             let mut builders: Vec<ColumnBuilder> = types.map(|data_type| ColumnBuilder::new(data_type, 0)).collect();
             let (hidden, waiting) = seen.waiting(len)?;
             let (mut pending, mut rows) = (0, Vec::with_capacity(len.div_ceil(64)));
-            for ((from, to), waiting) in waiting.blocks() {
-                let mut block = seen.rows(&hidden, Some(waiting), (from, to))?.rows;
-                for (at, row) in waiting.among(&block) {
-                    pending += 1;
-                    for (i, builder) in builders.iter_mut().enumerate() {
-                        builder.push(seen.cell(i, from + at, row)?);
-                    }
-                }
-                block.leave_out_words(hidden.part(from, to));
+            for (from, to) in waiting.blocks() {
+                let block = seen.rows(&hidden, Some(&waiting), (from, to))?.rows;
                 rows.extend_from_slice(block.words());
             }
+            waiting.each_among(&rows, |slot, row| {
+                pending += 1;
+                builders.iter_mut().enumerate().try_for_each(|(i, builder)| {
+                    builder.push(seen.cell(i, slot, row)?);
+                    Ok(())
+                })
+            })?;
+            rows.iter_mut().zip(hidden.part(0, len)).for_each(|(word, hidden)| *word &= !hidden);
             let arrays = builders.iter_mut().map(ColumnBuilder::finish).collect();
             let others = batches(projection, arrays, pending);
             Ok(Some(SplitRange { base: BaseRowSet { rows, slots: len, pages }, others }))

@@ -37,6 +37,14 @@ fn a_test_passes_what_arrows_kernels_pass() {
                         let expected = passing.is_valid(row) && passing.value(row);
                         assert_eq!(test.passes(cell, data_type), expected, "{value:?} {test:?}");
                         assert_eq!(CellTest::new(&test, data_type).passes(cell), expected, "{value:?} {test:?}");
+                        // As one of many words, the others of which are NULL.
+                        let (words, nulls) = match cell {
+                            Cell::Word(word) => ([0, 0, word], 0b011),
+                            Cell::Null => ([7, 7, 7], 0b111),
+                            Cell::Bytes(_) => continue,
+                        };
+                        let passing = CellTest::new(&test, data_type).passing(&words, nulls);
+                        assert_eq!(passing, u64::from(expected) << 2, "{value:?} {test:?}");
                     }
                 }
             }

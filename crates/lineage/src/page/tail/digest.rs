@@ -15,6 +15,7 @@
 use sync::blocking::OnceLock;
 use types::{StartTime, Timestamp};
 
+use crate::encoding::CellTest;
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 
@@ -27,6 +28,9 @@ pub(super) struct Digest {
     versions: Box<[u32]>,
     columns: Box<[OnceLock<ColumnDigest>]>,
 }
+
+/// A line of the processor's caches.
+const LINE_BYTES: usize = 64;
 
 /// As many words as a page has records in 64.
 const SET_WORDS: usize = 4;
@@ -43,6 +47,56 @@ impl ColumnDigest {
     fn is_without_null(&self) -> bool {
         self.nulls == [0; SET_WORDS]
     }
+}
+
+/// Some versions of a digest, a bit each.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct VersionSet([u64; SET_WORDS]);
+
+impl VersionSet {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == [0; SET_WORDS]
+    }
+
+    /// Those that are in the other one, too.
+    #[inline]
+    pub(crate) fn and(&self, other: &VersionSet) -> VersionSet {
+        VersionSet(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    /// Those that are not in the other one.
+    #[inline]
+    pub(crate) fn without(&self, other: &VersionSet) -> VersionSet {
+        VersionSet(std::array::from_fn(|i| self.0[i] & !other.0[i]))
+    }
+
+    /// Those that meet a condition by their number in the digest.
+    #[inline]
+    pub(crate) fn keep(&self, is_kept: impl Fn(usize) -> bool) -> VersionSet {
+        let mut kept = VersionSet::default();
+        self.each().for_each(|at| kept.0[at / 64] |= u64::from(is_kept(at)) << (at % 64));
+        kept
+    }
+
+    /// Each by its number in the digest.
+    #[inline]
+    pub(crate) fn each(&self) -> impl Iterator<Item = usize> + use<> {
+        self.0.into_iter().enumerate().flat_map(|(i, mut word)| {
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+                word &= word - 1;
+                Some(i * 64 + bit)
+            })
+        })
+    }
+}
+
+/// The versions of a digest from some place in the page on, newest first.
+#[derive(Clone, Copy)]
+pub(crate) struct DigestPart<'g> {
+    digest: &'g Digest,
+    /// how many of its versions, newest first
+    len: usize,
 }
 
 /// What a digest takes of a record.
@@ -124,15 +178,93 @@ impl Digest {
         bytes
     }
 
-    /// The versions from this place in the page on, newest first, with their slots; `None` for a delete.
+    /// Asks for the memory of its versions, and of where the values of some columns are.
     #[inline]
-    pub(super) fn versions(&self, from: usize) -> impl Iterator<Item = (usize, Option<DigestRow<'_>>)> {
-        let versions = self.versions.iter().take_while(move |version| place_of(**version) >= from);
-        versions.enumerate().map(|(at, version)| {
-            let row = (version & 1 == 0).then_some(DigestRow { digest: self, at });
-            ((version >> SLOT_SHIFT) as usize, row)
-        })
+    pub(super) fn prefetch(&self, columns: &[usize]) {
+        self.versions.iter().step_by(LINE_BYTES / size_of::<u32>()).take(4).for_each(|version| sync::prefetch(version));
+        for column in columns {
+            sync::prefetch(std::ptr::from_ref(&self.columns[*column]));
+            sync::prefetch(std::ptr::from_ref(&self.columns[*column]).wrapping_add(1).wrapping_byte_sub(1));
+        }
     }
+
+    /// Asks for the memory of the values of some columns.
+    #[inline]
+    pub(super) fn prefetch_values(&self, columns: &[usize]) {
+        let of_column = |column: &usize| self.columns[*column].get();
+        for column in columns.iter().filter_map(of_column) {
+            column.words.iter().step_by(LINE_BYTES / size_of::<u64>()).take(2).for_each(|word| sync::prefetch(word));
+        }
+    }
+
+    /// The versions from this place in the page on.
+    #[inline]
+    pub(super) fn part(&self, from: usize) -> DigestPart<'_> {
+        let len = match from {
+            0 => self.versions.len(),
+            from => self.versions.partition_point(|version| place_of(*version) >= from),
+        };
+        DigestPart { digest: self, len }
+    }
+}
+
+impl<'g> DigestPart<'g> {
+    /// The versions, newest first, with their slots; `None` for a delete.
+    #[inline]
+    pub(crate) fn versions(self) -> impl Iterator<Item = (usize, Option<DigestRow<'g>>)> {
+        let versions = self.digest.versions[..self.len].iter().enumerate();
+        versions.map(move |(at, version)| (slot_of(*version), (version & 1 == 0).then_some(self.row(at))))
+    }
+
+    /// Those that `choose` chooses by their slots, newest first, deletes apart: it is asked for these, too.
+    #[inline]
+    pub(crate) fn choose(self, mut choose: impl FnMut(usize) -> bool) -> VersionSet {
+        let mut chosen = VersionSet::default();
+        for (word, versions) in chosen.0.iter_mut().zip(self.digest.versions[..self.len].chunks(64)) {
+            for (bit, version) in versions.iter().enumerate() {
+                let is_chosen = choose(slot_of(*version));
+                *word |= u64::from(is_chosen & (version & 1 == 0)) << bit;
+            }
+        }
+        chosen
+    }
+
+    /// The version of this number.
+    #[inline]
+    pub(crate) fn row(self, at: usize) -> DigestRow<'g> {
+        DigestRow { digest: self.digest, at }
+    }
+
+    /// The slot of the version of this number.
+    #[inline]
+    pub(crate) fn slot(self, at: usize) -> usize {
+        slot_of(self.digest.versions[at])
+    }
+
+    /// Among all versions of the page that have a value of a column that was drawn up, those that pass a test and those that fail it;
+    /// `None` where no version has one.
+    pub(crate) fn tested(self, column: usize, test: &CellTest<'_>) -> Option<(VersionSet, VersionSet)> {
+        let ColumnDigest { explicit, nulls, words } = self.digest.columns[column].get()?;
+        if *explicit == [0; SET_WORDS] {
+            return None;
+        }
+        let (explicit, mut passing) = (VersionSet(*explicit), VersionSet::default());
+        for (i, words) in words.chunks(64).enumerate() {
+            passing.0[i] = test.passing(words, nulls[i]);
+        }
+        Some((explicit.and(&passing), explicit.without(&passing)))
+    }
+
+    /// The versions of the page that have a value of a column that was drawn up.
+    #[inline]
+    pub(crate) fn with_value(self, column: usize) -> VersionSet {
+        self.digest.columns[column].get().map_or_else(VersionSet::default, |column| VersionSet(column.explicit))
+    }
+}
+
+#[inline]
+fn slot_of(version: u32) -> usize {
+    (version >> SLOT_SHIFT) as usize
 }
 
 #[inline]
@@ -141,17 +273,6 @@ fn place_of(version: u32) -> usize {
 }
 
 impl DigestRow<'_> {
-    /// Whether it is of the page of another version.
-    #[inline]
-    pub(crate) fn is_beside(self, other: Option<DigestRow<'_>>) -> bool {
-        other.is_some_and(|other| std::ptr::eq(self.digest, other.digest))
-    }
-
-    /// Whether any version of its page has a value of a column.
-    pub(crate) fn page_has(self, column: usize) -> bool {
-        self.digest.columns[column].get().is_some_and(|column| column.explicit != [0; SET_WORDS])
-    }
-
     /// The word of a column that was drawn up, or `base` if it has no value here, without a branch between the two; `None` where NULLs are
     /// among the values.
     #[inline]

@@ -214,19 +214,20 @@ impl Tail {
         let guard = &pin();
         let head = self.head.load(Ordering::Acquire);
         let mut met = BTreeSet::new();
-        let visited = self.pages.each_part_newest_first(guard, 0, |part| match part.digest(Timestamp(1), 0, &[0]) {
-            Some(versions) => versions.for_each(|(slot, row)| {
-                let cell = row.expect("nothing was deleted").explicit(0);
-                assert_eq!(cell, Some(Cell::Word(slot as u64 * 3)));
-                met.insert(slot as u64);
-            }),
-            None => part.records().for_each(|record| {
-                if record.start().load(Ordering::Acquire) == 1 {
-                    assert_eq!(record.cell(0), Cell::Word(record.sequence * 3));
-                    met.insert(record.sequence);
-                }
-            }),
-        });
+        let visited =
+            self.pages.each_part_newest_first(guard, 0, &[0], |part| match part.digest(Timestamp(1), 0, &[0]) {
+                Some(versions) => versions.versions().for_each(|(slot, row)| {
+                    let cell = row.expect("nothing was deleted").explicit(0);
+                    assert_eq!(cell, Some(Cell::Word(slot as u64 * 3)));
+                    met.insert(slot as u64);
+                }),
+                None => part.records().for_each(|record| {
+                    if record.start().load(Ordering::Acquire) == 1 {
+                        assert_eq!(record.cell(0), Cell::Word(record.sequence * 3));
+                        met.insert(record.sequence);
+                    }
+                }),
+            });
         visited.expect("nothing becomes history");
         assert!((1..=head).all(|number| met.contains(&number) != (number % 3 == 0)), "{met:?} of {head}");
     }
