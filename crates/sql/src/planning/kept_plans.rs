@@ -570,6 +570,27 @@ mod tests {
     }
 
     #[test]
+    fn cursors_of_one_kept_plan_each_read_their_own_shared_rows_and_values_of_subqueries() {
+        let query = "WITH t AS (SELECT x, count(*) AS n FROM a GROUP BY x)
+                     SELECT x, n FROM t WHERE n > (SELECT min(n) FROM t) - 1 AND x < (SELECT max(id) FROM b) ORDER BY 1";
+        let mut session = session();
+        let before = rows(&mut session, query);
+        let open = |session: &mut Session| match session.execute(query).unwrap() {
+            Outcome::Rows(rows) => rows,
+            _ => panic!("no rows"),
+        };
+        assert_eq!(have_operators(&session), [query]);
+        let first = open(&mut session);
+        let mut other = Session::new(session.database(), SessionOptions::default());
+        other.execute("UPDATE a SET x = 12 WHERE x = 0").map(drop).unwrap();
+        let second = open(&mut session);
+        let lines = |rows: crate::Rows| rows.map(|batch| batch.unwrap().num_rows()).sum::<usize>();
+        let after = rows(&mut other, query);
+        assert_eq!((lines(second), lines(first)), (after.len(), before.len()), "{before:?} {after:?}");
+        assert_ne!(before.len(), after.len());
+    }
+
+    #[test]
     fn a_lookup_is_not_kept_as_it_depends_on_what_it_found() {
         let mut session = session();
         let query = "SELECT count(*) + max(x) FROM a WHERE id = 7";
