@@ -70,7 +70,7 @@ impl Unbound {
         &self,
         tables: &BTreeMap<String, Table>,
         moment: &Moment,
-        shared: &dyn Fn(&SharedRows) -> Result<Option<Arc<dyn ExecutionPlan>>>,
+        shared: &ReadShared<'_>,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let bind = |leaf: &Arc<dyn ExecutionPlan>| match leaf.downcast_ref::<UnboundScan>().map(|scan| &scan.rows) {
             Some(Rows::OfTable { name, bind }) => Ok(tables.get(name).and_then(|table| bind(table, moment))),
@@ -80,6 +80,9 @@ impl Unbound {
         rebuilt(&self.plan, (&|_| Ok(true), &bind), None)
     }
 }
+
+/// Makes what reads the rows of a query of the statement; `None` if there is no such query.
+type ReadShared<'r> = dyn Fn(&SharedRows) -> Result<Option<Arc<dyn ExecutionPlan>>> + 'r;
 
 /// What stands in the place of a leaf.
 type Leaf<'l> = dyn Fn(&Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> + 'l;
