@@ -100,7 +100,7 @@ fn hand_over(db: &Database, rival: &mut Rival, dir: &Path, progress: &dyn Progre
 /// Another database of the same data, beside the data if that is in a directory.
 fn copied(args: &TpchArgs, dir: &Path, progress: &dyn Progress) -> Result<Database, LabError> {
     let copy = match args.dir {
-        Some(_) => Database::open(&dir.join("copy"))?,
+        Some(_) => Database::open(dir.join("copy"))?,
         None => Database::in_memory(),
     };
     prepare(&copy, args, progress)?;
