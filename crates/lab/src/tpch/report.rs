@@ -155,6 +155,7 @@ mod tests {
         Report {
             sf: 0.1,
             writer_count: 2,
+            queries: vec![7],
             idle: vec![Times::new(vec![2.0, 1.0, 9.0])],
             busy: vec![Times::new(vec![4.0])],
             written,
@@ -170,7 +171,7 @@ mod tests {
         let mut out = Vec::new();
         report().write_table(&mut out, Some("lstore data")).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains(" q01   |    2.00 |             4.00 |  0.50\n"), "{text}");
+        assert!(text.contains(" q07   |    2.00 |             4.00 |  0.50\n"), "{text}");
         assert!(text.contains("4,000 transactions in 2.0 s, 2,000 a second (500 new orders, 1,500 changes"), "{text}");
         assert!(text.contains("12,345 merges") && text.contains("consistency held 100 of 100\n"), "{text}");
         assert!(text.ends_with("lstore data\n"), "{text}");
