@@ -42,7 +42,7 @@ fn both_run_in_turns_and_equal_answers_are_told_to_be_the_same() {
     let cores = std::thread::available_parallelism().unwrap().get();
     let times = if cores > 1 { 2 } else { 1 };
     assert_eq!(out.matches("| same").count(), 22 * times, "{out}");
-    assert!(out.contains("under updates; DuckDB's rows") && out.contains("transactions beside them"), "{out}");
+    assert!(out.contains("under updates; DuckDB's rows") && out.contains(" a second beside them; "), "{out}");
     assert!(folder.path().join("data.beside").join("lineitem.parquet").is_file());
 
     let (ended, out) = compare(&db, folder.path(), &["--json", "--writer"]);
