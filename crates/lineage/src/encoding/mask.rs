@@ -102,14 +102,7 @@ impl Mask {
 
     /// The rows kept, ascending.
     pub fn rows(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, word)| {
-            let mut word = *word;
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
-                word &= word - 1;
-                Some(i * 64 + bit)
-            })
-        })
+        ones(self.words.iter().copied())
     }
 
     /// The mask as Arrow's bitmap, without a copy.
@@ -149,6 +142,18 @@ impl Mask {
     pub(crate) fn has_any(&self, at: usize, len: usize) -> bool {
         pieces(at, len).any(|(i, low, count)| self.words[i] & low_bits(count) << low != 0)
     }
+}
+
+/// The bits that are set in these words, ascending.
+#[inline]
+pub(crate) fn ones(words: impl Iterator<Item = u64>) -> impl Iterator<Item = usize> {
+    words.enumerate().flat_map(|(i, mut word)| {
+        std::iter::from_fn(move || {
+            let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+            word &= word - 1;
+            Some(i * 64 + bit)
+        })
+    })
 }
 
 /// The 64 bits from bit `at` on, zeros past the end.

@@ -65,6 +65,7 @@ pub(crate) use integers::BLOCKS_UNPACKED;
 pub(crate) use kernels::extremes_of_words;
 pub use key_filter::{KeyFilter, KeySet};
 pub use mask::Mask;
+pub(crate) use mask::ones;
 pub(crate) use outline::ColumnOutline;
 pub(crate) use predicate::CellTest;
 pub use predicate::{Comparison, Test};

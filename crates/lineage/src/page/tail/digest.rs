@@ -15,7 +15,7 @@
 use sync::blocking::OnceLock;
 use types::{StartTime, Timestamp};
 
-use crate::encoding::CellTest;
+use crate::encoding::{CellTest, ones};
 use crate::value::cell::Cell;
 use crate::value::kind::Kind;
 
@@ -81,13 +81,7 @@ impl VersionSet {
     /// Each by its number in the digest.
     #[inline]
     pub(crate) fn each(&self) -> impl Iterator<Item = usize> + use<> {
-        self.0.into_iter().enumerate().flat_map(|(i, mut word)| {
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
-                word &= word - 1;
-                Some(i * 64 + bit)
-            })
-        })
+        ones(self.0.into_iter())
     }
 }
 
