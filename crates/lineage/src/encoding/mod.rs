@@ -67,6 +67,7 @@ pub use key_filter::{KeyFilter, KeySet};
 pub use mask::Mask;
 pub(crate) use mask::ones;
 pub(crate) use outline::ColumnOutline;
+pub(crate) use packed::KeyRoom;
 pub(crate) use predicate::CellTest;
 pub use predicate::{Comparison, Test};
 pub(crate) use simd::Simd;

@@ -38,6 +38,21 @@ struct Plain {
     bytes: usize,
 }
 
+/// Keys between two bounds.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyRoom {
+    base: i64,
+    greatest: u64,
+}
+
+impl KeyRoom {
+    /// Whether this key is among them.
+    #[inline]
+    pub fn has(self, key: i64) -> bool {
+        key >= self.base && distance(self.base, key) <= self.greatest
+    }
+}
+
 struct PackedBlock {
     base: i64,
     /// where the block begins, in units of 128 bytes
@@ -105,26 +120,56 @@ impl Packed {
         Packed { blocks: blocks.into(), words: words.into(), plain }
     }
 
-    /// A copy with other keys at some slots, if it is plain and has room for them; passes on each slot with its old key and its new
-    /// one.
-    #[inline]
-    pub fn overwritten(&self, keys: &[(usize, i64)], note: impl FnMut(usize, i64, i64)) -> Option<Packed> {
-        let plain = self.plain?;
-        let greatest = super::simd::low_bits(plain.bytes * 8);
-        let fits = |(_, key): &(usize, i64)| *key >= plain.base && distance(plain.base, *key) <= greatest;
-        if !keys.iter().all(fits) {
-            return None;
+    /// The keys that there is room for at any slot without a change of form, if the column is plain.
+    pub fn room(&self) -> Option<KeyRoom> {
+        let Plain { base, bytes } = self.plain?;
+        Some(KeyRoom { base, greatest: super::simd::low_bits(bytes * 8) })
+    }
+
+    /// Packs keys, none below or above these, as a plain column of whole lanes, whatever it takes.
+    pub fn new_plain(simd: Simd, keys: &[i64], (min, max): (i64, i64)) -> Packed {
+        let lane = width_of(distance(min, max)).next_power_of_two().max(8);
+        let plain = plain_with_room((min, max), lane).unwrap_or(Plain { base: min, bytes: lane / 8 });
+        let blocks = keys.len().div_ceil(BLOCK);
+        let mut words = MutableBuffer::from_len_zeroed(blocks * lane * UNIT);
+        for (block, keys) in keys.chunks(BLOCK).enumerate() {
+            let mut filled = [plain.base; BLOCK];
+            filled[..keys.len()].copy_from_slice(keys);
+            with_lane!(lane, T => {
+                let at = block * BLOCK;
+                subtract_and_pack(simd, &filled, plain.base, lane, &mut words.typed_data_mut::<T>()[at..][..BLOCK]);
+            });
         }
+        let block = |block: usize| PackedBlock { base: plain.base, offset: (block * lane) as u32, width: lane as u8 };
+        Packed { blocks: (0..blocks).map(block).collect(), words: words.into(), plain: Some(plain) }
+    }
+
+    /// A copy in memory of its own.
+    pub fn copy(&self) -> Packed {
         let mut words = MutableBuffer::new(self.words.len());
         words.extend_from_slice(self.words.as_slice());
+        let copy = |block: &PackedBlock| PackedBlock { base: block.base, offset: block.offset, width: block.width };
+        Packed { blocks: self.blocks.iter().map(copy).collect(), words: words.into(), plain: self.plain }
+    }
+
+    /// Puts other keys at some slots, one after the other, each of which has [room](Self::room); passes on each slot with its old key and
+    /// its new one.
+    #[inline]
+    pub fn overwrite(&mut self, keys: &[(usize, i64)], note: impl FnMut(usize, i64, i64)) {
+        let Some(plain) = self.plain else { unreachable!("keys have room in plain columns alone") };
+        let words = std::mem::take(&mut self.words).into_mutable();
+        let mut words = words.unwrap_or_else(|shared| {
+            let mut own = MutableBuffer::new(shared.len());
+            own.extend_from_slice(shared.as_slice());
+            own
+        });
         match plain.bytes {
             1 => overwrite::<u8>(words.typed_data_mut(), plain.base, keys, note),
             2 => overwrite::<u16>(words.typed_data_mut(), plain.base, keys, note),
             4 => overwrite::<u32>(words.typed_data_mut(), plain.base, keys, note),
             _ => overwrite::<u64>(words.typed_data_mut(), plain.base, keys, note),
         }
-        let copy = |block: &PackedBlock| PackedBlock { base: block.base, offset: block.offset, width: block.width };
-        Some(Packed { blocks: self.blocks.iter().map(copy).collect(), words: words.into(), plain: self.plain })
+        self.words = words.into();
     }
 
     /// Whether keys with these extremes would take as many bits as they do here.
@@ -328,6 +373,11 @@ fn plain_of(extremes: &[(i64, i64)]) -> Option<Plain> {
     }
     let low = extremes.iter().map(|(min, _)| *min).min()?;
     let high = extremes.iter().map(|(_, max)| *max).max()?;
+    plain_with_room((low, high), lane)
+}
+
+/// Lanes of so many bits for keys from `low` to `high`, with a little room below if there is any; `None` if they are too narrow.
+fn plain_with_room((low, high): (i64, i64), lane: usize) -> Option<Plain> {
     let fits = |base: i64| base <= low && distance(base, high) <= super::simd::low_bits(lane);
     let room = distance(low, high) / 16;
     let base = low.checked_sub_unsigned(room).filter(|base| fits(*base)).unwrap_or(low);

@@ -17,6 +17,7 @@ use super::column::EncodedColumn;
 use super::form::{Form, Meaning};
 use super::integers::Integers;
 use super::keys::{is_float, key_of_word, wide_decimal};
+use super::packed::{KeyRoom, Packed};
 use super::raw::Raw;
 use super::simd::{BLOCK, Simd};
 use super::zones::{self, BlockZone};
@@ -39,6 +40,61 @@ impl EncodedColumn {
             patches.iter_mut().for_each(|(_, word)| *word = key_of_word(*word as u64, self.data_type));
         }
         overwritten_keys(self, patches)
+    }
+
+    /// The keys that any of its slots can have in place of what it has now; `None` if values are not replaced where they lie.
+    pub fn room(&self) -> Option<KeyRoom> {
+        match &self.form {
+            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if self.nulls.is_none() => packed.room(),
+            _ => None,
+        }
+    }
+
+    /// A copy in memory of its own that has [room](Self::room), if there is one: no value is NULL or stored as bytes.
+    pub fn copy(&self) -> Option<EncodedColumn> {
+        if self.nulls.is_some() || is_wide(self.data_type) || self.len == 0 {
+            return None;
+        }
+        let (packed, zones) = match &self.form {
+            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if packed.room().is_some() => {
+                (packed.copy(), self.zones.to_vec().into())
+            }
+            form => {
+                let (keys, simd) = (form.keys(0, self.len, self.data_type), Simd::best());
+                let zones = zones::of_keys(simd, &keys, None);
+                let extremes =
+                    zones.iter().fold((i64::MAX, i64::MIN), |(min, max), zone| (min.min(zone.min), max.max(zone.max)));
+                (Packed::new_plain(simd, &keys, extremes), zones)
+            }
+        };
+        let form = Form::Encoded(Integers::Packed(packed), Meaning::Keys);
+        Some(EncodedColumn { data_type: self.data_type, len: self.len, nulls: None, form, zones })
+    }
+
+    /// Replaces some keys where they lie, each of which has [room](Self::room): the last one of a slot stays. Zones change by the
+    /// differences, and are found again where an extreme went.
+    pub fn overwrite(&mut self, keys: &[(usize, i64)]) {
+        let Form::Encoded(Integers::Packed(packed), Meaning::Keys) = &mut self.form else {
+            unreachable!("keys have room in packed columns alone");
+        };
+        let (zones, simd) = (Arc::make_mut(&mut self.zones), Simd::best());
+        let mut has_lost_extreme = vec![false; zones.len()];
+        packed.overwrite(keys, |slot, old, key| {
+            let zone = &mut zones[slot / BLOCK];
+            has_lost_extreme[slot / BLOCK] |= old == zone.min || old == zone.max;
+            zone.sum += i128::from(key) - i128::from(old);
+            (zone.min, zone.max) = (zone.min.min(key), zone.max.max(key));
+        });
+        for (block, zone) in zones.iter_mut().enumerate().filter(|(block, _)| has_lost_extreme[*block]) {
+            let totals = packed.totals::<true>(simd, block, (0, BLOCK.min(self.len - block * BLOCK)), None);
+            (zone.min, zone.max) = (totals.min, totals.max);
+        }
+    }
+
+    /// The key that stands for a word of this column.
+    #[inline]
+    pub fn key_of(&self, word: u64) -> i64 {
+        key_of_word(word, self.data_type)
     }
 
     /// A new column with some values replaced, if only codes change: the column is a dictionary that has all the
@@ -80,8 +136,7 @@ fn patched(column: &EncodedColumn, patches: &Patches<'_>) -> EncodedColumn {
 /// More patches than one value in so many are no few: then it pays to look for another encoding.
 const FEW: usize = 4;
 
-/// A copy in which only the new values are others, where these are few and have room; zones change by the differences, and are
-/// found again where an extreme went.
+/// A copy in which only the new values are others, where these are few and have room.
 fn overwritten(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedColumn> {
     if column.nulls.is_some() || patches.len() * FEW > column.len {
         return None;
@@ -98,27 +153,15 @@ fn overwritten(column: &EncodedColumn, patches: &Patches<'_>) -> Option<EncodedC
 
 fn overwritten_keys(column: &EncodedColumn, keys: &[(usize, i64)]) -> Option<EncodedColumn> {
     let Form::Encoded(Integers::Packed(packed), Meaning::Keys) = &column.form else { return None };
-    if column.nulls.is_some() || keys.len() * FEW > column.len {
+    let room = column.room().filter(|_| keys.len() * FEW <= column.len)?;
+    if !keys.iter().all(|(_, key)| room.has(*key)) {
         return None;
     }
-    let (mut zones, simd) = (column.zones.to_vec(), Simd::best());
-    let mut has_lost_extreme = vec![false; zones.len()];
-    let new = packed.overwritten(keys, |slot, old, key| {
-        let block = slot / BLOCK;
-        let (before, zone) = (&column.zones[block], &mut zones[block]);
-        has_lost_extreme[block] |= old == before.min || old == before.max;
-        zone.sum += i128::from(key) - i128::from(old);
-        (zone.min, zone.max) = (zone.min.min(key), zone.max.max(key));
-    })?;
-    for (block, zone) in zones.iter_mut().enumerate().filter(|(block, _)| has_lost_extreme[*block]) {
-        let rows = BLOCK.min(column.len - block * BLOCK);
-        let totals = new.totals::<true>(simd, block, (0, rows), None);
-        (zone.min, zone.max) = (totals.min, totals.max);
-    }
-    let (min, max) = zones.iter().fold((i64::MAX, i64::MIN), |(min, max), zone| (min.min(zone.min), max.max(zone.max)));
-    let form = Form::Encoded(Integers::Packed(new), Meaning::Keys);
-    let column = EncodedColumn { data_type: column.data_type, len: column.len, nulls: None, form, zones: zones.into() };
-    packed.is_as_wide(min, max).then_some(column)
+    let mut new = column.copy()?;
+    new.overwrite(keys);
+    let (min, max) =
+        new.zones.iter().fold((i64::MAX, i64::MIN), |(min, max), zone| (min.min(zone.min), max.max(zone.max)));
+    packed.is_as_wide(min, max).then_some(new)
 }
 
 /// A column with the old dictionary and other codes, if it has all of the new values. Entries that are no longer

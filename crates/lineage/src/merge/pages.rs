@@ -139,6 +139,7 @@ impl Range {
         let hints = self.parts.iter().map(|part| &part.merged_hint);
         hints.zip(merged.iter()).for_each(|(hint, merged)| hint.store(*merged, Ordering::Relaxed));
         self.has_published();
+        self.forward.merged(&merged);
         // A thread that needs the memory may wait for this merge and then for readers: what was replaced is in sight from now on.
         guard.flush();
     }

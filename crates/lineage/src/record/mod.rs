@@ -1,6 +1,7 @@
 //! Records of a range: finding the version that a snapshot sees, appending one, moving merged ones to history.
 pub(crate) mod append;
 pub(crate) mod archive;
+pub(crate) mod forward;
 pub(crate) mod hold;
 pub(crate) mod last_image;
 pub(crate) mod point;

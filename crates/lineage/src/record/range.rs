@@ -26,6 +26,7 @@ use crate::page::history::History;
 use crate::page::insert::{CHARGED_SLOTS, InsertPages};
 use crate::page::options::TableOptions;
 use crate::page::tail::TailPages;
+use crate::record::forward::ForwardColumns;
 use crate::record::last_image::LastImage;
 use crate::record::running::RunningTotals;
 use crate::value::cell::{ArrayCells, Cell};
@@ -58,6 +59,7 @@ pub(crate) struct Range {
     pub(crate) merging: Mutex<MergeProgress>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) running: RunningTotals,
+    pub(crate) forward: ForwardColumns,
     /// Looks at base records by key, of a sample, while there are no point rows; see there.
     pub(crate) read_by_key: AtomicUsize,
     indirection_charge: Charge,
@@ -115,6 +117,7 @@ impl Range {
             merging: Mutex::default(),
             meter: meter.clone(),
             running: RunningTotals::new(schema.columns().len()),
+            forward: ForwardColumns::default(),
             read_by_key: AtomicUsize::new(0),
             indirection_charge: Charge::new(meter, MemoryKind::Base, 0),
         }

@@ -13,7 +13,7 @@ use crate::page::base::Values;
 use crate::page::lent::BaseValues;
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::{BlockRows, PendingRow, RangeView};
+use crate::scan::block::{Base, BlockRows, PendingRow, RangeView};
 use crate::scan::request::BLOCK_ROWS;
 use crate::scan::request::Request;
 
@@ -45,7 +45,7 @@ impl Totals {
 impl Range {
     /// Aggregates of the requested columns over the rows of this range that `view` sees.
     pub(crate) fn aggregate<O: Outcomes>(&self, view: View<'_, O>, request: &Request) -> Result<Totals, PageError> {
-        self.view_for(view, request, None, |seen, len| {
+        self.view_for(view, request, (None, Base::Forwarded), |seen, len| {
             let types = || request.columns.iter().map(|column| self.types[*column]);
             let mut totals = Totals::new(types());
             let mut pending = PendingTotals { rows: 0, columns: types().map(Adder::new).collect() };

@@ -18,7 +18,7 @@ use crate::memory::source::PageError;
 use crate::page::lent::{Ahead, BaseValues};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::{PendingRow, RangeView};
+use crate::scan::block::{Base, PendingRow, RangeView};
 use crate::scan::fold::Hidden;
 use crate::scan::inserted::words_at;
 use crate::scan::overlay::overlay;
@@ -39,7 +39,7 @@ impl Range {
         projection: &Projection,
         ahead: Option<Ahead>,
     ) -> Result<Vec<RecordBatch>, PageError> {
-        self.view_for(view, &projection.request, ahead, |seen, len| {
+        self.view_for(view, &projection.request, (ahead, Base::Forwarded), |seen, len| {
             let (hidden, waiting) = seen.waiting(len)?;
             let (mut wanted, mut taken) = (Vec::new(), Vec::with_capacity(len.div_ceil(64)));
             for slots in waiting.blocks() {

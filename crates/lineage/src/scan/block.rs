@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use sync::Guard;
 
-use crate::encoding::{CellTest, Mask, Test};
+use crate::encoding::{CellTest, EncodedColumn, Mask, Test};
 use crate::memory::flat::Flat;
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Page, Pages, Values};
@@ -24,6 +24,7 @@ use crate::page::tail::{DigestPart, DigestRow, TailRecord, VersionSet};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View, Visibility};
 use crate::scan::fold::{Hidden, Pending, Take};
+use crate::scan::forward::Forwarded;
 use crate::scan::request::Request;
 use crate::scan::waiting::Waiting;
 use crate::value::cell::Cell;
@@ -39,6 +40,8 @@ pub(crate) struct RangeView<'a, 'g, O> {
     pub(crate) tests: &'a [(usize, &'a Test, CellTest<'a>)],
     pages: &'g Pages,
     lent: &'g Lent,
+    /// `columns` as other scans have brought them forward, in place of the pages
+    forwarded: Option<&'g Forwarded>,
     /// the base values of `columns`, once they are asked for
     values: Box<[OnceCell<FoundValues<'g>>]>,
 }
@@ -48,6 +51,15 @@ pub(crate) struct RangeView<'a, 'g, O> {
 struct FoundValues<'g> {
     all: BaseValues<'g>,
     flat: Option<Flat<'g>>,
+}
+
+/// What a scan takes for the values that are not pending.
+#[derive(Clone, Copy)]
+pub(crate) enum Base {
+    /// The pages.
+    Pages,
+    /// The pages, or copies of columns that were brought forward.
+    Forwarded,
 }
 
 /// So many pending rows wait for their memory together.
@@ -152,7 +164,7 @@ impl Range {
         &self,
         view: View<'_, O>,
         request: &Request,
-        ahead: Option<Ahead>,
+        (ahead, base): (Option<Ahead>, Base),
         scan: impl Fn(&RangeView<'_, '_, O>, usize) -> Result<R, Interrupted>,
     ) -> Result<R, PageError> {
         let guard = &sync::pin();
@@ -164,8 +176,12 @@ impl Range {
         loop {
             let (pages, len) = (self.pages.load(guard), self.len());
             let lent = &Lent::after(ahead.take(), columns.len());
-            let values = columns.iter().map(|_| OnceCell::new()).collect();
-            match scan(&RangeView { range: self, guard, view, columns, tests, pages, lent, values }, len) {
+            let forwarded = match base {
+                Base::Forwarded => self.forwarded(guard, pages, columns, view.snapshot.at),
+                Base::Pages => None,
+            };
+            let (forwarded, values) = (forwarded.as_ref(), columns.iter().map(|_| OnceCell::new()).collect());
+            match scan(&RangeView { range: self, guard, view, columns, tests, pages, lent, forwarded, values }, len) {
                 Ok(found) => return Ok(found),
                 Err(Interrupted::Outdated) => {}
                 Err(Interrupted::Page(error)) => return Err(error),
@@ -201,15 +217,29 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
 
     #[cold]
     fn find_values(&self, i: usize) -> Result<&FoundValues<'g>, PageError> {
-        let all = self.lent.values(self.guard, self.page(i), (i, self.columns[i]))?;
+        let all = match self.copy(i) {
+            Some(copy) => BaseValues::Column(copy),
+            None => self.lent.values(self.guard, self.page(i), (i, self.columns[i]))?,
+        };
         let flat = if let BaseValues::Column(encoded) = all { encoded.flat() } else { None };
         let flat = flat.map(|(words, base, bytes)| Flat { words, base, bytes });
         Ok(self.values[i].get_or_init(|| FoundValues { all, flat }))
     }
 
+    /// Its values with those that were brought forward in their places, where there are any.
+    fn copy(&self, i: usize) -> Option<&'g EncodedColumn> {
+        self.forwarded?.copies[i].as_ref().map(|copy| &copy.values)
+    }
+
+    /// The last tail record that all of the columns have, in an update range.
+    fn merged(&self, part: usize) -> u64 {
+        self.forwarded.map_or_else(|| self.pages.tps_min(part, self.columns), |forwarded| forwarded.through[part])
+    }
+
     /// Whether its values are in memory, or wanted so much that they are here for the scan.
     pub(crate) fn is_here(&self, i: usize) -> bool {
         match &self.page(i).values {
+            _ if self.copy(i).is_some() => true,
             Values::Column(encoded) => encoded.here(self.guard).is_some(),
             Values::Rows(_) | Values::Insert(_) => true,
         }
@@ -233,7 +263,8 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// Folds the first `len` slots for `take`.
     #[inline]
     pub(crate) fn fold_into(&self, len: usize, take: &mut impl Take<'g>) -> Result<Hidden, Interrupted> {
-        self.range.fold(self.guard, (self.pages, self.lent), (self.columns, len), self.view, take)
+        let merged = |part| self.merged(part);
+        self.range.fold(self.guard, (self.pages, self.lent), (self.columns, len), merged, self.view, take)
     }
 
     /// Asks for the memory of the values of a pending row: of the base values, too, that it may not need, as a wrong guess which these
@@ -335,9 +366,8 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     }
 
     fn select(&self, i: usize, from: usize, test: &Test, mask: &mut Mask) -> Result<(), PageError> {
-        let page = self.page(i);
-        if let Values::Column(encoded) = &page.values
-            && encoded.here(self.guard).is_none()
+        if let Values::Column(encoded) = &self.page(i).values
+            && !self.is_here(i)
             && encoded.outline.passes_none(from, from + mask.len(), test)
         {
             mask.clear_range(0, mask.len());
@@ -366,6 +396,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         let reset = record.reset();
         self.columns.iter().all(|&column| {
             self.pages.columns[column].lineage[part] >= reset
+                || self.forwarded.is_some_and(|forwarded| forwarded.through[part] >= reset)
                 || record.is_explicit(column)
                 || !record.was_ever_updated(column)
         })

@@ -76,14 +76,15 @@ impl Hidden {
 }
 
 impl Range {
-    /// Folds what `view` sees beyond the pages of `columns` in the first `len` slots: passes each slot whose base values do not
-    /// count on to `take`, with what counts instead, and returns all of them.
+    /// Folds what `view` sees in the first `len` slots beyond the values of `columns`, which have what is numbered up to `merged` in each
+    /// update range: passes each slot whose base values do not count on to `take`, with what counts instead, and returns all of them.
     #[inline]
     pub(crate) fn fold<'g, O: Outcomes>(
         &'g self,
         guard: &'g Guard,
         (pages, lent): (&'g Pages, &'g Lent),
         (columns, len): (&[usize], usize),
+        merged: impl Fn(usize) -> u64,
         view: View<'_, O>,
         take: &mut impl Take<'g>,
     ) -> Result<Hidden, Interrupted> {
@@ -100,7 +101,7 @@ impl Range {
         }
         let mut taken = Ok(());
         for (part, update_range) in self.parts.iter().enumerate() {
-            let after = pages.tps_min(part, columns);
+            let after = merged(part);
             update_range.tails.each_part_newest_first(guard, after, columns, |part| {
                 if taken.is_err() {
                     return;

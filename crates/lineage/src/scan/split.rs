@@ -16,7 +16,7 @@ use crate::memory::source::PageError;
 use crate::page::base::{Page, Values};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
-use crate::scan::block::RangeView;
+use crate::scan::block::{Base, RangeView};
 use crate::scan::request::{BLOCK_ROWS, Projection};
 use crate::value::column_builder::ColumnBuilder;
 
@@ -86,7 +86,7 @@ impl Range {
     ) -> Result<Option<SplitRange>, PageError> {
         debug_assert!(!projection.with_rid, "base pages have no Rids");
         let columns = projection.request.columns.len();
-        self.view_for(view, &projection.request, None, |seen, len| {
+        self.view_for(view, &projection.request, (None, Base::Pages), |seen, len| {
             let pages: Option<Vec<BasePage>> = (0..columns).map(|i| base_page(seen, i)).collect();
             let Some(pages) = pages else { return Ok(None) };
             let types = projection.request.columns.iter().map(|column| self.types[*column]);
