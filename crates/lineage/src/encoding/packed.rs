@@ -126,10 +126,13 @@ impl Packed {
         Some(KeyRoom { base, greatest: super::simd::low_bits(bytes * 8) })
     }
 
-    /// Packs keys, none below or above these, as a plain column of whole lanes, whatever it takes.
+    /// Packs keys, none below or above these, as a plain column of whole lanes, whatever it takes; what the lanes have room for is as much
+    /// below as above.
     pub fn new_plain(simd: Simd, keys: &[i64], (min, max): (i64, i64)) -> Packed {
         let lane = width_of(distance(min, max)).next_power_of_two().max(8);
-        let plain = plain_with_room((min, max), lane).unwrap_or(Plain { base: min, bytes: lane / 8 });
+        let spare = super::simd::low_bits(lane) - distance(min, max);
+        let base = min.checked_sub_unsigned(spare / 2).unwrap_or(min);
+        let plain = Plain { base, bytes: lane / 8 };
         let blocks = keys.len().div_ceil(BLOCK);
         let mut words = MutableBuffer::from_len_zeroed(blocks * lane * UNIT);
         for (block, keys) in keys.chunks(BLOCK).enumerate() {
@@ -373,11 +376,6 @@ fn plain_of(extremes: &[(i64, i64)]) -> Option<Plain> {
     }
     let low = extremes.iter().map(|(min, _)| *min).min()?;
     let high = extremes.iter().map(|(_, max)| *max).max()?;
-    plain_with_room((low, high), lane)
-}
-
-/// Lanes of so many bits for keys from `low` to `high`, with a little room below if there is any; `None` if they are too narrow.
-fn plain_with_room((low, high): (i64, i64), lane: usize) -> Option<Plain> {
     let fits = |base: i64| base <= low && distance(base, high) <= super::simd::low_bits(lane);
     let room = distance(low, high) / 16;
     let base = low.checked_sub_unsigned(room).filter(|base| fits(*base)).unwrap_or(low);

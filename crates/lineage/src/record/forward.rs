@@ -40,6 +40,11 @@ impl From<Lineage> for Followed {
 }
 
 impl Followed {
+    /// Whether there is no copy that had this tail record from the start.
+    pub(crate) fn is_without(&self, part: usize, sequence: u64) -> bool {
+        self.copy.as_ref().is_none_or(|copy| copy.lineage[part] < sequence)
+    }
+
     /// Whether a page of this lineage will do: there is a copy, or it is the page with which following began, or a later one.
     pub(crate) fn goes_on_from(&self, lineage: &[u64]) -> bool {
         let is_as_new = |since: &Lineage| lineage.iter().zip(since.iter()).all(|(lineage, since)| lineage >= since);
@@ -50,6 +55,8 @@ impl Followed {
 /// A copy of a column, with newer values in their places.
 pub(crate) struct ForwardColumn {
     pub(crate) values: EncodedColumn,
+    /// of the page that was copied: what it had taken in is not put in its place again, so that nothing becomes older
+    pub(crate) lineage: Lineage,
     pub(crate) _charge: Charge,
 }
 

@@ -394,12 +394,17 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     fn is_two_hops_away(&self, record: &TailRecord<'_>) -> bool {
         let part = self.range.part_of(record.slot());
         let reset = record.reset();
-        self.columns.iter().all(|&column| {
-            self.pages.columns[column].lineage[part] >= reset
-                || self.forwarded.is_some_and(|forwarded| forwarded.through[part] >= reset)
-                || record.is_explicit(column)
-                || !record.was_ever_updated(column)
+        self.columns.iter().enumerate().all(|(i, &column)| {
+            self.lineage(i, part) >= reset || record.is_explicit(column) || !record.was_ever_updated(column)
         })
+    }
+
+    /// The last tail record that column `i` of those that are read has, in an update range.
+    fn lineage(&self, i: usize, part: usize) -> u64 {
+        let page = &self.page(i).lineage;
+        let Some(forwarded) = self.forwarded else { return page[part] };
+        let lineage = forwarded.copies[i].as_ref().map_or(page, |copy| &copy.lineage);
+        lineage[part].max(forwarded.through[part])
     }
 
     /// The value of a pending row in column `i` of those that are read.

@@ -26,7 +26,7 @@ use types::{StartTime, Timestamp};
 
 use crate::encoding::{EncodedColumn, KeyRoom};
 use crate::memory::budget::{Charge, MemoryKind};
-use crate::page::base::{MetaPage, Page, Pages, Values};
+use crate::page::base::{Lineage, MetaPage, Page, Pages, Values};
 use crate::page::tail::TailRecord;
 use crate::record::forward::{Followed, Forward, ForwardColumn};
 use crate::record::range::Range;
@@ -135,7 +135,9 @@ impl Range {
                         return false;
                     }
                     if record.kind() == Kind::Update {
-                        let values = record.sets().0 & followed;
+                        let is_new = |column: &usize| columns[*column].is_without(part, record.sequence);
+                        let values = columns_of(record.sets().0 & followed).filter(is_new);
+                        let values = values.fold(0, |set, column| set | 1 << column);
                         // All of them before the first is noted: what is not passed leaves nothing behind.
                         let has_place = |column: usize| {
                             let (page, of_column) = (&pages.columns[column], &mut columns[column]);
@@ -188,12 +190,12 @@ impl Range {
         let Values::Column(values) = &page.values else { return None };
         let values = values.here(guard)?;
         let has_room = self.meter.budget().has_room_for_copies(values.bytes() as u64);
-        has_room.then(|| values.copy()).flatten().map(|values| self.charged(values))
+        has_room.then(|| values.copy()).flatten().map(|values| self.charged(values, page.lineage.clone()))
     }
 
-    fn charged(&self, values: EncodedColumn) -> Arc<ForwardColumn> {
+    fn charged(&self, values: EncodedColumn, lineage: Lineage) -> Arc<ForwardColumn> {
         let charge = Charge::new(&self.meter, MemoryKind::Base, values.bytes());
-        Arc::new(ForwardColumn { values, _charge: charge })
+        Arc::new(ForwardColumn { values, lineage, _charge: charge })
     }
 
     /// Puts new values in their places: where a scan still reads the copy, in those of another one.
@@ -204,7 +206,7 @@ impl Range {
         }
         let mut values = copy.values.copy().expect("a copy can be copied");
         values.overwrite(&patches.keys);
-        *copy = self.charged(values);
+        *copy = self.charged(values, copy.lineage.clone());
     }
 }
 
@@ -212,5 +214,211 @@ impl Range {
 fn note(patches: &mut Option<Patches>, column: usize, record: &TailRecord<'_>, followed: &Followed) {
     if let (Some(patches), Some(copy)) = (patches, &followed.copy) {
         patches.keys.push((record.slot(), copy.values.key_of(record.word(column))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Rid, TxnId, Value};
+
+    use super::*;
+    use crate::record::append::AppendedRecords;
+    use crate::record::view::Outcome;
+    use crate::record::write::Change;
+    use crate::tests::mechanism::{Fixture, options};
+    use crate::value::cell::Cell;
+    use crate::{Comparison, Request, Sum, Test};
+
+    const ROWS: usize = 1 << 12;
+
+    /// A fixture of merged rows, with what each has had and when: newest last.
+    struct World {
+        fixture: Fixture,
+        versions: Vec<Vec<(u64, Option<[Option<i64>; 3]>)>>,
+        random: u64,
+        now: u64,
+    }
+
+    impl World {
+        fn new(seed: u64) -> World {
+            let fixture = Fixture::filled(3, options(ROWS, ROWS), ROWS);
+            fixture.merge();
+            let row = |slot: i64| vec![(1, Some([slot, 1_000 + slot, 2_000 + slot].map(Some)))];
+            World { fixture, versions: (0..ROWS as i64).map(row).collect(), random: seed, now: 4 }
+        }
+
+        fn below(&mut self, end: u64) -> u64 {
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.random >> 33) % end
+        }
+
+        /// A version of some row: values, a NULL now and then where `has_nulls`, a delete where `has_deletes`, one that is rolled back.
+        fn write(&mut self, (has_nulls, has_deletes): (bool, bool)) {
+            let slot = self.below(ROWS as u64) as usize;
+            let Some(mut row) = self.versions[slot].last().and_then(|(_, row)| *row) else { return };
+            self.now += 1;
+            let (now, rid) = (self.now, Rid::base(0, slot));
+            if has_deletes && self.below(64) == 0 {
+                self.fixture.table.append(self.fixture.view(now), now, rid, Change::Delete).unwrap();
+                return self.versions[slot].push((now, None));
+            }
+            let (column, number) = (1 + self.below(2) as usize, self.below(5_000) as i64);
+            let value = (!has_nulls || self.below(32) > 0).then_some(number);
+            let cell = value.map_or(Cell::Null, |number| Cell::Word(number as u64));
+            let change = [(column, cell), (3 - column, Cell::Word(7))];
+            let change = Change::Update(&change[..1 + self.below(2) as usize]);
+            if self.below(8) == 0 {
+                let written = self.begin(TxnId::new(now), rid, change);
+                return self.end(TxnId::new(now), rid, written, StartTime::TOMBSTONE);
+            }
+            self.fixture.table.append(self.fixture.view(now), now, rid, change).unwrap();
+            row[column] = value;
+            if let Change::Update([_, (other, _)]) = change {
+                row[*other] = Some(7);
+            }
+            self.versions[slot].push((now, Some(row)));
+        }
+
+        fn begin(&self, txn: TxnId, rid: Rid, change: Change<'_>) -> AppendedRecords {
+            let view = self.fixture.own_view(self.now, txn);
+            self.fixture.table.append(view, txn.word(), rid, change).unwrap()
+        }
+
+        fn end(&self, txn: TxnId, rid: Rid, written: AppendedRecords, stamp: u64) {
+            let outcome = match stamp {
+                StartTime::TOMBSTONE => Outcome::Aborted,
+                at => Outcome::Committed(Timestamp(at)),
+            };
+            self.fixture.ended.end(txn, outcome);
+            self.fixture.table.stamp_versions(&sync::pin(), rid, written, txn, stamp);
+        }
+
+        /// Scans and point reads agree with the model now, and as of an earlier time.
+        fn check_now_and_before(&mut self) {
+            use Comparison::{GreaterOrEqual, Less};
+            let before = self.now - self.below(20).min(self.now - 4);
+            let bound = self.below(5_000) as i64;
+            for at in [self.now, self.now, before, self.now] {
+                for tests in [&[][..], &[(1, Less, bound)], &[(2, GreaterOrEqual, bound), (1, GreaterOrEqual, 7)]] {
+                    self.check(at, tests);
+                }
+            }
+        }
+
+        /// Sums of two columns by a scan at some time are those of the model.
+        fn check(&self, at: u64, tests: &[(usize, Comparison, i64)]) {
+            let passes = |row: &[Option<i64>; 3]| {
+                tests.iter().all(|(column, comparison, number)| match (row[*column], comparison) {
+                    (Some(value), Comparison::Less) => value < *number,
+                    (Some(value), Comparison::GreaterOrEqual) => value >= *number,
+                    _ => false,
+                })
+            };
+            let row =
+                |versions: &Vec<(u64, Option<[Option<i64>; 3]>)>| versions.iter().rfind(|(start, _)| *start <= at)?.1;
+            let rows: Vec<_> = self.versions.iter().filter_map(row).filter(passes).collect();
+            for column in [1, 2] {
+                let test =
+                    |(column, comparison, number): &_| (*column, Test::Compare(*comparison, Value::BigInt(*number)));
+                let request = Request { columns: vec![column], tests: tests.iter().map(test).collect() };
+                let totals = self.fixture.table.aggregate_range(0, self.fixture.view(at), &request).unwrap();
+                let values: Vec<i64> = rows.iter().filter_map(|row| row[column]).collect();
+                let sum = Sum::Integer(values.iter().map(|value| i128::from(*value)).sum());
+                let of_model = (rows.len() as u64, values.len() as u64, sum);
+                let total = &totals.columns[0];
+                assert_eq!(
+                    (totals.rows, total.count as u64, total.sum),
+                    of_model,
+                    "{tests:?} at {at}, column {column}"
+                );
+                let extremes = (values.iter().min().copied(), values.iter().max().copied());
+                let number = |value: &Option<Value>| {
+                    value.as_ref().map(|value| match value {
+                        Value::BigInt(number) => *number,
+                        other => panic!("{other:?} is no number"),
+                    })
+                };
+                assert_eq!((number(&total.min), number(&total.max)), extremes, "{tests:?} at {at}, column {column}");
+            }
+        }
+
+        /// Whether scans have passed all tail records, but for numbers that the writer holds ready.
+        fn has_passed_all(&self) -> bool {
+            self.passed() + 16 > self.fixture.range().tail_records()
+        }
+
+        /// How many tail records scans have passed.
+        fn passed(&self) -> u64 {
+            let kept = self.fixture.range().forward.kept.lock().unwrap();
+            kept.as_ref().map_or(0, |forward| forward.through.iter().sum())
+        }
+    }
+
+    #[test]
+    fn a_scan_sees_its_snapshot_whatever_was_brought_forward() {
+        for (seed, kinds) in [(1, (false, false)), (2, (false, true)), (3, (true, false)), (4, (true, true))] {
+            let mut world = World::new(seed);
+            let (mut held, mut passed_most) = (Vec::new(), 0);
+            for _ in 0..40 {
+                for _ in 0..world.below(150) {
+                    world.write(kinds);
+                }
+                world.check_now_and_before();
+                passed_most = passed_most.max(world.passed());
+                match world.below(10) {
+                    0 => drop(world.fixture.table.merge_range(0, &world.fixture.ended, Timestamp::ZERO)),
+                    1 => drop(world.fixture.table.merge_columns(0, &[1], &world.fixture.ended, Timestamp::ZERO)),
+                    // A scan that goes on reading what it has: the next one puts its values elsewhere.
+                    2..5 => {
+                        let range = world.fixture.range();
+                        let guard = &sync::pin();
+                        held.extend(range.forwarded(guard, range.pages.load(guard), &[1, 2], Timestamp(world.now)));
+                    }
+                    5 => held.clear(),
+                    _ => {}
+                }
+            }
+            assert!(passed_most > 0, "seed {seed}: nothing was brought forward");
+        }
+    }
+
+    #[test]
+    fn all_that_is_committed_is_passed_and_a_merge_lets_the_copies_go() {
+        let mut world = World::new(7);
+        (0..500).for_each(|_| world.write((false, false)));
+        world.check_now_and_before();
+        assert!(world.has_passed_all());
+        let copies = |world: &World| {
+            let kept = world.fixture.range().forward.kept.lock().unwrap();
+            kept.as_ref().map(|forward| forward.columns.iter().map(|column| column.copy.is_some()).collect::<Vec<_>>())
+        };
+        assert_eq!(copies(&world), Some(vec![false, true, true]), "the key has no newer values");
+        world.fixture.merge();
+        assert_eq!(copies(&world), None);
+        world.check_now_and_before();
+    }
+
+    #[test]
+    fn what_is_undecided_or_has_no_room_is_left_to_the_fold() {
+        let mut world = World::new(9);
+        (0..100).for_each(|_| world.write((false, false)));
+        world.check_now_and_before();
+        let (passed, rid, txn) = (world.passed(), Rid::base(0, 5), TxnId::new(1 << 20));
+        let written = world.begin(txn, rid, Change::Update(&[(1, Cell::Word(1 << 40))]));
+        (0..100).for_each(|_| world.write((false, false)));
+        world.check_now_and_before();
+        assert!(!world.has_passed_all(), "{passed} were passed before");
+        world.now += 1;
+        world.end(txn, rid, written, world.now);
+        let mut row = world.versions[5].last().unwrap().1.unwrap();
+        row[1] = Some(1 << 40);
+        let now = world.now;
+        world.versions[5].push((now, Some(row)));
+        world.check_now_and_before();
+        assert!(!world.has_passed_all(), "16 bits have no room for it");
+        world.fixture.merge();
+        (0..100).for_each(|_| world.write((false, false)));
+        world.check_now_and_before();
+        assert!(world.has_passed_all(), "the next page has");
     }
 }

@@ -9,6 +9,7 @@
 //! printed as a string that `shuttle::replay` accepts.
 mod eviction;
 mod flat;
+mod forward;
 mod history;
 mod image;
 mod merging;
