@@ -298,7 +298,7 @@ mod tests {
             use Comparison::{GreaterOrEqual, Less};
             let before = self.now - self.below(20).min(self.now - 4);
             let bound = self.below(5_000) as i64;
-            for at in [self.now, self.now, before, self.now] {
+            for at in [before, self.now, self.now, before, self.now] {
                 for tests in [&[][..], &[(1, Less, bound)], &[(2, GreaterOrEqual, bound), (1, GreaterOrEqual, 7)]] {
                     self.check(at, tests);
                 }
@@ -396,6 +396,28 @@ mod tests {
         world.fixture.merge();
         assert_eq!(copies(&world), None);
         world.check_now_and_before();
+    }
+
+    #[test]
+    fn a_scan_that_came_before_a_merge_keeps_to_its_pages() {
+        let mut world = World::new(11);
+        (0..300).for_each(|_| world.write((false, false)));
+        let (guard, range) = (&sync::pin(), world.fixture.range());
+        let (before, then) = (range.pages.load(guard), Timestamp(world.now));
+        let forwarded = |pages: &Pages, columns: &[usize], at: Timestamp| range.forwarded(guard, pages, columns, at);
+        world.fixture.table.merge_columns(0, &[1], &world.fixture.ended, Timestamp::ZERO);
+        let merged = range.pages.load(guard);
+        assert!(forwarded(merged, &[2], then).is_none(), "the first time");
+        assert!(forwarded(merged, &[2], then).is_some());
+        assert!(forwarded(merged, &[1, 2], then).is_some());
+        assert!(
+            forwarded(before, &[1, 2], then).is_none(),
+            "its page has less than the one with which following began"
+        );
+        assert!(
+            forwarded(before, &[2], Timestamp(then.0 - 1)).is_none(),
+            "the pages that were copied have what came later"
+        );
     }
 
     #[test]
