@@ -4,8 +4,7 @@
 //! unnoticed.
 //!
 //! The bounds are some per cent above what was counted when they were set. A change that makes the way shorter lowers them.
-use std::path::PathBuf;
-use std::process::Command;
+use testkit::instructions::counted;
 
 /// Of one transaction, in one call, held, and in one call with a log: with the compiler's optimisation, and without.
 const INSTRUCTIONS_MAX: [(&str, u64); 3] = if cfg!(debug_assertions) { DEBUG_MAX } else { RELEASE_MAX };
@@ -18,37 +17,10 @@ const STATEMENTS_MAX: [(&str, u64); 4] = [("insert", 5_000), ("upsert", 2_900), 
 /// Transactions that are counted, after as many that are not: those update columns for the first time.
 const TRANSACTIONS: u64 = 500;
 
-/// An example, which is built with the tests.
-fn example(name: &str) -> Option<PathBuf> {
-    let own = std::env::current_exe().ok()?;
-    let path = own.parent()?.parent()?.join("examples").join(name);
-    path.exists().then_some(path)
-}
-
-/// The instructions of an example's function `counted`.
-fn counted(name: &str, arguments: &[&str]) -> Option<u64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect={name}::counted")])
-        .arg(example(name)?)
-        .args(arguments)
-        .output()
-        .ok()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let line = text.lines().find_map(|line| line.split("Collected :").nth(1));
-    line.and_then(|number| number.trim().parse().ok())
-}
-
 /// Holds the instructions of a transaction against a bound; `arguments` are those of the example for so many transactions.
 fn hold(example: &str, (name, max): (&str, u64), arguments: impl Fn(u64) -> Vec<String>) {
-    let count = |transactions: u64| {
-        let arguments = arguments(transactions);
-        counted(example, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    let (Some(first), Some(both)) = (count(TRANSACTIONS), count(2 * TRANSACTIONS)) else {
-        println!("not counted: valgrind or the example is not there");
-        return;
-    };
+    let count = |transactions: u64| counted(example, &arguments(transactions));
+    let (Some(first), Some(both)) = (count(TRANSACTIONS), count(2 * TRANSACTIONS)) else { return };
     let instructions = (both - first) / TRANSACTIONS;
     println!("{name}: {instructions} instructions a transaction");
     assert!(first > 0 && instructions <= max, "{name}: {instructions} instructions, {max} at most");

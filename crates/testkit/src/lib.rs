@@ -8,5 +8,6 @@ mod device;
 pub mod fuzz;
 pub mod history;
 mod image;
+pub mod instructions;
 
 pub use device::{Failure, FaultyDevice};
