@@ -231,10 +231,13 @@ mod tests {
 
     const ROWS: usize = 1 << 12;
 
+    /// Three numbers or NULLs.
+    type Row = [Option<i64>; 3];
+
     /// A fixture of merged rows, with what each has had and when: newest last.
     struct World {
         fixture: Fixture,
-        versions: Vec<Vec<(u64, Option<[Option<i64>; 3]>)>>,
+        versions: Vec<Vec<(u64, Option<Row>)>>,
         random: u64,
         now: u64,
     }
@@ -307,15 +310,14 @@ mod tests {
 
         /// Sums of two columns by a scan at some time are those of the model.
         fn check(&self, at: u64, tests: &[(usize, Comparison, i64)]) {
-            let passes = |row: &[Option<i64>; 3]| {
+            let passes = |row: &Row| {
                 tests.iter().all(|(column, comparison, number)| match (row[*column], comparison) {
                     (Some(value), Comparison::Less) => value < *number,
                     (Some(value), Comparison::GreaterOrEqual) => value >= *number,
                     _ => false,
                 })
             };
-            let row =
-                |versions: &Vec<(u64, Option<[Option<i64>; 3]>)>| versions.iter().rfind(|(start, _)| *start <= at)?.1;
+            let row = |versions: &Vec<(u64, Option<Row>)>| versions.iter().rfind(|(start, _)| *start <= at)?.1;
             let rows: Vec<_> = self.versions.iter().filter_map(row).filter(passes).collect();
             for column in [1, 2] {
                 let test =
