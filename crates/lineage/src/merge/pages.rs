@@ -37,7 +37,7 @@ use crate::page::contents::{RowsOutline, UpdatesOutline};
 use crate::page::insert::InsertPages;
 use crate::page::lent::Lent;
 use crate::page::point_rows::are_worthwhile;
-use crate::page::tail::{RecordPlace, TailRecord};
+use crate::page::tail::{RECORDS_AHEAD, RecordPlace, TailRecord};
 use crate::page::text::{TextCell, is_text};
 use crate::page::words::Layout;
 use crate::record::range::Range;
@@ -265,7 +265,10 @@ impl Range {
             }
             end += 1;
         }
+        let mut soon = updated.iter().filter_map(|slot| tails.place_of(guard, tps + u64::from(distances[slot])));
+        soon.by_ref().take(RECORDS_AHEAD).for_each(RecordPlace::prefetch);
         newest.extend(updated.iter().filter_map(|slot| {
+            soon.next().into_iter().for_each(RecordPlace::prefetch);
             let record = tails.get(guard, tps + u64::from(distances[slot]))?;
             let Resolved::Committed(committed) = record.resolve(outcomes) else { return None };
             Some(MergedVersion { slot: first_slot + slot, part, record, committed })

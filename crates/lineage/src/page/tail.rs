@@ -51,6 +51,7 @@ mod texts;
 use digest::Digest;
 pub(crate) use digest::{DigestPart, DigestRow, VersionSet};
 use page_table::{PageTable, WithRecords};
+pub(crate) use record::RECORDS_AHEAD;
 pub use record::{CarriedColumns, CarriedWords, Head, NewRecord, NewWords, RecordPlace, TailRecord};
 use record::{EVER, EXPLICIT, NULLS, SETS};
 use records::{RecordShape, Records};

@@ -32,7 +32,7 @@ use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{MetaColumns, MetaPage, Pages};
 use crate::page::history::History;
 use crate::page::lent::Lent;
-use crate::page::tail::{RecordPlace, TailPages, TailRecord};
+use crate::page::tail::{RECORDS_AHEAD, RecordPlace, TailPages, TailRecord};
 use crate::record::range::Range;
 use crate::value::cell::Cell;
 use crate::value::column_set::{WORD_COLUMNS, columns_of};
@@ -280,10 +280,14 @@ impl Range {
         let mut writer = PageWriter::with_room(&self.types, kept, records.len());
         let are_words = self.types.len() <= WORD_COLUMNS && tails.wide_columns() == 0;
         let (mut versions, mut drafts) = (Vec::new(), Vec::new());
-        let mut slots = counts.counted.iter().peekable();
+        let (mut slots, mut asked) = (counts.counted.iter().peekable(), 0);
         while let Some(slot) = slots.next() {
+            let begin = counts.counts[slot] as usize;
             let end = slots.peek().map_or(records.len(), |next| counts.counts[*next] as usize);
-            let chain = TailWords { tails, guard, chain: &records[counts.counts[slot] as usize..end] };
+            let soon = asked..records.len().min(end + RECORDS_AHEAD);
+            asked = soon.end;
+            records[soon].iter().for_each(|record| record.place.prefetch());
+            let chain = TailWords { tails, guard, chain: &records[begin..end] };
             versions.clear();
             if are_words {
                 versions.extend(chain.chain.iter().map_while(word_version));

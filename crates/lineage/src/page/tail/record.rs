@@ -105,6 +105,9 @@ pub struct Head {
     pub nulls: u64,
 }
 
+/// Records lie in the order in which they came. Where they are visited by slot, the memory of so many is asked for ahead.
+pub(crate) const RECORDS_AHEAD: usize = 16;
+
 /// The words of one record: its meta-data, and the values of the first columns.
 #[derive(Clone, Copy)]
 pub struct RecordPlace<'p> {
