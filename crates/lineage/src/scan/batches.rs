@@ -19,13 +19,13 @@ use crate::page::lent::{Ahead, BaseValues};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
 use crate::scan::block::{Base, PendingRow, RangeView};
-use crate::scan::fold::Hidden;
 use crate::scan::inserted::words_at;
 use crate::scan::overlay::overlay;
 use crate::scan::request::{BLOCK_ROWS, Projection};
 use crate::scan::waiting::Waiting;
 use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
+use crate::value::slots::SlotSet;
 
 /// Of a block of which one row in so many is taken, or fewer, values are found one by one.
 const FEW: usize = 16;
@@ -130,7 +130,7 @@ fn batch<'g, O: Outcomes>(
     seen: &RangeView<'_, 'g, O>,
     (range_index, projection): (usize, &Projection),
     (from, to): (usize, usize),
-    (wanted, hidden, patches): (Mask, &Hidden, &BlockPatches<'g>),
+    (wanted, hidden, patches): (Mask, &SlotSet, &BlockPatches<'g>),
 ) -> Result<Option<RecordBatch>, PageError> {
     let row_count = wanted.count();
     if row_count == 0 {

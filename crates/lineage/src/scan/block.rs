@@ -23,11 +23,12 @@ use crate::page::lent::{Ahead, BaseValues, Lent};
 use crate::page::tail::{DigestPart, DigestRow, TailRecord, VersionSet};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View, Visibility};
-use crate::scan::fold::{Hidden, Pending, Take};
+use crate::scan::fold::{Pending, Take};
 use crate::scan::forward::Forwarded;
 use crate::scan::request::Request;
 use crate::scan::waiting::Waiting;
 use crate::value::cell::Cell;
+use crate::value::slots::SlotSet;
 
 /// The pages of one range as one scan sees them.
 pub(crate) struct RangeView<'a, 'g, O> {
@@ -252,7 +253,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
         &self,
         len: usize,
         take: impl FnMut(usize, PendingRow<'g>) -> Result<(), PageError>,
-    ) -> Result<Hidden, Interrupted> {
+    ) -> Result<SlotSet, Interrupted> {
         let mut one_by_one = OneByOne { seen: self, soon: Soon::default(), take };
         let hidden = self.fold_into(len, &mut one_by_one)?;
         let OneByOne { soon, mut take, .. } = one_by_one;
@@ -262,7 +263,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
 
     /// Folds the first `len` slots for `take`.
     #[inline]
-    pub(crate) fn fold_into(&self, len: usize, take: &mut impl Take<'g>) -> Result<Hidden, Interrupted> {
+    pub(crate) fn fold_into(&self, len: usize, take: &mut impl Take<'g>) -> Result<SlotSet, Interrupted> {
         let merged = |part| self.merged(part);
         self.range.fold(self.guard, (self.pages, self.lent), (self.columns, len), merged, self.view, take)
     }
@@ -318,7 +319,7 @@ impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The rows of slots `from..to` that the scan takes: of the base pages, and of those that wait.
     pub(crate) fn rows(
         &self,
-        hidden: &Hidden,
+        hidden: &SlotSet,
         waiting: Option<&Waiting<'_>>,
         (from, to): (usize, usize),
     ) -> Result<BlockRows, PageError> {

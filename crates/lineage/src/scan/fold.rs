@@ -11,10 +11,11 @@ use sync::Guard;
 use crate::page::base::{MetaPage, Pages};
 use crate::page::interrupted::Interrupted;
 use crate::page::lent::Lent;
-use crate::page::tail::{DigestPart, DigestRow, TailRecord, VersionSet};
+use crate::page::tail::{DigestPart, DigestRow, TailRecord};
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, View, Visibility};
 use crate::value::kind::Kind;
+use crate::value::slots::SlotSet;
 
 /// Where the visible version of a record is.
 #[derive(Clone, Copy)]
@@ -36,42 +37,13 @@ pub(crate) trait Take<'g> {
 
     /// Takes the versions of a page, those that count: it adds their slots to `hidden`, which tells whether they do.
     #[inline]
-    fn page(&mut self, versions: DigestPart<'g>, hidden: &mut Hidden) -> Result<(), Interrupted> {
+    fn page(&mut self, versions: DigestPart<'g>, hidden: &mut SlotSet) -> Result<(), Interrupted> {
         for (slot, version) in versions.versions() {
-            if hidden.insert(slot) {
+            if hidden.insert_new(slot) {
                 self.row(slot, version.map_or(Pending::Gone, Pending::Digest))?;
             }
         }
         Ok(())
-    }
-}
-
-/// The slots of a range whose base values do not count, a bit each.
-pub(crate) struct Hidden {
-    words: Vec<u64>,
-}
-
-impl Hidden {
-    /// Adds a slot; tells whether it is new.
-    #[inline]
-    fn insert(&mut self, slot: usize) -> bool {
-        // A record inserted after the range's length was read belongs to a later transaction.
-        let Some(word) = self.words.get_mut(slot / 64) else { return false };
-        let is_new = *word >> (slot % 64) & 1 == 0;
-        *word |= 1 << (slot % 64);
-        is_new
-    }
-
-    /// Adds the slots of a page's versions, and returns those versions that count, deletes apart.
-    #[inline]
-    pub(crate) fn insert_page(&mut self, versions: DigestPart<'_>) -> VersionSet {
-        versions.choose(|slot| self.insert(slot))
-    }
-
-    /// The slots `from..to`, where `from` begins a word.
-    pub(crate) fn part(&self, from: usize, to: usize) -> &[u64] {
-        debug_assert!(from.is_multiple_of(64));
-        &self.words[from / 64..to.div_ceil(64)]
     }
 }
 
@@ -87,15 +59,15 @@ impl Range {
         merged: impl Fn(usize) -> u64,
         view: View<'_, O>,
         take: &mut impl Take<'g>,
-    ) -> Result<Hidden, Interrupted> {
-        let mut hidden = Hidden { words: vec![0; len.div_ceil(64)] };
+    ) -> Result<SlotSet, Interrupted> {
+        let mut hidden = SlotSet::new(len);
         if let MetaPage::Base(meta) = &pages.meta
             && meta.newest > view.snapshot.at
             && let Some(updates) = lent.updates(guard, meta)?
         {
             let last_updated = updates.last_updated.iter().take(len).enumerate();
             for (slot, _) in last_updated.filter(|(_, at)| **at > view.snapshot.at.0) {
-                hidden.insert(slot);
+                hidden.insert_new(slot);
                 take.row(slot, Pending::Chain)?;
             }
         }
@@ -110,8 +82,9 @@ impl Range {
                     taken = take.page(versions, &mut hidden);
                     return;
                 }
+                // A record inserted after the range's length was read belongs to a later transaction.
                 let mut meet = |slot, pending: Pending<'g>| {
-                    if taken.is_ok() && hidden.insert(slot) {
+                    if taken.is_ok() && hidden.insert_new(slot) {
                         taken = take.row(slot, pending);
                     }
                 };

@@ -16,37 +16,20 @@ use crate::page::interrupted::Interrupted;
 use crate::page::tail::{DigestPart, VersionSet};
 use crate::record::view::Outcomes;
 use crate::scan::block::{PendingRow, RangeView, Soon};
-use crate::scan::fold::{Hidden, Pending, Take};
+use crate::scan::fold::{Pending, Take};
 use crate::scan::request::BLOCK_ROWS;
+use crate::value::slots::SlotSet;
 
 /// The pending rows of a range that wait.
 pub(crate) struct Waiting<'g> {
     len: usize,
-    rows: SlotBits,
+    rows: SlotSet,
     /// by test: rows that have passed it by values of their own; some of them may have failed another
-    passed: Vec<Option<SlotBits>>,
+    passed: Vec<Option<SlotSet>>,
     /// the versions of digests that wait
     pages: Vec<(DigestPart<'g>, VersionSet)>,
     /// all others, with their slots
     others: Vec<(usize, PendingRow<'g>)>,
-}
-
-/// A bit for each slot of a range.
-struct SlotBits(Vec<u64>);
-
-impl SlotBits {
-    fn none(len: usize) -> SlotBits {
-        SlotBits(vec![0; len.div_ceil(64)])
-    }
-
-    #[inline]
-    fn set(&mut self, slot: usize) {
-        self.0[slot / 64] |= 1 << (slot % 64);
-    }
-
-    fn part(&self, from: usize, to: usize) -> &[u64] {
-        &self.0[from / 64..to.div_ceil(64)]
-    }
 }
 
 #[inline]
@@ -73,7 +56,7 @@ impl<'g> Waiting<'g> {
 
     /// How many there are among `taken`, which has a bit for each slot.
     pub(crate) fn count_among(&self, taken: &[u64]) -> usize {
-        self.rows.0.iter().zip(taken).map(|(rows, taken)| (rows & taken).count_ones() as usize).sum()
+        self.rows.count_among(taken)
     }
 
     /// The versions of each digest that are among `taken`, which has a bit for each slot.
@@ -110,7 +93,7 @@ impl<'g> Waiting<'g> {
     }
 
     fn note_passed(&mut self, test: usize, slot: usize) {
-        self.passed[test].get_or_insert_with(|| SlotBits::none(self.len)).set(slot);
+        self.passed[test].get_or_insert_with(|| SlotSet::new(self.len)).insert(slot);
     }
 
     /// Has a pending row wait, unless a value of its own fails a test.
@@ -123,16 +106,16 @@ impl<'g> Waiting<'g> {
                 self.note_passed(test, slot);
             }
         }
-        self.rows.set(slot);
+        self.rows.insert(slot);
         self.others.push((slot, row));
     }
 }
 
 impl<'g, O: Outcomes> RangeView<'_, 'g, O> {
     /// The pending rows of the first `len` slots that no value of their own excludes, and the slots whose base values do not count.
-    pub(crate) fn waiting(&self, len: usize) -> Result<(Hidden, Waiting<'g>), Interrupted> {
+    pub(crate) fn waiting(&self, len: usize) -> Result<(SlotSet, Waiting<'g>), Interrupted> {
         let passed = self.tests.iter().map(|_| None).collect();
-        let waiting = Waiting { len, rows: SlotBits::none(len), passed, pages: Vec::new(), others: Vec::new() };
+        let waiting = Waiting { len, rows: SlotSet::new(len), passed, pages: Vec::new(), others: Vec::new() };
         let mut waits = Waits { seen: self, soon: Soon::default(), passed: Vec::new(), waiting };
         let hidden = self.fold_into(len, &mut waits)?;
         let Waits { soon, mut waiting, .. } = waits;
@@ -167,9 +150,9 @@ impl<'g, O: Outcomes> Take<'g> for Waits<'_, '_, 'g, O> {
         before.map_or(Ok(()), |(slot, pending)| seen.take_pending(slot, pending, add))
     }
 
-    fn page(&mut self, page: DigestPart<'g>, hidden: &mut Hidden) -> Result<(), Interrupted> {
+    fn page(&mut self, page: DigestPart<'g>, hidden: &mut SlotSet) -> Result<(), Interrupted> {
         let (seen, waiting) = (self.seen, &mut self.waiting);
-        let mut versions = hidden.insert_page(page);
+        let mut versions = page.choose(|slot| hidden.insert_new(slot));
         if versions.is_empty() {
             return Ok(());
         }
@@ -180,7 +163,7 @@ impl<'g, O: Outcomes> Take<'g> for Waits<'_, '_, 'g, O> {
                 self.passed.push((test, passed));
             }
         }
-        versions.each().for_each(|version| waiting.rows.set(page.slot(version)));
+        versions.each().for_each(|version| waiting.rows.insert(page.slot(version)));
         for (test, passed) in &self.passed {
             versions.and(passed).each().for_each(|version| waiting.note_passed(*test, page.slot(version)));
         }

@@ -16,6 +16,27 @@ impl SlotSet {
         self.0[slot / 64] |= 1 << (slot % 64);
     }
 
+    /// Adds a slot, if it is below the end; whether that was so, and it was not there before.
+    #[inline]
+    pub(crate) fn insert_new(&mut self, slot: usize) -> bool {
+        let Some(word) = self.0.get_mut(slot / 64) else { return false };
+        let is_new = *word >> (slot % 64) & 1 == 0;
+        *word |= 1 << (slot % 64);
+        is_new
+    }
+
+    /// The slots `from..to`, where `from` begins a word, a bit each.
+    #[inline]
+    pub(crate) fn part(&self, from: usize, to: usize) -> &[u64] {
+        debug_assert!(from.is_multiple_of(64), "slot {from} begins no word");
+        &self.0[from / 64..to.div_ceil(64)]
+    }
+
+    /// How many of them there are among `words`, which has a bit for each slot.
+    pub(crate) fn count_among(&self, words: &[u64]) -> usize {
+        self.0.iter().zip(words).map(|(mine, others)| (mine & others).count_ones() as usize).sum()
+    }
+
     /// Whether a slot is in the set.
     #[inline]
     pub(crate) fn contains(&self, slot: usize) -> bool {
