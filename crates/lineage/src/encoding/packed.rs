@@ -149,8 +149,7 @@ impl Packed {
 
     /// A copy in memory of its own.
     pub fn copy(&self) -> Packed {
-        let mut words = MutableBuffer::new(self.words.len());
-        words.extend_from_slice(self.words.as_slice());
+        let words = own_memory(&self.words);
         let copy = |block: &PackedBlock| PackedBlock { base: block.base, offset: block.offset, width: block.width };
         Packed { blocks: self.blocks.iter().map(copy).collect(), words: words.into(), plain: self.plain }
     }
@@ -161,11 +160,7 @@ impl Packed {
     pub fn overwrite(&mut self, keys: &[(usize, i64)], note: impl FnMut(usize, i64, i64)) {
         let Some(plain) = self.plain else { unreachable!("keys have room in plain columns alone") };
         let words = std::mem::take(&mut self.words).into_mutable();
-        let mut words = words.unwrap_or_else(|shared| {
-            let mut own = MutableBuffer::new(shared.len());
-            own.extend_from_slice(shared.as_slice());
-            own
-        });
+        let mut words = words.unwrap_or_else(|shared| own_memory(&shared));
         match plain.bytes {
             1 => overwrite::<u8>(words.typed_data_mut(), plain.base, keys, note),
             2 => overwrite::<u16>(words.typed_data_mut(), plain.base, keys, note),
@@ -356,6 +351,13 @@ impl Packed {
         }));
         KeyTotals::from_distances(block.base, count, totals)
     }
+}
+
+/// The bytes of a buffer in memory that nobody shares.
+fn own_memory(shared: &Buffer) -> MutableBuffer {
+    let mut own = MutableBuffer::new(shared.len());
+    own.extend_from_slice(shared.as_slice());
+    own
 }
 
 /// Puts the distances of keys to a base at their slots; passes on each slot with its old key and its new one.

@@ -120,12 +120,13 @@ impl Range {
         Some(())
     }
 
-    /// Moves on over what was decided at or before `at`.
+    /// Moves on over what was decided at or before `at`; `None` where some of it has become history.
     fn advance_columns(&self, guard: &Guard, pages: &Pages, forward: &mut Forward, at: Timestamp) -> Option<()> {
         let Forward { through, newest, columns } = forward;
         let is_followed = |column: &usize| columns[*column].since.is_some();
         let followed = (0..columns.len()).filter(is_followed).fold(0, |set, column| set | 1 << column);
         let mut patches: Vec<Option<Patches>> = columns.iter().map(|_| None).collect();
+        let mut are_there = true;
         for (part, through) in through.iter_mut().enumerate() {
             let visited = self.parts[part].tails.each_oldest_first(guard, *through, |record| {
                 let Some(record) = record else { return false };
@@ -154,12 +155,13 @@ impl Range {
                 *through = record.sequence;
                 true
             });
-            visited.ok()?;
+            are_there &= visited.is_ok();
         }
+        // Whatever was passed is put in its place.
         for (column, patches) in columns.iter_mut().zip(&patches) {
             patches.iter().for_each(|patches| self.put(column, patches));
         }
-        Some(())
+        are_there.then_some(())
     }
 
     /// Whether a copy of the column, which this makes if there is none, has room for the value in a record.

@@ -6,6 +6,33 @@ use super::super::{EncodedColumn, Encoding};
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, value, values};
 use crate::value::cell::{Cell, Scratch, cell_of_value};
 
+/// A copy in which values are put in their places is the patched column, as far as there is room for them.
+fn assert_overwritten(
+    mut copy: EncodedColumn,
+    column: &EncodedColumn,
+    patches: &[(usize, Cell<'_>)],
+    patched: &EncodedColumn,
+) {
+    let room = copy.room().expect("copies have room");
+    let key = |(slot, cell): &(usize, Cell<'_>)| match cell {
+        Cell::Word(word) => Some((*slot, copy.key_of(*word))).filter(|(_, key)| room.has(*key)),
+        Cell::Null | Cell::Bytes(_) => None,
+    };
+    let keys: Vec<(usize, i64)> = patches.iter().filter_map(key).collect();
+    // The last one of a slot stays.
+    let twice: Vec<(usize, i64)> = keys.iter().rev().chain(&keys).copied().collect();
+    copy.overwrite(&twice);
+    for slot in 0..column.len() {
+        let is_put = keys.iter().any(|(put, _)| *put == slot);
+        let expected = if is_put { patched.cell(slot) } else { column.cell(slot) };
+        assert_eq!(copy.cell(slot), expected, "{slot}, {}, {:?}", column.data_type, column.encoding());
+    }
+    if keys.len() == patches.len() && patched.nulls.is_none() {
+        assert!(copy.zone(0, column.len()) == patched.zone(0, column.len()), "{}", column.data_type);
+        assert!(copy.zones_totals() == patched.zones_totals(), "{}", column.data_type);
+    }
+}
+
 /// Patches some rows of every form and compares with the column made of the patched values.
 fn assert_patched(data_type: DataType, rows: &[Value], patches: &[(usize, Value)]) {
     let mut scratch: Vec<Scratch> = patches.iter().map(|_| Scratch::default()).collect();
@@ -27,6 +54,9 @@ fn assert_patched(data_type: DataType, rows: &[Value], patches: &[(usize, Value)
         assert_eq!(found.null_count, wanted.null_count);
         assert!(super::columns::same(&found.min, &wanted.min, data_type));
         assert!(super::columns::same(&found.max, &wanted.max, data_type));
+        if let Some(copy) = column.copy() {
+            assert_overwritten(copy, &column, &patch_cells, &patched);
+        }
         let decoded = patched.decode(0, rows.len());
         decoded.to_data().validate_full().expect("patched arrays are valid");
         assert!((0..rows.len()).all(|slot| cells(&decoded, data_type).get(slot) == expected.get(slot)));
