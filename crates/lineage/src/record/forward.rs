@@ -24,7 +24,7 @@ pub(crate) struct Forward {
 /// What there is of one column.
 #[derive(Clone, Default)]
 pub(crate) struct Followed {
-    /// the lineage of its page when it was first asked for; `None` if it was not
+    /// the lineage of its page when a scan last saw it, while there is no copy; `None` if none has asked for it
     pub(crate) since: Option<Lineage>,
     /// its values, where tail records that were passed have some
     pub(crate) copy: Option<Arc<ForwardColumn>>,
@@ -40,12 +40,20 @@ impl From<Lineage> for Followed {
 }
 
 impl Followed {
-    /// Whether there is no copy that had this tail record from the start.
-    pub(crate) fn is_without(&self, part: usize, sequence: u64) -> bool {
-        self.copy.as_ref().is_none_or(|copy| copy.lineage[part] < sequence)
+    /// Goes on from a page of this lineage, if there is no copy and it is a later one.
+    pub(crate) fn see(&mut self, lineage: &Lineage) {
+        if self.copy.is_none() && self.goes_on_from(lineage) {
+            self.since = Some(lineage.clone());
+        }
     }
 
-    /// Whether a page of this lineage will do: there is a copy, or it is the page with which following began, or a later one.
+    /// Whether neither the copy nor the page had this tail record from the start.
+    pub(crate) fn is_without(&self, part: usize, sequence: u64) -> bool {
+        let lineage = self.copy.as_ref().map(|copy| &copy.lineage).or(self.since.as_ref());
+        lineage.is_none_or(|lineage| lineage[part] < sequence)
+    }
+
+    /// Whether a page of this lineage will do: there is a copy, or it is the page that was seen, or a later one.
     pub(crate) fn goes_on_from(&self, lineage: &[u64]) -> bool {
         let is_as_new = |since: &Lineage| lineage.iter().zip(since.iter()).all(|(lineage, since)| lineage >= since);
         self.copy.is_some() || self.since.as_ref().is_some_and(is_as_new)
