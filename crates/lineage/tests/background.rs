@@ -6,8 +6,8 @@ use testkit::instructions::counted;
 
 /// Of an update, where so many of 65,536 records are updated.
 const INSTRUCTIONS_MAX: &[(u64, u64)] = if cfg!(debug_assertions) { DEBUG_MAX } else { RELEASE_MAX };
-const RELEASE_MAX: &[(u64, u64)] = &[(1_500, 1_900), (65_536, 3_450)];
-const DEBUG_MAX: &[(u64, u64)] = &[(1_500, 16_200)];
+const RELEASE_MAX: &[(u64, u64)] = &[(1_500, 1_160), (65_536, 2_350)];
+const DEBUG_MAX: &[(u64, u64)] = &[(1_500, 15_500)];
 
 /// Updates that a merge takes in.
 const UPDATES: u64 = 8_192;

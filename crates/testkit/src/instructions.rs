@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Memory is copied and cleared by plain instructions, of which as many are counted as are executed. One that does all of it, as the C
+/// library would take for large memory, valgrind counts by the byte.
+const TUNABLES: &str = "glibc.cpu.x86_rep_movsb_threshold=100000000:glibc.cpu.x86_rep_stosb_threshold=100000000";
+
 /// An example of the crate whose test is running: it is built with the tests.
 fn example(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
@@ -22,6 +26,7 @@ pub fn counted(name: &str, arguments: &[String]) -> Option<u64> {
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect={name}::counted*")])
             .arg(example(name)?)
             .args(arguments)
+            .env("GLIBC_TUNABLES", TUNABLES)
             .output()
             .ok()?;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

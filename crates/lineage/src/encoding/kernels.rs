@@ -7,7 +7,7 @@
 //!
 //! Floats are added in sixteen lanes, row `i` in lane `i % 16`, and the lanes in order, whatever the instructions are:
 //! the same rows give the same sum on every machine. A row left out adds zero.
-use super::simd::{BLOCK, Lane, kernel};
+use super::simd::{BLOCK, Lane, Simd, kernel};
 
 /// Totals of the integers of a block, after the flip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +73,43 @@ fn extremes_of_words_body(words: &[u64]) -> (i64, i64) {
         greatest = greatest.max(*word as i64);
     }
     (least, greatest)
+}
+
+/// Which words are the same in two lists of at most 64, a bit each.
+#[inline]
+pub(crate) fn equal_words(simd: Simd, words: &[u64], others: &[u64]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Simd::Avx2(_) | Simd::Avx512(_) = simd
+        && words.len() >= 4
+        && words.len() == others.len()
+    {
+        // SAFETY: the token proves that the processor has these instructions.
+        return unsafe { equal_words_avx2(words, others) };
+    }
+    let _ = simd;
+    let pairs = words.iter().zip(others).enumerate();
+    pairs.fold(0, |equal, (at, (word, other))| equal | u64::from(word == other) << at)
+}
+
+/// Four words at a time, the last four as they lie: some of these may have been compared before.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn equal_words_avx2(words: &[u64], others: &[u64]) -> u64 {
+    use std::arch::x86_64::{_mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd};
+    let last = words.len().min(others.len()) - 4;
+    let four = |at: usize| {
+        let (words, others) = (words.as_ptr().wrapping_add(at).cast(), others.as_ptr().wrapping_add(at).cast());
+        // SAFETY: `at` is `last` at most, so that each has four words there.
+        let (words, others) = unsafe { (_mm256_loadu_si256(words), _mm256_loadu_si256(others)) };
+        let mask = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(words, others)));
+        (mask as u64) << at
+    };
+    let (mut at, mut equal) = (0, 0);
+    while at < last {
+        equal |= four(at);
+        at += 4;
+    }
+    equal | four(last)
 }
 
 kernel! {
@@ -174,7 +211,6 @@ fn count_changes_body(keys: &[i64]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::simd::Simd;
 
     fn random(count: usize, seed: u64) -> Vec<u64> {
         let mut state = seed | 1;
@@ -185,6 +221,21 @@ mod tests {
             state
         };
         (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn words_that_are_the_same_are_found_in_lists_of_every_length() {
+        let words = random(64, 5);
+        for len in 0..=64 {
+            for differ in [0, u64::MAX, 1, 1 << 63, 0x8421_0842_1084_2108, random(65, 7)[len]] {
+                let others: Vec<u64> =
+                    words.iter().enumerate().map(|(at, word)| word ^ (differ >> at & 1) << at).collect();
+                let equal = (0..len).fold(0, |equal, at| equal | (!differ >> at & 1) << at);
+                for simd in Simd::available() {
+                    assert_eq!(equal_words(simd, &words[..len], &others[..len]), equal, "{simd:?}, {len} words");
+                }
+            }
+        }
     }
 
     fn all_variants_agree<T: Lane>() {

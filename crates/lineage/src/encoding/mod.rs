@@ -62,7 +62,7 @@ pub use form::Encoding;
 pub(crate) use form::{Form, Meaning};
 #[cfg(test)]
 pub(crate) use integers::BLOCKS_UNPACKED;
-pub(crate) use kernels::extremes_of_words;
+pub(crate) use kernels::{equal_words, extremes_of_words};
 pub use key_filter::{KeyFilter, KeySet};
 pub use mask::Mask;
 pub(crate) use mask::ones;

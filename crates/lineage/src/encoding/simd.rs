@@ -130,7 +130,7 @@ macro_rules! kernel {
         }
     };
 }
-pub(super) use kernel;
+pub(crate) use kernel;
 
 /// An unsigned integer of which a vector holds many.
 pub(crate) trait Lane:

@@ -18,14 +18,13 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use super::packed::Packed;
-use super::positions::Positions;
+use super::positions::{NewPositions, Positions};
 use crate::value::cell::Cell;
 
 /// Words that are looked at to see whether a dictionary can pay, and places for them.
 const SAMPLE: usize = 500;
 const SAMPLE_PLACES: usize = 1024;
-/// Records, and values of each, that are looked at to see whether distances can pay. The last of these values may be of the next
-/// record, which is no harm.
+/// Records, and values of each, that are looked at to see whether distances can pay.
 const SAMPLE_RECORDS: usize = 64;
 const SAMPLE_VALUES: usize = 4;
 
@@ -183,17 +182,17 @@ impl Values {
         }
     }
 
-    /// The smallest form of these words. `heads` are the numbers of those that are a record's newest, of which `some` are found
-    /// without the others.
-    fn of_words(words: &[u64], some: &[usize], heads: impl FnOnce() -> Vec<u64>) -> Values {
+    /// The smallest form of these words. `of_record` tells which of them are those of a record, of so many; the first one is its newest.
+    fn of_words(words: &[u64], records: usize, of_record: impl Fn(usize) -> Option<Range<usize>>) -> Values {
         let dictionary = Values::dictionary(words);
-        let is_close = Self::are_close(words, some);
+        let is_close = Self::are_close(words, records, &of_record);
         if dictionary.is_none() && !is_close {
             return Values::Plain(Packed::of(words));
         }
         let plain_bytes = Packed::bytes_of(words);
         let dictionary = dictionary.filter(|form| form.heap_bytes() < plain_bytes);
         let best_bytes = dictionary.as_ref().map_or(plain_bytes, Values::heap_bytes);
+        let heads = || (0..records).filter_map(|record| Some(of_record(record)?.start as u64)).collect::<Vec<_>>();
         let delta = if is_close { Values::delta(words, &heads(), best_bytes) } else { None };
         delta.or(dictionary).unwrap_or_else(|| Values::Plain(Packed::of(words)))
     }
@@ -215,20 +214,23 @@ impl Values {
         distinct > SAMPLE / 100 * 97
     }
 
-    /// Whether a look at some records, which begin at these values, shows that their values are closer to the newest one than to those
-    /// of other records.
-    fn are_close(words: &[u64], heads: &[usize]) -> bool {
+    /// Whether a look at some records all over the page shows that they have several values each, which are closer to the newest one
+    /// than to those of other records.
+    fn are_close(words: &[u64], records: usize, of_record: impl Fn(usize) -> Option<Range<usize>>) -> bool {
         let span = |(least, greatest): (i64, i64), value: u64| (least.min(value as i64), greatest.max(value as i64));
         let (mut of_words, mut of_distances) = ((i64::MAX, i64::MIN), (0, 0));
-        for head in heads {
-            let record = &words[*head..words.len().min(*head + SAMPLE_VALUES)];
-            for word in record {
+        let (mut heads, mut values) = (0, 0);
+        for own in (0..records).step_by(records.div_ceil(SAMPLE_RECORDS)).filter_map(of_record) {
+            heads += 1;
+            values += own.len();
+            let newest = words[own.start];
+            for word in &words[own.start..own.end.min(own.start + SAMPLE_VALUES)] {
                 of_words = span(of_words, *word);
-                of_distances = span(of_distances, word.wrapping_sub(record[0]));
+                of_distances = span(of_distances, word.wrapping_sub(newest));
             }
         }
         let width = |(least, greatest): (i64, i64)| greatest.wrapping_sub(least) as u64;
-        width(of_distances) < width(of_words)
+        heads * 2 <= values && width(of_distances) < width(of_words)
     }
 
     fn dictionary(words: &[u64]) -> Option<Values> {
@@ -309,7 +311,7 @@ impl WordRows {
 /// Collects the values of a column, in version order.
 #[derive(Default)]
 pub(super) struct ColumnWriter<'a> {
-    present: Vec<u64>,
+    present: NewPositions,
     nulls: Vec<u64>,
     words: Vec<u64>,
     bytes: Vec<&'a [u8]>,
@@ -319,18 +321,17 @@ impl<'a> ColumnWriter<'a> {
     /// Adds the value of a version, which is later in the page than those before.
     pub(super) fn push(&mut self, version: usize, cell: Cell<'a>) {
         match cell {
-            Cell::Null => self.nulls.push(self.present.len() as u64),
-            Cell::Word(word) => return self.push_word(version, word),
+            Cell::Null => self.nulls.push((self.nulls.len() + self.words.len() + self.bytes.len()) as u64),
+            Cell::Word(word) => self.words.push(word),
             Cell::Bytes(bytes) => self.bytes.push(bytes),
         }
-        self.present.push(version as u64);
+        self.present.push(version);
     }
 
-    /// Adds a value that is a word, as [`push`](Self::push).
-    #[inline]
-    pub(super) fn push_word(&mut self, version: usize, word: u64) {
-        self.words.push(word);
-        self.present.push(version as u64);
+    /// Adds words of versions of a block of 64, which are later in the page than those before; a bit for each version that has one.
+    pub(super) fn push_words(&mut self, block: usize, versions: u64, words: &[u64]) {
+        self.words.extend_from_slice(words);
+        self.present.push_word(block, versions);
     }
 
     /// The column of a page whose records begin with the versions `first`, the number of all versions behind them, `None` if no
@@ -343,47 +344,19 @@ impl<'a> ColumnWriter<'a> {
         if self.present.is_empty() {
             return None;
         }
+        let versions = first.last().map_or(0, |versions| *versions as usize);
+        let present = self.present.finish(versions);
+        let nulls = Positions::of(&self.nulls, present.len());
+        let head = |record: usize| {
+            let (from, to) = (present.rank(first[record] as usize), present.rank(first[record + 1] as usize));
+            let (from, to) = (from - nulls.rank(from), to - nulls.rank(to));
+            (from < to).then_some(from..to)
+        };
         let values = match is_wide {
             true => Values::of_bytes(&self.bytes),
-            false => Values::of_words(&self.words, &self.some_heads(first), || self.heads(first)),
+            false => Values::of_words(&self.words, first.len() - 1, head),
         };
-        let nulls = Positions::of(&self.nulls, self.present.len());
-        let versions = first.last().map_or(0, |versions| *versions as usize);
-        Some(Column { present: Positions::of(&self.present, versions), nulls, values })
-    }
-
-    /// The numbers, among the words, of those that are their record's newest.
-    fn heads(&self, first: &[u64]) -> Vec<u64> {
-        let (mut heads, mut nulls, mut ends) = (Vec::new(), self.nulls.iter().peekable(), first.iter());
-        let (mut end, mut number) = (0, 0);
-        for (at, version) in self.present.iter().enumerate() {
-            if nulls.next_if_eq(&&(at as u64)).is_some() {
-                continue;
-            }
-            if *version >= end {
-                heads.push(number);
-                end = *ends.find(|end| *end > version).expect("the last record ends behind its versions");
-            }
-            number += 1;
-        }
-        heads
-    }
-
-    /// Some of the [`heads`](Self::heads), ascending, of records all over the page: none where most values are heads.
-    fn some_heads(&self, first: &[u64]) -> Vec<usize> {
-        let (mut heads, mut looked_at, mut own) = (Vec::new(), 0, 0);
-        for at in (0..self.present.len()).step_by(self.present.len().div_ceil(SAMPLE_RECORDS).max(1)) {
-            let record = first.partition_point(|first| *first <= self.present[at]).saturating_sub(1);
-            let head = self.present[..at].partition_point(|version| *version < first[record]);
-            // Before it a NULL may have been the newest.
-            let head = head - self.nulls.partition_point(|null| *null < head as u64);
-            looked_at += 1;
-            own += usize::from(head == at);
-            if head < self.words.len() && heads.last() != Some(&head) {
-                heads.push(head);
-            }
-        }
-        if own * 2 > looked_at { Vec::new() } else { heads }
+        Some(Column { present, nulls, values })
     }
 }
 

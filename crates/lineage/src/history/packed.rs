@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use crate::encoding::simd::kernel;
 use crate::encoding::{Simd, extremes_of_words};
 
 /// Numbers in one block.
@@ -196,33 +197,90 @@ impl Block {
         assert!(first < 1 << WIDTH_SHIFT, "a stream holds at most 2^40 words");
         match frame.slope {
             _ if frame.width == 0 => {}
-            0 => pack(values, frame.width, bits, |_, value| value.wrapping_sub(frame.base as u64)),
-            _ => pack(values, frame.width, bits, |at, value| frame.residual(at, value).wrapping_sub(frame.base) as u64),
+            0 => pack_flat(Simd::best(), values, (frame.base as u64, frame.width), bits),
+            slope => pack_sloped(Simd::best(), values, (frame.base as u64, slope, frame.width), bits),
         }
         let place = first as u64 | (frame.width as u64) << WIDTH_SHIFT | (frame.slope as u64) << SLOPE_SHIFT;
         Block { base: frame.base as u64, place }
     }
 }
 
-/// Adds the differences of at most a block of numbers to `bits`, each in `width` bits.
+kernel! {
+    /// Adds the differences of at most a block of numbers to the base to `bits`, each in `width` bits, of which there is one at least.
+    fn pack_flat(values: &[u64], frame: (u64, usize), bits: &mut Vec<u64>) = pack_flat_body;
+}
+
 #[inline(always)]
-fn pack(values: &[u64], width: usize, bits: &mut Vec<u64>, difference: impl Fn(usize, u64) -> u64) {
-    // As many words as a block has at most, and the one behind them.
-    let mut words = [0; BLOCK + 1];
-    let (mut word, mut filled, mut count) = (0, 0, 0);
-    for (at, value) in values.iter().enumerate().take(BLOCK) {
-        let difference = difference(at, *value);
-        word |= difference << filled;
-        filled += width;
-        if filled >= 64 {
-            words[count] = word;
-            count += 1;
-            filled -= 64;
-            word = if filled == 0 { 0 } else { difference >> (width - filled) };
+fn pack_flat_body(values: &[u64], (base, width): (u64, usize), bits: &mut Vec<u64>) {
+    pack(values, width, bits, |value| value.wrapping_sub(base));
+}
+
+kernel! {
+    /// As [`pack_flat`], where a slope is added to the base from each number to the next.
+    fn pack_sloped(values: &[u64], frame: (u64, i16, usize), bits: &mut Vec<u64>) = pack_sloped_body;
+}
+
+#[inline(always)]
+fn pack_sloped_body(values: &[u64], (mut base, slope, width): (u64, i16, usize), bits: &mut Vec<u64>) {
+    pack(values, width, bits, |value| {
+        let difference = value.wrapping_sub(base);
+        base = base.wrapping_add(slope as u64);
+        difference
+    });
+}
+
+#[inline(always)]
+fn pack(values: &[u64], width: usize, bits: &mut Vec<u64>, mut difference: impl FnMut(u64) -> u64) {
+    let mut words = PackedWords::new();
+    if width > 32 {
+        values.iter().for_each(|value| words.push(difference(*value), width));
+    } else {
+        // Two at a time, as if they were one.
+        let (pairs, rest) = values.as_chunks::<2>();
+        for [first, second] in pairs {
+            let first = difference(*first);
+            words.push(first | difference(*second) << width, 2 * width);
+        }
+        rest.iter().for_each(|value| words.push(difference(*value), width));
+    }
+    bits.extend_from_slice(words.finish());
+}
+
+/// Bits that are put one behind the other, of a block at most.
+struct PackedWords {
+    words: [u64; BLOCK + 1],
+    /// whole words so far
+    count: usize,
+    /// what comes behind them, and how many bits of it there are
+    word: u64,
+    filled: usize,
+}
+
+impl PackedWords {
+    #[inline(always)]
+    fn new() -> PackedWords {
+        PackedWords { words: [0; BLOCK + 1], count: 0, word: 0, filled: 0 }
+    }
+
+    /// Adds a number of so many bits, one at least.
+    #[inline(always)]
+    fn push(&mut self, number: u64, width: usize) {
+        self.word |= number << self.filled;
+        self.filled += width;
+        if self.filled >= 64 {
+            self.words[self.count] = self.word;
+            self.count += 1;
+            self.filled -= 64;
+            // What has not found its place, which may be nothing.
+            self.word = number >> 1 >> (width - self.filled - 1);
         }
     }
-    words[count] = word;
-    bits.extend_from_slice(&words[..count + usize::from(filled > 0)]);
+
+    #[inline(always)]
+    fn finish(&mut self) -> &[u64] {
+        self.words[self.count] = self.word;
+        &self.words[..self.count + usize::from(self.filled > 0)]
+    }
 }
 
 /// The slope from the first number to the last, 0 where it does not fit.

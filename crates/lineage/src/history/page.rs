@@ -24,7 +24,7 @@ use super::chain::{Draft, Values, join_seen_together, leave_out_repeated};
 use super::column::{Column, ColumnWriter};
 use super::packed::{Packed, partition_point};
 use super::positions::Positions;
-use super::words::{WordChain, WordVersion};
+use super::words::{WordBlock, WordVersion};
 use crate::value::cell::{Cell, is_wide};
 #[cfg(test)]
 use crate::value::column_set::ColumnSet;
@@ -331,7 +331,8 @@ pub(crate) struct PageWriter<'a, 't> {
     pub(super) columns: Vec<ColumnWriter<'a>>,
     /// room for the delta rule
     current: Vec<Option<Cell<'a>>>,
-    pub(super) words: WordChain,
+    /// what has not gone to the columns
+    pub(super) words: WordBlock,
 }
 
 impl<'a, 't> PageWriter<'a, 't> {
@@ -353,7 +354,7 @@ impl<'a, 't> PageWriter<'a, 't> {
             snapshot_starts: Vec::new(),
             columns: types.iter().map(|_| ColumnWriter::default()).collect(),
             current: vec![None; types.len()],
-            words: WordChain::default(),
+            words: WordBlock::default(),
         }
     }
 
@@ -362,6 +363,7 @@ impl<'a, 't> PageWriter<'a, 't> {
         if chain.is_empty() {
             return;
         }
+        self.flush_words();
         join_seen_together(chain, self.kept);
         leave_out_repeated(chain, &mut self.current);
         self.begin_record(slot);
@@ -374,6 +376,7 @@ impl<'a, 't> PageWriter<'a, 't> {
     }
 
     /// Begins a record with versions.
+    #[inline]
     pub(super) fn begin_record(&mut self, slot: usize) {
         debug_assert!(self.slots.last().is_none_or(|last| *last < slot as u64), "records come by slot");
         self.slots.push(slot as u64);
@@ -381,21 +384,32 @@ impl<'a, 't> PageWriter<'a, 't> {
     }
 
     /// Adds a version without its values; returns its number.
+    #[inline]
     pub(super) fn push_version(&mut self, sequence: u64, kind: Kind, start: u64) -> usize {
         let number = self.sequences.len();
         self.sequences.push(sequence);
-        match kind {
-            Kind::Snapshot => self.snapshots.push(number as u64),
-            Kind::Delete => self.deletes.push(number as u64),
-            Kind::Update => {}
-            Kind::Lock | Kind::ValuesLock => unreachable!("a lock is a tombstone once it is resolved"),
+        if kind == Kind::Snapshot {
+            self.snapshots.push(number as u64);
+            self.snapshot_starts.push(start);
+            return number;
         }
-        let starts = if kind == Kind::Snapshot { &mut self.snapshot_starts } else { &mut self.starts };
-        starts.push(start);
+        debug_assert!(matches!(kind, Kind::Update | Kind::Delete), "a lock is a tombstone once it is resolved");
+        if kind == Kind::Delete {
+            self.deletes.push(number as u64);
+        }
+        self.starts.push(start);
         number
     }
 
+    /// Gives the words of the last versions to the columns.
+    fn flush_words(&mut self) {
+        if let Some(last) = self.sequences.len().checked_sub(1) {
+            self.words.flush(last / WordBlock::VERSIONS, &mut self.columns);
+        }
+    }
+
     pub(crate) fn finish(mut self) -> HistoryPage {
+        self.flush_words();
         let versions = self.sequences.len();
         self.first.push(versions as u64);
         let slots_end = self.slots.last().map_or(0, |last| *last as usize + 1);

@@ -1,7 +1,7 @@
 //! A set of places among *n*, for instance the slots that have history or the versions that have a value for a column:
 //! is a place in it, and how many come before?
 //!
-//! Three forms, of which the smallest is taken, as a look at some of the places tells: all places; an ascending list, searched in
+//! Three forms, of which about the smallest is taken, as a look at some of the places tells: all places; an ascending list, searched in
 //! halves, where they are few; else a bitmap with the number of places before every fourth word, so that a rank looks at
 //! five words at most.
 use std::ops::Range;
@@ -10,6 +10,8 @@ use super::packed::Packed;
 
 /// Words of a bitmap between two counts.
 const STRIDE: usize = 4;
+/// A list is no smaller than a bitmap where it has more than one place of so many, unless they are evenly spaced.
+const LIST_SHARE: usize = 4;
 
 /// A set of places that never changes.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ impl Positions {
             return Positions::All(universe);
         }
         let words = places.last().map_or(0, |last| *last as usize / 64 + 1);
-        if Packed::about_bytes_of(places) <= words * 8 + words.div_ceil(STRIDE) * 4 {
+        if Packed::about_bytes_of(places) <= Bitmap::bytes_of(words) {
             return Positions::List(Packed::of(places));
         }
         let mut bitmap = vec![0_u64; words];
@@ -142,7 +144,51 @@ impl Positions {
         match self {
             Positions::All(_) => 0,
             Positions::List(list) => list.heap_bytes(),
-            Positions::Bitmap(bitmap) => size_of_val(&*bitmap.words) + size_of_val(&*bitmap.before),
+            Positions::Bitmap(bitmap) => bitmap.heap_bytes(),
+        }
+    }
+}
+
+/// A set of places that is being collected.
+#[derive(Default)]
+pub(crate) struct NewPositions {
+    /// a bit for each place
+    words: Vec<u64>,
+}
+
+impl NewPositions {
+    /// Adds a place, which is above those before.
+    pub(crate) fn push(&mut self, place: usize) {
+        self.push_word(place / 64, 1 << (place % 64));
+    }
+
+    /// Adds places of the word `at`, a bit each, which are above those before.
+    pub(crate) fn push_word(&mut self, at: usize, places: u64) {
+        if at >= self.words.len() {
+            self.words.resize(at + 1, 0);
+        }
+        self.words[at] |= places;
+    }
+
+    /// Whether there is no place yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The set, whose places are below `universe`.
+    pub(crate) fn finish(self, universe: usize) -> Positions {
+        let bitmap = Bitmap::of(self.words.into_boxed_slice());
+        if bitmap.len == universe {
+            return Positions::All(universe);
+        }
+        // A place of a list takes four bits or more where they lie anyhow.
+        if bitmap.len * LIST_SHARE > universe {
+            return Positions::Bitmap(bitmap);
+        }
+        let places: Vec<u64> = bitmap.within(0, universe).map(|place| place as u64).collect();
+        match Packed::about_bytes_of(&places) <= bitmap.heap_bytes() {
+            true => Positions::List(Packed::of(&places)),
+            false => Positions::Bitmap(bitmap),
         }
     }
 }
@@ -157,6 +203,15 @@ impl Bitmap {
         });
         let before = counts.collect();
         Bitmap { len: ones(&words), before, words }
+    }
+
+    /// The memory that a bitmap of so many words takes.
+    fn bytes_of(words: usize) -> usize {
+        words * size_of::<u64>() + words.div_ceil(STRIDE) * size_of::<u32>()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        Bitmap::bytes_of(self.words.len())
     }
 
     /// A bit for each place.
@@ -201,7 +256,14 @@ mod tests {
     use super::*;
 
     fn agrees(places: &[u64], universe: usize) {
-        let positions = Positions::of(places, universe);
+        let mut new = NewPositions::default();
+        places.iter().for_each(|place| new.push(*place as usize));
+        assert_eq!(new.is_empty(), places.is_empty());
+        is_the_set(&Positions::of(places, universe), places, universe);
+        is_the_set(&new.finish(universe), places, universe);
+    }
+
+    fn is_the_set(positions: &Positions, places: &[u64], universe: usize) {
         assert_eq!(positions.len(), places.len());
         assert!(positions.iter().eq(places.iter().map(|place| *place as usize)));
         for range in
@@ -224,7 +286,11 @@ mod tests {
     #[test]
     fn each_form_is_taken_where_it_is_the_smallest() {
         let every = |step: usize| (0..65_536).step_by(step).map(|place| place as u64 + place as u64 % 7);
-        let set = |step| Positions::of(&every(step).filter(|place| *place < 65_536).collect::<Vec<_>>(), 65_536);
+        let set = |step| {
+            let mut places = NewPositions::default();
+            every(step).filter(|place| *place < 65_536).for_each(|place| places.push(place as usize));
+            places.finish(65_536)
+        };
         assert!(matches!(Positions::of(&(0..65_536).collect::<Vec<_>>(), 65_536), Positions::All(_)));
         assert!(matches!(set(7 * 64), Positions::List(_)));
         let odd: Vec<u64> = (0..65_536).filter(|place| place * place % 11 < 4).collect();

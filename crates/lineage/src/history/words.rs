@@ -12,10 +12,10 @@
 use std::ops::Range;
 
 use super::chain::{Draft, are_some_seen_together};
-use super::column::{Column, Values, WordRows};
+use super::column::{Column, ColumnWriter, Values, WordRows};
 use super::page::{HistoryPage, PageWriter, READ_AHEAD};
 use crate::value::cell::Cell;
-use crate::value::column_set::{WORD_COLUMNS, columns_of};
+use crate::value::column_set::{WORD_COLUMNS, columns_of, each_column};
 use crate::value::kind::Kind;
 
 /// A version whose values are words.
@@ -50,49 +50,81 @@ pub(crate) trait ChainWords {
     }
 }
 
-/// What has to be remembered of a record.
-pub(super) struct WordChain {
-    /// the value that a column had last, of those that the version looked at last has not
-    latest: [u64; WORD_COLUMNS],
-    /// the columns that stay in each version, a bit each
-    stay: Vec<u64>,
-}
-
-impl Default for WordChain {
-    fn default() -> Self {
-        WordChain { latest: [0; WORD_COLUMNS], stay: Vec::new() }
+/// Leaves out the words that a record's versions, newest first, repeat: what is left of the columns of each stays there.
+#[inline]
+fn leave_out_repeated(versions: &mut [WordVersion], words: &impl ChainWords) {
+    // The value that a column had last, of those that the version looked at last has not.
+    let mut latest = [0; WORD_COLUMNS];
+    let (mut known, mut before) = (0, 0);
+    for (at, version) in versions.iter_mut().enumerate().rev() {
+        let explicit = version.explicit;
+        // Nearly all columns that a version has are in the one before.
+        let shared = explicit & before;
+        let mut repeated = if shared == 0 { 0 } else { words.equal(at, at + 1, shared) };
+        if explicit != before {
+            each_column(explicit & known & !before, |column| {
+                repeated |= u64::from(latest[column] == words.word(at, column)) << column;
+            });
+            each_column(before & !explicit, |column| latest[column] = words.word(at + 1, column));
+        }
+        if version.kind != Kind::Snapshot {
+            version.explicit &= !repeated;
+        }
+        known |= explicit;
+        before = explicit;
     }
 }
 
-impl WordChain {
-    /// Finds which columns stay in each version, newest first.
-    fn leave_out_repeated(&mut self, versions: &[WordVersion], words: &impl ChainWords) {
-        self.stay.clear();
-        self.stay.extend(versions.iter().map(|version| version.explicit));
-        let (mut known, mut before) = (0, 0);
-        for (at, version) in versions.iter().enumerate().rev() {
-            let explicit = version.explicit;
-            // Nearly all columns that a version has are in the one before.
-            let shared = explicit & before;
-            let mut repeated = if shared == 0 { 0 } else { words.equal(at, at + 1, shared) };
-            if explicit != before {
-                for column in columns_of(explicit & known & !before) {
-                    repeated |= u64::from(self.latest[column] == words.word(at, column)) << column;
-                }
-                columns_of(before & !explicit).for_each(|column| self.latest[column] = words.word(at + 1, column));
-            }
-            if version.kind != Kind::Snapshot {
-                self.stay[at] = explicit & !repeated;
-            }
-            known |= explicit;
-            before = explicit;
+/// The words of a column in versions of one [`WordBlock`].
+#[derive(Clone)]
+struct BlockColumn {
+    /// the versions that have one, a bit each
+    present: u64,
+    len: usize,
+    words: [u64; WordBlock::VERSIONS],
+}
+
+/// The words of versions whose numbers follow each other, by column: they go to the columns of the page many at a time, so that
+/// each takes few instructions.
+#[derive(Default)]
+pub(super) struct WordBlock {
+    columns: Vec<BlockColumn>,
+}
+
+impl WordBlock {
+    /// Those of one block have the same number, divided by this.
+    pub(super) const VERSIONS: usize = u64::BITS as usize;
+
+    /// Begins with so many columns, unless it has begun.
+    #[inline]
+    fn begin(&mut self, columns: usize) {
+        if self.columns.is_empty() {
+            self.columns.resize(columns, BlockColumn { present: 0, len: 0, words: [0; Self::VERSIONS] });
+        }
+    }
+
+    /// Adds the word of a column of a version, the bit of which is given. No other version has that bit.
+    #[inline]
+    fn push(&mut self, column: usize, bit: u64, word: u64) {
+        let column = &mut self.columns[column];
+        column.words[column.len % Self::VERSIONS] = word;
+        column.len += 1;
+        column.present |= bit;
+    }
+
+    /// Gives the words to the columns; the numbers of their versions are in this block.
+    pub(super) fn flush(&mut self, block: usize, columns: &mut [ColumnWriter<'_>]) {
+        for (from, to) in self.columns.iter_mut().zip(columns).filter(|(from, _)| from.present != 0) {
+            to.push_words(block, from.present, &from.words[..from.len]);
+            (from.present, from.len) = (0, 0);
         }
     }
 }
 
-impl<'a> PageWriter<'a, '_> {
+impl PageWriter<'_, '_> {
     /// Adds a record's versions, newest first, which have these words. Slots ascend.
-    pub(crate) fn push_words(&mut self, slot: usize, versions: &[WordVersion], words: &impl ChainWords) {
+    #[inline]
+    pub(crate) fn push_words(&mut self, slot: usize, versions: &mut [WordVersion], words: &impl ChainWords) {
         if versions.is_empty() {
             return;
         }
@@ -105,14 +137,17 @@ impl<'a> PageWriter<'a, '_> {
             };
             return self.push_record(slot, &mut versions.iter().enumerate().map(draft).collect());
         }
-        self.words.leave_out_repeated(versions, words);
-        let stay = std::mem::take(&mut self.words.stay);
+        leave_out_repeated(versions, words);
+        self.words.begin(self.columns.len());
         self.begin_record(slot);
-        for (at, (version, stay)) in versions.iter().zip(&stay).enumerate() {
+        for (at, version) in versions.iter().enumerate() {
             let number = self.push_version(version.sequence, version.kind, version.start);
-            words.each_word(at, *stay, |column, word| self.columns[column].push_word(number, word));
+            let place = number % WordBlock::VERSIONS;
+            words.each_word(at, version.explicit, |column, word| self.words.push(column, 1 << place, word));
+            if place == WordBlock::VERSIONS - 1 {
+                self.words.flush(number / WordBlock::VERSIONS, &mut self.columns);
+            }
         }
-        self.words.stay = stay;
     }
 }
 
@@ -234,8 +269,8 @@ mod tests {
     fn of_words(records: &[Vec<(WordVersion, u64)>], kept: &Kept) -> HistoryPage {
         let mut writer = PageWriter::new(&TYPES, kept);
         for (slot, record) in records.iter().enumerate() {
-            let versions: Vec<WordVersion> = record.iter().map(|(version, _)| *version).collect();
-            writer.push_words(slot, &versions, &Words(|at: usize, column| word(record[at].1, column)));
+            let mut versions: Vec<WordVersion> = record.iter().map(|(version, _)| *version).collect();
+            writer.push_words(slot, &mut versions, &Words(|at: usize, column| word(record[at].1, column)));
         }
         writer.finish()
     }
@@ -268,7 +303,7 @@ mod tests {
                     chain.push(version);
                     places.push(place);
                 });
-                writer.push_words(slot, &chain, &Words(|at: usize, column: usize| reader.row(places[at])[column]));
+                writer.push_words(slot, &mut chain, &Words(|at: usize, column: usize| reader.row(places[at])[column]));
             }
             prop_assert_eq!(format!("{:?}", writer.finish()), format!("{page:?}"));
         }

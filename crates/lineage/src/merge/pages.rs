@@ -265,14 +265,18 @@ impl Range {
             }
             end += 1;
         }
-        let mut soon = updated.iter().filter_map(|slot| tails.place_of(guard, tps + u64::from(distances[slot])));
-        soon.by_ref().take(RECORDS_AHEAD).for_each(RecordPlace::prefetch);
-        newest.extend(updated.iter().filter_map(|slot| {
-            soon.next().into_iter().for_each(RecordPlace::prefetch);
-            let record = tails.get(guard, tps + u64::from(distances[slot]))?;
-            let Resolved::Committed(committed) = record.resolve(outcomes) else { return None };
-            Some(MergedVersion { slot: first_slot + slot, part, record, committed })
-        }));
+        let slots: Vec<usize> = updated.iter().collect();
+        let sequence = |slot: usize| tps + u64::from(distances[slot]);
+        let ask = |slot: &usize| tails.place_of(guard, sequence(*slot)).into_iter().for_each(RecordPlace::prefetch);
+        slots.iter().take(RECORDS_AHEAD).for_each(ask);
+        newest.reserve(slots.len());
+        for (at, slot) in slots.iter().enumerate() {
+            slots.get(at + RECORDS_AHEAD).into_iter().for_each(ask);
+            let Some(record) = tails.get(guard, sequence(*slot)) else { continue };
+            if let Resolved::Committed(committed) = record.resolve(outcomes) {
+                newest.push(MergedVersion { slot: first_slot + slot, part, record, committed });
+            }
+        }
         end
     }
 

@@ -13,7 +13,7 @@ use crate::memory::budget::Meter;
 use crate::memory::source::PageError;
 use crate::page::base::{Lineage, Page, Pages, Values};
 use crate::record::range::Range;
-use crate::value::column_set::{WORD_COLUMNS, columns_of};
+use crate::value::column_set::{WORD_COLUMNS, each_column};
 use crate::value::kind::Kind;
 use crate::value::sketch::Sketch;
 
@@ -51,9 +51,9 @@ impl Range {
             if version.record.reset() > lineage[version.part] {
                 others |= ever & !explicit;
             }
-            for column in columns_of(explicit & !others) {
+            each_column(explicit & !others, |column| {
                 words[column].push((version.slot, version.record.word(column) as i64));
-            }
+            });
         }
         NewWords { others, words }
     }

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use sync::Guard;
 use types::{DataType, Timestamp};
 
+use crate::encoding::{Simd, equal_words};
 use crate::history::chain::{Draft, are_seen_together, settle, settled_from};
 use crate::history::page::{HistoryPage, PageReader, PageWriter};
 use crate::history::{ChainWords, WordReader};
@@ -26,7 +27,7 @@ use crate::memory::budget::Meter;
 use crate::memory::evictable::{Evictable, Held};
 use crate::memory::source::PageError;
 use crate::page::contents::HistoryEntry;
-use crate::value::column_set::columns_of;
+use crate::value::column_set::each_column;
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 
@@ -349,6 +350,7 @@ fn join(types: &[DataType], guard: &Guard, pages: &[HistoryEntry], kept: &Kept) 
 
 /// The versions of a record in several pages, newest first: which reader has each, and where.
 struct JoinedWords<'r, 'a> {
+    simd: Simd,
     readers: &'r [WordReader<'a>],
     places: &'r [(usize, usize)],
 }
@@ -370,19 +372,18 @@ impl ChainWords for JoinedWords<'_, '_> {
     #[inline]
     fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
         let row = self.row(at);
-        columns_of(columns).for_each(|column| take(column, row[column]));
+        each_column(columns, |column| take(column, row[column]));
     }
 
     #[inline]
     fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
-        let words = self.row(at).iter().zip(self.row(other)).enumerate();
-        columns & words.fold(0, |equal, (column, (word, other))| equal | u64::from(word == other) << column)
+        columns & equal_words(self.simd, self.row(at), self.row(other))
     }
 }
 
 /// Puts the records of pages of words, which come newest first, into one.
 fn join_words(slots: impl Iterator<Item = usize>, mut readers: Vec<WordReader<'_>>, writer: &mut PageWriter<'_, '_>) {
-    let (mut chain, mut places) = (Vec::new(), Vec::new());
+    let (simd, mut chain, mut places) = (Simd::best(), Vec::new(), Vec::new());
     for slot in slots {
         chain.clear();
         places.clear();
@@ -392,7 +393,7 @@ fn join_words(slots: impl Iterator<Item = usize>, mut readers: Vec<WordReader<'_
                 places.push((at, place));
             });
         }
-        writer.push_words(slot, &chain, &JoinedWords { readers: &readers, places: &places });
+        writer.push_words(slot, &mut chain, &JoinedWords { simd, readers: &readers, places: &places });
     }
 }
 

@@ -354,7 +354,7 @@ impl TailPages {
         sequences: std::ops::Range<u64>,
         mut visit: impl FnMut(u64, RecordPlace<'g>) -> bool,
     ) {
-        let (table, mut sequence) = (self.pages.load(guard), sequences.start);
+        let (table, shape, mut sequence) = (self.pages.load(guard), self.shape, sequences.start);
         while sequence < sequences.end {
             let (index, first) = self.place(sequence);
             let count = (self.page_records() - first).min((sequences.end - sequence) as usize);
@@ -362,7 +362,7 @@ impl TailPages {
             if !records.is_null() {
                 for at in 0..count {
                     // SAFETY: as in `place_of`; the page has all of these places.
-                    let place = unsafe { RecordPlace::of(records, first + at, self.shape) };
+                    let place = unsafe { RecordPlace::of(records, first + at, shape) };
                     if !visit(sequence + at as u64, place) {
                         return;
                     }

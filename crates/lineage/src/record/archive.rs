@@ -24,6 +24,7 @@ use sync::Guard;
 use sync::atomic::Ordering;
 use types::Timestamp;
 
+use crate::encoding::Simd;
 use crate::history::chain::Draft;
 use crate::history::page::PageWriter;
 use crate::history::{ChainWords, HistoryPage, NewVersion, Values, WordVersion};
@@ -32,10 +33,10 @@ use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{MetaColumns, MetaPage, Pages};
 use crate::page::history::History;
 use crate::page::lent::Lent;
-use crate::page::tail::{RECORDS_AHEAD, RecordPlace, TailPages, TailRecord};
+use crate::page::tail::{RecordPlace, TailPages, TailRecord};
 use crate::record::range::Range;
 use crate::value::cell::Cell;
-use crate::value::column_set::{WORD_COLUMNS, columns_of};
+use crate::value::column_set::{WORD_COLUMNS, each_column};
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 use crate::value::slots::SlotSet;
@@ -44,6 +45,9 @@ use crate::value::slots::SlotSet;
 /// takes in, so that history keeps up with merges.
 const RECORDS_AT_ONCE: u64 = 1 << 15;
 
+/// Records whose memory is asked for before the first of them is read, as those of a slot lie far apart.
+const RECORDS_ASKED: usize = 64;
+
 /// A merged tail record on its way into history.
 #[derive(Clone, Copy)]
 struct ArchivedRecord<'g> {
@@ -51,47 +55,44 @@ struct ArchivedRecord<'g> {
     place: RecordPlace<'g>,
 }
 
-/// How many records of each slot of an update range there are.
-struct SlotCounts {
-    counts: Vec<u32>,
+/// Records that are linked by slot, from the newest to the oldest.
+struct SlotChains<R> {
+    /// each with the place behind that of the one before it of its slot, 0 for the first
+    records: Vec<(R, u32)>,
+    /// by slot: the place behind that of its newest record, 0 where there is none
+    newest: Vec<u32>,
     /// the slots that have records
-    counted: SlotSet,
+    slots: SlotSet,
 }
 
-impl SlotCounts {
-    fn new(slots: usize) -> SlotCounts {
-        SlotCounts { counts: vec![0; slots], counted: SlotSet::new(slots) }
+impl<R: Copy> SlotChains<R> {
+    fn new(slots: usize, records: usize) -> SlotChains<R> {
+        SlotChains { records: Vec::with_capacity(records), newest: vec![0; slots], slots: SlotSet::new(slots) }
     }
 
+    /// Adds a record that is newer than those before.
     #[inline]
-    fn add(&mut self, slot: usize) {
-        self.counts[slot] += 1;
-        self.counted.insert(slot);
+    fn push(&mut self, slot: usize, record: R) {
+        let before = std::mem::replace(&mut self.newest[slot], self.records.len() as u32 + 1);
+        self.records.push((record, before));
+        self.slots.insert(slot);
     }
 
-    /// Turns the counts into the places behind the last of each slot's records, which lie by slot; returns how many there are.
-    fn begin_places(&mut self) -> usize {
-        let mut count = 0;
-        for slot in self.counted.iter() {
-            count += self.counts[slot];
-            self.counts[slot] = count;
-        }
-        count as usize
-    }
-
-    /// The place of the next record of a slot, from the last place of the slot to the first; `None` for one that is not needed.
+    /// Passes on a slot's records, newest first.
     #[inline]
-    fn next_place(&mut self, slot: usize) -> Option<usize> {
-        if !self.counted.contains(slot) {
-            return None;
+    fn each_of(&self, slot: usize, mut take: impl FnMut(R)) {
+        let mut behind = self.newest[slot] as usize;
+        while let Some(at) = behind.checked_sub(1) {
+            let (record, before) = self.records[at];
+            take(record);
+            behind = before as usize;
         }
-        self.counts[slot] -= 1;
-        Some(self.counts[slot] as usize)
     }
 }
 
 /// The versions of a record, newest first.
 struct TailWords<'r, 'g> {
+    simd: Simd,
     tails: &'g TailPages,
     guard: &'g Guard,
     chain: &'r [ArchivedRecord<'g>],
@@ -120,16 +121,17 @@ impl ChainWords for TailWords<'_, '_> {
     #[inline]
     fn each_word(&self, at: usize, columns: u64, mut take: impl FnMut(usize, u64)) {
         let (place, spilled) = (self.chain[at].place, columns & self.tails.spilled_columns());
-        columns_of(columns & !spilled).for_each(|column| take(column, place.word(column)));
-        columns_of(spilled).for_each(|column| take(column, self.word(at, column)));
+        each_column(columns & !spilled, |column| take(column, place.word(column)));
+        each_column(spilled, |column| take(column, self.word(at, column)));
     }
 
     #[inline]
     fn equal(&self, at: usize, other: usize, columns: u64) -> u64 {
-        let equal = self.chain[at].place.equal_words(self.chain[other].place) & columns;
-        let is_equal = |column: &usize| self.word(at, *column) == self.word(other, *column);
-        let spilled = columns_of(columns & self.tails.spilled_columns()).filter(is_equal);
-        spilled.fold(equal, |equal, column| equal | 1 << column)
+        let mut equal = self.chain[at].place.equal_words(self.simd, self.chain[other].place) & columns;
+        each_column(columns & self.tails.spilled_columns(), |column| {
+            equal |= u64::from(self.word(at, column) == self.word(other, column)) << column;
+        });
+        equal
     }
 }
 
@@ -240,63 +242,56 @@ impl Range {
         let last_updated = |slot: usize| updates.as_ref().map_or(0, |updates| updates.last_updated[slot]);
         let (first_slot, oldest) = (part * self.options.update_range_records, kept.oldest());
         let (tails, sequences) = (&self.parts[part].tails, before.through() + 1..through + 1);
-        let mut counts = SlotCounts::new(self.options.update_range_records);
-        let mut first = None;
-        each_committed(tails, guard, sequences.clone(), |record| {
-            counts.add(record.place.slot() - first_slot);
-            first = Some(record);
-        });
-        let Some(first) = first else {
-            let page = PageWriter::new(&self.types, kept).finish();
-            return before.append(guard, page, through, kept);
-        };
+        let mut chains = SlotChains::new(self.options.update_range_records, (through - before.through()) as usize);
+        each_committed(tails, guard, sequences, |record| chains.push(record.place.slot() - first_slot, record));
         // A record that has older history needs this too, lest a reader takes that for the newest.
         let is_needed =
             |slot: usize| oldest == Timestamp::ZERO || last_updated(slot) > oldest.0 || before.has_versions(slot);
-        let has_left_out = counts.counted.retain(|slot| is_needed(first_slot + slot));
-        // By slot, and as they come oldest first and each slot's places are given out from the last on, newest first within a slot.
-        let mut records = vec![first; counts.begin_places()];
-        each_committed(tails, guard, sequences, |record| {
-            if let Some(place) = counts.next_place(record.place.slot() - first_slot) {
-                records[place] = record;
-            }
-        });
-        let page = self.history_page(guard, part, kept, &counts, &records);
+        let has_left_out = chains.slots.retain(|slot| is_needed(first_slot + slot));
+        let page = self.history_page(guard, part, kept, &chains);
         let history = before.append(guard, page, through, kept)?;
         Ok(if has_left_out { history.pass(through) } else { history })
     }
 
-    /// The page of these records, which lie by slot, and from newest to oldest within a slot; the counts say where those of a slot
-    /// begin.
+    /// The page of these records.
     fn history_page(
         &self,
         guard: &Guard,
         part: usize,
         kept: &Kept,
-        counts: &SlotCounts,
-        records: &[ArchivedRecord<'_>],
+        chains: &SlotChains<ArchivedRecord<'_>>,
     ) -> HistoryPage {
         let (tails, first_slot) = (&self.parts[part].tails, part * self.options.update_range_records);
-        let mut writer = PageWriter::with_room(&self.types, kept, records.len());
-        let are_words = self.types.len() <= WORD_COLUMNS && tails.wide_columns() == 0;
+        let mut writer = PageWriter::with_room(&self.types, kept, chains.records.len());
+        let (simd, are_words) = (Simd::best(), self.types.len() <= WORD_COLUMNS && tails.wide_columns() == 0);
         let (mut versions, mut drafts) = (Vec::new(), Vec::new());
-        let (mut slots, mut asked) = (counts.counted.iter().peekable(), 0);
-        while let Some(slot) = slots.next() {
-            let begin = counts.counts[slot] as usize;
-            let end = slots.peek().map_or(records.len(), |next| counts.counts[*next] as usize);
-            let soon = asked..records.len().min(end + RECORDS_AHEAD);
-            asked = soon.end;
-            records[soon].iter().for_each(|record| record.place.prefetch());
-            let chain = TailWords { tails, guard, chain: &records[begin..end] };
-            versions.clear();
-            if are_words {
-                versions.extend(chain.chain.iter().map_while(word_version));
+        // Those whose memory was asked for, the slots' one after the other, and where each of these ends.
+        let (mut records, mut ends) = (Vec::new(), Vec::new());
+        let mut slots = chains.slots.iter().peekable();
+        while slots.peek().is_some() {
+            records.clear();
+            ends.clear();
+            while let Some(slot) = slots.next_if(|_| records.len() < RECORDS_ASKED) {
+                chains.each_of(slot, |record| {
+                    record.place.prefetch();
+                    records.push(record);
+                });
+                ends.push((slot, records.len()));
             }
-            if versions.len() == chain.chain.len() {
-                writer.push_words(first_slot + slot, &versions, &chain);
-            } else {
-                drafts.extend(chain.chain.iter().filter_map(|record| chain.draft(record)));
-                writer.push_record(first_slot + slot, &mut drafts);
+            let mut begin = 0;
+            for (slot, end) in &ends {
+                let chain = TailWords { simd, tails, guard, chain: &records[begin..*end] };
+                begin = *end;
+                versions.clear();
+                if are_words {
+                    versions.extend(chain.chain.iter().map_while(word_version));
+                }
+                if versions.len() == chain.chain.len() {
+                    writer.push_words(first_slot + slot, &mut versions, &chain);
+                } else {
+                    drafts.extend(chain.chain.iter().filter_map(|record| chain.draft(record)));
+                    writer.push_record(first_slot + slot, &mut drafts);
+                }
             }
         }
         writer.finish()
@@ -389,19 +384,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_come_by_slot_and_from_newest_to_oldest() {
-        let sorted = |slots: &[usize], is_needed: fn(usize) -> bool| {
-            let mut counts = SlotCounts::new(70);
-            slots.iter().for_each(|slot| counts.add(*slot));
-            let has_left_out = counts.counted.retain(is_needed);
-            let mut places = vec![99; counts.begin_places()];
-            slots.iter().enumerate().for_each(|(place, slot)| {
-                counts.next_place(*slot).into_iter().for_each(|at| places[at] = place);
-            });
-            (places, counts.counted.iter().map(|slot| (slot, counts.counts[slot])).collect::<Vec<_>>(), has_left_out)
+    fn records_come_by_slot_and_from_newest_to_oldest() {
+        let linked = |slots: &[usize], is_needed: fn(usize) -> bool| {
+            let mut chains = SlotChains::new(70, slots.len());
+            slots.iter().enumerate().for_each(|(number, slot)| chains.push(*slot, number));
+            let has_left_out = chains.slots.retain(is_needed);
+            let mut found = Vec::new();
+            for slot in chains.slots.iter() {
+                chains.each_of(slot, |number| found.push((slot, number)));
+            }
+            (found, has_left_out)
         };
-        assert_eq!(sorted(&[69, 1, 69, 0, 1], |_| true), (vec![3, 4, 1, 2, 0], vec![(0, 0), (1, 1), (69, 3)], false));
-        assert_eq!(sorted(&[69, 1, 69, 0, 1], |slot| slot != 1), (vec![3, 2, 0], vec![(0, 0), (69, 1)], true));
-        assert_eq!(sorted(&[], |_| true), (vec![], vec![], false));
+        assert_eq!(linked(&[69, 1, 69, 0, 1], |_| true), (vec![(0, 3), (1, 4), (1, 1), (69, 2), (69, 0)], false));
+        assert_eq!(linked(&[69, 1, 69, 0, 1], |slot| slot != 1), (vec![(0, 3), (69, 2), (69, 0)], true));
+        assert_eq!(linked(&[], |_| true), (vec![], false));
     }
 }

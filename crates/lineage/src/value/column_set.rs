@@ -19,6 +19,15 @@ pub fn columns_of(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Passes on the columns whose bits are set, ascending, in fewer instructions than [`columns_of`].
+#[inline(always)]
+pub(crate) fn each_column(mut bits: u64, mut take: impl FnMut(usize)) {
+    while bits != 0 {
+        take(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
+    }
+}
+
 /// A set of column positions. Tables of at most 64 columns, nearly all, need no allocation.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnSet {

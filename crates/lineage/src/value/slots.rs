@@ -37,12 +37,6 @@ impl SlotSet {
         self.0.iter().zip(words).map(|(mine, others)| (mine & others).count_ones() as usize).sum()
     }
 
-    /// Whether a slot is in the set.
-    #[inline]
-    pub(crate) fn contains(&self, slot: usize) -> bool {
-        self.0[slot / 64] >> (slot % 64) & 1 != 0
-    }
-
     /// The slots, ascending.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {

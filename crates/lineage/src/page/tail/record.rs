@@ -6,6 +6,7 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use super::records::{HEAD, LINE, RecordShape};
 use super::{TailPage, TailPages};
+use crate::encoding::{Simd, equal_words};
 use crate::page::text::TextCell;
 use crate::page::wide::WideValues;
 use crate::value::cell::Cell;
@@ -240,16 +241,28 @@ impl<'p> RecordPlace<'p> {
         usize::from((self.head()[LINK].load(Ordering::Relaxed) >> SLOT_SHIFT) as u16)
     }
 
-    /// The columns that have their places here and the same words in another record of the same table, a bit each.
+    /// The columns that have their places here and the same words in another record of the same table, a bit each. Both are
+    /// published.
     #[inline]
-    pub(crate) fn equal_words(self, other: RecordPlace<'_>) -> u64 {
-        let add = |equal: u64, (column, (word, other)): (usize, (&AtomicU64, &AtomicU64))| {
-            equal | u64::from(word.load(Ordering::Relaxed) == other.load(Ordering::Relaxed)) << column
-        };
-        match (self.values().first_chunk::<TWO_LINES>(), other.values().first_chunk::<TWO_LINES>()) {
-            (Some(words), Some(others)) => words.iter().zip(others).enumerate().fold(0, add),
-            _ => self.values().iter().zip(other.values()).enumerate().fold(0, add),
+    pub(crate) fn equal_words(self, simd: Simd, other: RecordPlace<'_>) -> u64 {
+        #[cfg(not(any(loom, shuttle)))]
+        return equal_words(simd, self.published_words(), other.published_words());
+        #[cfg(any(loom, shuttle))]
+        {
+            let words =
+                |place: RecordPlace<'_>| place.values().iter().map(|word| word.load(Ordering::Relaxed)).collect();
+            let (words, others): (Vec<u64>, Vec<u64>) = (words(self), words(other));
+            equal_words(simd, &words, &others)
         }
+    }
+
+    /// The words of the columns that have their places here, once the record is published.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline]
+    fn published_words(self) -> &'p [u64] {
+        // SAFETY: as many words stand behind the head, for `'p`. A value is not written any more once its record is published, and
+        // an atomic word lies in memory as a plain one.
+        unsafe { std::slice::from_raw_parts(self.words.add(HEAD).as_ptr().cast(), self.values) }
     }
 
     /// Asks for all of it.
