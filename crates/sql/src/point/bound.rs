@@ -25,6 +25,7 @@ impl Bound<'_> {
             }
             Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
             Origin::Now(_) => Some(Value::TimestampTz(self.now)),
+            Origin::Assigned(assigned) => assigned.value(&mut std::iter::empty(), self),
             // Numbers are taken once it is sure that the row is put in this way.
             Origin::Next(..) => Some(Value::Null),
         }
@@ -114,6 +115,7 @@ impl Bound<'_> {
                 let sum = sum(&read.next()?, &self.value(by)?, *is_minus)?;
                 exact(&exact(&sum, *width)?, *column_type)
             }
+            Term::Assigned(assigned) => assigned.value(read, self),
         }
     }
 }

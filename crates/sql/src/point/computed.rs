@@ -256,10 +256,14 @@ impl Computed {
         }
         let literals: Vec<Arc<dyn PhysicalExpr>> =
             parameters.into_iter().map(|value| Arc::new(Literal::new(value)) as _).collect();
+        self.with_literals(self.places.len(), &literals)
+    }
+
+    /// With literals in the place of columns and parameters from `first` on, as it sees them.
+    fn with_literals(&self, first: usize, literals: &[Arc<dyn PhysicalExpr>]) -> Option<Arc<dyn PhysicalExpr>> {
         let put_in = |part: Arc<dyn PhysicalExpr>| {
-            let column = part.downcast_ref::<ColumnExpr>();
-            let parameter = column.and_then(|column| column.index().checked_sub(self.places.len()));
-            Ok(match parameter {
+            let at = part.downcast_ref::<ColumnExpr>().and_then(|column| column.index().checked_sub(first));
+            Ok(match at {
                 Some(at) => Transformed::yes(literals[at].clone()),
                 None => Transformed::no(part),
             })
@@ -285,7 +289,14 @@ impl Computed {
     /// Its value, where it names no columns.
     pub(crate) fn value(&self, bound: &Bound<'_>) -> Option<ScalarValue> {
         debug_assert!(!self.names_columns(), "{self:?} is of rows");
-        let physical = self.with(self.parameters(bound)?)?;
+        self.of_row(Vec::new(), bound)
+    }
+
+    /// Its value for one row, of which these are the columns that it names.
+    pub(crate) fn of_row(&self, columns: Vec<ScalarValue>, bound: &Bound<'_>) -> Option<ScalarValue> {
+        let known = columns.into_iter().chain(self.parameters(bound)?);
+        let literals: Vec<Arc<dyn PhysicalExpr>> = known.map(|value| Arc::new(Literal::new(value)) as _).collect();
+        let physical = self.with_literals(0, &literals)?;
         match physical.evaluate(&batch(ArrowSchema::empty(), Vec::new(), 1)?).ok()? {
             ColumnarValue::Scalar(value) => Some(value),
             ColumnarValue::Array(array) => ScalarValue::try_from_array(&array, 0).ok(),

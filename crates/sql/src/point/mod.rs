@@ -16,6 +16,9 @@
 //! way, which means the same for all that both can do, errors included: here nothing is reported that the engine does not report.
 //!
 //! Imports names, values, defaults of columns (in `access`) and below; sessions keep such statements prepared.
+mod assigned;
+#[cfg(test)]
+mod assigned_tests;
 #[cfg(test)]
 mod both_ways;
 pub(crate) mod bound;

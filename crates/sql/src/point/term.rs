@@ -2,10 +2,13 @@
 //!
 //! A value is taken here only if it is plainly one of its column's type: a literal that reads as one, a parameter of the same
 //! type, an integer of another width that fits. For all else there is the long way.
+use std::sync::Arc;
+
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, FunctionArguments};
 use engine::{Column, ColumnDefault, DataType, Value};
 
+use super::assigned::Assigned;
 use super::exact::{bits, decimal, exact, is_integer};
 use super::fills::{Fills, is_always_filled};
 use super::scope::Scope;
@@ -28,6 +31,8 @@ pub(crate) enum Origin {
     Now(DataType),
     /// The next number of a sequence, for a column of this type.
     Next(String, DataType),
+    /// An expression of parameters.
+    Assigned(Arc<Assigned>),
 }
 
 /// The value that a column is set to.
@@ -56,6 +61,8 @@ pub(crate) enum Term {
         width: DataType,
         column_type: DataType,
     },
+    /// Another expression of columns.
+    Assigned(Arc<Assigned>),
 }
 
 /// Whether reading a text as a value of this type may round it or cut it off.
@@ -67,13 +74,13 @@ fn is_cut_to_fit(data_type: DataType) -> bool {
 
 impl Term {
     /// The columns that it reads, in their order.
-    pub(crate) fn reads(&self) -> impl Iterator<Item = usize> + use<> {
-        let (one, other) = match self {
-            Term::Value(_) => (None, None),
-            Term::Column { read, .. } | Term::Sum { read, .. } => (Some(*read), None),
-            Term::Columns { left, right, .. } => (Some(*left), Some(*right)),
-        };
-        one.into_iter().chain(other)
+    pub(crate) fn reads(&self) -> Vec<usize> {
+        match self {
+            Term::Value(_) => Vec::new(),
+            Term::Column { read, .. } | Term::Sum { read, .. } => vec![*read],
+            Term::Columns { left, right, .. } => vec![*left, *right],
+            Term::Assigned(assigned) => assigned.reads().collect(),
+        }
     }
 }
 
@@ -196,10 +203,14 @@ impl Scope<'_> {
     pub(crate) fn set(&self, name: &str, expr: &Expr) -> Option<(usize, Term)> {
         let at = self.tables[0].position(name).filter(|_| !is_default(expr))?;
         let column = self.known(at);
-        let term = match (self.cell(expr, column), self.column(expr)) {
-            (Some(value), _) => Term::Value(value),
-            (None, Some(read)) => self.taken(read, column.data_type)?,
-            (None, None) => self.sum(expr, column.data_type)?,
+        let plain = match (self.cell(expr, column), self.column(expr)) {
+            (Some(value), _) => Some(Term::Value(value)),
+            (None, Some(read)) => self.taken(read, column.data_type),
+            (None, None) => self.sum(expr, column.data_type),
+        };
+        let term = match plain {
+            Some(term) => term,
+            None => Term::Assigned(self.assigned(expr, column)?),
         };
         Some((at, term))
     }
@@ -303,7 +314,10 @@ impl Scope<'_> {
             }
             let mut whole: Vec<Option<Origin>> = (0..columns.len()).map(|at| fills.origin(at).cloned()).collect();
             for (expr, at) in row.iter().zip(&targets).filter(|(expr, _)| !is_default(expr)) {
-                whole[*at] = self.cell(expr, &columns[*at]).filter(|_| !is_always_filled(defaults, *at));
+                let column = &columns[*at];
+                let assigned =
+                    || self.assigned(expr, column).filter(|assigned| assigned.is_free()).map(Origin::Assigned);
+                whole[*at] = self.cell(expr, column).or_else(assigned).filter(|_| !is_always_filled(defaults, *at));
             }
             whole.into_iter().collect()
         };

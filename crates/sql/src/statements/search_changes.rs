@@ -42,6 +42,7 @@ impl Point {
             Term::Value(origin) => bound.value(origin).is_some(),
             Term::Sum { by, .. } => bound.value(by).is_some(),
             Term::Column { .. } | Term::Columns { .. } => true,
+            Term::Assigned(assigned) => assigned.is_right(bound),
         };
         // A value that does not fit is an error even where no row is found, which the long way tells.
         if !changes.sets.iter().all(has_value) {
@@ -173,7 +174,7 @@ impl Changes {
     /// The new values of the columns that are set, row by row.
     fn values(&self, table: &Table, bound: &Bound<'_>, rows: &RecordBatch) -> Result<Option<RecordBatch>> {
         let columns = table.schema().columns();
-        let made_of = self.sets.iter().map(|(_, term)| term.reads().count()).sum();
+        let made_of = self.sets.iter().map(|(_, term)| term.reads().len()).sum();
         let set: Vec<_> = self.sets.iter().map(|(column, _)| &columns[*column]).collect();
         let mut builders: Vec<ColumnBuilder> = set.iter().map(|column| ColumnBuilder::new(column.data_type)).collect();
         for row in 0..rows.num_rows() {
