@@ -79,7 +79,8 @@ fn not_there(alter: &AlterTable) -> SqlError {
     let what = alter.operations.first().map(AlterTableOperation::to_string).unwrap_or_default();
     let words: Vec<&str> = what.split_whitespace().take(2).collect();
     let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
-    let hint = "ALTER TABLE ... SET (retention = ...), ... RESET (retention), ... ADD, VALIDATE, RENAME or DROP CONSTRAINT, ... ADD PRIMARY KEY or UNIQUE, ... \
+    let hint = "ALTER TABLE ... SET (retention = ...), ... RESET (retention), \
+                ... ADD, VALIDATE, RENAME or DROP CONSTRAINT, ... ADD PRIMARY KEY or UNIQUE, ... \
                 RENAME TO, ... ADD, DROP and RENAME COLUMN and ... ALTER COLUMN are all that there is.";
     SqlError::unsupported(message).hint(hint)
 }

@@ -239,6 +239,8 @@ fn may_be_name(previous: &TokenWithSpan, token: &TokenWithSpan, behind: Option<&
     let names_table = matches!(keyword(previous), Keyword::TABLE | Keyword::INTO);
     let is_value = match word.keyword {
         Keyword::ARRAY => is_before(&[Token::LParen, Token::LBracket]),
+        // `DISABLE TRIGGER ALL`, which is refused as not supported.
+        Keyword::ALL | Keyword::USER => keyword(previous) == Keyword::TRIGGER,
         _ => false,
     };
     match kind_of(word) {
@@ -333,13 +335,27 @@ fn unmarked(value: &str) -> Option<&str> {
     value.strip_prefix(MARK).and_then(|rest| rest.split_once(' ')).map(|(_, word)| word)
 }
 
+/// Words that are values, and that the library does not know.
+const UNKNOWN_VALUES: [&str; 2] = ["current_role", "current_schema"];
+
+/// Whether a parenthesis or a point follows the next word.
+fn is_called_or_qualified(parser: &Parser) -> bool {
+    matches!(parser.peek_nth_token_ref(1).token, Token::LParen | Token::Period)
+}
+
 /// The next token as an expression, if it is a marked word that is one.
 ///
 /// # Errors
 /// Where its arguments are none.
 pub(crate) fn expression(parser: &mut Parser) -> std::result::Result<Option<Expr>, ParserError> {
     let TokenWithSpan { token: Token::Word(word), span } = parser.peek_token_ref() else { return Ok(None) };
-    let Some(value) = unmarked(&word.value) else { return Ok(None) };
+    let is_name = |name: &&str| word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name);
+    let value = match unmarked(&word.value) {
+        Some(value) => value,
+        // Behind an operator it stands where a label might, and the library takes it for a column.
+        None if UNKNOWN_VALUES.iter().any(is_name) && !is_called_or_qualified(parser) => &word.value,
+        None => return Ok(None),
+    };
     let ident = Ident { value: value.to_owned(), quote_style: None, span: *span };
     let function = |ident: Ident| {
         Expr::Function(Function {
@@ -365,7 +381,7 @@ pub(crate) fn expression(parser: &mut Parser) -> std::result::Result<Option<Expr
         }
         // Values of `INSERT` and of options, which are no expressions elsewhere.
         Keyword::DEFAULT | Keyword::ON | Keyword::COLUMN | Keyword::ARRAY => Expr::Identifier(ident),
-        _ if ["current_role", "current_schema"].iter().any(|name| value.eq_ignore_ascii_case(name)) => function(ident),
+        _ if UNKNOWN_VALUES.iter().any(|name| value.eq_ignore_ascii_case(name)) => function(ident),
         _ => return Ok(None),
     };
     parser.advance_token();
