@@ -40,6 +40,9 @@ Examples:
   lstore bench tpch --sf 0.1        TPC-H's queries, idle and under updates
   lstore bench micro                short transactions and SUM beside bounds
 
+Scripts stop at the first error, with status 1, as psql's do where
+ON_ERROR_STOP is set.
+
 Without -c and -f, and with a terminal on standard input, lstore is an
 interactive shell. Type \\? there for its commands.";
 

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use crate::error::Result;
+use crate::parsing::words;
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 
@@ -40,7 +41,7 @@ pub(crate) fn parse_alter_database(parser: &mut Parser, source: &Source) -> Resu
 
 /// `ALTER DATABASE` is read.
 fn read(parser: &mut Parser, source: &Source) -> Result<AlterDatabase, ParserError> {
-    let name = parser.parse_identifier()?;
+    let name = words::identifier(parser)?;
     let next = parser.peek_token();
     let change = match parser.peek_one_of_keywords(&[Keyword::SET, Keyword::RESET]) {
         Some(_) => parser.parse_statement()?,

@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::Result;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// The options of an index that are given other values, or those of before.
@@ -25,7 +26,7 @@ pub(crate) fn parse_alter_index(parser: &mut Parser, source: &Source) -> Result<
     let head = parser.maybe_parse(|parser| -> std::result::Result<_, ParserError> {
         parser.expect_keywords(&[Keyword::ALTER, Keyword::INDEX])?;
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-        let name = parser.parse_object_name(false)?;
+        let name = words::object_name(parser)?;
         let is_reset = parser.expect_one_of_keywords(&[Keyword::SET, Keyword::RESET])? == Keyword::RESET;
         parser.expect_token(&Token::LParen)?;
         Ok((name, if_exists, is_reset))

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::Result;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// What the comment is on.
@@ -50,10 +51,10 @@ pub(crate) fn parse_comment(parser: &mut Parser, source: &Source) -> Result<Opti
 }
 
 fn read(parser: &mut Parser, kind: PartKind) -> std::result::Result<CommentStatement, ParserError> {
-    let name = parser.parse_identifier()?;
+    let name = words::identifier(parser)?;
     parser.expect_keyword(Keyword::ON)?;
     let of_domain = kind == PartKind::Constraint && parser.parse_keyword(Keyword::DOMAIN);
-    let of = parser.parse_object_name(false)?;
+    let of = words::object_name(parser)?;
     parser.expect_keyword(Keyword::IS)?;
     let text = if parser.parse_keyword(Keyword::NULL) { None } else { Some(parser.parse_literal_string()?) };
     Ok(CommentStatement { kind, name, of, of_domain, text })

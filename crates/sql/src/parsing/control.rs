@@ -20,6 +20,7 @@ use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parsing::modes::{AskedModes, IsolationLevel};
 use crate::parsing::time_limit;
+use crate::parsing::words;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
@@ -135,7 +136,7 @@ fn read(parser: &mut Parser) -> Result<Control, ParserError> {
                 Control::Rollback { chain: chain(parser)? }
             }
         }
-        Keyword::SAVEPOINT => Control::Savepoint(fold(&parser.parse_identifier()?)),
+        Keyword::SAVEPOINT => Control::Savepoint(fold(&words::identifier(parser)?)),
         Keyword::RELEASE => Control::Release(savepoint(parser)?),
         _ if is_word(&parser.peek_token().token, "constraints") => constraints(parser)?,
         _ if parser.parse_keyword(Keyword::TRANSACTION) => Control::SetTransaction(modes(parser, true)?),
@@ -221,7 +222,7 @@ fn savepoint(parser: &mut Parser) -> Result<String, ParserError> {
     if !matches!(parser.peek_nth_token(1).token, Token::EOF | Token::SemiColon) {
         parser.expect_keyword(Keyword::SAVEPOINT)?;
     }
-    Ok(fold(&parser.parse_identifier()?))
+    Ok(fold(&words::identifier(parser)?))
 }
 
 /// The modes up to the end, with or without commas between them.

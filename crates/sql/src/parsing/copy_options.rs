@@ -1,10 +1,11 @@
 //! The syntax of `COPY`, which PostgreSQL extends faster than the parser's library follows.
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query};
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{IsOptional, Parser};
+use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Result, SqlError};
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// One `COPY`.
@@ -112,12 +113,12 @@ pub(crate) fn parse_copy(parser: &mut Parser, source: &Source) -> Result<Option<
     }
     let is_binary = parser.parse_keyword(Keyword::BINARY);
     let subject = if !is_binary && parser.consume_token(&Token::LParen) {
-        let query = parser.parse_query().map_err(wrong)?;
+        let query = words::query(parser, source)?;
         parser.expect_token(&Token::RParen).map_err(wrong)?;
         Subject::Query(query)
     } else {
-        let name = parser.parse_object_name(false).map_err(wrong)?;
-        let columns = parser.parse_parenthesized_column_list(IsOptional::Optional, false).map_err(wrong)?;
+        let name = words::object_name(parser).map_err(wrong)?;
+        let columns = words::columns(parser).map_err(wrong)?;
         Subject::Table { name, columns }
     };
     let direction = parser.expect_one_of_keywords(&[Keyword::FROM, Keyword::TO]).map_err(wrong)?;

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parsing::sequence_statement::number;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// A statement about cursors.
@@ -85,7 +86,7 @@ pub(crate) fn parse_cursor(parser: &mut Parser, source: &Source) -> Result<Optio
             parser.advance_token();
             let name = match parser.parse_keyword(Keyword::ALL) {
                 true => None,
-                false => Some(fold(&parser.parse_identifier().map_err(wrong)?)),
+                false => Some(fold(&words::identifier(parser).map_err(wrong)?)),
             };
             Ok(Some(CursorStatement::Close { name }))
         }
@@ -100,7 +101,7 @@ pub(crate) fn parse_cursor(parser: &mut Parser, source: &Source) -> Result<Optio
 
 fn declare(parser: &mut Parser, source: &Source) -> Result<CursorStatement> {
     let wrong = |error: ParserError| source.parser_error(error);
-    let name = fold(&parser.parse_identifier().map_err(wrong)?);
+    let name = fold(&words::identifier(parser).map_err(wrong)?);
     let mut is_scrollable = false;
     loop {
         let next = parser.peek_token();
@@ -123,7 +124,7 @@ fn declare(parser: &mut Parser, source: &Source) -> Result<CursorStatement> {
     if matches!(&next.token, Token::Word(word) if !begins_query(word.keyword)) {
         return Err(wrong(parser.expected::<()>("a query", next).err().unwrap_or(ParserError::RecursionLimitExceeded)));
     }
-    let query = parser.parse_query().map_err(wrong)?;
+    let query = words::query(parser, source)?;
     Ok(CursorStatement::Declare { name, is_scrollable, is_holdable, query })
 }
 
@@ -149,7 +150,7 @@ fn word(parser: &mut Parser, text: &str) -> bool {
 fn moved(parser: &mut Parser, source: &Source) -> Result<(Direction, String)> {
     let direction = direction(parser, source)?;
     let _ = word(parser, "from") || word(parser, "in");
-    let name = parser.parse_identifier().map_err(|error| source.parser_error(error))?;
+    let name = words::identifier(parser).map_err(|error| source.parser_error(error))?;
     Ok((direction, fold(&name)))
 }
 

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::{Result, SqlError};
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// What a statement does with domains.
@@ -68,20 +69,20 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
     if parser.parse_keyword(Keyword::DROP) {
         parser.expect_keyword(Keyword::DOMAIN).map_err(failed)?;
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-        let names = parser.parse_comma_separated(|parser| parser.parse_object_name(false)).map_err(failed)?;
+        let names = parser.parse_comma_separated(words::object_name).map_err(failed)?;
         let behavior = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
         let cascade = behavior == Some(Keyword::CASCADE);
         return Ok(Some(DomainStatement::Drop { names, if_exists, cascade }));
     }
     parser.expect_keywords(&[Keyword::CREATE, Keyword::DOMAIN]).map_err(failed)?;
-    let name = parser.parse_object_name(false).map_err(failed)?;
+    let name = words::object_name(parser).map_err(failed)?;
     let _ = parser.parse_keyword(Keyword::AS);
     let base = parser.parse_data_type().map_err(failed)?;
     let mut new = NewDomain { name, base, default: None, not_null: false, checks: Vec::new() };
     let (mut says_null, mut says_not_null) = (false, false);
     loop {
         let named = parser.parse_keyword(Keyword::CONSTRAINT);
-        let constraint = if named { Some(parser.parse_identifier().map_err(failed)?) } else { None };
+        let constraint = if named { Some(words::identifier(parser).map_err(failed)?) } else { None };
         if parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]) {
             (new.not_null, says_not_null) = (true, true);
         } else if parser.parse_keyword(Keyword::NULL) {
@@ -99,7 +100,7 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
                 return Err(SqlError::syntax("multiple default expressions"));
             }
         } else if constraint.is_none() && parser.parse_keyword(Keyword::COLLATE) {
-            let collation = parser.parse_object_name(false).map_err(failed)?;
+            let collation = words::object_name(parser).map_err(failed)?;
             if collation.to_string().trim_matches('"') != "C" {
                 return Err(SqlError::unsupported(format!("COLLATE {collation}")));
             }
@@ -118,7 +119,7 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
 
 fn alter(parser: &mut Parser, source: &Source) -> Result<DomainStatement> {
     let failed = |error: ParserError| source.parser_error(error);
-    let name = parser.parse_object_name(false).map_err(failed)?;
+    let name = words::object_name(parser).map_err(failed)?;
     let next = parser.peek_token();
     let unsupported = |what: &str| Err(SqlError::unsupported(what).at(source.start(next.span)));
     let words = [Keyword::SET, Keyword::DROP, Keyword::ADD, Keyword::RENAME, Keyword::VALIDATE];
@@ -134,13 +135,13 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<DomainStatement> {
         Keyword::DROP => {
             parser.expect_keyword(Keyword::CONSTRAINT).map_err(failed)?;
             let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-            let name = parser.parse_identifier().map_err(failed)?;
+            let name = words::identifier(parser).map_err(failed)?;
             let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
             DomainChange::Drop { name, if_exists }
         }
         Keyword::ADD => {
             let is_named = parser.parse_keyword(Keyword::CONSTRAINT);
-            let constraint = if is_named { Some(parser.parse_identifier().map_err(failed)?) } else { None };
+            let constraint = if is_named { Some(words::identifier(parser).map_err(failed)?) } else { None };
             parser.expect_keyword(Keyword::CHECK).map_err(failed)?;
             parser.expect_token(&Token::LParen).map_err(failed)?;
             let condition = parser.parse_expr().map_err(failed)?;
@@ -151,17 +152,17 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<DomainStatement> {
             DomainChange::AddCheck(constraint, condition)
         }
         Keyword::RENAME if parser.parse_keyword(Keyword::CONSTRAINT) => {
-            let constraint = parser.parse_identifier().map_err(failed)?;
+            let constraint = words::identifier(parser).map_err(failed)?;
             parser.expect_keyword(Keyword::TO).map_err(failed)?;
-            DomainChange::Rename(constraint, parser.parse_identifier().map_err(failed)?)
+            DomainChange::Rename(constraint, words::identifier(parser).map_err(failed)?)
         }
         Keyword::RENAME => {
             parser.expect_keyword(Keyword::TO).map_err(failed)?;
-            DomainChange::RenameTo(parser.parse_identifier().map_err(failed)?)
+            DomainChange::RenameTo(words::identifier(parser).map_err(failed)?)
         }
         _ => {
             parser.expect_keyword(Keyword::CONSTRAINT).map_err(failed)?;
-            DomainChange::Validate(parser.parse_identifier().map_err(failed)?)
+            DomainChange::Validate(words::identifier(parser).map_err(failed)?)
         }
     };
     Ok(DomainStatement::Alter { name, change: Box::new(change) })

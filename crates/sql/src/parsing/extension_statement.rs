@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::Result;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// A statement about extensions.
@@ -35,11 +36,11 @@ pub(crate) fn parse_extension(parser: &mut Parser, source: &Source) -> Result<Op
 
 fn create(parser: &mut Parser) -> std::result::Result<ExtensionStatement, ParserError> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let name = parser.parse_identifier()?;
+    let name = words::identifier(parser)?;
     let _ = parser.parse_keyword(Keyword::WITH);
     while let Some(option) = parser.parse_one_of_keywords(&[Keyword::SCHEMA, Keyword::VERSION, Keyword::CASCADE]) {
         if option != Keyword::CASCADE {
-            parser.parse_identifier()?;
+            words::identifier(parser)?;
         }
     }
     Ok(ExtensionStatement::Create { name, if_not_exists })
@@ -47,7 +48,7 @@ fn create(parser: &mut Parser) -> std::result::Result<ExtensionStatement, Parser
 
 fn drop(parser: &mut Parser) -> std::result::Result<ExtensionStatement, ParserError> {
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-    let names = parser.parse_comma_separated(Parser::parse_identifier)?;
+    let names = parser.parse_comma_separated(words::identifier)?;
     let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
     Ok(ExtensionStatement::Drop { names, if_exists })
 }

@@ -18,6 +18,7 @@ use engine::{FunctionBody, FunctionVolatility};
 
 use super::words::{Read, is_word, take_words};
 use crate::error::{Result, SqlError};
+use crate::parsing::words;
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 
@@ -128,7 +129,7 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<FunctionStatement> {
             return Err(error.hint("Make it anew by CREATE OR REPLACE FUNCTION."));
         }
     };
-    Ok(make(named, parser.parse_identifier().map_err(wrong)?))
+    Ok(make(named, words::identifier(parser).map_err(wrong)?))
 }
 
 fn comment(parser: &mut Parser, source: &Source) -> Read<FunctionStatement> {
@@ -139,7 +140,7 @@ fn comment(parser: &mut Parser, source: &Source) -> Read<FunctionStatement> {
 }
 
 fn named(parser: &mut Parser, source: &Source) -> Read<NamedFunction> {
-    let name = parser.parse_object_name(false)?;
+    let name = words::object_name(parser)?;
     if parser.peek_token().token != Token::LParen {
         return Ok(NamedFunction { name, types: None });
     }
@@ -197,7 +198,7 @@ fn argument(parser: &mut Parser, source: &Source) -> Read<NewArgument> {
     })?;
     let (name, data_type) = match bare {
         Some(data_type) => (None, data_type),
-        None => (Some(parser.parse_identifier()?), parser.parse_data_type()?),
+        None => (Some(words::identifier(parser)?), parser.parse_data_type()?),
     };
     let has_default = take_words(parser, &["default"]) || parser.consume_token(&Token::Eq);
     let default = if has_default { Some(expression(parser, source)?) } else { None };
@@ -214,7 +215,7 @@ fn expression(parser: &mut Parser, source: &Source) -> Read<(Expr, String)> {
 
 fn create(parser: &mut Parser, or_replace: bool, source: &Source) -> Result<NewFunction> {
     let wrong = |error: ParserError| source.parser_error(error);
-    let name = parser.parse_object_name(false).map_err(wrong)?;
+    let name = words::object_name(parser).map_err(wrong)?;
     let arguments = arguments(parser, source).map_err(wrong)?;
     let mut new = NewFunction {
         name,
@@ -261,7 +262,7 @@ fn twice(new: &NewFunction) -> Result<()> {
 fn returns(parser: &mut Parser) -> Read<Returns> {
     if is_word(parser, 0, "table") && parser.peek_nth_token(1).token == Token::LParen {
         (0..2).for_each(|_| parser.advance_token());
-        let column = |parser: &mut Parser| Ok((parser.parse_identifier()?, parser.parse_data_type()?));
+        let column = |parser: &mut Parser| Ok((words::identifier(parser)?, parser.parse_data_type()?));
         let columns = parser.parse_comma_separated(column)?;
         parser.expect_token(&Token::RParen)?;
         return Ok(Returns::Table(columns));
@@ -361,7 +362,7 @@ fn language(parser: &mut Parser) -> Read<Ident> {
             parser.advance_token();
             Ok(Ident::new(fold(&Ident::new(name))))
         }
-        _ => parser.parse_identifier(),
+        _ => words::identifier(parser),
     }
 }
 

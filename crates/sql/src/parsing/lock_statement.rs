@@ -7,6 +7,7 @@ use engine::{LockWait, TableMode};
 
 use crate::error::Result;
 use crate::parsing::sequence_statement::PlacedName;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// What is to be locked, and how.
@@ -43,7 +44,7 @@ fn read(parser: &mut Parser) -> std::result::Result<(Vec<ObjectName>, TableMode,
     let mut names = Vec::new();
     loop {
         let _ = parser.parse_keyword(Keyword::ONLY);
-        names.push(parser.parse_object_name(false)?);
+        names.push(words::object_name(parser)?);
         let _ = parser.consume_token(&Token::Mul);
         if !parser.consume_token(&Token::Comma) {
             break;

@@ -8,12 +8,13 @@
 //! ```
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{IsOptional, Parser, ParserError};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::Result;
 use crate::names::{fold, position, table_name};
 use crate::parsing::owner::{OwnedKind, Owner};
+use crate::parsing::words;
 use crate::parsing::words::is_word;
 use crate::syntax::source::Source;
 
@@ -71,7 +72,7 @@ fn reindex(parser: &mut Parser) -> Result<Maintenance, ParserError> {
     let word = parser.expect_one_of_keywords(&kinds.map(|(word, _)| word))?;
     let kind = kinds.into_iter().find(|(of, _)| *of == word).map_or(OwnedKind::Index, |(_, kind)| kind);
     let is_concurrent = parser.parse_keyword(Keyword::CONCURRENTLY);
-    let of = Owner { kind, name: parser.parse_object_name(false)?, if_exists: false };
+    let of = Owner { kind, name: words::object_name(parser)?, if_exists: false };
     Ok(Maintenance::Indexes { of, is_concurrent })
 }
 
@@ -96,8 +97,8 @@ fn read(parser: &mut Parser) -> Result<Vec<(ObjectName, Vec<Ident>)>, ParserErro
     let mut names = Vec::new();
     if matches!(parser.peek_token().token, Token::Word(_)) {
         loop {
-            let name = parser.parse_object_name(false)?;
-            names.push((name, parser.parse_parenthesized_column_list(IsOptional::Optional, false)?));
+            let name = words::object_name(parser)?;
+            names.push((name, words::columns(parser)?));
             if !parser.consume_token(&Token::Comma) {
                 break;
             }

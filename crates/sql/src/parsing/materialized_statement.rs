@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::error::{Result, SqlError};
 use crate::parsing::sequence_statement::PlacedName;
 use crate::parsing::view_statement::{NewView, named};
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// A statement about materialized views.
@@ -74,11 +75,11 @@ fn create(parser: &mut Parser, source: &Source) -> Result<MaterializedStatement>
     let view = named(parser, source)?;
     let mut columns = Vec::new();
     if parser.consume_token(&Token::LParen) {
-        columns = parser.parse_comma_separated(Parser::parse_identifier).map_err(wrong)?;
+        columns = parser.parse_comma_separated(words::identifier).map_err(wrong)?;
         parser.expect_token(&Token::RParen).map_err(wrong)?;
     }
     if parser.parse_keyword(Keyword::USING) {
-        let method = parser.parse_identifier().map_err(wrong)?;
+        let method = words::identifier(parser).map_err(wrong)?;
         if !method.value.eq_ignore_ascii_case("heap") {
             let message = format!("access method \"{}\" does not exist", method.value);
             return Err(SqlError::new("42704", message).at(source.start(method.span)));
@@ -89,7 +90,7 @@ fn create(parser: &mut Parser, source: &Source) -> Result<MaterializedStatement>
     }
     parser.expect_keyword(Keyword::AS).map_err(wrong)?;
     let start = source.start(parser.peek_token().span).unwrap_or(source.text.len());
-    let query = parser.parse_query().map_err(wrong)?;
+    let query = words::query(parser, source)?;
     let end = source.start(parser.peek_token().span);
     let with_data = with_data(parser, source)?;
     let new = NewView { view, or_replace: false, is_temporary: false, columns, query, start, end, check: None };
@@ -130,9 +131,9 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<MaterializedStatement> 
         return Ok(MaterializedStatement::Rename { view, if_exists, to: named(parser, source)? });
     }
     let _ = parser.parse_keyword(Keyword::COLUMN);
-    let from = parser.parse_identifier().map_err(wrong)?;
+    let from = words::identifier(parser).map_err(wrong)?;
     parser.expect_keyword(Keyword::TO).map_err(wrong)?;
-    let to = parser.parse_identifier().map_err(wrong)?;
+    let to = words::identifier(parser).map_err(wrong)?;
     Ok(MaterializedStatement::RenameColumn { view, if_exists, from, to })
 }
 

@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use crate::error::Result;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// What is to belong to a role.
@@ -78,7 +79,7 @@ pub(crate) fn parse_owner(parser: &mut Parser, source: &Source) -> Result<Option
         };
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
         let _ = keyword == Keyword::TABLE && parser.parse_keyword(Keyword::ONLY);
-        let name = parser.parse_object_name(false)?;
+        let name = words::object_name(parser)?;
         parser.expect_keywords(&[Keyword::OWNER, Keyword::TO])?;
         parser.parse_identifier()?;
         Ok((keyword, if_exists, name))

@@ -29,6 +29,7 @@ use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
 use crate::syntax::like_tokens;
 use crate::syntax::limits;
+use crate::syntax::reserved;
 use crate::syntax::row_tokens;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
@@ -36,9 +37,6 @@ use crate::syntax::subscript_tokens;
 use crate::syntax::text_tokens;
 use crate::syntax::tokens;
 use crate::syntax::walk::WalkMut;
-
-/// How many levels the parser may go down for one level of parentheses.
-const LEVELS_OF_NESTING: usize = 4;
 
 impl Source<'_> {
     /// PostgreSQL's syntax error for what stands at a place.
@@ -48,7 +46,7 @@ impl Source<'_> {
             Some(token) => format!("syntax error at or near \"{token}\""),
             None => "syntax error at end of input".to_owned(),
         };
-        SqlError::syntax(message).at(position.or(Some(self.text.len()))).detail(why)
+        SqlError::syntax(message).at(position.or(Some(self.text.len()))).detail(reserved::without_marks(&why))
     }
 }
 
@@ -121,9 +119,8 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     conflict_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
-    let parser = Parser::new(&dialect).with_recursion_limit(limits::NESTING_MAX * LEVELS_OF_NESTING);
-    let mut parser = parser.with_tokens_with_locations(tokens);
-    let parsed = whole_statement(&mut parser, source);
+    let mut parser = limits::parser(&dialect, tokens);
+    let parsed = whole_statement(&mut parser, &dialect, source);
     interrupt::check()?;
     if dialect.is_exhausted() {
         return Err(limits::too_many_readings());
@@ -133,11 +130,16 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
         match &mut parsed {
             ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
                 plain(statement.as_mut())?;
+                reserved::refuse(statement, source)?;
             }
             ParsedStatement::Own(
                 OwnStatement::View(ViewStatement::Create(new))
                 | OwnStatement::Materialized(MaterializedStatement::Create { new, .. }),
             ) => plain(new.query.as_mut())?,
+            ParsedStatement::Locking(query, _) => {
+                plain(query.as_mut())?;
+                reserved::refuse(query, source)?;
+            }
             other => {
                 if let Some(query) = other.query_mut() {
                     plain(query)?;
@@ -185,11 +187,11 @@ impl VisitorMut for Fetches {
     }
 }
 
-fn whole_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStatement> {
+fn whole_statement<'a>(parser: &mut Parser<'a>, dialect: &'a SqlDialect, source: &Source) -> Result<ParsedStatement> {
     while parser.consume_token(&Token::SemiColon) {}
     let parsed = match parser.peek_token().token {
         Token::EOF => ParsedStatement::Empty,
-        _ => other_statement(parser, source)?,
+        _ => other_statement(parser, dialect, source)?,
     };
     while parser.consume_token(&Token::SemiColon) {}
     let next = parser.next_token();
@@ -200,7 +202,7 @@ fn whole_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStateme
 }
 
 /// A statement that is read from its tokens here, or else by the library.
-fn other_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStatement> {
+fn other_statement<'a>(parser: &mut Parser<'a>, dialect: &'a SqlDialect, source: &Source) -> Result<ParsedStatement> {
     if let Token::Word(word) = &parser.peek_token().token
         && word.quote_style.is_none()
         && word.keyword == Keyword::DO
@@ -214,6 +216,10 @@ fn other_statement(parser: &mut Parser, source: &Source) -> Result<ParsedStateme
     if let Some(own) = OwnStatement::parse(parser, source)? {
         return Ok(ParsedStatement::Own(own));
     }
+    let start = parser.index();
+    let mut tokens = std::mem::replace(parser, Parser::new(dialect)).into_tokens().split_off(start);
+    reserved::mark(&mut tokens);
+    *parser = limits::parser(dialect, tokens);
     let statement = parser.parse_statement().map_err(|error| source.parser_error(error))?;
     Ok(ParsedStatement::Statement(Box::new(select_into::spelled_out(statement)?)))
 }

@@ -223,6 +223,10 @@ struct Mark {
 
 fn write_out(cte: &mut Cte) -> Result<()> {
     let Some((own, clauses)) = cte.alias.name.value.split_once(MARK) else { return Ok(()) };
+    // A reserved word, which is refused later.
+    if own.is_empty() {
+        return Ok(());
+    }
     let (own, clauses) = (own.to_owned(), clauses.to_owned());
     cte.alias.name.value.clone_from(&own);
     let SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } = cte.query.body.as_mut() else {

@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::error::{Result, SqlError};
 use crate::names::{fold, position, table_name};
 use crate::parsing::sequence_options::{AskedOptions, Owner};
+use crate::parsing::words;
 use crate::syntax::source::Source;
 use crate::values::types::column_type;
 
@@ -116,7 +117,7 @@ fn drop(parser: &mut Parser, source: &Source) -> Result<SequenceStatement> {
 }
 
 fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
-    let name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
+    let name = words::object_name(parser).map_err(|error| source.parser_error(error))?;
     PlacedName::of(&name, source)
 }
 
@@ -188,7 +189,7 @@ pub(super) fn option(
 
 /// The column that a sequence is to belong to.
 fn owner(parser: &mut Parser, source: &Source) -> Result<Owner> {
-    let mut name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
+    let mut name = words::object_name(parser).map_err(|error| source.parser_error(error))?;
     let position = position(&name, source);
     let column = name.0.pop().and_then(|part| part.as_ident().map(fold));
     match column.filter(|_| !name.0.is_empty()) {

@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use crate::error::Result;
 use crate::names::fold;
 use crate::parsing::sequence_statement::PlacedName;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// What is to be in another schema.
@@ -37,9 +38,9 @@ pub(crate) fn parse_set_schema(parser: &mut Parser, source: &Source) -> Result<O
             false => parser.expect_one_of_keywords(&KINDS.map(|(keyword, _)| keyword))?,
         };
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-        let name: ObjectName = parser.parse_object_name(false)?;
+        let name: ObjectName = words::object_name(parser)?;
         parser.expect_keywords(&[Keyword::SET, Keyword::SCHEMA])?;
-        let schema: Ident = parser.parse_identifier()?;
+        let schema: Ident = words::identifier(parser)?;
         Ok((kind, if_exists, name, schema))
     });
     let Some((kind, if_exists, name, schema)) = read.map_err(|error| source.parser_error(error))? else {

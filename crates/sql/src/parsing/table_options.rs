@@ -70,6 +70,11 @@ fn known() -> &'static str {
     "Options are layout, retention, update_range and merge_after."
 }
 
+/// Whether an option is said where a table is made, and stays.
+pub(crate) fn is_fixed(name: &str) -> bool {
+    matches!(name, "layout" | "update_range" | "merge_after")
+}
+
 /// Gives an option its value.
 pub(crate) fn set(settings: &mut TableSettings, name: &str, value: &Expr) -> Result<()> {
     let text = text_of(value);

@@ -16,6 +16,7 @@ use engine::CheckOption;
 
 use crate::error::{Result, SqlError};
 use crate::parsing::sequence_statement::PlacedName;
+use crate::parsing::words;
 use crate::syntax::source::Source;
 
 /// A statement about views.
@@ -99,7 +100,7 @@ fn create(parser: &mut Parser, source: &Source) -> Result<NewView> {
     let view = named(parser, source)?;
     let mut columns = Vec::new();
     if parser.consume_token(&Token::LParen) {
-        columns = parser.parse_comma_separated(Parser::parse_identifier).map_err(wrong)?;
+        columns = parser.parse_comma_separated(words::identifier).map_err(wrong)?;
         parser.expect_token(&Token::RParen).map_err(wrong)?;
     }
     let mut check = None;
@@ -108,7 +109,7 @@ fn create(parser: &mut Parser, source: &Source) -> Result<NewView> {
     }
     parser.expect_keyword(Keyword::AS).map_err(wrong)?;
     let start = source.start(parser.peek_token().span).unwrap_or(source.text.len());
-    let query = parser.parse_query().map_err(wrong)?;
+    let query = words::query(parser, source)?;
     let next = parser.peek_token();
     let mut end = None;
     if parser.parse_keyword(Keyword::WITH) {
@@ -171,9 +172,9 @@ fn alter(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
         return Ok(ViewStatement::Rename { view, if_exists, to: named(parser, source)? });
     }
     let _ = parser.parse_keyword(Keyword::COLUMN);
-    let from = parser.parse_identifier().map_err(wrong)?;
+    let from = words::identifier(parser).map_err(wrong)?;
     parser.expect_keyword(Keyword::TO).map_err(wrong)?;
-    let to = parser.parse_identifier().map_err(wrong)?;
+    let to = words::identifier(parser).map_err(wrong)?;
     Ok(ViewStatement::RenameColumn { view, if_exists, from, to })
 }
 
@@ -189,6 +190,6 @@ fn drop(parser: &mut Parser, source: &Source) -> Result<ViewStatement> {
 
 /// A name and its place.
 pub(crate) fn named(parser: &mut Parser, source: &Source) -> Result<PlacedName> {
-    let name = parser.parse_object_name(false).map_err(|error| source.parser_error(error))?;
+    let name = words::object_name(parser).map_err(|error| source.parser_error(error))?;
     PlacedName::of(&name, source)
 }

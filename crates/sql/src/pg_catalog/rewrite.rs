@@ -277,6 +277,17 @@ impl Rewrite<'_> {
         }
     }
 
+    /// The type that `pg_typeof` tells of a number of the catalog, whose cast does not stay.
+    fn typed_number(&self, function: &mut Function) -> Result<Option<String>> {
+        if catalog_name(&function.name).is_none_or(|name| name != "pg_typeof") {
+            return Ok(None);
+        }
+        let [Expr::Cast { expr, data_type, .. }] = &arguments(function)[..] else { return Ok(None) };
+        let to = reg_type(data_type);
+        to.iter().try_for_each(|to| self.number(expr, to).map(|_| ()))?;
+        Ok(to)
+    }
+
     /// Casts, before what is within them is looked at.
     fn outer_cast(&mut self, expr: &mut Expr) -> Result<()> {
         match expr {
@@ -317,6 +328,10 @@ impl Rewrite<'_> {
                 None => one_row(query)?,
             },
             Expr::Function(function) => {
+                if let Some(name) = self.typed_number(function)? {
+                    *expr = text(&name);
+                    return Ok(());
+                }
                 bare_sequence_name(function);
                 let is_array = function.name.0.len() == 1 && catalog_name(&function.name).is_some_and(|n| n == "array");
                 if is_array && let FunctionArguments::Subquery(query) = &mut function.args {

@@ -1,6 +1,9 @@
 //! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, constraints, and a primary key for a table without one.
 //! Every other is refused.
-use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectName, RenameTableNameKind};
+use datafusion::sql::sqlparser::ast::{
+    AlterTable, AlterTableOperation, Expr, ObjectName, RenameTableNameKind, SqlOption,
+};
+use engine::{Retention, TableSettings};
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::beside;
@@ -11,6 +14,7 @@ use crate::state::comments;
 use crate::state::outcome::Command;
 use crate::statements::altered::altered;
 use crate::statements::{alter_columns, alter_passes, function_users, sequence_users, view_users};
+use crate::syntax::alter_tokens;
 use crate::syntax::source::Source;
 
 /// Runs `ALTER TABLE`, as far as there is one.
@@ -36,29 +40,47 @@ pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) ->
             Ok(table) => table,
             Err(skipped) => return Ok(skipped),
         };
-        let mut settings = write.transaction.settings(&table);
-        for (name, value, key) in table_options::pairs(options)? {
-            let at = source.start(key.span);
-            table_options::set(&mut settings, &name, value).map_err(|error| error.at(at))?;
-            if name != "retention" {
-                let error = SqlError::unsupported(format!("changing \"{name}\" of a table that is there")).at(at);
-                return Err(error.hint("Make a new table with it, and fill it from this one."));
-            }
-        }
+        let settings = write.transaction.settings(&table);
+        let Some(retention) = asked_retention(settings, options, source)? else {
+            return Ok(Command::new("ALTER TABLE"));
+        };
         if write.transaction.table(&name)?.is_array() {
             return Err(SqlError::unsupported(format!("a retention of array table \"{name}\""))
                 .hint("It is updated in place and keeps no history."));
         }
-        write.transaction.set_retention(&name, settings.retention)?;
+        write.transaction.set_retention(&name, retention)?;
         Ok(Command::new("ALTER TABLE"))
     })
+}
+
+/// The retention that options of a table ask for, if one of them is about it.
+fn asked_retention(mut settings: TableSettings, options: &[SqlOption], source: &Source) -> Result<Option<Retention>> {
+    let mut is_asked = false;
+    for (name, value, key) in table_options::pairs(options)? {
+        let at = source.start(key.span);
+        let is_reset = matches!(value, Expr::Identifier(word) if word.value == alter_tokens::RESET);
+        match &*name {
+            "retention" if is_reset => settings.retention = Retention::default(),
+            // PostgreSQL resets what it does not know, too.
+            _ if is_reset && !table_options::is_fixed(&name) => continue,
+            _ if is_reset => {}
+            _ => table_options::set(&mut settings, &name, value).map_err(|error| error.at(at))?,
+        }
+        if table_options::is_fixed(&name) {
+            let error = SqlError::unsupported(format!("changing \"{name}\" of a table that is there")).at(at);
+            return Err(error.hint("Make a new table with it, and fill it from this one."));
+        }
+        is_asked |= name == "retention";
+    }
+    Ok(is_asked.then_some(settings.retention))
 }
 
 fn not_there(alter: &AlterTable) -> SqlError {
     let what = alter.operations.first().map(AlterTableOperation::to_string).unwrap_or_default();
     let words: Vec<&str> = what.split_whitespace().take(2).collect();
     let message = format!("ALTER TABLE ... {}", words.join(" ").trim_end_matches('(').trim_end());
-    let hint = "ALTER TABLE ... SET (retention = ...), ... ADD, VALIDATE, RENAME or DROP CONSTRAINT, ... ADD PRIMARY KEY or UNIQUE, ... \
+    let hint = "ALTER TABLE ... SET (retention = ...), ... RESET (retention), \
+                ... ADD, VALIDATE, RENAME or DROP CONSTRAINT, ... ADD PRIMARY KEY or UNIQUE, ... \
                 RENAME TO, ... ADD, DROP and RENAME COLUMN and ... ALTER COLUMN are all that there is.";
     SqlError::unsupported(message).hint(hint)
 }

@@ -4,9 +4,10 @@
 //! ALTER COLUMN a SET GENERATED ALWAYS RESTART 5  ->  ALTER COLUMN a SET DEFAULT "\0identity SET GENERATED ALWAYS RESTART 5"
 //! ALTER COLUMN a DROP IDENTITY IF EXISTS         ->  ALTER COLUMN a SET DEFAULT "\0drop identity if exists"
 //! ALTER CONSTRAINT c DEFERRABLE                  ->  ALTER COLUMN c SET DEFAULT "\0constraint DEFERRABLE"
+//! RESET (fillfactor)                             ->  SET (fillfactor = "\0reset")
 //! ```
 //!
-//! Each becomes a default that no statement can spell, and holds the words themselves.
+//! Each but the last becomes a default that no statement can spell, and holds the words themselves.
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
@@ -24,6 +25,9 @@ pub(crate) const DROP_IDENTITY_IF_EXISTS: &str = "\0drop identity if exists";
 /// What the name begins with that stands for what becomes of a constraint; its characteristics follow.
 pub(crate) const CONSTRAINT: &str = "\0constraint ";
 
+/// The value of an option that becomes what it is where nothing is said of it.
+pub(crate) const RESET: &str = "\0reset";
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).take(2).collect();
@@ -31,9 +35,29 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     if keyword(&tokens[first]) != Keyword::ALTER || keyword(&tokens[second]) != Keyword::TABLE {
         return;
     }
+    let resets = tokens.iter().position(|token| keyword(token) == Keyword::RESET);
+    resets.into_iter().for_each(|reset| reset_options(tokens, reset));
     // From the last one on, so that the places of those before stay.
     let actions: Vec<usize> = (second..tokens.len()).filter(|at| keyword(&tokens[*at]) == Keyword::ALTER).collect();
     actions.into_iter().rev().for_each(|action| rewrite(tokens, action));
+}
+
+/// Rewrites `RESET (...)`, unless it gives values.
+fn reset_options(tokens: &mut Vec<TokenWithSpan>, reset: usize) {
+    let next: Vec<usize> = following(tokens, reset).collect();
+    let is_open = next.first().is_some_and(|at| tokens[*at].token == Token::LParen);
+    let Some(close) = next.iter().copied().find(|at| tokens[*at].token == Token::RParen) else { return };
+    if !is_open || tokens[reset..close].iter().any(|token| token.token == Token::Eq) {
+        return;
+    }
+    let names = next.into_iter().take_while(|at| *at < close).filter(|at| matches!(tokens[*at].token, Token::Word(_)));
+    let names: Vec<usize> = names.collect();
+    for name in names.into_iter().rev() {
+        let span = tokens[name].span;
+        let value = [Token::Eq, Token::make_word(RESET, Some('"'))];
+        tokens.splice(name + 1..name + 1, value.map(|token| TokenWithSpan { token, span }));
+    }
+    tokens[reset].token = Token::make_word("SET", None);
 }
 
 /// Rewrites the action that begins here, if it is one of these.

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::interrupt;
-use crate::syntax::{infix, operators};
+use crate::syntax::{infix, operators, reserved};
 
 /// How many steps the parser may take for a statement, and how many more for each of its tokens. It tries one reading after
 /// the other, and where these are within each other each level may double its work.
@@ -126,7 +126,10 @@ impl Dialect for SqlDialect {
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         match self.step() {
-            Ok(()) => operators::prefixed(self, parser).transpose(),
+            Ok(()) => match reserved::expression(parser) {
+                Ok(None) => operators::prefixed(self, parser).transpose(),
+                read => read.transpose(),
+            },
             Err(error) => Some(Err(error)),
         }
     }
@@ -137,6 +140,14 @@ impl Dialect for SqlDialect {
             steps.set(steps.get().saturating_sub(*cost));
         }
         Some(read.map(|(expr, _)| expr))
+    }
+
+    fn is_select_item_alias(&self, explicit: bool, word: &Keyword, _: &mut Parser) -> bool {
+        explicit || reserved::is_bare_label(*word)
+    }
+
+    fn is_table_factor_alias(&self, explicit: bool, word: &Keyword, _: &mut Parser) -> bool {
+        explicit || reserved::is_bare_alias(*word)
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {

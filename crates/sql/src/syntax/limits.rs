@@ -23,11 +23,12 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArguments, Query, Select, SetExpr, Statement, TableFactor, Visitor, WindowType,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
-use crate::syntax::dialect::steps_of;
+use crate::syntax::dialect::{SqlDialect, steps_of};
 use crate::syntax::walk::Walk;
 
 /// How many tokens are looked at without a look at whether the statement is to stop.
@@ -38,7 +39,10 @@ const TOKENS_BETWEEN_LOOKS: usize = 4_096;
 const DEPTH_MAX: usize = 2_000;
 
 /// How many levels of parentheses, brackets and `CASE` there may be.
-pub(crate) const NESTING_MAX: usize = 200;
+const NESTING_MAX: usize = 200;
+
+/// How many levels the parser may go down for one level of parentheses.
+const LEVELS_OF_NESTING: usize = 4;
 
 /// How many conditions may stand between `AND` and `OR`, and how many queries between `UNION` and its like, in one row.
 const CHAIN_MAX: usize = 20_000;
@@ -303,6 +307,12 @@ impl Visitor for Count {
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+/// A parser of these tokens that goes as deep as statements may.
+pub(crate) fn parser<'a>(dialect: &'a SqlDialect, tokens: Vec<TokenWithSpan>) -> Parser<'a> {
+    let parser = Parser::new(dialect).with_recursion_limit(NESTING_MAX * LEVELS_OF_NESTING);
+    parser.with_tokens_with_locations(tokens)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub(crate) mod like_tokens;
 pub(crate) mod limits;
 pub(crate) mod operators;
 pub(crate) mod parameter;
+pub(crate) mod reserved;
 pub(crate) mod row_tokens;
 pub(crate) mod source;
 pub(crate) mod split;

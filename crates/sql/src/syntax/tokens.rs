@@ -8,6 +8,7 @@
 //! GROUPING SETS (GROUPING SETS (a, ())) ->  GROUPING SETS ("\0sets" (a, '\0empty'))
 //! ... 2 FOLLOWING EXCLUDE TIES)        ->  ... 2 COLLATE "\0exclude\0TIES" FOLLOWING)
 //! RESET TIME ZONE                      ->  RESET timezone
+//! FROM ONLY t, UPDATE ONLY (t)         ->  FROM t, UPDATE t
 //! ORDER BY a USING >                   ->  ORDER BY a DESC
 //! CREATE UNLOGGED TABLE t              ->  CREATE TABLE t
 //! TRIM(LEADING FROM a)                 ->  TRIM(LEADING ' ' FROM a)
@@ -140,6 +141,27 @@ fn continued_strings(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// `ONLY` before a table, of which none inherits.
+fn only_tables(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        if matches!(keyword(&tokens[at]), Keyword::FROM | Keyword::JOIN | Keyword::UPDATE)
+            && let [only, table] = following(tokens, at).take(2).collect::<Vec<_>>()[..]
+            && keyword(&tokens[only]) == Keyword::ONLY
+        {
+            let is_open = tokens[table].token == Token::LParen;
+            let close = (table..tokens.len()).find(|at| is_open && tokens[*at].token == Token::RParen);
+            if let Some(close) = close {
+                tokens.remove(close);
+                tokens.drain(only..=table);
+            } else if matches!(tokens[table].token, Token::Word(_)) {
+                tokens.remove(only);
+            }
+        }
+        at += 1;
+    }
+}
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     continued_strings(tokens);
@@ -147,6 +169,9 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     unlogged(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::ORDER) {
         order_operators(tokens);
+    }
+    if tokens.iter().any(|token| keyword(token) == Keyword::ONLY) {
+        only_tables(tokens);
     }
     if tokens.iter().any(|token| keyword(token) == Keyword::TRIM) {
         trims(tokens);

@@ -48,6 +48,56 @@ pub(crate) fn items(text: &str) -> Option<Vec<Option<String>>> {
     Some(items)
 }
 
+/// An item of an array of one dimension or more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    Value(Option<String>),
+    Items(Vec<Item>),
+}
+
+/// The items of an array, which may be arrays; those beside each other have one shape.
+pub(crate) fn nested_items(text: &str) -> Option<Vec<Item>> {
+    if !has_dimensions(text) {
+        return Some(items(text)?.into_iter().map(Item::Value).collect());
+    }
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let parts = parts(inner)?;
+    let read = parts.into_iter().map(nested_items).collect::<Option<Vec<_>>>()?;
+    let shapes: Vec<Vec<usize>> = read.iter().map(|items| shape(items)).collect();
+    let is_even = shapes.iter().all(|shape| *shape == shapes[0] && shape[0] > 0);
+    is_even.then(|| read.into_iter().map(Item::Items).collect())
+}
+
+/// How many items there are in each dimension.
+fn shape(items: &[Item]) -> Vec<usize> {
+    let mut lengths = vec![items.len()];
+    if let Some(Item::Items(first)) = items.first() {
+        lengths.extend(shape(first));
+    }
+    lengths
+}
+
+/// The parts of a text between commas that stand in no quotes and no braces.
+fn parts(text: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut start, mut depth, mut is_quoted, mut is_escaped) = (Vec::new(), 0, 0_usize, false, false);
+    for (at, sign) in text.char_indices() {
+        match sign {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            '{' if !is_quoted => depth += 1,
+            '}' if !is_quoted => depth = depth.checked_sub(1)?,
+            ',' if !is_quoted && depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    (depth == 0 && !is_quoted).then_some(parts)
+}
+
 /// Whether the items of an array are arrays.
 pub(crate) fn has_dimensions(text: &str) -> bool {
     text.trim().strip_prefix('{').is_some_and(|inner| inner.trim_start().starts_with('{'))
@@ -56,6 +106,17 @@ pub(crate) fn has_dimensions(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_that_are_arrays_have_one_shape() {
+        let value = |text: &str| Item::Value(Some(text.to_owned()));
+        let two = vec![Item::Items(vec![value("1"), value("a,{")]), Item::Items(vec![Item::Value(None), value("}")])];
+        assert_eq!(nested_items(r#" {{1,"a,{"} , {NULL,"}"}}"#), Some(two));
+        assert_eq!(nested_items("{1}"), Some(vec![value("1")]));
+        for wrong in ["{{1},{2,3}}", "{{1},2}", "{{1}", "{{1}}}", "{{{1}},{2}}", "{{1} {2}}", "{{1},}", "{{},{}}"] {
+            assert_eq!(nested_items(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn arrays_are_read_as_postgresql_writes_them() {

@@ -115,7 +115,7 @@ impl Generator {
                 let parts = format!(
                     "SELECT r.x, r.n FROM t r WHERE true{first} UNION ALL SELECT s.x, s.n FROM t s WHERE true{second}"
                 );
-                format!("SELECT x, count(*), sum(n) FROM ({parts}) both GROUP BY x")
+                format!("SELECT x, count(*), sum(n) FROM ({parts}) sides GROUP BY x")
             }
         };
         format!("WITH t AS # ({body}) {answer}")
