@@ -4,6 +4,7 @@ use std::sync::Arc;
 use lineage::EvictionStats;
 
 use crate::database::handle::Database;
+use crate::state::resident;
 use crate::state::table_data::TableData;
 use crate::table::{Table, TableMemory};
 use crate::terms::table_lock::Standing;
@@ -35,6 +36,7 @@ impl Database {
     /// Sets that limit. If more is in use already, pages are evicted; where that does not help, statements that need memory
     /// fail until it is not.
     pub fn set_memory_limit_bytes(&self, limit: Option<u64>) {
+        resident::begin(limit);
         self.shared.core.budget.set_limit_bytes(limit.unwrap_or(u64::MAX));
     }
 
