@@ -22,7 +22,7 @@ use sync::process;
 /// The smallest limit that holds for what is resident.
 const LIMIT_MIN: u64 = 64 << 20;
 /// What the process may have beside a limit: its program, stacks, plans.
-const OWN: u64 = 80 << 20;
+const OWN: u64 = 64 << 20;
 /// What is beside presses no more than such a part of the limit.
 const BESIDE_PART: u64 = 2;
 /// Between two looks.
