@@ -45,6 +45,17 @@ impl Database {
         self.shared.core.budget.used_bytes()
     }
 
+    /// Whether more than half of the limit is in use, with what the process has resident beside the tables: what begins now is to take
+    /// less.
+    pub fn is_memory_short(&self) -> bool {
+        !self.shared.core.budget.has_room_for_copies(0)
+    }
+
+    /// What each query that runs has a clone of, so that those can be counted that share the memory for queries.
+    pub fn queries(&self) -> &Arc<()> {
+        &self.shared.queries
+    }
+
     /// How many pages were evicted and read back since the database was opened; what is away now is in
     /// [`Database::memory`].
     pub fn evictions(&self) -> EvictionStats {

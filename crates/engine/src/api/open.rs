@@ -133,6 +133,7 @@ impl Database {
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
                 memory_limit_at_opening: options.memory_limit_bytes,
                 temporary,
+                queries: Arc::default(),
                 making_room: Mutex::new(None),
             }),
         }

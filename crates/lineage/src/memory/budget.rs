@@ -364,6 +364,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_beside_presses_on_pages_and_is_not_in_use() {
+        let budget = MemoryBudget::default();
+        budget.set_limit_bytes(1_000);
+        budget.add(600);
+        assert!(budget.has_room() && !budget.is_crowded() && budget.is_within_limit());
+        budget.set_beside_bytes(200);
+        assert!(!budget.has_room() && !budget.is_crowded() && !budget.has_room_for_copies(0));
+        budget.set_beside_bytes(500);
+        assert!(budget.is_crowded() && budget.is_within_limit() && budget.is_within_limit_soon());
+        assert_eq!((budget.used_bytes(), budget.beside_bytes()), (600, 500));
+        budget.set_beside_bytes(0);
+        assert!(budget.has_room());
+    }
+
+    #[test]
     fn what_is_charged_is_given_back() {
         let budget = Arc::new(MemoryBudget::default());
         budget.set_limit_bytes(1_000);
