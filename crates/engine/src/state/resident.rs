@@ -84,7 +84,9 @@ impl Resident {
             last.has_returned(resident.saturating_sub(after));
             resident = after;
         }
-        budget.set_beside_bytes(beside(resident, budget.used_bytes(), limit));
+        let pressing = beside(resident, budget.used_bytes(), limit);
+        debug_assert!(pressing <= limit / BESIDE_PART, "invariant 9: {pressing} bytes of {limit} are no page's");
+        budget.set_beside_bytes(pressing);
         last.looked = Some(Instant::now());
     }
 
