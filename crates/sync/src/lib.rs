@@ -1,6 +1,6 @@
 //! The building blocks of the concurrent parts of lstore: cells that swap under epochs, directories that only grow,
-//! zeroed arrays of atomics, a small number for each thread, counters, and latches. Latches that only figures use are in
-//! crate `latches`.
+//! zeroed arrays of atomics, a small number for each thread, counters, and latches; and what the process has in memory. Latches that
+//! only figures use are in crate `latches`.
 //!
 //! Nothing here knows what a page or a transaction is. Readers of the cells and directories take no latch and write no
 //! cache line that another thread reads, but for pinning their own epoch.
@@ -20,6 +20,8 @@ pub mod latch;
 mod late;
 mod pause;
 mod prefetch;
+#[cfg(not(any(loom, shuttle)))]
+pub mod process;
 #[cfg(not(loom))]
 mod shared_lock;
 pub mod thread;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use lineage::EvictionStats;
 
 use crate::database::handle::Database;
+use crate::state::resident;
 use crate::state::table_data::TableData;
 use crate::table::{Table, TableMemory};
 use crate::terms::table_lock::Standing;
@@ -35,12 +36,24 @@ impl Database {
     /// Sets that limit. If more is in use already, pages are evicted; where that does not help, statements that need memory
     /// fail until it is not.
     pub fn set_memory_limit_bytes(&self, limit: Option<u64>) {
+        resident::begin(limit);
         self.shared.core.budget.set_limit_bytes(limit.unwrap_or(u64::MAX));
     }
 
     /// The bytes that all tables take now, those of their indexes as far as they have been counted.
     pub fn memory_used_bytes(&self) -> u64 {
         self.shared.core.budget.used_bytes()
+    }
+
+    /// Whether more than half of the limit is in use, with what the process has resident beside the tables: what begins now is to take
+    /// less.
+    pub fn is_memory_short(&self) -> bool {
+        !self.shared.core.budget.has_room_for_copies(0)
+    }
+
+    /// What each query that runs has a clone of, so that those can be counted that share the memory for queries.
+    pub fn queries(&self) -> &Arc<()> {
+        &self.shared.queries
     }
 
     /// How many pages were evicted and read back since the database was opened; what is away now is in

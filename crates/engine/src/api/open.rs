@@ -21,6 +21,7 @@ use crate::keys::computed::ExpressionCompiler;
 use crate::state::catalog::Meanings;
 use crate::state::core::Core;
 use crate::state::options::OpenOptions;
+use crate::state::resident;
 use crate::table::read_view::ReadView;
 use crate::terms::isolation::{Isolation, TransactionOptions};
 use crate::transaction::Transaction;
@@ -36,6 +37,7 @@ impl Database {
 
     /// A database in memory with options.
     pub fn in_memory_with(options: &OpenOptions) -> Database {
+        resident::begin(options.memory_limit_bytes);
         let (budget, clock) = Default::default();
         let core = Core::new(Timestamp::ZERO, Meanings::default(), 1, options.table_options(), budget, clock);
         Self::assemble(core, (None, None), None, options)
@@ -65,6 +67,7 @@ impl Database {
     /// `options` say; [`Error::Archive`] or [`Error::Directory`] if the archive cannot be used; [`Error::BadIndex`]
     /// if the compiler refuses the expression of an index.
     pub fn open_with(directory: impl AsRef<Path>, mut options: OpenOptions) -> Result<Database> {
+        resident::begin(options.memory_limit_bytes);
         let was_there = Self::is_in(&directory);
         let recovered = recovery::open(directory.as_ref(), &mut options)?;
         // The log is locked by now: no other process has files there, unless the directory is only read.
@@ -130,6 +133,7 @@ impl Database {
                 default_isolation: AtomicU8::new(Isolation::default() as u8),
                 memory_limit_at_opening: options.memory_limit_bytes,
                 temporary,
+                queries: Arc::default(),
                 making_room: Mutex::new(None),
             }),
         }

@@ -125,6 +125,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
         }
         if is_sweeper && swept.elapsed() >= REST {
             core.clock.tick(core.transactions.0.now());
+            core.resident.look(&core.budget);
             evict(core);
             let is_quiet = looked_for_quiet.elapsed() >= QUIET;
             merge_due(core, queue, is_quiet);
@@ -147,6 +148,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
 fn sweep_indexes(core: &Core, queue: &Queue) {
     let mut goes_on = || {
         core.clock.tick(core.transactions.0.now());
+        core.resident.look(&core.budget);
         evict(core);
         sync::pin().flush();
         loop {
@@ -258,6 +260,8 @@ fn merge_due(core: &Core, queue: &Queue, is_quiet: bool) {
             }
             if table.storage.is_merge_due(range, is_quiet) {
                 merge(core, &table, range);
+                core.resident.look(&core.budget);
+                evict(core);
             }
             if is_quiet {
                 table.storage.make_point_rows(range);

@@ -31,6 +31,8 @@ pub(crate) struct DatabaseState {
     pub(crate) memory_limit_at_opening: Option<u64>,
     /// See [`Database::temporary_directory`].
     pub(crate) temporary: Option<PathBuf>,
+    /// See [`Database::queries`].
+    pub(crate) queries: Arc<()>,
     /// When memory was last reclaimed in vain for a statement that needed it.
     pub(crate) making_room: Mutex<Option<Instant>>,
 }

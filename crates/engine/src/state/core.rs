@@ -7,6 +7,7 @@ use types::Timestamp;
 
 use crate::keys::computed::ExpressionCompiler;
 use crate::state::catalog::{Catalog, Meanings};
+use crate::state::resident::Resident;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;
 use crate::terms::settings::Retention;
@@ -19,6 +20,7 @@ pub(crate) struct Core {
     pub(crate) catalog: Catalog,
     pub(crate) table_options: TableOptions,
     pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) resident: Resident,
     pub(crate) clock: WallClock,
     pub(crate) expressions: OnceLock<Arc<dyn ExpressionCompiler>>,
 }
@@ -42,6 +44,7 @@ impl Core {
             catalog: Catalog::new(meanings, next_table),
             table_options,
             budget,
+            resident: Resident::default(),
             clock,
             expressions: OnceLock::new(),
         })

@@ -117,7 +117,7 @@ mod tests {
         use arrow_array::types::Int64Type;
 
         for sf in [0.001, 0.01] {
-            let batches: Vec<_> = rows::batches("lineitem", sf, 1, 1).collect();
+            let batches: Vec<_> = rows::Rows::new(sf).batches("lineitem", 1, 1).collect();
             let keys = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec());
             assert_eq!(keys.max(), Some(last_order_key(sf)));
             assert_eq!(batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>(), line_count(sf));

@@ -5,7 +5,7 @@ use std::thread;
 use engine::{Database, Error, Result};
 use parking_lot::Mutex;
 
-use super::rows;
+use super::rows::{self, Rows};
 use super::tables::{TABLES, create_tables, scaled};
 use crate::Progress;
 
@@ -47,7 +47,8 @@ pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
     create_tables(db)?;
     let total = TABLES.iter().map(|table| rows_expected(table, sf)).sum();
     progress.start(&format!("loading TPC-H, scale factor {sf}"), total);
-    let jobs = jobs(sf);
+    let (jobs, texts) = (jobs(sf), rows::text_pool());
+    let rows = Rows::with_texts(sf, &texts);
     let next = AtomicUsize::new(0);
     let loaded = Mutex::new(Ok(0));
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
@@ -55,7 +56,7 @@ pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let done = load_part(db, job, sf, progress);
+                    let done = load_part(db, job, rows, progress);
                     let mut loaded = loaded.lock();
                     match (done, loaded.as_mut()) {
                         (Ok(count), Ok(sum)) => *sum += count,
@@ -67,7 +68,7 @@ pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
         }
     });
     let loaded = loaded.into_inner()?;
-    let last = load_part(db, &Job { table: "region", part: 1, parts: 1 }, sf, progress)?;
+    let last = load_part(db, &Job { table: "region", part: 1, parts: 1 }, rows, progress)?;
     Ok(loaded + last)
 }
 
@@ -84,11 +85,11 @@ fn jobs(sf: f64) -> Vec<Job> {
 }
 
 /// Loads a part in one transaction.
-fn load_part(db: &Database, job: &Job, sf: f64, progress: &dyn Progress) -> Result<u64> {
+fn load_part(db: &Database, job: &Job, rows: Rows<'_>, progress: &dyn Progress) -> Result<u64> {
     let table = db.table(job.table)?;
     let mut transaction = db.begin()?;
     let mut count = 0;
-    for batch in rows::batches(job.table, sf, job.part, job.parts) {
+    for batch in rows.batches(job.table, job.part, job.parts) {
         let inserted = transaction.insert_batch(&table, &batch)?;
         progress.advance(inserted);
         count += inserted;

@@ -30,7 +30,7 @@ use crate::{LabError, Progress};
 
 /// The rows of a table at a scale factor.
 pub(crate) fn rows_of_table(table: &str, sf: f64) -> impl Iterator<Item = arrow_array::RecordBatch> {
-    rows::batches(table, sf, 1, 1)
+    rows::Rows::new(sf).batches(table, 1, 1)
 }
 
 /// Runs the benchmark on a database and writes its report to `out`. The report ends with `shell_command`, which opens a shell

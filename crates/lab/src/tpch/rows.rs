@@ -5,35 +5,72 @@ use std::sync::Arc;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array, Int32Array, Int64Array, RecordBatch};
 use tpchgen::dates::TPCHDate;
+use tpchgen::distribution::Distributions;
 use tpchgen::generators::{
     Customer, CustomerGenerator, LineItem, LineItemGenerator, Nation, NationGenerator, Order, OrderGenerator, Part,
     PartGenerator, PartSupp, PartSuppGenerator, Region, RegionGenerator, Supplier, SupplierGenerator,
 };
+use tpchgen::text::TextPool;
 
 use super::tables::schema;
 
 /// The most rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// The batches of one table: of all its rows split into `parts`, those numbered `part`, from 1.
-pub(super) fn batches(table: &str, sf: f64, part: i32, parts: i32) -> Box<dyn Iterator<Item = RecordBatch>> {
-    match table {
-        "region" => chunked(RegionGenerator::new(sf, part, parts).into_iter(), regions),
-        "nation" => chunked(NationGenerator::new(sf, part, parts).into_iter(), nations),
-        "supplier" => chunked(SupplierGenerator::new(sf, part, parts).into_iter(), suppliers),
-        "customer" => chunked(CustomerGenerator::new(sf, part, parts).into_iter(), customers),
-        "part" => chunked(PartGenerator::new(sf, part, parts).into_iter(), items),
-        "partsupp" => chunked(PartSuppGenerator::new(sf, part, parts).into_iter(), offers),
-        "orders" => chunked(OrderGenerator::new(sf, part, parts).into_iter(), orders),
-        "lineitem" => chunked(LineItemGenerator::new(sf, part, parts).into_iter(), lines),
-        other => panic!("TPC-H has no table {other}"),
+/// The size of the pool that texts are cut from, as the benchmark has it.
+const TEXT_BYTES: i32 = 300 << 20;
+
+/// The pool that texts are cut from. It takes 300 MB: a load has one of its own, which goes when all is loaded.
+pub(super) fn text_pool() -> TextPool {
+    TextPool::new(TEXT_BYTES, Distributions::static_default())
+}
+
+/// The rows of a scale factor.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'t> {
+    sf: f64,
+    texts: &'t TextPool,
+}
+
+impl Rows<'static> {
+    /// Those with texts from a pool that stays.
+    pub(super) fn new(sf: f64) -> Rows<'static> {
+        Rows::with_texts(sf, TextPool::get_or_init_default())
     }
 }
 
-fn chunked<T: 'static>(
-    mut rows: impl Iterator<Item = T> + 'static,
+impl<'t> Rows<'t> {
+    /// Those with texts from a pool.
+    pub(super) fn with_texts(sf: f64, texts: &'t TextPool) -> Rows<'t> {
+        Rows { sf, texts }
+    }
+
+    /// The batches of one table: of all its rows split into `parts`, those numbered `part`, from 1.
+    pub(super) fn batches(self, table: &str, part: i32, parts: i32) -> Box<dyn Iterator<Item = RecordBatch> + 't> {
+        let (sf, words, texts) = (self.sf, Distributions::static_default(), self.texts);
+        macro_rules! rows {
+            ($generator:ident) => {
+                $generator::new_with_distributions_and_text_pool(sf, part, parts, words, texts).iter()
+            };
+        }
+        match table {
+            "region" => chunked(RegionGenerator::new_with_distributions_and_text_pool(words, texts).iter(), regions),
+            "nation" => chunked(NationGenerator::new_with_distributions_and_text_pool(words, texts).iter(), nations),
+            "supplier" => chunked(rows!(SupplierGenerator), suppliers),
+            "customer" => chunked(rows!(CustomerGenerator), customers),
+            "part" => chunked(rows!(PartGenerator), items),
+            "partsupp" => chunked(PartSuppGenerator::new_with_text_pool(sf, part, parts, texts).iter(), offers),
+            "orders" => chunked(rows!(OrderGenerator), orders),
+            "lineitem" => chunked(rows!(LineItemGenerator), lines),
+            other => panic!("TPC-H has no table {other}"),
+        }
+    }
+}
+
+fn chunked<'t, T: 't>(
+    mut rows: impl Iterator<Item = T> + 't,
     build: fn(&[T]) -> RecordBatch,
-) -> Box<dyn Iterator<Item = RecordBatch>> {
+) -> Box<dyn Iterator<Item = RecordBatch> + 't> {
     Box::new(std::iter::from_fn(move || {
         let chunk: Vec<T> = rows.by_ref().take(BATCH_ROWS).collect();
         (!chunk.is_empty()).then(|| build(&chunk))
@@ -193,7 +230,8 @@ mod tests {
     fn parts_together_are_the_table() {
         for table in TABLES {
             let parts = if matches!(table, "region" | "nation") { 1 } else { 3 };
-            let count = |part, parts| batches(table, 0.001, part, parts).map(|batch| batch.num_rows()).sum::<usize>();
+            let rows = Rows::new(0.001);
+            let count = |part, parts| rows.batches(table, part, parts).map(|batch| batch.num_rows()).sum::<usize>();
             assert_eq!((1..=parts).map(|part| count(part, parts)).sum::<usize>(), count(1, 1), "{table}");
         }
     }

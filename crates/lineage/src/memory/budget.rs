@@ -52,13 +52,16 @@ impl MemoryUse {
 pub struct MemoryBudget {
     used: AtomicI64,
     limit: AtomicU64,
+    /// what is in memory beside what is counted: pages make room for it
+    beside: AtomicU64,
     /// what may be evicted
     clock: Clock,
 }
 
 impl Default for MemoryBudget {
     fn default() -> Self {
-        MemoryBudget { used: AtomicI64::new(0), limit: AtomicU64::new(u64::MAX), clock: Clock::default() }
+        let (used, limit, beside) = (AtomicI64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(0));
+        MemoryBudget { used, limit, beside, clock: Clock::default() }
     }
 }
 
@@ -125,6 +128,22 @@ impl MemoryBudget {
         (u128::from(self.limit_bytes()) * hundredths / 100) as u64
     }
 
+    /// Notes how many bytes are in memory beside what is counted, such as those of queries and what the allocator keeps. Pages make
+    /// room for them; no statement fails for their sake.
+    pub fn set_beside_bytes(&self, bytes: u64) {
+        self.beside.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The bytes that were noted last.
+    pub fn beside_bytes(&self) -> u64 {
+        self.beside.load(Ordering::Relaxed)
+    }
+
+    /// What pages make room by: memory that will be in use soon, and what there is beside.
+    fn pressing_bytes(&self) -> u64 {
+        self.used_soon_bytes().saturating_add(self.beside_bytes())
+    }
+
     /// Memory that will be in use once evicted pages have come back.
     fn used_soon_bytes(&self) -> u64 {
         self.used_bytes().saturating_sub(self.clock.retired_bytes())
@@ -133,40 +152,40 @@ impl MemoryBudget {
     /// Whether so much is in use that pages are to be evicted.
     #[inline]
     pub fn is_crowded(&self) -> bool {
-        self.used_soon_bytes() > self.part_of_limit(HIGH)
+        self.pressing_bytes() > self.part_of_limit(HIGH)
     }
 
     /// Whether scans may put in memory what they read back.
     pub(crate) fn has_room(&self) -> bool {
-        self.used_soon_bytes() <= self.part_of_limit(LOW)
+        self.pressing_bytes() <= self.part_of_limit(LOW)
     }
 
     /// Whether memory is so plentiful that so many bytes may be used for what is there already in another form.
     pub fn has_room_for_copies(&self, bytes: u64) -> bool {
-        self.used_bytes().saturating_add(bytes) <= self.limit_bytes() / COPIES_PART
+        self.used_bytes().saturating_add(self.beside_bytes()).saturating_add(bytes) <= self.limit_bytes() / COPIES_PART
     }
 
     /// If too much is in use, evicts pages until that is no longer so; returns how many bytes. To be called before
     /// reading pages back: each caller makes room for the memory that it needs.
     pub fn help_to_evict(&self) -> u64 {
-        self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(HIGH)))
+        self.evict(self.pressing_bytes().saturating_sub(self.part_of_limit(HIGH)))
     }
 
     /// Evicts pages for a scan; returns how many bytes. A scan may go up to the limit with pages of its own: no
     /// page that others use has to go for them before.
     pub(crate) fn help_a_scan(&self) -> u64 {
-        self.evict(self.used_soon_bytes().saturating_sub(self.limit_bytes()))
+        self.evict(self.pressing_bytes().saturating_sub(self.limit_bytes()))
     }
 
     /// Evicts pages down to a reserve, so that no caller has to help for a while; returns how many bytes. For a
     /// background thread, and for callers that can't go on.
     pub fn evict_to_reserve(&self) -> u64 {
-        if self.is_crowded() { self.evict(self.used_soon_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
+        if self.is_crowded() { self.evict(self.pressing_bytes().saturating_sub(self.part_of_limit(LOW))) } else { 0 }
     }
 
     /// Of what is to be evicted, the part of what uses so many bytes.
     pub fn part_of_excess(&self, bytes: u64) -> u64 {
-        let (used, kept) = (self.used_soon_bytes(), self.part_of_limit(LOW));
+        let (used, kept) = (self.pressing_bytes(), self.part_of_limit(LOW));
         (u128::from(used.saturating_sub(kept)) * u128::from(bytes) / u128::from(used.max(1))) as u64
     }
 
@@ -342,6 +361,21 @@ mod tests {
         budget.set_limit_bytes(u64::MAX);
         insert();
         assert_eq!(table.range_count(), open + 1, "the open one is filled then");
+    }
+
+    #[test]
+    fn what_is_beside_presses_on_pages_and_is_not_in_use() {
+        let budget = MemoryBudget::default();
+        budget.set_limit_bytes(1_000);
+        budget.add(600);
+        assert!(budget.has_room() && !budget.is_crowded() && budget.is_within_limit());
+        budget.set_beside_bytes(200);
+        assert!(!budget.has_room() && !budget.is_crowded() && !budget.has_room_for_copies(0));
+        budget.set_beside_bytes(500);
+        assert!(budget.is_crowded() && budget.is_within_limit() && budget.is_within_limit_soon());
+        assert_eq!((budget.used_bytes(), budget.beside_bytes()), (600, 500));
+        budget.set_beside_bytes(0);
+        assert!(budget.has_room());
     }
 
     #[test]

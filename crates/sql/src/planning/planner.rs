@@ -372,7 +372,7 @@ fn set_options(config: &mut SessionConfig, library: &RuntimeEnv, view: &View) {
         PlanCosts::put(costs, config.options_mut());
     }
     let said = view.settings.get(QUERY_MEMORY).and_then(|text| query_memory::parse(text).ok());
-    let bytes = said.unwrap_or_else(|| Some(query_memory::default_bytes(&view.db)));
+    let bytes = said.unwrap_or_else(|| Some(query_memory::bytes_now(&view.db)));
     let runtime = QueryRuntime::new(&view.db, bytes, library);
     if runtime.has_little() {
         runtime.size_batches(config.options_mut());

@@ -78,6 +78,16 @@ pub(crate) fn default_bytes(db: &Database) -> u64 {
     (bytes >> 20 << 20).max(BYTES_MIN)
 }
 
+/// What a query may take that begins now, where nobody has said: where memory is short the queries that run share half of what tables
+/// may take, and each has a thirty-second part at the least.
+pub(crate) fn bytes_now(db: &Database) -> u64 {
+    let (bytes, others) = (default_bytes(db), Arc::strong_count(db.queries()) as u64 - 1);
+    match db.memory_limit_bytes() {
+        Some(limit) if db.is_memory_short() => bytes.min((limit / 2 / (others + 1)).max(limit / 32)).max(BYTES_MIN),
+        _ => bytes,
+    }
+}
+
 /// Reads the setting: some bytes, or no limit.
 ///
 /// # Errors
@@ -106,6 +116,8 @@ pub(crate) struct QueryRuntime {
     /// `None` for no limit
     bytes: Option<usize>,
     course: Arc<Course>,
+    /// counts as one of those that run
+    _running: Arc<()>,
 }
 
 /// How far the runs of a query have come.
@@ -160,7 +172,7 @@ impl QueryRuntime {
             cache_manager: library.cache_manager.clone(),
             object_store_registry: library.object_store_registry.clone(),
         };
-        Arc::new(QueryRuntime { runtime: Arc::new(runtime), bytes, course })
+        Arc::new(QueryRuntime { runtime: Arc::new(runtime), bytes, course, _running: db.queries().clone() })
     }
 
     /// That of a state with these settings, if it has one.
@@ -274,6 +286,8 @@ impl TempFileFactory for TemporaryFiles {
 
 #[cfg(test)]
 mod tests {
+    use engine::{Column, DataType, Schema, Value};
+
     use super::*;
 
     #[test]
@@ -286,6 +300,31 @@ mod tests {
         assert_eq!(default_bytes(&db), 10 << 20);
         db.set_memory_limit_bytes(Some(1));
         assert_eq!(default_bytes(&db), BYTES_MIN);
+    }
+
+    #[test]
+    fn queries_that_run_share_half_of_what_tables_may_take_where_memory_is_short() {
+        let db = Database::in_memory();
+        let begin = || QueryRuntime::new(&db, Some(1 << 20), &RuntimeEnv::default());
+        db.set_memory_limit_bytes(Some(32 << 20));
+        let some = [begin(), begin(), begin()];
+        assert!(!db.is_memory_short());
+        assert_eq!(bytes_now(&db), 8 << 20, "there is room");
+        let columns = vec![Column::new("id", DataType::BigInt), Column::new("text", DataType::TEXT)];
+        let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+        let mut transaction = db.begin().unwrap();
+        let text = "x".repeat(8_000);
+        for id in 0..2_500_i64 {
+            transaction.insert(&table, &[Value::from(id), Value::from(&*format!("{id} {text}"))]).unwrap();
+        }
+        transaction.commit().unwrap();
+        assert!(db.is_memory_short());
+        assert_eq!(bytes_now(&db), 4 << 20, "a quarter of 16 MB");
+        let many: Vec<_> = (0..40).map(|_| begin()).collect();
+        assert_eq!(bytes_now(&db), 1 << 20, "the least");
+        drop((some, many));
+        assert_eq!(Arc::strong_count(db.queries()), 1, "what has ended does not count");
+        assert_eq!(bytes_now(&db), 8 << 20, "one alone");
     }
 
     #[test]
