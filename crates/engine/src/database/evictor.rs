@@ -6,12 +6,13 @@
 //!               where pages stay only because no checkpoint has them, the next checkpoint comes early
 //!   above 100%  not counting what is evicted and still being read, which is a quarter of the limit for long at most:
 //!               a statement that needs memory evicts; takes a checkpoint and evicts; merges, takes a checkpoint and
-//!               evicts; waits for readers of what merges have replaced; and then fails
+//!               evicts; waits for readers of what merges have replaced, and for other transactions to end; and then fails
 //! ```
 //!
 //! Base pages, meta-data pages and history pages can be evicted (see `lineage`'s `evict`); insert and tail pages
 //! become such by merges. Of an index that was opened as an image its blocks can go, but not what has come to it since
 //! (`keys/blocks.rs`); Indirection and other indexes stay. A database in memory has nowhere to evict to.
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::background::merger;
@@ -23,6 +24,9 @@ use crate::state::table_data::TableData;
 const READERS_MAX: Duration = Duration::from_secs(1);
 /// The shortest time between two attempts to reclaim memory, where the first was in vain.
 const BETWEEN_RECLAIMS: Duration = Duration::from_millis(100);
+/// How long a statement waits for other transactions to end before it fails.
+const PATIENCE: Duration = Duration::from_secs(5);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 impl DatabaseState {
     /// Refuses what needs memory when the limit is reached and nothing helps: evicting, checkpoints, merging, giving up
@@ -38,24 +42,35 @@ impl DatabaseState {
         if self.core.budget.is_within_limit() || table.is_hidden() { Ok(()) } else { self.make_room() }
     }
 
+    /// Waits for room while other transactions run: what one has written can go, or is given up, once it has ended.
     #[cold]
     fn make_room(&self) -> Result<()> {
-        let budget = &self.core.budget;
-        // One at a time: a thread that waited finds what the other has reached.
+        let (budget, begun) = (&self.core.budget, Instant::now());
+        debug_assert!(budget.limit_bytes() < u64::MAX, "invariant 9: without a limit nothing fails for memory");
+        while !self.has_made_room() {
+            if begun.elapsed() >= PATIENCE || self.core.transactions.0.running() <= 1 {
+                return Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() });
+            }
+            thread::sleep(BETWEEN_LOOKS);
+        }
+        Ok(())
+    }
+
+    /// Does what can be done for room; whether there is some then. One thread at a time: one that waited finds what the other has
+    /// reached, and need not try at once what was in vain.
+    fn has_made_room(&self) -> bool {
         let mut in_vain = self.making_room.lock();
         if self.evict() {
-            return Ok(());
+            return true;
         }
-        // A thread that was told that there is no room has tried everything, and the next one need not at once.
         let tries = in_vain.is_none_or(|tried| tried.elapsed() >= BETWEEN_RECLAIMS);
-        if tries && self.reclaim() || budget.is_within_limit_soon() {
-            return Ok(());
+        if tries && self.reclaim() || self.core.budget.is_within_limit_soon() {
+            return true;
         }
         if tries {
             *in_vain = Some(Instant::now());
         }
-        debug_assert!(budget.limit_bytes() < u64::MAX, "invariant 9: without a limit nothing fails for memory");
-        Err(Error::OutOfMemory { used: budget.used_bytes(), limit: budget.limit_bytes() })
+        false
     }
 
     /// Takes checkpoints, so that more pages can go, merges, and as the last resort gives up tables that are gone; whether there
