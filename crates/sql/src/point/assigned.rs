@@ -7,7 +7,6 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{Column, DataType, Value};
 
-use super::bound::Bound;
 use super::computed::Computed;
 use super::scope::Scope;
 use crate::values::assign::{Texts, assign, is_assignable};
@@ -49,16 +48,16 @@ impl Assigned {
         self.reads.is_empty()
     }
 
-    /// Whether it has a value for all that can be said without a row.
-    pub(crate) fn is_right(&self, bound: &Bound<'_>) -> bool {
-        !self.is_free() || self.value(&mut std::iter::empty(), bound).is_some()
+    /// Whether it has a value with the parameters that are given, as far as that can be said without a row.
+    pub(crate) fn is_right(&self, given: &[Value]) -> bool {
+        !self.is_free() || self.value(&mut std::iter::empty(), given).is_some()
     }
 
-    /// Its value for the column; takes the values of the columns that it names from `read`, in their order. `None` if it is for the
-    /// planner to say.
-    pub(super) fn value(&self, read: &mut impl Iterator<Item = Value>, bound: &Bound<'_>) -> Option<Value> {
+    /// Its value for the column; takes the values of the columns that it names from `read`, in their order, and the parameters
+    /// that are given. `None` if it is for the planner to say.
+    pub(super) fn value(&self, read: &mut impl Iterator<Item = Value>, given: &[Value]) -> Option<Value> {
         let columns = self.reads.iter().map(|(_, data_type)| scalar_of_value(&read.next()?, *data_type));
-        let value = self.computed.of_row(columns.collect::<Option<Vec<_>>>()?, bound)?;
+        let value = self.computed.of_row(columns.collect::<Option<Vec<_>>>()?, given)?;
         let array = assign(&value.to_array().ok()?, &self.computed.field, &self.name, self.to, Texts::Stay).ok()?;
         value_at(array.as_ref(), 0, self.to)
     }

@@ -25,7 +25,7 @@ impl Bound<'_> {
             }
             Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
             Origin::Now(_) => Some(Value::TimestampTz(self.now)),
-            Origin::Assigned(assigned) => assigned.value(&mut std::iter::empty(), self),
+            Origin::Assigned(assigned) => assigned.value(&mut std::iter::empty(), self.values),
             // Numbers are taken once it is sure that the row is put in this way.
             Origin::Next(..) => Some(Value::Null),
         }
@@ -115,7 +115,7 @@ impl Bound<'_> {
                 let sum = sum(&read.next()?, &self.value(by)?, *is_minus)?;
                 exact(&exact(&sum, *width)?, *column_type)
             }
-            Term::Assigned(assigned) => assigned.value(read, self),
+            Term::Assigned(assigned) => assigned.value(read, self.values),
         }
     }
 }

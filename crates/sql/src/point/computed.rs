@@ -21,7 +21,6 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, VisitorMut};
 use engine::{Column, DataType, Value};
 
-use super::bound::Bound;
 use super::exact::{exact, is_integer};
 use super::scope::Scope;
 use crate::access::index_expressions::compiled::CompiledExpression;
@@ -243,9 +242,9 @@ impl Computed {
         self.names_columns() && *self.field.data_type() == ArrowType::Boolean
     }
 
-    /// The parameters of an execution; `None` if one is not plainly of its type.
-    fn parameters(&self, bound: &Bound<'_>) -> Option<Vec<ScalarValue>> {
-        let scalar = |(at, to): &(usize, DataType)| scalar_of_value(&exact(bound.values.get(*at)?, *to)?, *to);
+    /// The parameters of an execution, of which these values are given; `None` if one is not plainly of its type.
+    fn parameters(&self, given: &[Value]) -> Option<Vec<ScalarValue>> {
+        let scalar = |(at, to): &(usize, DataType)| scalar_of_value(&exact(given.get(*at)?, *to)?, *to);
         self.parameters.iter().map(scalar).collect()
     }
 
@@ -271,9 +270,9 @@ impl Computed {
         self.physical.clone().transform_up(put_in).data().ok()
     }
 
-    /// Its values for rows that were read; `None` if that is for the planner to say.
-    pub(crate) fn of_rows(&self, rows: &RecordBatch, bound: &Bound<'_>) -> Option<ArrayRef> {
-        self.of_rows_with(rows, self.parameters(bound)?)
+    /// Its values for rows that were read, with the parameters that are given; `None` if that is for the planner to say.
+    pub(crate) fn of_rows(&self, rows: &RecordBatch, given: &[Value]) -> Option<ArrayRef> {
+        self.of_rows_with(rows, self.parameters(given)?)
     }
 
     /// As [`of_rows`](Self::of_rows), with these parameters.
@@ -287,14 +286,14 @@ impl Computed {
     }
 
     /// Its value, where it names no columns.
-    pub(crate) fn value(&self, bound: &Bound<'_>) -> Option<ScalarValue> {
+    pub(crate) fn value(&self, given: &[Value]) -> Option<ScalarValue> {
         debug_assert!(!self.names_columns(), "{self:?} is of rows");
-        self.of_row(Vec::new(), bound)
+        self.of_row(Vec::new(), given)
     }
 
     /// Its value for one row, of which these are the columns that it names.
-    pub(crate) fn of_row(&self, columns: Vec<ScalarValue>, bound: &Bound<'_>) -> Option<ScalarValue> {
-        let known = columns.into_iter().chain(self.parameters(bound)?);
+    pub(crate) fn of_row(&self, columns: Vec<ScalarValue>, given: &[Value]) -> Option<ScalarValue> {
+        let known = columns.into_iter().chain(self.parameters(given)?);
         let literals: Vec<Arc<dyn PhysicalExpr>> = known.map(|value| Arc::new(Literal::new(value)) as _).collect();
         let physical = self.with_literals(0, &literals)?;
         match physical.evaluate(&batch(ArrowSchema::empty(), Vec::new(), 1)?).ok()? {

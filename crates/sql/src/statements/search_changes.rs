@@ -42,7 +42,7 @@ impl Point {
             Term::Value(origin) => bound.value(origin).is_some(),
             Term::Sum { by, .. } => bound.value(by).is_some(),
             Term::Column { .. } | Term::Columns { .. } => true,
-            Term::Assigned(assigned) => assigned.is_right(bound),
+            Term::Assigned(assigned) => assigned.is_right(bound.values),
         };
         // A value that does not fit is an error even where no row is found, which the long way tells.
         if !changes.sets.iter().all(has_value) {

@@ -45,7 +45,7 @@ impl Search {
                 return Ok(None);
             }
             let Some(rows) = derived.filtered(rows) else { return Ok(None) };
-            let Some(distances) = nearest.distance.of_rows(&rows, bound) else { return Ok(None) };
+            let Some(distances) = nearest.distance.of_rows(&rows, bound.values) else { return Ok(None) };
             let Ok(rows) = waiting.take(&rows, &distances, beyond) else { return Ok(None) };
             count += rows.num_rows();
             ready.push(rows);

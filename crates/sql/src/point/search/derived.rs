@@ -84,7 +84,7 @@ impl Derived {
         let (mut overlaps, mut windows) = (Vec::new(), Vec::new());
         for filter in &self.filters {
             let Filter::Window { column, operator, is_reversed, value, .. } = filter else { continue };
-            let scalar = value.value(bound).filter(|value| !value.is_null())?;
+            let scalar = value.value(bound.values).filter(|value| !value.is_null())?;
             let value = value_of(&scalar)?;
             overlaps.push(ColumnOverlap { column: *column, operator, is_reversed: *is_reversed, value });
             windows.push(scalar);
@@ -109,7 +109,7 @@ impl BoundDerived<'_> {
         for filter in &self.derived.filters {
             let passing = match filter {
                 Filter::Window { of_value, .. } => of_value.of_rows_with(&rows, vec![windows.next()?.clone()])?,
-                Filter::Other(condition) => condition.of_rows(&rows, self.bound)?,
+                Filter::Other(condition) => condition.of_rows(&rows, self.bound.values)?,
             };
             rows = filter_record_batch(&rows, passing.as_boolean_opt()?).ok()?;
         }
@@ -123,7 +123,7 @@ impl BoundDerived<'_> {
         }
         let (mut fields, mut arrays) = (rows.schema().fields().to_vec(), rows.columns().to_vec());
         for value in &self.derived.values {
-            let array = value.of_rows(&rows, self.bound)?;
+            let array = value.of_rows(&rows, self.bound.values)?;
             fields.push(Field::new("", array.data_type().clone(), true).into());
             arrays.push(array);
         }

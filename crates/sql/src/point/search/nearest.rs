@@ -33,7 +33,7 @@ impl Nearest {
 
     /// The point in one execution, if it is one that an index can be asked about.
     pub(crate) fn point(&self, bound: &Bound<'_>) -> Option<[f64; 2]> {
-        match value_of(&self.from.value(bound)?)? {
+        match value_of(&self.from.value(bound.values)?)? {
             Value::Geometry(Geometry::Point(point)) => {
                 (point.x.is_finite() && point.y.is_finite()).then_some([point.x, point.y])
             }
