@@ -60,6 +60,7 @@ impl DatabaseState {
     /// reached, and need not try at once what was in vain.
     fn has_made_room(&self) -> bool {
         let mut in_vain = self.making_room.lock();
+        debug_assert!(in_vain.is_none_or(|tried| tried <= Instant::now()), "an attempt that is still to come");
         if self.evict() {
             return true;
         }
