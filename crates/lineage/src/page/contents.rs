@@ -12,7 +12,7 @@ use crate::content::meta_columns::{Times, UpdateColumns};
 use crate::content::row_page::RowPage;
 use crate::encoding::{ColumnOutline, EncodedColumn};
 use crate::history::HistoryPage;
-use crate::history::positions::{NewPositions, Positions};
+use crate::history::positions::Positions;
 use crate::memory::budget::{MemoryKind, Meter};
 use crate::memory::evictable::{Content, Evictable};
 use crate::memory::flat::Flat;
@@ -67,14 +67,10 @@ pub(crate) struct UpdatesOutline {
 impl UpdatesOutline {
     /// The outline of these columns.
     pub(crate) fn of(updates: &UpdateColumns, types: &Arc<[DataType]>) -> UpdatesOutline {
-        let (mut updated, len) = (NewPositions::default(), updates.last_updated.len());
-        for (at, last) in updates.last_updated.chunks(64).enumerate() {
-            let word = last.iter().rev().fold(0, |word, last| word << 1 | u64::from(*last != 0));
-            if word != 0 {
-                updated.push_word(at, word);
-            }
-        }
-        UpdatesOutline { types: types.clone(), len, updated: Arc::new(updated.finish(len)) }
+        // In the form in which an image has them, which is compared with this.
+        let updated: Vec<u64> = updates.updated().map(|slot| slot as u64).collect();
+        let len = updates.last_updated.len();
+        UpdatesOutline { types: types.clone(), len, updated: Arc::new(Positions::of(&updated, len)) }
     }
 }
 
