@@ -3,8 +3,10 @@
 //!
 //! A reader pins the epoch and keeps its [`Guard`]; what it then loads stays alive until the guard is dropped. A
 //! swapped-out value waits until every reader pinned at the time of the swap has gone.
-use crossbeam_epoch::{Atomic, Owned};
+use crossbeam_epoch::{Atomic, Owned, Shared};
 use std::sync::atomic::Ordering;
+
+use crate::reclaimer::{drop_or_hand_over, free_handed_over};
 
 pub use crossbeam_epoch::Guard;
 #[cfg(any(loom, not(shuttle)))]
@@ -45,12 +47,29 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
 
     /// Publishes `value`; the old one is dropped once no reader can hold it.
     pub fn replace(&self, value: T, guard: &Guard) {
-        #[cfg(all(shuttle, not(loom)))]
-        crate::thread::step();
-        let old = self.pointer.swap(Owned::new(value), Ordering::AcqRel, guard);
+        let old = self.swap(value, guard);
         // SAFETY: the swap made `old` unreachable for readers that pin from now on, and only this call got it.
         unsafe { guard.defer_destroy(old) };
     }
+
+    /// As [`replace`](Self::replace), for values that take long to drop: a [`Reclaimer`](crate::Reclaimer) does it where there is one.
+    pub fn replace_large(&self, value: T, guard: &Guard) {
+        let old = self.swap(value, guard);
+        // SAFETY: as above; a value that is `Send` may be dropped by any thread.
+        unsafe { guard.defer_unchecked(move || drop_or_hand_over(old.into_owned().into_box())) };
+    }
+
+    fn swap<'g>(&self, value: T, guard: &'g Guard) -> Shared<'g, T> {
+        #[cfg(all(shuttle, not(loom)))]
+        crate::thread::step();
+        self.pointer.swap(Owned::new(value), Ordering::AcqRel, guard)
+    }
+}
+
+/// Drops a value once no reader is left that has the epoch pinned now, or has a [`Reclaimer`](crate::Reclaimer) do it.
+pub fn drop_later<T: Send + 'static>(value: T, guard: &Guard) {
+    let value = Box::new(value);
+    guard.defer(move || drop_or_hand_over(value));
 }
 
 /// Waits until all readers have gone on that were there when this was called, so that what this thread had replaced, and others
@@ -62,6 +81,7 @@ pub fn await_readers(wait_max: std::time::Duration) -> bool {
     pin().defer(move || has_gone.store(true, Ordering::Release));
     loop {
         pin().flush();
+        free_handed_over();
         if gone.load(Ordering::Acquire) || begun.elapsed() >= wait_max {
             return gone.load(Ordering::Acquire);
         }

@@ -22,8 +22,10 @@ mod pause;
 mod prefetch;
 #[cfg(not(any(loom, shuttle)))]
 pub mod process;
+mod reclaimer;
 #[cfg(not(loom))]
 mod shared_lock;
+
 pub mod thread;
 #[cfg(not(any(loom, shuttle)))]
 mod thread_slot;
@@ -36,11 +38,12 @@ pub use crossbeam_utils::{Backoff, CachePadded};
 pub use directory::Directory;
 #[cfg(not(any(loom, shuttle)))]
 pub use epoch::await_readers;
-pub use epoch::{EpochCell, Guard, pin};
+pub use epoch::{EpochCell, Guard, drop_later, pin};
 pub use latch::{Elidable, Latch, Latched, RwSpinLatch, SpinLatch, VersionLatch};
 pub use late::Late;
 pub use pause::Pause;
 pub use prefetch::prefetch;
+pub use reclaimer::{Reclaimer, free_handed_over};
 #[cfg(not(loom))]
 pub use shared_lock::{Exclusive, Shared, SharedLock};
 #[cfg(any(loom, shuttle))]

@@ -116,6 +116,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
     let (mut swept, mut looked_for_quiet) = (Instant::now(), Instant::now());
     let mut charged_for_indexes = 0;
     let mut has_archived = false;
+    let _frees_for_others = sync::Reclaimer::register();
     while let Ok(due) = queue.next(!has_archived) {
         match due {
             Some((table, range)) => {
@@ -141,6 +142,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
         }
         // Outdated pages go as soon as their readers have, not only when the next merge retires more.
         sync::pin().flush();
+        sync::free_handed_over();
     }
 }
 
@@ -326,6 +328,7 @@ pub(crate) fn reclaim(core: &Core) {
 /// Frees replaced memory once its readers are gone, which takes a few turns of the epoch.
 pub(crate) fn flush() {
     (0..8).for_each(|_| sync::pin().flush());
+    sync::free_handed_over();
 }
 
 /// Makes base pages of all ranges that are full, on all processors.

@@ -113,6 +113,11 @@ impl Column {
         });
     }
 
+    /// How many versions have a value that is not NULL.
+    pub(super) fn value_count(&self) -> usize {
+        self.present.len() - self.nulls.len()
+    }
+
     /// Memory beyond the struct itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.present.heap_bytes() + self.nulls.heap_bytes() + self.values.heap_bytes()
@@ -318,6 +323,11 @@ pub(super) struct ColumnWriter<'a> {
 }
 
 impl<'a> ColumnWriter<'a> {
+    /// Makes room for so many words more.
+    pub(super) fn reserve_words(&mut self, words: usize) {
+        self.words.reserve(words);
+    }
+
     /// Adds the value of a version, which is later in the page than those before.
     pub(super) fn push(&mut self, version: usize, cell: Cell<'a>) {
         match cell {

@@ -358,6 +358,20 @@ impl<'a, 't> PageWriter<'a, 't> {
         }
     }
 
+    /// A writer with room for all that is in these pages.
+    pub(crate) fn with_room_for<'p>(
+        types: &'t [DataType],
+        kept: &'t Kept,
+        pages: impl Iterator<Item = &'p HistoryPage> + Clone,
+    ) -> Self {
+        let mut writer = Self::with_room(types, kept, pages.clone().map(HistoryPage::len).sum());
+        for (at, column) in writer.columns.iter_mut().enumerate().filter(|(at, _)| !is_wide(types[*at])) {
+            let values = pages.clone().filter_map(|page| page.columns[at].as_deref()).map(Column::value_count);
+            column.reserve_words(values.sum());
+        }
+        writer
+    }
+
     /// Adds a record's versions, newest first, and empties the chain. Slots ascend.
     pub(crate) fn push_record(&mut self, slot: usize, chain: &mut Vec<Draft<'a>>) {
         if chain.is_empty() {

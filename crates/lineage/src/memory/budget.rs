@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::memory::clock::{Clock, EvictionStats};
 use crate::memory::source::PageSource;
+use crate::memory::spare::SpareWords;
 
 /// The uses of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,12 +57,13 @@ pub struct MemoryBudget {
     beside: AtomicU64,
     /// what may be evicted
     clock: Clock,
+    spare: SpareWords,
 }
 
 impl Default for MemoryBudget {
     fn default() -> Self {
         let (used, limit, beside) = (AtomicI64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        MemoryBudget { used, limit, beside, clock: Clock::default() }
+        MemoryBudget { used, limit, beside, clock: Clock::default(), spare: SpareWords::default() }
     }
 }
 
@@ -122,6 +124,11 @@ impl MemoryBudget {
     #[inline]
     pub(crate) fn open_range_bytes_max(&self, open: usize) -> u64 {
         (self.limit_bytes() / OPEN_PART / open as u64).max(OPEN_BYTES)
+    }
+
+    /// The words of pages that are gone.
+    pub(crate) fn spare_words(&self) -> &SpareWords {
+        &self.spare
     }
 
     fn part_of_limit(&self, hundredths: u128) -> u64 {
@@ -208,6 +215,7 @@ impl MemoryBudget {
                 return;
             }
             sync::pin().flush();
+            sync::free_handed_over();
             std::thread::yield_now();
         }
     }
@@ -299,6 +307,11 @@ impl Charge {
     pub fn new(meter: &Arc<Meter>, kind: MemoryKind, bytes: usize) -> Charge {
         meter.add(kind, bytes as i64);
         Charge { meter: meter.clone(), kind, bytes: AtomicU64::new(bytes as u64), is_retired: AtomicBool::new(false) }
+    }
+
+    /// The account.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Charges more.

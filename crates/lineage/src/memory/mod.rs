@@ -4,3 +4,4 @@ pub(crate) mod clock;
 pub(crate) mod evictable;
 pub(crate) mod flat;
 pub(crate) mod source;
+pub(crate) mod spare;

@@ -135,7 +135,7 @@ impl Range {
         };
         self.read_by_key.store(0, Ordering::Relaxed);
         let merged = pages.floor.clone();
-        self.pages.replace(pages.with_rows(rows), guard);
+        self.pages.replace_large(pages.with_rows(rows), guard);
         let hints = self.parts.iter().map(|part| &part.merged_hint);
         hints.zip(merged.iter()).for_each(|(hint, merged)| hint.store(*merged, Ordering::Relaxed));
         self.has_published();
@@ -158,7 +158,7 @@ impl Range {
         }
         self.read_by_key.store(0, Ordering::Relaxed);
         if let Some(rows) = pages.make_rows(guard, None, self.len(), std::iter::empty(), &self.meter) {
-            self.pages.replace(pages.clone().with_rows(Some(rows)), guard);
+            self.pages.replace_large(pages.clone().with_rows(Some(rows)), guard);
             self.has_published();
         }
     }

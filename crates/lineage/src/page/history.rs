@@ -331,8 +331,7 @@ fn mark_changed(chain: &Chain, fate: Fate, kept: &Kept, changed: &mut [bool]) {
 /// One page of the versions of several, which come newest first.
 fn join(types: &[DataType], guard: &Guard, pages: &[HistoryEntry], kept: &Kept) -> Result<HistoryPage, PageError> {
     let held = pages.iter().map(|page| page.hold(guard)).collect::<Result<Vec<_>, PageError>>()?;
-    let versions = pages.iter().map(|page| page.outline.versions).sum();
-    let mut writer = PageWriter::with_room(types, kept, versions);
+    let mut writer = PageWriter::with_room_for(types, kept, held.iter().map(|page| &**page));
     if let Some(readers) = held.iter().map(|page| WordReader::new(page)).collect::<Option<Vec<_>>>() {
         join_words(slots_of(pages), readers, &mut writer);
         return Ok(writer.finish());

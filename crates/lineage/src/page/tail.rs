@@ -24,11 +24,11 @@
 //! its commit timestamp or to a tombstone. Records are reached by number (merge, scan) after an acquire load of Start
 //! Time, or along the chain from the Indirection word, which was published by a release store.
 use std::ptr::NonNull;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use sync::atomic::{AtomicU64, Ordering};
-use sync::blocking::{Mutex, OnceLock};
-use sync::{EpochCell, Guard, zeroed_atomics};
+use sync::blocking::OnceLock;
+use sync::{Guard, zeroed_atomics};
 use types::{Schema, StartTime};
 
 use crate::memory::budget::{Charge, MemoryKind, Meter};
@@ -50,7 +50,7 @@ mod texts;
 
 use digest::Digest;
 pub(crate) use digest::{DigestPart, DigestRow, VersionSet};
-use page_table::{PageTable, WithRecords};
+use page_table::{PageTables, WithRecords};
 pub(crate) use record::RECORDS_AHEAD;
 pub use record::{CarriedColumns, CarriedWords, Head, NewRecord, NewWords, RecordPlace, TailRecord};
 use record::{EVER, EXPLICIT, NULLS, SETS};
@@ -73,9 +73,7 @@ pub struct TailPages {
     meter: Arc<Meter>,
     texts: TailTexts,
     sequences: SequenceBlocks,
-    pages: EpochCell<PageTable<TailPage>>,
-    /// Held while a page is made or pages are given up.
-    growing: Mutex<()>,
+    pages: PageTables<TailPage>,
 }
 
 struct TailPage {
@@ -111,8 +109,7 @@ impl TailPages {
             meter: meter.clone(),
             texts: TailTexts::new(schema, options, meter),
             sequences: SequenceBlocks::new(options.workers),
-            pages: EpochCell::new(PageTable { first: 0, pages: Box::default() }),
-            growing: Mutex::new(()),
+            pages: PageTables::new(),
         }
     }
 
@@ -290,20 +287,12 @@ impl TailPages {
 
     #[cold]
     fn make_page<'g>(&'g self, guard: &'g Guard, index: usize) -> &'g TailPage {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = self.pages.load(guard);
-        if index >= table.first + table.pages.len() {
-            let pages = (table.pages.len() * 2).max(4).max(index + 1 - table.first);
-            self.pages.replace(table.copy(table.first, pages), guard);
-        }
-        let table = self.pages.load(guard);
-        assert!(index >= table.first, "pages are given up only once all their records are merged");
-        table.pages[index - table.first].get_or_make(|| Arc::new(self.new_page(index)))
+        self.pages.get_or_make(guard, index, || self.new_page(index))
     }
 
     fn new_page(&self, index: usize) -> TailPage {
         let sets = zeroed_atomics(self.page_records() * SETS * (self.set_words - 1));
-        let records = Records::new(self.page_records(), self.shape);
+        let records = Records::new(self.page_records(), self.shape, self.meter.budget().spare_words());
         let bytes = records.bytes() + size_of_val(&*sets);
         TailPage {
             words: Words::new(self.layout, self.wide.len() - self.shape.values, self.page_records()),
@@ -318,13 +307,7 @@ impl TailPages {
 
     /// Gives up the pages whose records are all numbered `through` or lower.
     pub(crate) fn give_up(&self, guard: &Guard, through: u64) {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = self.pages.load(guard);
-        let first = through as usize >> self.page_bits;
-        if first > table.first {
-            let end = (table.first + table.pages.len()).max(first);
-            self.pages.replace(table.copy(first, end - first), guard);
-        }
+        self.pages.give_up(guard, through as usize >> self.page_bits);
     }
 
     /// The record numbered `sequence`, or `None` where its page is not there: not yet, or no longer.
@@ -449,6 +432,12 @@ impl<'g> TailPageRecords<'g> {
     pub(crate) fn records(&self) -> impl Iterator<Item = TailRecord<'g>> {
         let (pages, page, first) = (self.pages, self.page, self.first);
         (0..pages.page_records()).map(move |at| TailRecord::new(pages, page, at, first + at as u64))
+    }
+}
+
+impl Drop for TailPage {
+    fn drop(&mut self) {
+        self.charge.meter().budget().spare_words().put(self.records.take_words());
     }
 }
 

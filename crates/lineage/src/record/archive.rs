@@ -224,7 +224,7 @@ impl Range {
         let cell = &self.parts[part].archive;
         let before = cell.load(guard);
         let expired = before.expired.clone();
-        cell.replace(Archive::new(history, expired, &self.meter), guard);
+        cell.replace_large(Archive::new(history, expired, &self.meter), guard);
         self.has_published();
     }
 
@@ -314,7 +314,7 @@ impl Range {
         let history = expired.unwrap_or_else(|| archive.history.clone());
         let pinned = if kept.has_old() { history.pinned(guard, kept, keep_origin(kept.horizon()))? } else { 0 };
         let expired = ExpiryFindings { len: history.len(), kept: kept.clone(), pinned };
-        self.parts[part].archive.replace(Archive::new(history, expired, &self.meter), guard);
+        self.parts[part].archive.replace_large(Archive::new(history, expired, &self.meter), guard);
         self.has_published();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The memory of a tail page's records.
 use sync::atomic::AtomicU64;
-use sync::zeroed_atomics;
 
+use crate::memory::spare::SpareWords;
 use crate::page::options::TailValues;
 
 /// Words before the values: the meta-data of a record.
@@ -38,11 +38,16 @@ pub(super) struct Records {
 
 impl Records {
     /// Zeros for `len` records.
-    pub(super) fn new(len: usize, shape: RecordShape) -> Records {
-        let words = zeroed_atomics((len << shape.bits) + LINE - 1);
+    pub(super) fn new(len: usize, shape: RecordShape, spare: &SpareWords) -> Records {
+        let words = spare.take_zeroed((len << shape.bits) + LINE - 1);
         let lines = LINE * size_of::<u64>();
         let first = words.as_ptr().addr().wrapping_neg() % lines / size_of::<u64>();
         Records { words, first, shape }
+    }
+
+    /// The memory of a page that is gone.
+    pub(super) fn take_words(&mut self) -> Box<[AtomicU64]> {
+        std::mem::take(&mut self.words)
     }
 
     /// How many columns have their values here.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use sync::Guard;
 use types::StartTime;
 
-use crate::page::tail::page_table::{PageSlot, PageTable};
 use crate::page::tail::{TailPage, TailPages};
 
 impl TailPages {
@@ -30,7 +29,7 @@ impl TailPages {
                     bury(&page, 0, all);
                     page
                 });
-                return PageSlot::of(page.clone());
+                return page.clone();
             }
             let page = self.new_page(index);
             let mut next = 0;
@@ -40,9 +39,8 @@ impl TailPages {
                 next = at + 1;
             }
             bury(&page, next, numbered);
-            PageSlot::of(Arc::new(page))
+            Arc::new(page)
         };
-        let pages = (first..end).map(page).collect();
-        self.pages.replace(PageTable { first, pages }, guard);
+        self.pages.restore(guard, first, (first..end).map(page));
     }
 }
