@@ -63,10 +63,13 @@ fn change(transaction: &mut Transaction, table: &Table, rng: &mut StdRng, moves_
             transaction.update_columns(table, &key, &changes).unwrap();
         }
         7 => drop(transaction.delete(table, &key).unwrap()),
-        // Mostly a key that there is, or that there was.
+        // Mostly keys that there are, or that there were: the new records follow one another.
         8..10 => {
-            transaction.delete(table, &key).unwrap();
-            transaction.insert(table, &row(id, rng)).unwrap();
+            let ids = id..id + rng.random_range(1..4);
+            for id in ids.clone() {
+                transaction.delete(table, &[Value::Integer(id as i32)]).unwrap();
+            }
+            ids.for_each(|id| _ = transaction.insert(table, &row(id, rng)).unwrap());
         }
         _ if moves_keys => {
             let other = Value::Integer(rng.random_range(1000..9000));

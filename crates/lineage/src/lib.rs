@@ -66,6 +66,7 @@ pub use scan::past::ChangedRecord;
 pub use scan::request::{BLOCK_ROWS, Projection, Request};
 pub use scan::split::{BasePage, BasePageId, BaseRowSet, SplitRange};
 pub use scan::statistics::{ColumnStatistics, TableStatistics};
+pub use scan::stretch::Stretch;
 pub use scan::validation::Validation;
 pub use table::{Points, Table, TableStats};
 pub use value::cell::{

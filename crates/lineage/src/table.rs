@@ -31,6 +31,7 @@ use crate::scan::request::Projection;
 use crate::scan::request::Request;
 use crate::scan::split::SplitRange;
 use crate::scan::statistics::{FoundColumns, MergedColumns, TableStatistics};
+use crate::scan::stretch::Stretch;
 use crate::value::cell::{Cell, value_of_cell};
 use crate::value::kept::{Horizon, Kept, KeptFrom};
 
@@ -303,8 +304,8 @@ impl Table {
         Ok(exists.then(|| take(cells)))
     }
 
-    /// The values of some columns of `count` records from `first` on, all of one range, as arrays of the columns' types. `None` if one
-    /// of the records is not there for the view, or cannot be told to be by a look at it.
+    /// The values of some columns of a stretch of records, as arrays of the columns' types. `None` if one of the records is not there for
+    /// the view, or cannot be told to be by a look at it.
     ///
     /// # Errors
     /// [`PageError`] if an evicted page that it takes cannot be read back.
@@ -312,10 +313,12 @@ impl Table {
         &self,
         guard: &Guard,
         view: View<'_, O>,
-        (first, count): (Rid, usize),
+        stretch: Stretch<'_>,
         columns: &[usize],
     ) -> Result<Option<Vec<ArrayRef>>, PageError> {
-        self.range(first.range()).stretch(guard, view, (first.slot(), first.slot() + count), columns)
+        self.range(stretch.first.range()).stretch(guard, view, stretch, columns, |rid, cells| {
+            self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)
+        })
     }
 
     /// Where a record is, to read and write it as words.

@@ -4,17 +4,18 @@
 //! deleted and put in again, the tree tells the newest record of each:
 //!
 //! ```text
-//! keys      | 64 keys: a run | 64 keys: k was put in again | 64 keys: a run |
-//! pieces    (r, 64 ........  + ...) (s, 1) (r', ........... + .............)
-//! rows      column by column         by row     column by column
+//! keys      | 64 keys: a run | 64 keys: k was put in again | 64 keys: a run | others ... |
+//! pieces    (r, 64 ........  + ............ k: s .......... + .............) (t, 5) ...
+//! rows      column by column; the row of k is laid over                      by row
 //! ```
 //!
-//! A piece is a guess, right for a key if the record is there for the reader: a key has one record at a time, and no record of the table
-//! has changed its key. A long piece is read column by column if all of its records are there. Else its keys are looked up one by one,
-//! and each has the first of its records that is there, the newest first, or no row.
+//! Where the keys behind k go on along the records before k, k is a place of the piece whose record lies elsewhere. A piece is a guess,
+//! right for a key if the record is there for the reader: a key has one record at a time, and no record of the table has changed its
+//! key. A long piece is read column by column if all of its records are there. Else its keys are looked up one by one, and each has the
+//! first of its records that is there, the newest first, or no row.
 use arrow_array::{ArrayRef, UInt64Array};
 use index::KissIndex;
-use lineage::View;
+use lineage::{Stretch, View};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use sync::Guard;
@@ -32,31 +33,48 @@ const LONG: usize = 16;
 const SPARSE: u64 = 4;
 /// Keys that the tree is asked for together.
 const AT_ONCE: usize = 16;
+/// A piece goes on behind so many others, if these are not long.
+const OTHERS_MAX: usize = 8;
 
-/// Keys that follow one another and lead to records that do.
+/// Keys that follow one another and lead to records that do, but for some.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
+struct Piece {
     key: u64,
     first: Rid,
     count: usize,
+    /// the part of [`Pieces::elsewhere`] that tells the others
+    elsewhere: (usize, usize),
 }
 
 impl Piece {
+    fn new(key: u64, first: Rid, count: usize) -> Piece {
+        Piece { key, first, count, elsewhere: (0, 0) }
+    }
+
+    /// The record that is next to follow.
     fn record(self, at: usize) -> Rid {
         debug_assert!(at < self.count, "no key of the piece");
         Rid::base(self.first.range(), self.first.slot() + at)
     }
 
-    /// Whether another piece is its continuation.
-    fn goes_on(self, next: Piece) -> bool {
-        let (keys, records) = (self.key + self.count as u64, self.first.slot() + self.count);
-        (keys, self.first.range(), records) == (next.key, next.first.range(), next.first.slot())
+    /// The range of the records, and what distinguishes their slots from their keys.
+    fn line(self) -> (usize, u64) {
+        (self.first.range(), (self.first.slot() as u64).wrapping_sub(self.key))
+    }
+
+    /// The key behind the last; wraps behind the last of all.
+    fn next_key(self) -> u64 {
+        self.key.wrapping_add(self.count as u64)
     }
 }
 
 /// The pieces of a range of keys, in the order of the keys.
 #[derive(Default)]
-pub(super) struct Pieces(SmallVec<[Piece; 4]>);
+pub(super) struct Pieces {
+    pieces: SmallVec<[Piece; 4]>,
+    /// Records that do not follow those before, each with its place in its piece.
+    elsewhere: SmallVec<[(u32, Rid); 16]>,
+}
 
 impl Pieces {
     /// The pieces of the keys from `low` to `high`; `None` where few of these keys have a record.
@@ -65,11 +83,11 @@ impl Pieces {
         loop {
             let count = (KissIndex::RUN_KEYS - key % KissIndex::RUN_KEYS).min(high - key + 1);
             match index.likely(key) {
-                Some(first) => pieces.add(Piece { key, first, count: count as usize }),
+                Some(first) => pieces.add(Piece::new(key, first, count as usize)),
                 None => pieces.add_of_tree(index, guard, (key, count))?,
             }
             if high - key < count {
-                return Some(pieces);
+                return Some(pieces.joined());
             }
             key += count;
         }
@@ -77,12 +95,12 @@ impl Pieces {
 
     fn add(&mut self, piece: Piece) {
         debug_assert!(
-            self.0.last().is_none_or(|last| last.key + last.count as u64 <= piece.key),
+            self.pieces.last().is_none_or(|last| last.next_key() <= piece.key),
             "pieces come in the order of their keys"
         );
-        match self.0.last_mut() {
-            Some(last) if last.goes_on(piece) => last.count += piece.count,
-            _ => self.0.push(piece),
+        match self.pieces.last_mut() {
+            Some(last) if last.next_key() == piece.key && last.line() == piece.line() => last.count += piece.count,
+            _ => self.pieces.push(piece),
         }
     }
 
@@ -93,11 +111,63 @@ impl Pieces {
             let keys: SmallVec<[u64; AT_ONCE]> = (first..end).collect();
             index.newest_few(&keys, guard, |at, rid| {
                 found += 1;
-                self.add(Piece { key: keys[at], first: rid, count: 1 });
+                self.add(Piece::new(keys[at], rid, 1));
             });
         }
         (found * SPARSE >= count).then_some(())
     }
+
+    /// These pieces, of which one that goes on behind others, which are short, has these in it.
+    fn joined(self) -> Pieces {
+        let mut joined = Pieces::default();
+        for (at, piece) in self.pieces.iter().enumerate() {
+            let last = joined.pieces.last_mut().filter(|last| last.next_key() == piece.key);
+            let Some(last) = last.filter(|last| goes_on(**last, &self.pieces[at..])) else {
+                let end = joined.elsewhere.len();
+                joined.pieces.push(Piece { elsewhere: (end, end), ..*piece });
+                continue;
+            };
+            if last.line() != piece.line() {
+                let others = (0..piece.count).map(|at| ((last.count + at) as u32, piece.record(at)));
+                joined.elsewhere.extend(others);
+                last.elsewhere.1 = joined.elsewhere.len();
+            }
+            last.count += piece.count;
+        }
+        joined
+    }
+
+    /// The records of a piece that do not follow those before.
+    fn elsewhere(&self, piece: Piece) -> &[(u32, Rid)] {
+        &self.elsewhere[piece.elsewhere.0..piece.elsewhere.1]
+    }
+
+    /// Where the records of a piece are, in the order of its keys.
+    fn records(&self, piece: Piece) -> impl Iterator<Item = Rid> {
+        let mut elsewhere = self.elsewhere(piece).iter().peekable();
+        (0..piece.count).map(move |at| match elsewhere.next_if(|(place, _)| *place as usize == at) {
+            Some((_, rid)) => *rid,
+            None => piece.record(at),
+        })
+    }
+}
+
+/// Whether one of the next pieces has records that go on along those of a piece, with no key missing and no long piece between.
+fn goes_on(piece: Piece, next: &[Piece]) -> bool {
+    let mut key = piece.next_key();
+    for other in next.iter().take(OTHERS_MAX) {
+        if other.key != key {
+            return false;
+        }
+        if other.line() == piece.line() {
+            return true;
+        }
+        if other.count >= LONG {
+            return false;
+        }
+        key = other.next_key();
+    }
+    false
 }
 
 impl Table {
@@ -112,21 +182,21 @@ impl Table {
     ) -> Result<RowArrays> {
         let mut parts: SmallVec<[Vec<ArrayRef>; 4]> = SmallVec::new();
         let (mut rows, mut count) = (Rows::with_room(self, options, 0), 0);
-        for piece in &pieces.0 {
-            match self.columns_of_piece(guard, view, *piece, options)? {
+        for piece in &pieces.pieces {
+            match self.columns_of_piece(guard, view, (pieces, *piece), options)? {
                 Some(arrays) => {
                     count += piece.count + rows.len();
                     parts.extend((rows.len() > 0).then(|| rows.take_arrays()));
                     parts.push(arrays);
                 }
-                None => self.push_rows_of_piece(guard, view, (index, *piece), &mut rows)?,
+                None => self.push_rows_of_piece(guard, view, index, (pieces, *piece), &mut rows)?,
             }
         }
         count += rows.len();
         if rows.len() > 0 || parts.is_empty() {
             parts.push(rows.take_arrays());
         }
-        debug_assert!(count <= pieces.0.iter().map(|piece| piece.count).sum(), "invariant 7: a key has two rows");
+        debug_assert!(count <= pieces.pieces.iter().map(|piece| piece.count).sum(), "invariant 7: a key has two rows");
         Ok((joined(&mut parts), count))
     }
 
@@ -135,20 +205,20 @@ impl Table {
         &self,
         guard: &Guard,
         view: View<'_, Transactions>,
-        piece: Piece,
+        (pieces, piece): (&Pieces, Piece),
         options: &ScanOptions,
     ) -> Result<Option<Vec<ArrayRef>>> {
         if piece.count < LONG {
             return Ok(None);
         }
-        let mut arrays = self.data.storage.stretch(guard, view, (piece.first, piece.count), &options.columns)?;
+        let stretch = Stretch { first: piece.first, count: piece.count, elsewhere: pieces.elsewhere(piece) };
+        let mut arrays = self.data.storage.stretch(guard, view, stretch, &options.columns)?;
         debug_assert!(
             arrays.as_ref().is_none_or(|arrays| arrays.iter().all(|array| array.len() == piece.count)),
             "invariant 7: a key without its row"
         );
         if let Some(arrays) = arrays.as_mut().filter(|_| options.with_rid) {
-            let first = piece.first.word();
-            arrays.push(Arc::new(UInt64Array::from_iter_values(first..first + piece.count as u64)));
+            arrays.push(Arc::new(UInt64Array::from_iter_values(pieces.records(piece).map(Rid::word))));
         }
         Ok(arrays)
     }
@@ -157,15 +227,17 @@ impl Table {
         &self,
         guard: &Guard,
         view: View<'_, Transactions>,
-        (index, piece): (&KissIndex, Piece),
+        index: &KissIndex,
+        (pieces, piece): (&Pieces, Piece),
         rows: &mut Rows<'_>,
     ) -> Result<()> {
         let (storage, columns) = (&self.data.storage, &rows.options.columns);
         let mut read =
             |rid: Rid| storage.read_pinned(guard, view, rid, columns, |cells| rows.push_untested(rid, cells));
-        for at in 0..piece.count {
-            if read(piece.record(at))?.is_none() {
-                index.find(guard, piece.key + at as u64, |rid| read(rid).transpose()).transpose()?;
+        for (at, record) in pieces.records(piece).enumerate() {
+            if read(record)?.is_none() {
+                let key = piece.key + at as u64;
+                index.find(guard, key, |rid| read(rid).transpose()).transpose()?;
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_select::concat::concat;
-use lineage::{Cell, Test, View};
+use lineage::{Cell, Stretch, Test, View};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use types::{DataType, Rid};
@@ -198,7 +198,8 @@ impl Table {
         let guard = &sync::pin();
         let mut parts: SmallVec<[Vec<ArrayRef>; 4]> = SmallVec::new();
         for stretch in stretches {
-            match self.data.storage.stretch(guard, view, *stretch, columns)? {
+            let (first, count) = *stretch;
+            match self.data.storage.stretch(guard, view, Stretch { first, count, elsewhere: &[] }, columns)? {
                 Some(arrays) => parts.push(arrays),
                 None => return Ok(None),
             }

@@ -7,12 +7,16 @@
 //! pages ──▶ Indirection words: which records have something newer ──▶ columns decoded ──▶ newer values laid over
 //! ```
 //!
+//! A few of the rows may lie elsewhere, as when one was deleted and put in again: these are laid over as well, in place of the records that
+//! their keys had before.
+//!
 //! As for every read the pages are loaded first and the Indirection words then, so that whatever the pages have merged in is on the
 //! chain that such a word starts. A record with something newer is read as any other read would.
 use arrow_array::ArrayRef;
 use smallvec::SmallVec;
 use sync::Guard;
 use sync::atomic::Ordering;
+use types::Rid;
 
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages, Values};
@@ -23,28 +27,47 @@ use crate::scan::overlay::overlay;
 use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
 
-/// The records that have something newer than their base values: by their places among those that are read.
-type Newer = SmallVec<[u32; 16]>;
+/// Records that follow one another in a range, but for some.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<'a> {
+    /// the first one
+    pub first: Rid,
+    /// how many there are
+    pub count: usize,
+    /// other records that are meant at some places of the stretch, counted from its first; ascending
+    pub elsewhere: &'a [(u32, Rid)],
+}
+
+/// The values that do not come from the base pages, by their places among those that are read: of a record with something newer, or of
+/// another record.
+type Newer = SmallVec<[(u32, Option<Rid>); 16]>;
 
 impl Range {
-    /// The values of some columns of the records in the slots `from..to`, as arrays of the columns' types. `None` if one of the records is
-    /// not there for the view, or cannot be told to be by a look at it.
-    pub(crate) fn stretch<O: Outcomes>(
-        &self,
-        guard: &Guard,
+    /// The values of some columns of the stretch, which begins in this range, as arrays of the columns' types; what lies elsewhere is
+    /// read by `read_other`, which says whether the record is there. `None` if one of the records is not there for the view, or cannot be
+    /// told to be by a look at it.
+    pub(crate) fn stretch<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
         view: View<'_, O>,
-        slots @ (_, to): (usize, usize),
+        stretch: Stretch<'_>,
         columns: &[usize],
+        read_other: impl Fn(Rid, &mut [Cell<'g>]) -> Result<bool, PageError>,
     ) -> Result<Option<Vec<ArrayRef>>, PageError> {
-        if to > self.len() {
+        let slots = (stretch.first.slot(), stretch.first.slot() + stretch.count);
+        if slots.1 > self.len() {
             return Ok(None);
         }
         let pages = self.pages.load(guard);
-        let Some(newer) = self.newer(guard, pages, view, slots)? else { return Ok(None) };
+        let Some(newer) = self.newer(guard, pages, view, slots, stretch.elsewhere)? else { return Ok(None) };
         let mut patches: SmallVec<[Vec<(u32, Cell<'_>)>; 8]> = SmallVec::from_elem(Vec::new(), columns.len());
         let mut cells: SmallVec<[Cell<'_>; 8]> = SmallVec::from_elem(Cell::Null, columns.len());
-        for at in newer {
-            if !self.read(guard, view, slots.0 + at as usize, columns, &mut cells)? {
+        for (at, other) in newer {
+            let is_there = match other {
+                Some(rid) => read_other(rid, &mut cells)?,
+                None => self.read(guard, view, slots.0 + at as usize, columns, &mut cells)?,
+            };
+            if !is_there {
                 return Ok(None);
             }
             patches.iter_mut().zip(&cells).for_each(|(patches, cell)| patches.push((at, *cell)));
@@ -53,19 +76,22 @@ impl Range {
         columns.iter().zip(&patches).map(column).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Which of the records have something newer than these pages; `None` if another is not plainly seen in them.
+    /// Which of the records lie elsewhere or have something newer than these pages; `None` if another is not plainly seen in them.
     fn newer<O: Outcomes>(
         &self,
         guard: &Guard,
         pages: &Pages,
         view: View<'_, O>,
         (from, to): (usize, usize),
+        elsewhere: &[(u32, Rid)],
     ) -> Result<Option<Newer>, PageError> {
         let are_all_seen = matches!(&pages.meta, MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at));
-        let mut newer = Newer::new();
+        let (mut newer, mut elsewhere) = (Newer::new(), elsewhere.iter().peekable());
         for slot in from..to {
-            if self.indirection[slot].load(Ordering::Acquire) & !LATCH > pages.floor[self.part_of(slot)] {
-                newer.push((slot - from) as u32);
+            if let Some((at, rid)) = elsewhere.next_if(|(at, _)| from + *at as usize == slot) {
+                newer.push((*at, Some(*rid)));
+            } else if self.indirection[slot].load(Ordering::Acquire) & !LATCH > pages.floor[self.part_of(slot)] {
+                newer.push(((slot - from) as u32, None));
             } else if !are_all_seen && !sees_base(guard, pages, view, slot)? {
                 return Ok(None);
             }
