@@ -5,14 +5,15 @@
 mod changes;
 mod insert;
 mod places;
+mod read;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::blocking::Mutex;
 use sync::{CachePadded, Directory, Guard};
-use types::{DataType, Rid, Schema, Timestamp, TxnId, Value};
+use types::{Rid, Schema, Timestamp, TxnId};
 
 use crate::encoding::Encoding;
 use crate::memory::budget::{MemoryBudget, MemoryUse, Meter};
@@ -23,7 +24,7 @@ use crate::page::options::TableOptions;
 use crate::record::append::AppendedRecords;
 use crate::record::hold::Hold;
 use crate::record::point::Point;
-use crate::record::range::{FEW_COLUMNS, Range};
+use crate::record::range::Range;
 use crate::record::view::{Outcomes, View};
 use crate::record::write::{Change, WriteError, Writer};
 use crate::scan::aggregate::Totals;
@@ -31,8 +32,7 @@ use crate::scan::request::Projection;
 use crate::scan::request::Request;
 use crate::scan::split::SplitRange;
 use crate::scan::statistics::{FoundColumns, MergedColumns, TableStatistics};
-use crate::scan::stretch::Stretch;
-use crate::value::cell::{Cell, value_of_cell};
+use crate::value::cell::Cell;
 use crate::value::kept::{Horizon, Kept, KeptFrom};
 
 use places::Places;
@@ -265,62 +265,6 @@ impl Table {
         self.points(guard).at(rid).stamp(guard, appended, owner, stamp);
     }
 
-    /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.
-    ///
-    /// # Errors
-    /// [`PageError`] if an evicted page that it takes cannot be read back.
-    pub fn read<O: Outcomes, R>(
-        &self,
-        view: View<'_, O>,
-        rid: Rid,
-        columns: &[usize],
-        take: impl FnOnce(&[Cell<'_>]) -> R,
-    ) -> Result<Option<R>, PageError> {
-        self.read_pinned(&sync::pin(), view, rid, columns, take)
-    }
-
-    /// Reads the version that `view` sees, for callers that have pinned the epoch; see [`Table::read`].
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    #[inline]
-    pub fn read_pinned<O: Outcomes, R>(
-        &self,
-        guard: &Guard,
-        view: View<'_, O>,
-        rid: Rid,
-        columns: &[usize],
-        take: impl FnOnce(&[Cell<'_>]) -> R,
-    ) -> Result<Option<R>, PageError> {
-        let mut few = [Cell::Null; FEW_COLUMNS];
-        let mut many: Vec<Cell<'_>>;
-        let cells = if columns.len() <= FEW_COLUMNS {
-            &mut few[..columns.len()]
-        } else {
-            many = vec![Cell::Null; columns.len()];
-            &mut many
-        };
-        let exists = self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)?;
-        Ok(exists.then(|| take(cells)))
-    }
-
-    /// The values of some columns of a stretch of records, as arrays of the columns' types. `None` if one of the records is not there for
-    /// the view, or cannot be told to be by a look at it.
-    ///
-    /// # Errors
-    /// [`PageError`] if an evicted page that it takes cannot be read back.
-    pub fn stretch<O: Outcomes>(
-        &self,
-        guard: &Guard,
-        view: View<'_, O>,
-        stretch: Stretch<'_>,
-        columns: &[usize],
-    ) -> Result<Option<Vec<ArrayRef>>, PageError> {
-        self.range(stretch.first.range()).stretch(guard, view, stretch, columns, |rid, cells| {
-            self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)
-        })
-    }
-
     /// Where a record is, to read and write it as words.
     #[inline]
     pub fn point(&self, rid: Rid) -> Point<'_> {
@@ -349,22 +293,6 @@ impl Table {
     #[inline]
     pub fn prefetch_values(&self, guard: &Guard, rid: Rid, columns: &[usize]) {
         self.range(rid.range()).prefetch_values(guard, rid.slot(), columns);
-    }
-
-    /// Reads the version that `view` sees as owned values.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn read_values<O: Outcomes>(
-        &self,
-        view: View<'_, O>,
-        rid: Rid,
-        columns: &[usize],
-    ) -> Result<Option<Vec<Value>>, PageError> {
-        let data_type = |column: usize| -> DataType { self.schema.columns()[column].data_type };
-        self.read(view, rid, columns, |cells| {
-            cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, data_type(*column))).collect()
-        })
     }
 
     /// The rows of range `index` that `view` sees.

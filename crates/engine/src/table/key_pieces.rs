@@ -134,6 +134,8 @@ impl Pieces {
             }
             last.count += piece.count;
         }
+        let keys = |pieces: &Pieces| pieces.pieces.iter().map(|piece| piece.count).sum::<usize>();
+        debug_assert_eq!(keys(&joined), keys(&self), "no key comes or goes");
         joined
     }
 

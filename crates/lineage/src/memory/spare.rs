@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use sync::atomic::AtomicU64;
 use sync::zeroed_atomics;
 
-/// How much is kept at most: what two merges of 8,192 versions leave, where a version has two cache lines.
+/// How much is kept at most: what four merges of 8,192 versions leave, where a version has two cache lines.
 const KEPT_BYTES: usize = 4 << 20;
 
 /// The words of pages that are gone.
