@@ -12,6 +12,7 @@
 //! | `update` | four columns of a row by its key, one of them made of its own value |
 //! | `upsert` | two columns of a row by its key, as where a new row meets one |
 //! | `index` | two columns of ten rows by the second index |
+//! | `range` | two columns of a hundred rows by their keys; of ten rows `moved=3` were deleted and put in again before |
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ const RANGE_ROWS: i64 = 1 << 16;
 /// Rows that are changed; each is changed several times.
 const ACTIVE_ROWS: i64 = 500;
 const ACCOUNTS_OF_OWNER: i64 = 10;
+const RANGE_KEYS: i64 = 100;
 
 struct Fixture {
     db: Database,
@@ -48,7 +50,8 @@ fn account(id: i64) -> [Value; 10] {
 }
 
 impl Fixture {
-    fn new(rows: i64, base_rows: i64) -> Fixture {
+    /// So many rows, of which some of ten were deleted and put in again.
+    fn new(rows: i64, base_rows: i64, moved_of_ten: i64) -> Fixture {
         let range_records = usize::try_from(base_rows).ok();
         let db = Database::in_memory_with(&OpenOptions { range_records, ..OpenOptions::default() });
         let columns = (0..10).map(|at| Column::new(format!("c{at}"), DataType::BigInt).not_null()).collect();
@@ -56,6 +59,13 @@ impl Fixture {
         db.create_index("accounts", IndexDefinition::new("accounts_owner", &[1])).unwrap();
         let mut transaction = db.begin().unwrap();
         for id in 0..rows {
+            transaction.insert(&table, &account(id)).unwrap();
+        }
+        transaction.commit().unwrap();
+        db.merge_now();
+        let mut transaction = db.begin().unwrap();
+        for id in (0..rows).filter(|id| random(*id) % 10 < moved_of_ten) {
+            transaction.delete(&table, &[Value::from(id)]).unwrap();
             transaction.insert(&table, &account(id)).unwrap();
         }
         transaction.commit().unwrap();
@@ -98,21 +108,29 @@ impl Fixture {
         assert_eq!(done.unwrap(), Some(true));
     }
 
-    fn read(&self, owner: i64) {
+    /// Reads two columns of the rows with a number from `low` on in a column.
+    fn read(&self, column: usize, low: i64, (numbers, rows): (i64, i64)) {
         let view = self.db.read_view().unwrap();
-        let (arrays, count) = self.table.rows_between(&view, (1, owner, owner), &[0, 2]).unwrap().unwrap();
-        assert_eq!((black_box(arrays).len(), count), (2, ACCOUNTS_OF_OWNER as usize));
+        let range = (column, low, low + numbers - 1);
+        let (arrays, count) = self.table.rows_between(&view, range, &[0, 2]).unwrap().unwrap();
+        assert_eq!((black_box(arrays).len(), count), (2, rows as usize));
     }
+}
+
+fn random(number: i64) -> i64 {
+    ((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as i64
 }
 
 #[inline(never)]
 fn counted(fixture: &mut Fixture, name: &str, from: i64, count: i64) {
-    let random = |number: i64| ((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as i64;
     for number in from..from + count {
         match name {
             "insert" => fixture.insert(&account(fixture.rows + number)),
             "update" | "upsert" => fixture.change(random(number) % ACTIVE_ROWS, name == "upsert"),
-            "index" => fixture.read(random(number) % (fixture.base_rows / ACCOUNTS_OF_OWNER)),
+            "index" => {
+                fixture.read(1, random(number) % (fixture.base_rows / ACCOUNTS_OF_OWNER), (1, ACCOUNTS_OF_OWNER))
+            }
+            "range" => fixture.read(0, random(number) % (fixture.base_rows - RANGE_KEYS), (RANGE_KEYS, RANGE_KEYS)),
             other => panic!("no statement is called {other}"),
         }
     }
@@ -123,7 +141,8 @@ fn main() {
     let name = arguments.get(1).map_or("insert", String::as_str);
     let number = |name: &str| arguments.iter().find_map(|argument| argument.strip_prefix(name)?.parse().ok());
     let count = number("count=").unwrap_or(1_000);
-    let mut fixture = Fixture::new(number("rows=").unwrap_or(ROWS), number("range=").unwrap_or(RANGE_ROWS));
+    let (rows, base_rows) = (number("rows=").unwrap_or(ROWS), number("range=").unwrap_or(RANGE_ROWS));
+    let mut fixture = Fixture::new(rows, base_rows, number("moved=").unwrap_or(0));
     let started = Instant::now();
     counted(&mut fixture, name, 0, count);
     println!("{name}: {:.0} ns", started.elapsed().as_nanos() as f64 / count as f64);
