@@ -283,6 +283,21 @@ impl KissIndex {
         });
     }
 
+    /// Tells the keys from `low` to `high`, of the same [`RUN_KEYS`](Self::RUN_KEYS), in their order, each with its newest Rid, for a
+    /// caller that has pinned the epoch.
+    ///
+    /// # Panics
+    /// If the keys are of two such groups.
+    #[inline]
+    pub fn newest_of_neighbours(&self, (low, high): (u64, u64), guard: &Guard, mut tell: impl FnMut(u64, Rid)) {
+        self.tree.each_of_node((low, high), guard, |key, value| {
+            // SAFETY: as in `newest_few`.
+            if let Some(rid) = unsafe { rids::find(value, guard, Some) } {
+                tell(key, rid);
+            }
+        });
+    }
+
     /// The keys in `range`, in key order, from either end, each with its Rids, newest first.
     pub fn range(&self, range: impl RangeBounds<u64>) -> KissRids<'_> {
         KissRids { index: self, entries: self.tree.range(range) }

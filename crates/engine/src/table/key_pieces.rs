@@ -31,8 +31,6 @@ use crate::terms::outcomes::Transactions;
 const LONG: usize = 16;
 /// Of so many keys at least one has to have a record, or a walk through the index is shorter.
 const SPARSE: u64 = 4;
-/// Keys that the tree is asked for together.
-const AT_ONCE: usize = 16;
 /// A piece goes on behind so many others, if these are not long.
 const OTHERS_MAX: usize = 8;
 
@@ -106,14 +104,10 @@ impl Pieces {
 
     fn add_of_tree(&mut self, index: &KissIndex, guard: &Guard, (low, count): (u64, u64)) -> Option<()> {
         let mut found = 0;
-        for first in (low..low + count).step_by(AT_ONCE) {
-            let end = (low + count).min(first + AT_ONCE as u64);
-            let keys: SmallVec<[u64; AT_ONCE]> = (first..end).collect();
-            index.newest_few(&keys, guard, |at, rid| {
-                found += 1;
-                self.add(Piece::new(keys[at], rid, 1));
-            });
-        }
+        index.newest_of_neighbours((low, low + (count - 1)), guard, |key, rid| {
+            found += 1;
+            self.add(Piece::new(key, rid, 1));
+        });
         (found * SPARSE >= count).then_some(())
     }
 

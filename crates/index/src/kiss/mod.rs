@@ -188,6 +188,19 @@ impl<V: Word, S: Slot> KissTree<V, S> {
         self.shared.get_few(keys, guard, |at, word| tell(at, V::from_word(word)));
     }
 
+    /// Tells the keys of a node that lie from `low` to `high`, in their order, each with its value, for a caller that has pinned the
+    /// epoch. The way to the node is gone once for all of them.
+    ///
+    /// # Panics
+    /// If these are keys of two nodes, which have 64 each.
+    #[inline]
+    pub fn each_of_node(&self, (low, high): (u64, u64), guard: &Guard, mut tell: impl FnMut(u64, V)) {
+        assert_eq!(node::base_of(low), node::base_of(high), "keys of one node");
+        let Some(node) = self.shared.node(low, guard) else { return };
+        let keys = node.entries(node::base_of(low)).filter(|(key, _)| (low..=high).contains(key));
+        keys.for_each(|(key, word)| tell(key, V::from_word(word)));
+    }
+
     /// Gives a key a value unless it has one, and returns the one that it has.
     ///
     /// # Errors
@@ -324,6 +337,15 @@ impl<S: Slot> KissState<S> {
     fn get(&self, key: u64, guard: &Guard) -> Option<u64> {
         let value = if self.is_dense(key) { self.value_in_page(key, guard) } else { self.value_in_trie(key, guard) };
         value.map(|value| value.load(Ordering::Acquire))
+    }
+
+    /// The node that has a key and its neighbours, if any of them is there.
+    fn node<'g>(&'g self, key: u64, guard: &'g Guard) -> Option<node::Node<'g>> {
+        if self.is_dense(key) {
+            // SAFETY: the pointer comes from a slot of this tree, read under the guard.
+            return unsafe { self.arena.node(self.level_two.pointer(key), guard) };
+        }
+        self.trie.node(key, guard)
     }
 
     #[inline(never)]

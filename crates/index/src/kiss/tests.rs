@@ -91,6 +91,12 @@ fn compare<S: Slot>(tree: &KissTree<u64, S>, model: &BTreeMap<u64, u64>, others:
         let expected = model.get(key).copied();
         assert_eq!((tree.get(*key), found), (expected, expected), "key {key:#x}");
     }
+    for key in keys.iter().step_by(7) {
+        let high = ((key | (node::FANOUT as u64 - 1)) - key % 3).max(*key);
+        let mut neighbours = Vec::new();
+        tree.each_of_node((*key, high), &sync::pin(), |key, value| neighbours.push((key, value)));
+        assert_eq!(neighbours, in_model(model, *key..=high), "from key {key:#x} on");
+    }
 }
 
 fn replay<S: Slot>(steps: &[Step], home: u32) {
