@@ -58,6 +58,13 @@ impl UpdateColumns {
         self.deleted[slot / 64] & 1 << (slot % 64) != 0
     }
 
+    /// When the newest tail record taken in of `slot` was committed, `None` within if it was a delete; `None` if there is none.
+    #[inline]
+    pub(crate) fn settled(&self, slot: usize) -> Option<Option<u64>> {
+        let last_updated = self.last_updated[slot];
+        (last_updated > 0).then(|| (!self.is_deleted(slot)).then_some(last_updated))
+    }
+
     /// The columns updated by the tail records taken in of `slot`.
     #[inline]
     pub(crate) fn ever(&self, slot: usize) -> ColumnSet {

@@ -196,6 +196,22 @@ impl Page {
     }
 }
 
+/// When what base records have was committed; see [`MetaPage::settled`].
+#[derive(Clone, Copy)]
+pub(crate) struct SettledTimes<'g> {
+    updates: Option<&'g UpdateColumns>,
+    starts: Starts<'g>,
+}
+
+impl SettledTimes<'_> {
+    /// That of the record at `slot`, `None` if it was deleted.
+    #[inline]
+    pub(crate) fn at(self, slot: usize) -> Option<u64> {
+        let updated = self.updates.and_then(|updates| updates.settled(slot));
+        updated.unwrap_or_else(|| Some(self.starts.word(slot).load(Ordering::Acquire)))
+    }
+}
+
 /// The meta-data columns of a range's base records.
 #[derive(Clone)]
 pub(crate) enum MetaPage {
@@ -345,14 +361,21 @@ impl MetaPage {
     #[inline]
     pub(crate) fn settled(&self, guard: &Guard, slot: usize) -> Result<Option<u64>, PageError> {
         if let MetaPage::Base(meta) = self
-            && let Some(updates) = meta.updates(guard)?
+            && let Some(settled) = meta.updates(guard)?.and_then(|updates| updates.settled(slot))
         {
-            let last_updated = updates.last_updated[slot];
-            if last_updated > 0 {
-                return Ok((!updates.is_deleted(slot)).then_some(last_updated));
-            }
+            return Ok(settled);
         }
         Ok(Some(self.start(guard, slot)?.load(Ordering::Acquire)))
+    }
+
+    /// As [`settled`](Self::settled), for several slots.
+    #[inline]
+    pub(crate) fn settled_times<'g>(&'g self, guard: &'g Guard) -> Result<SettledTimes<'g>, PageError> {
+        let updates = match self {
+            MetaPage::Base(meta) => meta.updates(guard)?,
+            MetaPage::Insert { .. } => None,
+        };
+        Ok(SettledTimes { updates, starts: self.starts(guard)? })
     }
 
     /// When the base record at `slot` was inserted, if that was committed and is stamped.

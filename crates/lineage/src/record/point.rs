@@ -561,12 +561,7 @@ fn put(out: &mut u64, word: Option<u64>, i: usize, is_null: &mut u64) {
 /// Whether the base record, which has all that was merged, is what the view sees, by a compare or two; if not, somebody has to
 /// look more closely.
 #[inline]
-pub(crate) fn sees_base<O: Outcomes>(
-    guard: &Guard,
-    pages: &Pages,
-    view: View<'_, O>,
-    slot: usize,
-) -> Result<bool, PageError> {
+fn sees_base<O: Outcomes>(guard: &Guard, pages: &Pages, view: View<'_, O>, slot: usize) -> Result<bool, PageError> {
     match &pages.meta {
         MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => Ok(true),
         meta => Ok(meta.settled(guard, slot)?.is_some_and(|at| view.is_in_time(at))),

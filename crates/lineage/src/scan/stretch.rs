@@ -20,7 +20,6 @@ use types::Rid;
 
 use crate::memory::source::PageError;
 use crate::page::base::{MetaPage, Pages, Values};
-use crate::record::point::sees_base;
 use crate::record::range::{LATCH, Range};
 use crate::record::view::{Outcomes, View};
 use crate::scan::overlay::overlay;
@@ -85,14 +84,18 @@ impl Range {
         (from, to): (usize, usize),
         elsewhere: &[(u32, Rid)],
     ) -> Result<Option<Newer>, PageError> {
-        let are_all_seen = matches!(&pages.meta, MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at));
+        let settled = match &pages.meta {
+            MetaPage::Base(meta) if meta.is_all_visible_at(view.snapshot.at) => None,
+            meta => Some(meta.settled_times(guard)?),
+        };
+        let is_seen = |slot: usize| settled.is_none_or(|times| times.at(slot).is_some_and(|at| view.is_in_time(at)));
         let (mut newer, mut elsewhere) = (Newer::new(), elsewhere.iter().peekable());
         for slot in from..to {
             if let Some((at, rid)) = elsewhere.next_if(|(at, _)| from + *at as usize == slot) {
                 newer.push((*at, Some(*rid)));
             } else if self.indirection[slot].load(Ordering::Acquire) & !LATCH > pages.floor[self.part_of(slot)] {
                 newer.push(((slot - from) as u32, None));
-            } else if !are_all_seen && !sees_base(guard, pages, view, slot)? {
+            } else if !is_seen(slot) {
                 return Ok(None);
             }
         }
