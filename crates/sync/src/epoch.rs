@@ -6,7 +6,9 @@
 use crossbeam_epoch::{Atomic, Owned, Shared};
 use std::sync::atomic::Ordering;
 
-use crate::reclaimer::{drop_or_hand_over, free_handed_over};
+use crate::reclaimer::drop_or_hand_over;
+#[cfg(not(any(loom, shuttle)))]
+use crate::reclaimer::free_handed_over;
 
 pub use crossbeam_epoch::Guard;
 #[cfg(any(loom, not(shuttle)))]
@@ -81,8 +83,8 @@ pub fn await_readers(wait_max: std::time::Duration) -> bool {
     pin().defer(move || has_gone.store(true, Ordering::Release));
     loop {
         pin().flush();
-        free_handed_over();
         if gone.load(Ordering::Acquire) || begun.elapsed() >= wait_max {
+            free_handed_over();
             return gone.load(Ordering::Acquire);
         }
         std::thread::yield_now();

@@ -15,6 +15,8 @@ const WAITING_MAX: usize = 256;
 /// How many reclaimers there are, so that no latch is taken where there is none.
 static RECLAIMERS: AtomicUsize = AtomicUsize::new(0);
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { reclaimers: 0, values: Vec::new() });
+/// Held while values are dropped, so that a thread that needs the memory knows when it is there.
+static DROPPING: Mutex<()> = Mutex::new(());
 
 struct Waiting {
     /// counted under the latch, so that the last one leaves nothing behind
@@ -41,9 +43,11 @@ impl Reclaimer {
     }
 }
 
-/// Frees what was handed over: for reclaimers, and for threads that need the memory now.
+/// Frees what was handed over before the call, or waits until another thread has: for reclaimers, and for threads that need the memory
+/// now.
 pub fn free_handed_over() {
     if RECLAIMERS.load(Ordering::Relaxed) > 0 {
+        let _dropping = DROPPING.lock().unwrap_or_else(PoisonError::into_inner);
         let values = std::mem::take(&mut waiting().values);
         drop(values);
     }
@@ -84,6 +88,9 @@ mod tests {
     use super::*;
     use crate::{EpochCell, pin};
 
+    /// Each test has the only reclaimer.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     /// Notes which thread dropped it.
     struct Noted(Arc<Mutex<Vec<ThreadId>>>);
 
@@ -95,6 +102,7 @@ mod tests {
 
     #[test]
     fn what_others_replaced_is_dropped_by_the_reclaimer_and_at_its_end() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (dropped_by, is_done) = (Arc::new(Mutex::new(Vec::new())), AtomicBool::new(false));
         let cell = EpochCell::new(Noted(dropped_by.clone()));
         let registered = std::sync::Barrier::new(2);
@@ -125,5 +133,40 @@ mod tests {
         // Without one each thread drops what it comes upon.
         drop(cell);
         assert_eq!(dropped_by.lock().unwrap().last(), Some(&thread::current().id()));
+    }
+
+    /// Takes its time to go.
+    struct Slow(Arc<AtomicBool>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            thread::sleep(std::time::Duration::from_millis(2));
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_needs_the_memory_waits_for_the_one_that_frees_it() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (is_done, registered) = (AtomicBool::new(false), std::sync::Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _reclaimer = Reclaimer::register();
+                registered.wait();
+                while !is_done.load(Ordering::Acquire) {
+                    free_handed_over();
+                }
+            });
+            registered.wait();
+            let frees = |_| {
+                let is_freed = Arc::new(AtomicBool::new(false));
+                drop_or_hand_over(Box::new(Slow(is_freed.clone())));
+                free_handed_over();
+                is_freed.load(Ordering::Acquire)
+            };
+            let have_all = (0..50).all(frees);
+            is_done.store(true, Ordering::Release);
+            assert!(have_all, "a value was still being dropped");
+        });
     }
 }
