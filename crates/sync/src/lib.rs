@@ -1,6 +1,6 @@
 //! The building blocks of the concurrent parts of lstore: cells that swap under epochs, directories that only grow,
-//! zeroed arrays of atomics, a small number for each thread, counters, and latches; and what the process has in memory. Latches that
-//! only figures use are in crate `latches`.
+//! zeroed arrays of atomics, a small number for each thread, counters, threads that free for others, and latches; and what the process
+//! has in memory. Latches that only figures use are in crate `latches`.
 //!
 //! Nothing here knows what a page or a transaction is. Readers of the cells and directories take no latch and write no
 //! cache line that another thread reads, but for pinning their own epoch.
