@@ -25,7 +25,6 @@ pub mod process;
 mod reclaimer;
 #[cfg(not(loom))]
 mod shared_lock;
-
 pub mod thread;
 #[cfg(not(any(loom, shuttle)))]
 mod thread_slot;

@@ -3,8 +3,7 @@
 //! A writer makes a tail page for every 256 versions, and each merge leaves as many to be given up. Through the allocator they would
 //! wait at the latches of its arenas, one of which the merging threads hold while they free pages, and while the system takes memory
 //! back that it has to clear again a moment later. So the words of some pages are kept here, the latest first, as they are still in
-//! a cache. Nothing waits here either: a thread that finds
-//! the place taken goes to the allocator.
+//! a cache. Nothing waits here either: a thread that finds the place taken goes to the allocator.
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
