@@ -257,8 +257,8 @@ impl Append {
     }
 
     /// Finds out what a commit depends on, now that its place is certain. Everything up to `stable` is on disk.
-    pub(crate) fn resolved<'a>(&mut self, entry: Entry<'a>, stable: Lsn) -> Entry<'a> {
-        let Some(on) = entry.dependencies else { return entry };
+    pub(crate) fn resolved<'a>(&mut self, entry: &Entry<'a>, stable: Lsn) -> Entry<'a> {
+        let Some(on) = entry.dependencies else { return *entry };
         let depends_on = self.recent.resolve(on, stable);
         debug_assert!(depends_on < entry.lsn, "invariant 8: {} waits for {depends_on}", entry.lsn);
         self.recent.note(entry.lsn, depends_on, stable);
@@ -271,7 +271,7 @@ impl Append {
                 (Tag::DependentCommit, checksum)
             }
         };
-        Entry { tag, payload_checksum, depends_on, dependencies: None, ..entry }
+        Entry { tag, payload_checksum, depends_on, dependencies: None, ..*entry }
     }
 
     /// Notes that no thread waits for the commit that was just appended. Returns whether it is the first such
@@ -281,7 +281,7 @@ impl Append {
     }
 
     /// Puts a frame into the buffer, which has room. Returns the number of the flush that will take it.
-    pub(crate) fn push(&mut self, entry: Entry<'_>) -> u64 {
+    pub(crate) fn push(&mut self, entry: &Entry<'_>) -> u64 {
         debug_assert!(entry.dependencies.is_none(), "what it depends on is resolved");
         if self.buffer.is_empty() {
             self.push_first();
@@ -308,15 +308,15 @@ impl Append {
     /// The frame that begins a flush. Its LSN is filled in by [`Append::take`].
     fn push_first(&mut self) {
         match self.opening.take() {
-            None => self.put(Entry::new(Tag::Flush, 0, 0, &[]), 0),
+            None => self.put(&Entry::new(Tag::Flush, 0, 0, &[]), 0),
             Some(hole) => {
-                self.put(Entry::new(Tag::Opening, 0, 0, &hole.encode()), 0);
+                self.put(&Entry::new(Tag::Opening, 0, 0, &hole.encode()), 0);
                 self.needed_for(hole.to.saturating_sub(1), None);
             }
         }
     }
 
-    fn put(&mut self, entry: Entry<'_>, data_frames: u32) {
+    fn put(&mut self, entry: &Entry<'_>, data_frames: u32) {
         let (distance, offset) = (self.buffer.len(), self.end());
         let depends_on = (entry.tag == Tag::DependentCommit).then_some(entry.depends_on);
         let payload_bytes = entry.payload.len() + depends_on.map_or(0, |_| DEPENDENCY_BYTES);
@@ -369,14 +369,10 @@ impl Append {
 
     /// The segments from `first` on, or else the last one, are needed until `lsn` is given up.
     fn needed_for(&mut self, lsn: Lsn, first: Option<u64>) {
-        let first = first.unwrap_or(Lsn::MAX);
-        let mut is_last = true;
-        for segment in self.segments.iter_mut().rev() {
-            if !is_last && segment.sequence < first {
-                break;
-            }
-            segment.lsn_max = segment.lsn_max.max(lsn);
-            is_last = false;
+        let needed = |segment: &mut SegmentInfo| segment.lsn_max = segment.lsn_max.max(lsn);
+        self.segments.back_mut().into_iter().for_each(needed);
+        if let Some(first) = first {
+            self.segments.iter_mut().rev().take_while(|segment| segment.sequence >= first).for_each(needed);
         }
     }
 

@@ -112,19 +112,19 @@ impl Partition {
     /// Appends a frame, waiting for room where there is none. Returns the flush that takes it to disk.
     pub(crate) fn append(&self, common: &Common, entry: Entry<'_>) -> Result<u64> {
         let mut append = self.room_for(common, entry.payload.len())?;
-        Ok(self.push(common, &mut append, entry).flush)
+        Ok(self.push(common, &mut append, &entry).flush)
     }
 
     /// Appends a frame under the LSN that `number` takes when there is room.
     pub(crate) fn append_numbered(
         &self,
         common: &Common,
-        entry: Entry<'_>,
+        mut entry: Entry<'_>,
         number: impl FnOnce() -> Lsn,
     ) -> Result<FrameLocation> {
         let mut append = self.room_for(common, entry.payload_bytes_max())?;
-        let lsn = number();
-        Ok(self.push(common, &mut append, Entry { lsn, ..entry }))
+        entry.lsn = number();
+        Ok(self.push(common, &mut append, &entry))
     }
 
     /// Reserves room for a frame, to be appended by [`Partition::append_reserved`] or given back.
@@ -147,15 +147,21 @@ impl Partition {
     pub(crate) fn append_reserved(&self, common: &Common, entry: Entry<'_>, reserved: u64) -> FrameLocation {
         let mut append = self.append.lock();
         append.release(reserved);
-        self.push(common, &mut append, entry)
+        self.push(common, &mut append, &entry)
     }
 
     pub(crate) fn release(&self, reserved: u64) {
         self.append.lock().release(reserved);
     }
 
-    fn push(&self, common: &Common, append: &mut Append, entry: Entry<'_>) -> FrameLocation {
-        let entry = if entry.may_depend() { append.resolved(entry, common.frontier.stable()) } else { entry };
+    fn push(&self, common: &Common, append: &mut Append, entry: &Entry<'_>) -> FrameLocation {
+        let resolved;
+        let entry = if entry.may_depend() {
+            resolved = append.resolved(entry, common.frontier.stable());
+            &resolved
+        } else {
+            entry
+        };
         if entry.tag.is_numbered() {
             // A reader of it goes on with the append latch, and so finds the frame in the buffer.
             self.pending_first.store(append.pending_first().min(entry.lsn), Ordering::Release);

@@ -194,16 +194,19 @@ impl Log {
     }
 
     /// Whether the directory may not be written to. Such a log was read and takes no frames.
+    #[inline]
     pub fn is_read_only(&self) -> bool {
         self.shared.partitions.is_empty()
     }
 
     /// How many partitions take frames; they are numbered from 0. None does where the log is read only.
+    #[inline]
     pub fn partitions(&self) -> usize {
         self.shared.appended_to
     }
 
     /// The partition in which a transaction of this thread that will commit with `mode` is best kept.
+    #[inline]
     pub fn partition_for(&self, mode: CommitMode) -> usize {
         match mode {
             CommitMode::Sync => 0,
@@ -280,15 +283,16 @@ impl Log {
         self.append_entry(partition, Entry::partition_commit(txn, 0, payload, on), CommitMode::Partition, next_lsn)
     }
 
+    #[inline(always)]
     fn append_entry(
         &self,
         partition: usize,
-        entry: Entry<'_>,
+        mut entry: Entry<'_>,
         mode: CommitMode,
         next_lsn: impl FnOnce() -> Lsn,
     ) -> Result<CommitLocation> {
         let number = || self.checked(next_lsn());
-        let entry = Entry { is_unawaited: mode == CommitMode::Async, ..entry };
+        entry.is_unawaited = mode == CommitMode::Async;
         let pushed = self.partition(partition)?.append_numbered(&self.shared.common, entry, number)?;
         self.ring(&pushed);
         Ok(CommitLocation::new(partition, mode, &pushed))
@@ -378,6 +382,7 @@ impl Log {
     }
 
     /// Wakes the flusher for a commit that no thread waits for. The first of a flush does for all.
+    #[inline]
     fn ring(&self, pushed: &FrameLocation) {
         if pushed.is_first_unawaited
             && let Some(flusher) = &self.flusher
@@ -386,16 +391,21 @@ impl Log {
         }
     }
 
+    #[inline]
     fn checked(&self, lsn: Lsn) -> Lsn {
         let stable = self.shared.common.frontier.stable();
         assert!(lsn > stable && lsn - stable < AHEAD_MAX, "LSN {lsn} with {stable} stable");
         lsn
     }
 
+    #[inline]
     pub(super) fn partition(&self, partition: usize) -> Result<&Partition> {
+        let appended_to = &self.shared.partitions[..self.shared.appended_to];
+        if let Some(partition) = appended_to.get(partition) {
+            return Ok(partition);
+        }
         self.check_writable()?;
-        assert!(partition < self.shared.appended_to, "partition {partition} of {}", self.shared.appended_to);
-        Ok(&self.shared.partitions[partition])
+        panic!("partition {partition} of {}", appended_to.len());
     }
 
     fn check_writable(&self) -> Result<()> {

@@ -22,6 +22,7 @@ impl Log {
     /// # Errors
     /// As [`wait_partition`](Self::wait_partition) and [`wait_stable`](Self::wait_stable): it is not known whether
     /// the commit survives a crash. With mode [`CommitMode::Async`] there is none.
+    #[inline]
     pub fn wait(&self, appended: &CommitLocation) -> Result<()> {
         match appended.mode {
             CommitMode::Async => Ok(()),

@@ -7,6 +7,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod copy;
 pub(crate) mod directory;
 pub(crate) mod moment;
+mod narrow_words;
 pub(crate) mod page_source;
 pub(crate) mod recovery;
 pub(crate) mod redo;

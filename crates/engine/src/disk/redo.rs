@@ -15,6 +15,7 @@
 //! insert rows 12 | table (4) | rid of the first (8) | length (4) | neighbouring rows, column by column (`lineage::write_rows`)
 //! array rows 13 | table (4) | leaf (8) | written (8) | there (8) | length (4) | zigzag varint ...
 //!         of 64 keys of an array table: those that were written, those of them that have a row, and the words of these rows
+//! update words 14 | table (4) | columns (1) | width (1) | 0 (1) | rid (8) | columns and words, see `narrow_words`
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -29,6 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::{Rid, Schema};
 
+use super::narrow_words;
 use crate::error::{Error, Result};
 use crate::keys::definition::KeptIndex;
 use crate::state::array::leaf::{Leaf, slots};
@@ -49,6 +51,7 @@ const CREATE_INDEX: u8 = 10;
 const DROP_INDEX: u8 = 11;
 const INSERT_ROWS: u8 = 12;
 const ARRAY_ROWS: u8 = 13;
+const UPDATE_WORDS: u8 = 14;
 
 /// One operation as it was read from a frame.
 pub(crate) enum Operation<'a> {
@@ -232,10 +235,17 @@ pub(crate) fn put_update(out: &mut Vec<u8>, table: TableId, rid: Rid, values: &[
 /// Appends an update by words.
 #[inline]
 pub(crate) fn put_words(out: &mut Vec<u8>, table: TableId, rid: Rid, columns: &[usize], words: &[u64]) {
-    debug_assert_eq!(columns.len(), words.len(), "invariant 8: a word for each column");
-    put_head(out, UPDATE, table, rid, Some(words.len()));
-    for (column, word) in columns.iter().zip(words) {
-        put_word(out, u128::from(*column as u16), 2, *word);
+    if out.capacity() == 0 {
+        make_room(out);
+    }
+    if words.len() <= narrow_words::COUNT_MAX {
+        let mut head = [UPDATE_WORDS; narrow_words::HEAD_BYTES];
+        head[1..5].copy_from_slice(&table.to_le_bytes());
+        head[8..].copy_from_slice(&rid.word().to_le_bytes());
+        narrow_words::put(out, head, columns, words);
+    } else {
+        put_head(out, UPDATE, table, rid, Some(words.len()));
+        columns.iter().zip(words).for_each(|(column, word)| put_word(out, u128::from(*column as u16), 2, *word));
     }
 }
 
@@ -417,6 +427,12 @@ impl<'a> Reader<'a> {
                 let values = (0..count).map(|_| Ok((self.u16()?, self.cell()?))).collect::<Result<_>>()?;
                 Operation::Update { table, rid, values }
             }
+            UPDATE_WORDS => {
+                let [count, width, _] = self.array()?.map(usize::from);
+                let rid = self.rid()?;
+                let words = self.take(narrow_words::bytes_of(count, width)?)?;
+                Operation::Update { table, rid, values: narrow_words::read(words, count, width) }
+            }
             INSERT_ROWS => {
                 let (first, length) = (self.rid()?, self.u32()? as usize);
                 Operation::InsertRows { table, first, rows: self.take(length)? }
@@ -446,16 +462,6 @@ mod tests {
     use types::DataType;
 
     use super::*;
-
-    #[test]
-    fn words_are_written_like_values() {
-        let (columns, words) = ([3, 70, 0], [0, u64::MAX, 1 << 40]);
-        let values: Vec<_> = columns.into_iter().zip(words.map(Cell::Word)).collect();
-        let (mut by_values, mut by_words) = (Vec::new(), Vec::new());
-        put_update(&mut by_values, 8, Rid::base(3, 5), &values);
-        put_words(&mut by_words, 8, Rid::base(3, 5), &columns, &words);
-        assert_eq!(by_values, by_words);
-    }
 
     #[test]
     fn a_varint_has_seven_bits_a_byte() {
