@@ -24,6 +24,7 @@ use crate::syntax::chains;
 use crate::syntax::composed;
 use crate::syntax::conflict_tokens;
 use crate::syntax::constraint_tokens;
+use crate::syntax::create_as_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
 use crate::syntax::identity_tokens;
@@ -108,6 +109,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     let locks = lock_clauses::take(&mut tokens, source)?;
     text_tokens::spell_out(&mut tokens, source)?;
     alter_tokens::spell_out(&mut tokens);
+    create_as_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
     row_tokens::spell_out(&mut tokens);

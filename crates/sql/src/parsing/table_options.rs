@@ -7,6 +7,7 @@
 //! | `update_range` | a power of two from 4096 to 65536 | the database's |
 //! | `merge_after` | 1 or more unmerged tail records of a range | the database's |
 //! | `fillfactor` | 10 to 100, as in PostgreSQL, without effect | none |
+//! | `autovacuum_...`, `parallel_workers`, `toast_tuple_target`, ... | any, without effect: PostgreSQL's own | none |
 use std::time::Duration;
 
 use arrow_cast::parse::parse_interval_month_day_nano;
@@ -75,6 +76,20 @@ pub(crate) fn is_fixed(name: &str) -> bool {
     matches!(name, "layout" | "update_range" | "merge_after")
 }
 
+/// Whether PostgreSQL has an option of this name, which says how it keeps its own files.
+fn is_of_postgres(name: &str) -> bool {
+    name.starts_with("autovacuum_")
+        || matches!(
+            name,
+            "log_autovacuum_min_duration"
+                | "parallel_workers"
+                | "toast_tuple_target"
+                | "user_catalog_table"
+                | "vacuum_index_cleanup"
+                | "vacuum_truncate"
+        )
+}
+
 /// Gives an option its value.
 pub(crate) fn set(settings: &mut TableSettings, name: &str, value: &Expr) -> Result<()> {
     let text = text_of(value);
@@ -107,6 +122,7 @@ pub(crate) fn set(settings: &mut TableSettings, name: &str, value: &Expr) -> Res
             let percent = text.and_then(|text| text.parse::<u8>().ok()).filter(|percent| (10..=100).contains(percent));
             percent.ok_or_else(|| bad("It is a whole number from 10 to 100."))?;
         }
+        (name, _) if is_of_postgres(name) => {}
         _ => return Err(SqlError::new("22023", format!("unrecognized parameter \"{name}\"")).hint(known())),
     }
     Ok(())

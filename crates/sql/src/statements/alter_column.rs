@@ -15,7 +15,7 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Notice;
 use crate::statements::columns;
 use crate::statements::sequence_users::of_column;
-use crate::syntax::alter_tokens::{DROP_IDENTITY, DROP_IDENTITY_IF_EXISTS, IDENTITY};
+use crate::syntax::alter_tokens::{DROP_IDENTITY, DROP_IDENTITY_IF_EXISTS, IDENTITY, UNHEEDED};
 use crate::syntax::identity_tokens::{DROP_EXPRESSION, DROP_EXPRESSION_IF_EXISTS};
 use crate::syntax::source::Source;
 
@@ -36,6 +36,8 @@ pub(crate) enum Change<'a> {
     },
     /// The numbers of the sequence of its own, otherwise than before.
     OtherIdentity(AskedIdentity),
+    /// As it is: what was asked for is PostgreSQL's way of keeping values.
+    Unheeded,
 }
 
 impl Change<'_> {
@@ -68,6 +70,9 @@ pub(crate) fn change_of(operation: &AlterTableOperation) -> Result<Option<(&Iden
             if name.value == DROP_EXPRESSION_IF_EXISTS =>
         {
             Change::NoExpression { if_exists: true }
+        }
+        AlterColumnOperation::SetDefault { value: Expr::Identifier(name) } if name.value == UNHEEDED => {
+            Change::Unheeded
         }
         AlterColumnOperation::SetDefault { value } => Change::Expression(value),
         AlterColumnOperation::DropDefault => Change::Nothing,
@@ -172,6 +177,7 @@ fn changed(
             return Ok(ColumnDefault { identity: None, expression: None, sequences: others, ..before.clone() });
         }
         Change::OtherIdentity(asked) => return other_identity(write, before, asked),
+        Change::Unheeded => return Ok(before.clone()),
         Change::Nothing if before.is_generated => {
             return Err(is_generated().hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."));
         }

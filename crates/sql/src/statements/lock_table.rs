@@ -22,7 +22,7 @@ pub(crate) fn run(session: &mut Session, asked: &LockStatement) -> Result<Comman
     let done = block.transaction(&session.db, &session.token).and_then(|transaction| {
         transaction.set_lock_timeout(limit);
         for named in &asked.tables {
-            lock(transaction, &named.name, asked).map_err(|error| error.at(named.position))?;
+            lock(transaction, &named.name, asked, &mut Vec::new()).map_err(|error| error.at(named.position))?;
         }
         if is_first {
             transaction.renew_snapshot();
@@ -34,19 +34,26 @@ pub(crate) fn run(session: &mut Session, asked: &LockStatement) -> Result<Comman
     done
 }
 
-fn lock(transaction: &mut Transaction, name: &str, asked: &LockStatement) -> Result<()> {
+/// Locks a table or a view, and what a view reads; `around` are the views that are being read.
+fn lock(transaction: &mut Transaction, name: &str, asked: &LockStatement, around: &mut Vec<u32>) -> Result<()> {
     let table = transaction.table(name)?;
     if !is_lockable(&table) {
         return Err(SqlError::new("42809", format!("\"{}\" is not a table or view", local(table.name()))));
     }
     let table = transaction.lock_table_in(name, asked.mode, asked.wait)?;
     let Some(view) = table.view() else { return Ok(()) };
+    // One that reads itself, through others, is locked already.
+    if around.contains(&table.id()) {
+        return Ok(());
+    }
+    around.push(table.id());
     for read in reads(&*parse_query(&view.query, Places::Unknown)?) {
         // What it reads of the catalog is no table, and a sequence or a materialized view is not locked with it.
         if transaction.table(&read).is_ok_and(|table| is_lockable(&table)) {
-            lock(transaction, &read, asked)?;
+            lock(transaction, &read, asked, around)?;
         }
     }
+    around.pop();
     Ok(())
 }
 

@@ -4,10 +4,12 @@
 //! ALTER COLUMN a SET GENERATED ALWAYS RESTART 5  ->  ALTER COLUMN a SET DEFAULT "\0identity SET GENERATED ALWAYS RESTART 5"
 //! ALTER COLUMN a DROP IDENTITY IF EXISTS         ->  ALTER COLUMN a SET DEFAULT "\0drop identity if exists"
 //! ALTER CONSTRAINT c DEFERRABLE                  ->  ALTER COLUMN c SET DEFAULT "\0constraint DEFERRABLE"
+//! ALTER COLUMN a SET STATISTICS 100              ->  ALTER COLUMN a SET DEFAULT "\0unheeded"
 //! RESET (fillfactor)                             ->  SET (fillfactor = "\0reset")
+//! CLUSTER ON i, SET LOGGED, REPLICA IDENTITY ... ->  SET (fillfactor = "\0reset")
 //! ```
 //!
-//! Each but the last becomes a default that no statement can spell, and holds the words themselves.
+//! Each but the last two becomes a default that no statement can spell, and holds the words themselves.
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
@@ -25,6 +27,9 @@ pub(crate) const DROP_IDENTITY_IF_EXISTS: &str = "\0drop identity if exists";
 /// What the name begins with that stands for what becomes of a constraint; its characteristics follow.
 pub(crate) const CONSTRAINT: &str = "\0constraint ";
 
+/// The name that stands for how PostgreSQL is to keep a column's values, or what it is to know of them.
+pub(crate) const UNHEEDED: &str = "\0unheeded";
+
 /// The value of an option that becomes what it is where nothing is said of it.
 pub(crate) const RESET: &str = "\0reset";
 
@@ -37,6 +42,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     }
     let resets = tokens.iter().position(|token| keyword(token) == Keyword::RESET);
     resets.into_iter().for_each(|reset| reset_options(tokens, reset));
+    unheeded(tokens, second);
     // From the last one on, so that the places of those before stay.
     let actions: Vec<usize> = (second..tokens.len()).filter(|at| keyword(&tokens[*at]) == Keyword::ALTER).collect();
     actions.into_iter().rev().for_each(|action| rewrite(tokens, action));
@@ -60,6 +66,35 @@ fn reset_options(tokens: &mut Vec<TokenWithSpan>, reset: usize) {
     tokens[reset].token = Token::make_word("SET", None);
 }
 
+/// Rewrites actions that say how PostgreSQL keeps a table's files: tools write them, and nothing here depends on them.
+fn unheeded(tokens: &mut Vec<TokenWithSpan>, table: usize) {
+    for at in (table..tokens.len()).rev() {
+        let next: Vec<usize> = following(tokens, at).take(2).collect();
+        let word = |place: usize| next.get(place).map_or(Keyword::NoKeyword, |at| keyword(&tokens[*at]));
+        let says = |place: usize, text: &str| {
+            next.get(place).is_some_and(|at| tokens[*at].token.to_string().eq_ignore_ascii_case(text))
+        };
+        let is_unheeded = match keyword(&tokens[at]) {
+            Keyword::CLUSTER => word(0) == Keyword::ON,
+            Keyword::REPLICA => says(0, "identity"),
+            Keyword::SET if word(0) == Keyword::WITHOUT => says(1, "cluster") || says(1, "oids"),
+            Keyword::SET => says(0, "logged") || says(0, "unlogged"),
+            _ => false,
+        };
+        // A column of such a name stands behind another word.
+        let before = tokens[..at].iter().rev().filter(|token| is_sign(token)).map(keyword).next();
+        let is_action = !matches!(before, Some(Keyword::ALTER | Keyword::COLUMN | Keyword::ADD | Keyword::DROP));
+        if is_unheeded && is_action {
+            let (end, span) = (end_of_action(tokens, at), tokens[at].span);
+            let word = |text: &str| Token::make_word(text, None);
+            let option =
+                [Token::LParen, word("fillfactor"), Token::Eq, Token::make_word(RESET, Some('"')), Token::RParen];
+            let instead = [word("SET"), Token::Whitespace(Whitespace::Space)].into_iter().chain(option);
+            tokens.splice(at..end, instead.map(|token| TokenWithSpan { token, span }));
+        }
+    }
+}
+
 /// Rewrites the action that begins here, if it is one of these.
 fn rewrite(tokens: &mut Vec<TokenWithSpan>, alter: usize) {
     let next: Vec<usize> = following(tokens, alter).take(6).collect();
@@ -75,6 +110,9 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, alter: usize) {
             let name = if word(named + 3) == Keyword::IF { DROP_IDENTITY_IF_EXISTS } else { DROP_IDENTITY };
             name.to_owned()
         }
+        (Keyword::SET | Keyword::RESET, _) if is_unheeded(next.get(named + 2).map(|at| &tokens[*at])) => {
+            UNHEEDED.to_owned()
+        }
         (Keyword::RESTART, _) => format!("{IDENTITY}{}", words()),
         (Keyword::SET, option) if is_of_identity(option, next.get(named + 2).map(|at| &tokens[*at])) => {
             format!("{IDENTITY}{}", words())
@@ -88,6 +126,13 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, alter: usize) {
     if is_constraint {
         tokens[next[0]].token = word("COLUMN");
     }
+}
+
+/// Whether this follows `SET` where it is said how PostgreSQL keeps a column's values, or what its planner is to know of them.
+fn is_unheeded(token: Option<&TokenWithSpan>) -> bool {
+    let Some(token) = token else { return false };
+    let text = token.token.to_string().to_ascii_lowercase();
+    token.token == Token::LParen || matches!(&*text, "statistics" | "storage" | "compression")
 }
 
 /// Whether this word follows `SET` where an identity column is meant.
@@ -110,6 +155,15 @@ fn is_of_identity(option: Keyword, token: Option<&TokenWithSpan>) -> bool {
 
 /// Where an action ends: at the comma before the next one, or with the statement.
 fn end_of_action(tokens: &[TokenWithSpan], start: usize) -> usize {
-    let is_end = |token: &TokenWithSpan| matches!(token.token, Token::Comma | Token::SemiColon | Token::EOF);
+    let mut depth = 0_usize;
+    let is_end = |token: &TokenWithSpan| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_comma = token.token == Token::Comma && depth == 0;
+        is_comma || matches!(token.token, Token::SemiColon | Token::EOF)
+    };
     tokens[start..].iter().position(is_end).map_or(tokens.len(), |length| start + length)
 }

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod composed;
 pub(crate) mod conflict_tokens;
 pub(crate) mod constraint_tokens;
+pub(crate) mod create_as_tokens;
 pub(crate) mod dialect;
 pub(crate) mod exclude_tokens;
 pub(crate) mod identifiers;

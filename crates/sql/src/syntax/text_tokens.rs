@@ -24,7 +24,9 @@ pub(crate) const VARIADIC: &str = "\0variadic";
 /// If a number is no character's, or the sign before it can't be one.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<()> {
     for at in (0..tokens.len()).rev() {
-        match &tokens[at].token {
+        // Tokens that were taken out have left fewer than there were.
+        let Some(token) = tokens.get(at) else { continue };
+        match &token.token {
             Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("variadic") => {
                 variadic(tokens, at);
             }

@@ -8,6 +8,8 @@
 //! GROUPING SETS (GROUPING SETS (a, ())) ->  GROUPING SETS ("\0sets" (a, '\0empty'))
 //! ... 2 FOLLOWING EXCLUDE TIES)        ->  ... 2 COLLATE "\0exclude\0TIES" FOLLOWING)
 //! RESET TIME ZONE                      ->  RESET timezone
+//! SET LOCAL SESSION AUTHORIZATION r    ->  SET LOCAL session_authorization = r
+//! SET ROLE r                           ->  SET role = r
 //! FROM ONLY t, UPDATE ONLY (t)         ->  FROM t, UPDATE t
 //! ORDER BY a USING >                   ->  ORDER BY a DESC
 //! CREATE UNLOGGED TABLE t              ->  CREATE TABLE t
@@ -60,6 +62,31 @@ fn reset_zone(tokens: &mut Vec<TokenWithSpan>) {
         let name = TokenWithSpan { token: Token::make_word("timezone", None), span: tokens[time].span };
         tokens.splice(time..=zone, [name]);
     }
+}
+
+/// `SET ROLE` and `SET SESSION AUTHORIZATION`, as settings, and their `RESET`.
+fn roles(tokens: &mut Vec<TokenWithSpan>) {
+    let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).take(4).collect();
+    let word = |at: usize| signs.get(at).map_or(Keyword::NoKeyword, |at| keyword(&tokens[*at]));
+    let is_reset = word(0) == Keyword::RESET;
+    if !is_reset && word(0) != Keyword::SET {
+        return;
+    }
+    // `SET SESSION AUTHORIZATION` says it of the session in any case.
+    let is_scope = |at: usize| matches!(word(at), Keyword::SESSION | Keyword::LOCAL);
+    let first = 1 + usize::from(!is_reset && is_scope(1) && word(2) != Keyword::AUTHORIZATION);
+    let (last, name) = match (word(first), word(first + 1)) {
+        (Keyword::SESSION, Keyword::AUTHORIZATION) => (first + 1, "session_authorization"),
+        (Keyword::ROLE, _) if !is_reset && signs.get(first + 1).is_some_and(|at| tokens[*at].token != Token::Eq) => {
+            (first, "role")
+        }
+        _ => return,
+    };
+    let span = tokens[signs[first]].span;
+    let blank = Token::Whitespace(Whitespace::Space);
+    let setting = [Token::make_word(name, None), blank.clone(), Token::Eq, blank];
+    let setting = setting.into_iter().take(if is_reset { 1 } else { 4 });
+    tokens.splice(signs[first]..=signs[last], setting.map(|token| TokenWithSpan { token, span }));
 }
 
 /// `ORDER BY a USING <`: the only `USING` that no parenthesis, name or string follows.
@@ -166,6 +193,7 @@ fn only_tables(tokens: &mut Vec<TokenWithSpan>) {
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     continued_strings(tokens);
     reset_zone(tokens);
+    roles(tokens);
     unlogged(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::ORDER) {
         order_operators(tokens);

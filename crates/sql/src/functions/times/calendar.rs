@@ -2,12 +2,12 @@
 //! `justify_days`, `justify_hours`, `justify_interval`, `isfinite`.
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_schema::DataType;
-use datafusion::functions::datetime::date_trunc;
 use datafusion::logical_expr::ScalarUDF;
 
 use crate::error::SqlError;
 use crate::functions::overloads::overloaded;
 use crate::functions::row_wise::{Cell, Kind, Variant, double, function, interval, text, whole};
+use crate::functions::times::truncation;
 use crate::interrupt::session_zone;
 use crate::values::datetime::{DAYS, MICROS_PER_DAY, civil, day_number, days_in};
 
@@ -55,7 +55,7 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
         &[Variant::strict(&[Count, Count, Count, Count, Count, Count, Double], Interval, make_interval)];
     const TRUNC: &[Variant] = &[Variant::strict(&[Text, Interval], Interval, truncated)];
     let is_interval = |found: &DataType| matches!(found, DataType::Interval(_) | DataType::Duration(_));
-    let truncating = overloaded(date_trunc(), "date_trunc", is_interval, TRUNC);
+    let truncating = overloaded(truncation::truncating(), "date_trunc", is_interval, TRUNC);
     let named: [(&'static str, &'static [Variant]); 10] = [
         ("age", AGE),
         ("isfinite", FINITE),

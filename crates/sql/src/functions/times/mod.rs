@@ -7,4 +7,5 @@ pub(crate) mod in_zone;
 pub(crate) mod intervals;
 pub(crate) mod parts;
 pub(crate) mod templates;
+mod truncation;
 pub(crate) mod zones;

@@ -1,6 +1,7 @@
 //! Expressions of a statement's tree in words that the planner understands as PostgreSQL does.
 //!
 //! Imports `aggregates` for the spelling of frames.
+mod argument_names;
 pub(crate) mod array_literals;
 mod called_types;
 pub(crate) mod collations;

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use super::{called_types, variadics};
+use super::{argument_names, called_types, variadics};
 use crate::error::{Result, SqlError};
 use crate::functions::arrays::fills;
 use crate::functions::columns_of;
@@ -158,6 +158,7 @@ fn is_power(expr: &Expr) -> bool {
 /// Gives a call the name that the planner knows, or says which operation stands for it.
 fn respell(call: &mut Function) -> Option<Expr> {
     let name = fold(call.name.0.last().and_then(ObjectNamePart::as_ident)?);
+    argument_names::put_in_place(&name, call);
     match name.as_str() {
         "mod" => {
             let [left, right] = two(call)?;
@@ -179,7 +180,6 @@ fn respell(call: &mut Function) -> Option<Expr> {
         }
         // Of a moment in a zone: of what its clocks show.
         zones::TRUNCATED => return in_zone(call),
-        "make_interval" => name_places(call),
         // The library counts without a sign.
         "ntile" if call.over.is_some() && is_of_null(call) => {
             return Some(cast(Expr::value(Value::Null), DataType::Int(None)));
@@ -233,33 +233,6 @@ fn is_path(data_type: &DataType) -> bool {
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     modifiers.is_empty() && matches!(parts[..], [path::CAST] | ["pg_catalog", path::CAST])
-}
-
-/// The names of the arguments of `make_interval`.
-const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
-
-/// Puts arguments that have names in their places, and zeros where there is none.
-fn name_places(call: &mut Function) {
-    let FunctionArguments::List(list) = &mut call.args else {
-        return;
-    };
-    let zero = || Expr::value(Value::Number("0".to_owned(), false));
-    let mut places: Vec<Expr> = (0..PARTS.len()).map(|_| zero()).collect();
-    for (at, arg) in list.args.iter().enumerate() {
-        let (at, expr) = match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (Some(at), expr),
-            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
-                (PARTS.iter().position(|part| fold(name) == *part), expr)
-            }
-            // The planner says that it knows no such call.
-            _ => return,
-        };
-        match at.and_then(|at| places.get_mut(at)) {
-            Some(place) => *place = expr.clone(),
-            None => return,
-        }
-    }
-    list.args = places.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
 }
 
 /// An expression out of its place.

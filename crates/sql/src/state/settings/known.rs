@@ -78,7 +78,7 @@ pub(crate) enum Limit {
 }
 
 /// Name, default and allowed values.
-pub(super) const KNOWN: [(&str, &str, AllowedValues); 46] = [
+pub(super) const KNOWN: [(&str, &str, AllowedValues); 47] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     (CHECK_BODIES, "on", AllowedValues::Planner(Choice::CheckBodies)),
@@ -110,12 +110,13 @@ pub(super) const KNOWN: [(&str, &str, AllowedValues); 46] = [
     ("max_index_keys", "32", AllowedValues::Fixed),
     (WORKERS, "", AllowedValues::Threads(ThreadCount::Workers)),
     ("memory_limit", "none", AllowedValues::Memory),
+    ("role", "none", AllowedValues::Only(&["none", "lstore"])),
     ("row_security", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
     ("search_path", "public", AllowedValues::Path),
     ("server_encoding", "UTF8", AllowedValues::Fixed),
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), AllowedValues::Fixed),
     ("server_version_num", "160000", AllowedValues::Fixed),
-    ("session_authorization", "lstore", AllowedValues::Fixed),
+    ("session_authorization", "lstore", AllowedValues::Only(&["lstore"])),
     ("standard_conforming_strings", "on", AllowedValues::Only(&["on", "true", "1"])),
     ("statement_timeout", "0", AllowedValues::Time(Limit::Statement)),
     ("synchronous_commit", "on", AllowedValues::Durability),
