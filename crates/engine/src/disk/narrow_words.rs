@@ -102,7 +102,9 @@ mod tests {
             [0, 1, 2, 3, 4, 5, 8, 255, 256, 300].iter().flat_map(|count| (0..64).map(move |bits| (*count, bits)))
         {
             let columns: Vec<usize> = (0..count).map(|at| (at * 7 + bits) % 65_536).collect();
-            let word = |at: usize| (1_u64 << bits).wrapping_sub(at as u64 % 3) ^ if at % 2 == 0 { 0 } else { u64::MAX };
+            let word = |at: usize| {
+                (1_u64 << bits).wrapping_sub(at as u64 % 3) ^ if at.is_multiple_of(2) { 0 } else { u64::MAX }
+            };
             let words: Vec<u64> = (0..count).map(word).collect();
             payload.clear();
             redo::put_words(&mut payload, 8, Rid::base(3, 5), &columns, &words);

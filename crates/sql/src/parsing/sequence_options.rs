@@ -51,11 +51,11 @@ impl AskedOptions {
         let (lowest, highest) = default_bounds(data_type, increment)?;
         // A bound that was the old type's becomes the new type's.
         let (old_lowest, old_highest) = type_bounds(before.data_type)?;
-        let has_changed_type = data_type != before.data_type;
-        let (keeps_min, keeps_max) =
-            (!has_changed_type || before.min != old_lowest, !has_changed_type || before.max != old_highest);
-        let min = self.min.unwrap_or(keeps_min.then_some(before.min)).unwrap_or(lowest);
-        let max = self.max.unwrap_or(keeps_max.then_some(before.max)).unwrap_or(highest);
+        let (new_lowest, new_highest) = type_bounds(data_type)?;
+        let kept_min = if before.min == old_lowest { new_lowest } else { before.min };
+        let kept_max = if before.max == old_highest { new_highest } else { before.max };
+        let min = self.min.map_or(kept_min, |min| min.unwrap_or(lowest));
+        let max = self.max.map_or(kept_max, |max| max.unwrap_or(highest));
         let start = self.start.unwrap_or(before.start);
         let cycle = self.cycle.unwrap_or(before.cycle);
         let restart = self.restart.map(|restart| restart.unwrap_or(start));

@@ -14,10 +14,11 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    CastKind, CharacterLength, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, Statement, VisitorMut,
 };
 use engine::{Column, DomainDefinition};
+use types::DataType;
 
 use crate::access::index_expressions::compiled::CompiledExpression;
 use crate::error::{DOMAIN_RULE, Result, SqlError, of_domain};
@@ -55,9 +56,8 @@ impl Casts<'_> {
         let called = Ident::with_quote('"', function.name.clone());
         let registered = self.state.register_udf(Arc::new(ScalarUDF::from(function)));
         registered.map_err(|error| SqlError::new("XX000", error.to_string()))?;
-        let kind = CastKind::Cast;
-        let base =
-            Expr::Cast { kind, expr: Box::new(value), data_type: sql_type(domain.base), array: false, format: None };
+        let (kind, data_type) = (CastKind::Cast, cast_type(domain.base));
+        let base = Expr::Cast { kind, expr: Box::new(value), data_type, array: false, format: None };
         let args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(base))];
         Ok(Some(Expr::Function(Function {
             name: ObjectName::from(vec![called]),
@@ -73,6 +73,16 @@ impl Casts<'_> {
             over: None,
             within_group: Vec::new(),
         })))
+    }
+}
+
+/// The type below a domain as a cast names it: a text that is too long is cut.
+fn cast_type(base: DataType) -> SqlType {
+    let length = |length: u32| Some(CharacterLength::IntegerLength { length: length.into(), unit: None });
+    match base {
+        DataType::Text { max_chars: Some(chars) } => SqlType::Varchar(length(chars)),
+        DataType::Char { chars } => SqlType::Character(length(chars)),
+        other => sql_type(other),
     }
 }
 
