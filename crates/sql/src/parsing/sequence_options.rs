@@ -52,10 +52,17 @@ impl AskedOptions {
         // A bound that was the old type's becomes the new type's.
         let (old_lowest, old_highest) = type_bounds(before.data_type)?;
         let (new_lowest, new_highest) = type_bounds(data_type)?;
-        let kept_min = if before.min == old_lowest { new_lowest } else { before.min };
-        let kept_max = if before.max == old_highest { new_highest } else { before.max };
-        let min = self.min.map_or(kept_min, |min| min.unwrap_or(lowest));
-        let max = self.max.map_or(kept_max, |max| max.unwrap_or(highest));
+        let (moves_min, moves_max) = (
+            self.data_type.is_some() && before.min == old_lowest,
+            self.data_type.is_some() && before.max == old_highest,
+        );
+        let bound = |asked: Option<Option<i64>>, moved: Option<i64>, default, kept| match asked {
+            Some(Some(bound)) => bound,
+            Some(None) => moved.unwrap_or(default),
+            None => moved.unwrap_or(kept),
+        };
+        let min = bound(self.min, moves_min.then_some(new_lowest), lowest, before.min);
+        let max = bound(self.max, moves_max.then_some(new_highest), highest, before.max);
         let start = self.start.unwrap_or(before.start);
         let cycle = self.cycle.unwrap_or(before.cycle);
         let restart = self.restart.map(|restart| restart.unwrap_or(start));
