@@ -195,7 +195,7 @@ fn power(base: &Number, exponent: &Number, places: u32) -> Result<Number, SqlErr
     if digits < -f64::from(places) - 2.0 {
         return Ok(zero(places));
     }
-    let small = whole.as_ref().and_then(|whole| i32::try_from(whole).ok()).filter(|whole| whole.abs() <= 1000);
+    let small = whole.as_ref().and_then(|whole| i32::try_from(whole).ok()).filter(|whole| whole.unsigned_abs() <= 1000);
     let power = match small {
         Some(whole) => magnitude.power_of_whole(whole, places),
         None => magnitude.power(exponent, places),
