@@ -74,12 +74,12 @@ fn roles(tokens: &mut Vec<TokenWithSpan>) {
     }
     // `SET SESSION AUTHORIZATION` says it of the session in any case.
     let is_scope = |at: usize| matches!(word(at), Keyword::SESSION | Keyword::LOCAL);
+    let is_equals = |at: usize| signs.get(at).is_none_or(|at| tokens[*at].token == Token::Eq);
     let first = 1 + usize::from(!is_reset && is_scope(1) && word(2) != Keyword::AUTHORIZATION);
     let (last, name) = match (word(first), word(first + 1)) {
         (Keyword::SESSION, Keyword::AUTHORIZATION) => (first + 1, "session_authorization"),
-        (Keyword::ROLE, _) if !is_reset && signs.get(first + 1).is_some_and(|at| tokens[*at].token != Token::Eq) => {
-            (first, "role")
-        }
+        // `SET role TO r` and `SET role = r` are settings as they are.
+        (Keyword::ROLE, next) if !is_reset && next != Keyword::TO && !is_equals(first + 1) => (first, "role"),
         _ => return,
     };
     let span = tokens[signs[first]].span;
