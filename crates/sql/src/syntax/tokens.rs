@@ -14,6 +14,7 @@
 //! ORDER BY a USING >                   ->  ORDER BY a DESC
 //! CREATE UNLOGGED TABLE t              ->  CREATE TABLE t
 //! TRIM(LEADING FROM a)                 ->  TRIM(LEADING ' ' FROM a)
+//! SUBSTRING(a SIMILAR b ESCAPE c)      ->  SUBSTRING(a FROM b FOR c)
 //! 'a', and on a later line 'b'         ->  'ab'
 //! ```
 //!
@@ -142,6 +143,35 @@ fn trims(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// `SUBSTRING(a SIMILAR b ESCAPE c)`, the standard's words for what PostgreSQL asks with `FROM` and `FOR` as well.
+fn similar_parts(tokens: &mut [TokenWithSpan]) {
+    let calls: Vec<usize> = (0..tokens.len()).filter(|at| keyword(&tokens[*at]) == Keyword::SUBSTRING).collect();
+    for call in calls {
+        let open = following(tokens, call).next().filter(|open| tokens[*open].token == Token::LParen);
+        let Some(open) = open else { continue };
+        let mut depth = 0_usize;
+        let mut inner = Vec::new();
+        for place in following(tokens, open) {
+            match tokens[place].token {
+                Token::LParen => depth += 1,
+                Token::RParen if depth == 0 => break,
+                Token::RParen => depth -= 1,
+                _ if depth == 0 => inner.push(place),
+                _ => {}
+            }
+        }
+        let of = |word: Keyword| inner.iter().copied().find(|place| keyword(&tokens[*place]) == word);
+        let is_operator =
+            |place: usize| following(tokens, place).next().is_some_and(|to| keyword(&tokens[to]) == Keyword::TO);
+        if let (Some(similar), Some(escape)) = (of(Keyword::SIMILAR), of(Keyword::ESCAPE))
+            && !is_operator(similar)
+        {
+            tokens[similar].token = Token::make_word("FROM", None);
+            tokens[escape].token = Token::make_word("FOR", None);
+        }
+    }
+}
+
 /// Strings with nothing but blanks between them, a new line among these, are one string.
 fn continued_strings(tokens: &mut Vec<TokenWithSpan>) {
     let is_string = |token: &TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
@@ -203,6 +233,9 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     }
     if tokens.iter().any(|token| keyword(token) == Keyword::TRIM) {
         trims(tokens);
+    }
+    if tokens.iter().any(|token| keyword(token) == Keyword::SIMILAR) {
+        similar_parts(tokens);
     }
     if tokens.iter().any(|token| keyword(token) == Keyword::MERGE) {
         nothings(tokens);
