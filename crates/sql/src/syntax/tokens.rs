@@ -15,6 +15,7 @@
 //! CREATE UNLOGGED TABLE t              ->  CREATE TABLE t
 //! TRIM(LEADING FROM a)                 ->  TRIM(LEADING ' ' FROM a)
 //! SUBSTRING(a SIMILAR b ESCAPE c)      ->  SUBSTRING(a FROM b FOR c)
+//! FROM json_to_record(j) AS (a int)    ->  FROM json_to_record(j) AS "json_to_record" (a int)
 //! 'a', and on a later line 'b'         ->  'ab'
 //! ```
 //!
@@ -172,6 +173,49 @@ fn similar_parts(tokens: &mut [TokenWithSpan]) {
     }
 }
 
+/// Columns of a function's rows with their types, which have the function's name where no other is given.
+fn unnamed_rows(tokens: &mut Vec<TokenWithSpan>) {
+    let begins_query = |token: &TokenWithSpan| {
+        let word = keyword(token);
+        matches!(word, Keyword::SELECT | Keyword::WITH | Keyword::VALUES | Keyword::TABLE | Keyword::INSERT)
+            || matches!(word, Keyword::UPDATE | Keyword::DELETE | Keyword::MERGE)
+    };
+    let is_word = |token: &TokenWithSpan| matches!(token.token, Token::Word(_));
+    let places: Vec<usize> = (0..tokens.len()).filter(|at| keyword(&tokens[*at]) == Keyword::AS).collect();
+    for place in places.into_iter().rev() {
+        let next: Vec<usize> = following(tokens, place).take(3).collect();
+        let [open, column, of_type] = next[..] else { continue };
+        let is_list = tokens[open].token == Token::LParen && is_word(&tokens[column]) && is_word(&tokens[of_type]);
+        if is_list
+            && !begins_query(&tokens[column])
+            && let Some(name) = called_before(tokens, place)
+        {
+            let span = tokens[place].span;
+            let instead = [Token::Whitespace(Whitespace::Space), Token::make_word(&name, Some('"'))];
+            tokens.splice(place + 1..place + 1, instead.map(|token| TokenWithSpan { token, span }));
+        }
+    }
+}
+
+/// The name of the function whose call ends before this token.
+fn called_before(tokens: &[TokenWithSpan], at: usize) -> Option<String> {
+    let mut depth = 0_usize;
+    let mut before = (0..at).rev().filter(|at| is_sign(&tokens[*at])).skip_while(|at| {
+        match tokens[*at].token {
+            Token::RParen => depth += 1,
+            Token::LParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > 0
+    });
+    let open = before.next().filter(|at| tokens[*at].token == Token::LParen);
+    match &tokens[open.and_then(|_| before.next())?].token {
+        Token::Word(word) if word.quote_style.is_some() => Some(word.value.clone()),
+        Token::Word(word) => Some(word.value.to_lowercase()),
+        _ => None,
+    }
+}
+
 /// Strings with nothing but blanks between them, a new line among these, are one string.
 fn continued_strings(tokens: &mut Vec<TokenWithSpan>) {
     let is_string = |token: &TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
@@ -237,6 +281,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     if tokens.iter().any(|token| keyword(token) == Keyword::SIMILAR) {
         similar_parts(tokens);
     }
+    unnamed_rows(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::MERGE) {
         nothings(tokens);
     }
