@@ -13,6 +13,7 @@
 //! FROM ONLY t, UPDATE ONLY (t)         ->  FROM t, UPDATE t
 //! ORDER BY a USING >                   ->  ORDER BY a DESC
 //! CREATE UNLOGGED TABLE t              ->  CREATE TABLE t
+//! DROP INDEX CONCURRENTLY i            ->  DROP INDEX i
 //! TRIM(LEADING FROM a)                 ->  TRIM(LEADING ' ' FROM a)
 //! SUBSTRING(a SIMILAR b ESCAPE c)      ->  SUBSTRING(a FROM b FOR c)
 //! FROM json_to_record(j) AS (a int)    ->  FROM json_to_record(j) AS "json_to_record" (a int)
@@ -80,8 +81,12 @@ fn roles(tokens: &mut Vec<TokenWithSpan>) {
     let first = 1 + usize::from(!is_reset && is_scope(1) && word(2) != Keyword::AUTHORIZATION);
     let (last, name) = match (word(first), word(first + 1)) {
         (Keyword::SESSION, Keyword::AUTHORIZATION) => (first + 1, "session_authorization"),
-        // `SET role TO r` and `SET role = r` are settings as they are.
-        (Keyword::ROLE, next) if !is_reset && next != Keyword::TO && !is_equals(first + 1) => (first, "role"),
+        // `SET role = r` is a setting as it is; of `SET role TO r` the library would take `TO` for the role.
+        (Keyword::ROLE, Keyword::TO) if !is_reset => {
+            tokens[signs[first + 1]].token = Token::Eq;
+            return;
+        }
+        (Keyword::ROLE, _) if !is_reset && !is_equals(first + 1) => (first, "role"),
         _ => return,
     };
     let span = tokens[signs[first]].span;
@@ -123,6 +128,18 @@ fn unlogged(tokens: &mut Vec<TokenWithSpan>) {
         && matches!(keyword(&tokens[table]), Keyword::TABLE | Keyword::SEQUENCE)
     {
         tokens.remove(unlogged);
+    }
+}
+
+/// `DROP INDEX CONCURRENTLY`: others go on with the table meanwhile in any case.
+fn concurrent_drop(tokens: &mut Vec<TokenWithSpan>) {
+    let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).take(3).collect();
+    if let [drop, index, concurrently] = signs[..]
+        && keyword(&tokens[drop]) == Keyword::DROP
+        && keyword(&tokens[index]) == Keyword::INDEX
+        && keyword(&tokens[concurrently]) == Keyword::CONCURRENTLY
+    {
+        tokens.remove(concurrently);
     }
 }
 
@@ -269,6 +286,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     reset_zone(tokens);
     roles(tokens);
     unlogged(tokens);
+    concurrent_drop(tokens);
     if tokens.iter().any(|token| keyword(token) == Keyword::ORDER) {
         order_operators(tokens);
     }

@@ -129,6 +129,8 @@ fn words(text: &str) -> Vec<String> {
             let named = sign.is_alphabetic();
             match words.last_mut() {
                 Some(word) if is_name == Some(named) => word.push(sign.to_ascii_lowercase()),
+                // A sign may stand apart from its number.
+                Some(word) if is_name.is_none() && !named && matches!(word.as_str(), "-" | "+") => word.push(sign),
                 _ => words.push(sign.to_ascii_lowercase().to_string()),
             }
             is_name = Some(named);
@@ -218,7 +220,9 @@ mod tests {
         assert_eq!((of("1.123456789 seconds"), of("1h30m")), ((0, 0, 1_123_457), (0, 0, hour + hour / 2)));
         assert_eq!((of("1:30"), of("1:30.5")), ((0, 0, hour + hour / 2), (0, 0, 90_500_000)));
         assert_eq!(of("1 2 hours"), (0, 1, 2 * hour));
-        for wrong in ["", "abc", "1 x", "day", "P", "1:2:3:4", "1 day ago 2", "1 2", "1 2 minutes"] {
+        assert_eq!((of("1 month - 1 second"), of("+ 1 day - 02:00")), ((1, 0, -SECOND), (0, 1, -2 * hour)));
+        for wrong in ["", "abc", "1 x", "day", "P", "1:2:3:4", "1 day ago 2", "1 2", "1 2 minutes", "1 day -", "- day"]
+        {
             assert_eq!(parse(wrong), Err(Misfit::Syntax), "{wrong}");
         }
     }
