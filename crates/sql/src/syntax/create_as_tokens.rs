@@ -15,6 +15,9 @@ const QUERY: &str = "query";
 
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
+    if tokens.iter().find(|token| is_sign(token)).map(keyword) != Some(Keyword::CREATE) {
+        return;
+    }
     let signs: Vec<usize> = (0..tokens.len()).filter(|at| is_sign(&tokens[*at])).collect();
     let Some(query) = query_of(tokens, &signs) else { return };
     let end = signs.iter().rposition(|at| !matches!(tokens[*at].token, Token::SemiColon | Token::EOF));
@@ -49,13 +52,10 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// Where the query of a `CREATE TABLE ... AS` begins.
+/// Where the query begins, if what is created is a table of a query.
 fn query_of(tokens: &[TokenWithSpan], signs: &[usize]) -> Option<usize> {
     let words = || signs.iter().map(|at| keyword(&tokens[*at]));
     let table = words().take(4).position(|word| word == Keyword::TABLE)?;
-    if words().next() != Some(Keyword::CREATE) {
-        return None;
-    }
     let mut depth = 0_usize;
     let from = signs[table..].iter().position(|at| {
         match tokens[*at].token {

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::values::datetime::{MICROS_PER_DAY, civil, day_number};
+use crate::values::interval_form::{Unit, unit};
 
 /// The library's function, with these units.
 pub(super) fn truncating() -> Arc<ScalarUDF> {
@@ -69,11 +70,9 @@ impl ScalarUDFImpl for Truncation {
 }
 
 /// How many years a unit has that is longer than one.
-fn years_of(unit: &str) -> Option<i64> {
-    match unit.to_ascii_lowercase().as_str() {
-        "millennium" | "millennia" | "mil" | "mils" => Some(1000),
-        "century" | "centuries" | "c" | "cent" => Some(100),
-        "decade" | "decades" | "dec" | "decs" => Some(10),
+fn years_of(name: &str) -> Option<i64> {
+    match unit(name)? {
+        Unit::Months(months) if months > 12 => Some(months / 12),
         _ => None,
     }
 }
