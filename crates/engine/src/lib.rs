@@ -114,7 +114,7 @@ pub use transaction::sequence::{Sequence, SequencePosition, SequenceWaits};
 pub use transaction::{Interrupter, PointAction, PointStatement, Savepoint, Transaction};
 pub use types::{
     ArrayItem, ArrayValue, Column, DataType, Decimal, EnumDefinition, EnumType, EnumValue, Extent, Geometry,
-    GeometryKind, Interval, Network, NetworkKind, RangeKind, RangeValue, Rid, Schema, SchemaError, Snapshot, Timestamp,
-    TxnId, Value, double_text, real_text,
+    GeometryKind, Interval, Network, NetworkKind, Numeric, RangeKind, RangeValue, Rid, Schema, SchemaError, Snapshot,
+    Timestamp, TxnId, Value, double_text, real_text,
 };
-pub use types::{geometry, json, network, range};
+pub use types::{geometry, json, network, numeric, range};

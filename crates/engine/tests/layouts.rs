@@ -9,7 +9,7 @@ use arrow_array::types::Int64Type;
 use engine::json::Jsonb;
 use engine::{
     ArrayItem, ArrayValue, Column, Comparison, DataType, Database, Geometry, GeometryKind, Interval, LayoutSetting,
-    OpenOptions, RangeKind, RangeValue, ScanOptions, Schema, Snapshot, Table, TableSettings, Test, Timestamp,
+    Numeric, OpenOptions, RangeKind, RangeValue, ScanOptions, Schema, Snapshot, Table, TableSettings, Test, Timestamp,
     Transaction, Value,
 };
 use rand::rngs::StdRng;
@@ -64,6 +64,7 @@ fn samples() -> Vec<(DataType, Vec<Value>)> {
         (DataType::Double, vec![Value::Double(f64::MIN), Value::Double(0.1), Value::Double(f64::INFINITY)]),
         (decimal(18, 2), vec![Value::decimal(-999_999_999_999_999_999, 2), Value::decimal(5, 2)]),
         (decimal(38, 10), vec![Value::decimal(huge, 10), Value::decimal(-huge, 10), Value::decimal(0, 10)]),
+        (DataType::Numeric, ["-1e40", "0.00", "NaN", "7"].map(|text| Numeric::parse(text).unwrap().into()).into()),
         (DataType::TEXT, vec![Value::from(""), Value::from("b"), Value::from(long)]),
         (DataType::Text { max_chars: Some(5) }, vec![Value::from("äöüßé"), Value::from("x")]),
         (DataType::Bytea, vec![Value::Bytea(vec![]), Value::Bytea(vec![0, 255, 0]), Value::Bytea(vec![7; 300])]),

@@ -198,8 +198,8 @@ pub(crate) fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> 
             (0..array.len()).map(value).collect()
         }
         ArrowType::BinaryView => Ok(bytes(py, array.as_binary_view().iter())),
-        ArrowType::Binary => Ok(bytes(py, array.as_binary::<i32>().iter())),
-        ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => {
+        // Numerics without limits come as what they are in answers.
+        ArrowType::Binary | ArrowType::Decimal128(..) | ArrowType::Decimal256(..) => {
             let text = |row| text_value(array, row).map_or_else(|| Ok(none(py)), |text| decimal(py, &text));
             (0..array.len()).map(text).collect()
         }

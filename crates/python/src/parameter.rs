@@ -199,7 +199,7 @@ impl Parameter {
             (Parameter::Integer(value), DataType::SmallInt) => Value::SmallInt(i16::try_from(*value).ok()?),
             (Parameter::Integer(value), DataType::Integer) => Value::Integer(i32::try_from(*value).ok()?),
             (Parameter::Integer(value), DataType::BigInt) => Value::BigInt(*value),
-            (Parameter::Integer(value), DataType::Decimal { .. }) => {
+            (Parameter::Integer(value), DataType::Decimal { .. } | DataType::Numeric) => {
                 Value::Decimal(Decimal { unscaled: i128::from(*value), scale: 0 })
             }
             (Parameter::Integer(value), DataType::Double) if value.unsigned_abs() < 1 << 53 => {
@@ -237,7 +237,7 @@ impl Parameter {
                 Ok(Some(Value::Text(text.clone())))
             }
             Parameter::Text(text) | Parameter::Written(text) => read_value(text, wanted).map(Some),
-            Parameter::Numeric(digits) if matches!(wanted, DataType::Decimal { .. }) => {
+            Parameter::Numeric(digits) if matches!(wanted, DataType::Decimal { .. } | DataType::Numeric) => {
                 read_value(digits, wanted).map(Some)
             }
             Parameter::Numeric(digits) if matches!(wanted, DataType::Double) => read_value(digits, wanted).map(Some),

@@ -10,7 +10,7 @@
 use std::fmt::{self, Write};
 
 use crate::json::Jsonb;
-use crate::{ArrayItem, ArrayValue, Decimal, EnumValue, Interval, Value};
+use crate::{ArrayItem, ArrayValue, Decimal, EnumValue, Interval, Numeric, Value};
 
 const VALUE: u8 = 1;
 const NULL: u8 = 2;
@@ -86,6 +86,7 @@ fn put(out: &mut Vec<u8>, value: &Value) {
         Value::Real(value) => escaped(&float(f64::from(*value))),
         Value::Double(value) => escaped(&float(*value)),
         Value::Decimal(number) => escaped(&(number.unscaled.cast_unsigned() ^ 1 << 127).to_be_bytes()),
+        Value::Numeric(number) => escaped(number.as_bytes()),
         Value::Text(text) | Value::Json(text) => escaped(text.as_bytes()),
         Value::Bytea(bytes) => escaped(bytes),
         // As its text, which queries have of it.
@@ -138,6 +139,7 @@ fn value_of(item: ArrayItem, bytes: &[u8]) -> Value {
             let unscaled = (u128::from_be_bytes(exactly(bytes)) ^ 1 << 127).cast_signed();
             Value::Decimal(Decimal { unscaled, scale })
         }
+        ArrayItem::Numeric => Value::Numeric(Numeric::from_bytes(bytes)),
         ArrayItem::Text { .. } | ArrayItem::Char { .. } => Value::Text(text()),
         ArrayItem::Json => Value::Json(text()),
         ArrayItem::Bytea => Value::Bytea(bytes.to_vec()),

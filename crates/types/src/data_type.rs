@@ -29,6 +29,8 @@ pub enum DataType {
         /// digits after the decimal point, 0..=precision
         scale: i8,
     },
+    /// `numeric` without limits; see [`Numeric`](crate::Numeric)
+    Numeric,
     /// `text`, or `varchar(n)` where `max_chars` is given
     Text {
         /// the longest value allowed, in characters
@@ -83,6 +85,7 @@ impl DataType {
             DataType::Real => ArrowType::Float32,
             DataType::Double => ArrowType::Float64,
             DataType::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale),
+            DataType::Numeric => ArrowType::Binary,
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => ArrowType::Utf8View,
             DataType::Bytea => ArrowType::BinaryView,
             DataType::Date => ArrowType::Date32,
@@ -106,7 +109,7 @@ impl DataType {
     pub fn to_stored_arrow(self) -> ArrowType {
         match self {
             DataType::Json => ArrowType::Utf8View,
-            DataType::Jsonb | DataType::Interval | DataType::Array(_) => ArrowType::BinaryView,
+            DataType::Jsonb | DataType::Interval | DataType::Numeric | DataType::Array(_) => ArrowType::BinaryView,
             DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_) => ArrowType::BinaryView,
             other => other.to_arrow(),
         }
@@ -131,7 +134,8 @@ impl DataType {
             }
             ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::Null => DataType::TEXT,
             ArrowType::FixedSizeBinary(width) if let Some(of) = DataType::of_width(*width) => of,
-            ArrowType::Binary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => DataType::Bytea,
+            ArrowType::Binary => DataType::Numeric,
+            ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => DataType::Bytea,
             ArrowType::LargeUtf8 => DataType::Json,
             ArrowType::LargeBinary => DataType::Jsonb,
             ArrowType::Time32(_) | ArrowType::Time64(_) => DataType::Time,
@@ -196,6 +200,7 @@ impl fmt::Display for DataType {
             DataType::Real => f.write_str("real"),
             DataType::Double => f.write_str("double precision"),
             DataType::Decimal { precision, scale } => write!(f, "numeric({precision},{scale})"),
+            DataType::Numeric => f.write_str("numeric"),
             DataType::Text { max_chars: None } => f.write_str("text"),
             DataType::Text { max_chars: Some(n) } => write!(f, "varchar({n})"),
             DataType::Char { chars } => write!(f, "char({chars})"),
@@ -269,7 +274,7 @@ macro_rules! items {
 }
 
 items! {
-    Boolean, SmallInt, Integer, BigInt, Real, Double, Bytea, Date, Timestamp, TimestampTz, Uuid, Json, Jsonb, Time, Interval,
+    Boolean, SmallInt, Integer, BigInt, Real, Double, Numeric, Bytea, Date, Timestamp, TimestampTz, Uuid, Json, Jsonb, Time, Interval,
 }
 
 impl ArrayItem {
@@ -291,6 +296,7 @@ mod tests {
             DataType::Real,
             DataType::Double,
             DataType::Decimal { precision: 15, scale: 2 },
+            DataType::Numeric,
             DataType::TEXT,
             DataType::Bytea,
             DataType::Date,

@@ -4,7 +4,7 @@ use std::fmt;
 use crate::calendar::{write_date, write_timestamp};
 use crate::interval::write_clock;
 use crate::json::Jsonb;
-use crate::{ArrayValue, DataType, EnumValue, Geometry, Interval, Network, RangeValue};
+use crate::{ArrayValue, DataType, EnumValue, Geometry, Interval, Network, Numeric, RangeValue};
 
 /// An exact decimal number: `unscaled / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,8 +45,10 @@ pub enum Value {
     Real(f32),
     /// `double precision`
     Double(f64),
-    /// `numeric`
+    /// `numeric(precision, scale)`
     Decimal(Decimal),
+    /// `numeric` without limits
+    Numeric(Numeric),
     /// `text` and `varchar`
     Text(String),
     /// `bytea`
@@ -100,6 +102,7 @@ impl Value {
             | (Value::BigInt(_), DataType::BigInt)
             | (Value::Real(_), DataType::Real)
             | (Value::Double(_), DataType::Double)
+            | (Value::Numeric(_), DataType::Numeric)
             | (Value::Bytea(_), DataType::Bytea)
             | (Value::Date(_), DataType::Date)
             | (Value::Timestamp(_), DataType::Timestamp)
@@ -143,6 +146,7 @@ impl fmt::Display for Value {
             Value::Real(value) => write!(f, "{value}"),
             Value::Double(value) => write!(f, "{value}"),
             Value::Decimal(value) => write!(f, "{value}"),
+            Value::Numeric(value) => write!(f, "{value}"),
             Value::Text(value) | Value::Json(value) => f.write_str(value),
             Value::Jsonb(value) => write!(f, "{value}"),
             Value::Time(micros) => write_clock(f, micros.unsigned_abs()),
@@ -174,7 +178,7 @@ macro_rules! from {
     };
 }
 from!(bool => Boolean, i16 => SmallInt, i32 => Integer, i64 => BigInt, f32 => Real, f64 => Double,
-      String => Text, &str => Text, Vec<u8> => Bytea, &[u8] => Bytea, Decimal => Decimal);
+      String => Text, &str => Text, Vec<u8> => Bytea, &[u8] => Bytea, Decimal => Decimal, Numeric => Numeric);
 
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Value {

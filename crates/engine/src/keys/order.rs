@@ -6,6 +6,7 @@
 //! value of a word       1 | 8 bytes, the most significant first
 //! long decimal          1 | 16 bytes, the most significant first
 //! text, bytea, uuid     1 | bytes, each 0 as 0 255 | 0 0        of the last column: 1 | bytes
+//! numeric               likewise, without the bytes that tell how many decimals it shows
 //! NULL                  2                                       so NULL comes last
 //! ```
 //!
@@ -14,7 +15,7 @@
 use std::ops::Bound;
 
 use lineage::{Cell, Storage};
-use types::{DataType, Rid};
+use types::{DataType, Rid, numeric};
 
 use super::extents;
 
@@ -157,6 +158,8 @@ impl KeyShape {
                     );
                 }
                 Cell::Bytes(value) => {
+                    let is_numeric = self.types[at] == DataType::Numeric;
+                    let value = if is_numeric { numeric::key_of(value) } else { value };
                     bytes.push(VALUE);
                     if is_last {
                         bytes.extend(value);
@@ -266,12 +269,13 @@ mod tests {
 
     use lineage::{Comparison, Scratch, Test, cell_of_value};
     use proptest::prelude::*;
-    use types::Value;
+    use types::{Numeric, Value};
 
     use super::*;
 
-    const TYPES: [DataType; 7] = [
+    const TYPES: [DataType; 8] = [
         DataType::Integer,
+        DataType::Numeric,
         DataType::TEXT,
         DataType::Double,
         DataType::Decimal { precision: 38, scale: 2 },
@@ -285,6 +289,9 @@ mod tests {
             DataType::Integer => prop_oneof![-3..3i32, any::<i32>()].prop_map(Value::Integer).boxed(),
             DataType::TEXT => "[\\x00\\x01ab]{0,3}".prop_map(Value::from).boxed(),
             DataType::Double => prop_oneof![Just(-0.0), Just(0.0), any::<f64>()].prop_map(Value::Double).boxed(),
+            DataType::Numeric => {
+                (-2..2i128, 0..3u32).prop_map(|(units, decimals)| Value::from(numeric_of(units, decimals))).boxed()
+            }
             DataType::Real => prop_oneof![Just(f32::NAN), any::<f32>()].prop_map(Value::Real).boxed(),
             DataType::Bytea => {
                 prop::collection::vec(prop_oneof![Just(0u8), Just(255)], 0..3).prop_map(Value::from).boxed()
@@ -300,8 +307,16 @@ mod tests {
         prop_oneof![1 => Just(Value::Null), 4 => value].boxed()
     }
 
-    /// The order of scans, NULL last.
+    /// Whole numbers, and numbers that are equal to others and show more decimals.
+    fn numeric_of(units: i128, decimals: u32) -> Numeric {
+        Numeric::new(units * 10_i128.pow(decimals / 2), decimals)
+    }
+
+    /// The order of scans, NULL last; of numerics their order, where the decimals that they show mean nothing.
     fn compare(left: &Value, right: &Value, data_type: DataType) -> Ordering {
+        if let (Value::Numeric(left), Value::Numeric(right)) = (left, right) {
+            return left.cmp(right);
+        }
         let passes = |comparison| {
             let mut scratch = Scratch::default();
             Test::Compare(comparison, right.clone()).passes(cell_of_value(left, data_type, &mut scratch), data_type)

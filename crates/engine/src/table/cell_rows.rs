@@ -261,6 +261,7 @@ fn bytes(value: &Value, data_type: DataType) -> Option<&[u8]> {
         (Value::Text(text), _) if text_fits(text, data_type) => text.as_bytes(),
         (Value::Json(text), DataType::Json) => text.as_bytes(),
         (Value::Jsonb(value), DataType::Jsonb) => value.as_bytes(),
+        (Value::Numeric(number), DataType::Numeric) => number.as_bytes(),
         (Value::Bytea(bytes), DataType::Bytea) => bytes,
         _ => return None,
     };

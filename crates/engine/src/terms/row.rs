@@ -3,7 +3,7 @@ use std::borrow::Cow;
 
 use lineage::{Cell, Scratch, VALUE_BYTES_MAX, cell_of_value, word_of_value};
 use smallvec::SmallVec;
-use types::{Column, DataType, Schema, Value};
+use types::{Column, DataType, Numeric, Schema, Value};
 
 use crate::error::{Error, Result};
 use crate::terms::table_name::TableName;
@@ -97,6 +97,7 @@ fn widen(value: &Value, data_type: DataType) -> Option<Value> {
         DataType::SmallInt => i16::try_from(integer).ok().map(Value::SmallInt),
         DataType::Integer => i32::try_from(integer).ok().map(Value::Integer),
         DataType::BigInt => Some(Value::BigInt(integer)),
+        DataType::Numeric => Some(Value::Numeric(Numeric::from(integer))),
         DataType::Decimal { scale, .. } => {
             let unscaled = i128::from(integer).checked_mul(10i128.checked_pow(u32::try_from(scale).ok()?)?)?;
             Some(Value::decimal(unscaled, scale)).filter(|value| value.fits(data_type))

@@ -1,7 +1,8 @@
 //! Predicates on one column, as scans push them down, and their translation into intervals.
 //!
 //! [`Test::passes`] is the rule: what a test says of one value. It orders values as Arrow's comparison kernels do: text
-//! and bytea by bytes, floats by IEEE 754's total order, decimals by their digits; NULL passes nothing but IS NULL.
+//! and bytea by bytes, floats by IEEE 754's total order, decimals by their digits, numerics by their numbers, whatever
+//! decimals they show; NULL passes nothing but IS NULL.
 //!
 //! Encoded columns do not ask it row by row. Every type has an order, and a test is a union of intervals of that
 //! order; [`Test::ranges`] says which, for any ordered set of positions: the integers themselves, or the entries of a
@@ -10,7 +11,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
-use types::{DataType, Value};
+use types::{DataType, Value, numeric};
 
 use super::key_filter::KeyFilter;
 use super::keys::{is_float, key_of_word, ordered_double, ordered_real, wide_decimal};
@@ -254,6 +255,9 @@ pub(super) fn compare(cell: Cell<'_>, value: &Value, data_type: DataType) -> Opt
         (Cell::Word(word), Value::Real(value)) => Some(f32::from_bits(word as u32).total_cmp(value)),
         (Cell::Word(word), Value::Double(value)) => Some(f64::from_bits(word).total_cmp(value)),
         (Cell::Word(word), value) => Some(i128::from(word as i64).cmp(&number_of(value))),
+        (Cell::Bytes(bytes), Value::Numeric(value)) => {
+            Some(numeric::key_of(bytes).cmp(numeric::key_of(value.as_bytes())))
+        }
         (Cell::Bytes(bytes), Value::Decimal(value)) => Some(wide_decimal(bytes).cmp(&value.unscaled)),
         (Cell::Bytes(bytes), value) => {
             debug_assert!(is_wide(data_type), "{value} is compared with a column of {data_type}");

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use types::json::Jsonb;
-use types::{DataType, GeometryKind, Interval, RangeKind, Timestamp, Value};
+use types::{DataType, GeometryKind, Interval, Numeric, RangeKind, Timestamp, Value};
 
 use super::{HistoryPage, NewVersion};
 use crate::page::history::History;
@@ -59,6 +59,7 @@ fn samples() -> Vec<(DataType, [Value; 3])> {
         (DataType::Double, [f64::MIN, -0.0, 1e-300].map(Value::Double)),
         (decimal(15), [-1, 0, 10i128.pow(15) - 1].map(|unscaled| Value::decimal(unscaled, 2))),
         (decimal(38), [-10i128.pow(37), 0, 10i128.pow(37)].map(|unscaled| Value::decimal(unscaled, 2))),
+        (DataType::Numeric, ["-1e40", "0.00", "NaN"].map(|text| Value::from(Numeric::parse(text).unwrap()))),
         (DataType::TEXT, [text(""), text("äöü"), text("a text of more than twelve bytes")]),
         (DataType::Bytea, [vec![], vec![0, 255], vec![7; 5000]].map(Value::from)),
         (DataType::Date, [i32::MIN, -1, i32::MAX].map(Value::Date)),

@@ -17,8 +17,8 @@ use types::geometry::GEOMETRY_BYTES_MAX;
 use types::json::Jsonb;
 use types::range::RANGE_BYTES_MAX;
 use types::{
-    ArrayValue, DataType, Decimal, EnumValue, Geometry, GeometryKind, Interval, Network, NetworkKind, RangeKind,
-    RangeValue, Value,
+    ArrayValue, DataType, Decimal, EnumValue, Geometry, GeometryKind, Interval, Network, NetworkKind, Numeric,
+    RangeKind, RangeValue, Value,
 };
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
@@ -85,6 +85,7 @@ impl Storage {
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid | DataType::Json => Storage::Text,
             DataType::Bytea
             | DataType::Jsonb
+            | DataType::Numeric
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)
@@ -121,6 +122,7 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Range(kind) => [19, range_number(kind), 0],
         DataType::Geometry(kind) => [20, geometry_number(kind), 0],
         DataType::Network(kind) => [21, network_number(kind), 0],
+        DataType::Numeric => [22, 0, 0],
         // Behind the numbers of all other types: one for arrays of each.
         DataType::Array(item) => {
             let [number, first, second] = tag_of(item.data_type());
@@ -204,6 +206,7 @@ macro_rules! with_primitive {
             | ::types::DataType::Uuid
             | ::types::DataType::Json
             | ::types::DataType::Jsonb
+            | ::types::DataType::Numeric
             | ::types::DataType::Interval
             | ::types::DataType::Range(_)
             | ::types::DataType::Geometry(_)
@@ -296,6 +299,7 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         | Value::Uuid(_)
         | Value::Json(_)
         | Value::Jsonb(_)
+        | Value::Numeric(_)
         | Value::Interval(_)
         | Value::Range(_)
         | Value::Geometry(_)
@@ -311,6 +315,7 @@ pub(crate) fn bytes_of<'a>(value: &'a Value, scratch: &'a mut Scratch) -> &'a [u
         Value::Text(text) | Value::Json(text) => text.as_bytes(),
         Value::Bytea(bytes) => bytes,
         Value::Jsonb(value) => value.as_bytes(),
+        Value::Numeric(number) => number.as_bytes(),
         Value::Array(array) => array.as_bytes(),
         Value::Interval(span) => {
             let bytes = span.to_bytes();
@@ -354,6 +359,7 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         DataType::Bytea => Value::Bytea(bytes.to_vec()),
         DataType::Json => Value::Json(String::from_utf8_lossy(bytes).into_owned()),
         DataType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
+        DataType::Numeric => Value::Numeric(Numeric::from_bytes(bytes)),
         DataType::Interval => Value::Interval(Interval::from_bytes(bytes)),
         DataType::Range(kind) => Value::from(RangeValue::from_bytes(kind, bytes)),
         DataType::Geometry(kind) => Value::Geometry(Geometry::from_bytes(kind, bytes)),
@@ -395,6 +401,7 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         | DataType::Uuid
         | DataType::Json
         | DataType::Jsonb
+        | DataType::Numeric
         | DataType::Interval
         | DataType::Range(_)
         | DataType::Geometry(_)
@@ -450,6 +457,7 @@ impl<'a> ArrayCells<'a> {
             }
             DataType::Bytea
             | DataType::Jsonb
+            | DataType::Numeric
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)

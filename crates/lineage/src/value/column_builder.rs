@@ -54,6 +54,7 @@ impl ColumnBuilder {
             }
             DataType::Bytea
             | DataType::Jsonb
+            | DataType::Numeric
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)

@@ -10,8 +10,9 @@ use std::fmt;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use engine::{Comparison, DataType, Schema, Test, Value};
+use engine::{Comparison, DataType, Numeric, Schema, Test, Value};
 
+use crate::values::numerics::keyed;
 use crate::values::single::value_of_scalar;
 
 /// Finds the number and the type of an operand that tests are made of: of a column, or of a part of an index's
@@ -25,6 +26,11 @@ pub(crate) fn test(condition: &Expr, schema: &Schema) -> Option<(usize, Test)> {
 
 /// The column and the test that a condition is, with `find` to find the column. NULL is as good as false here.
 pub(crate) fn test_of(condition: &Expr, find: &Find<'_>) -> Option<(usize, Test)> {
+    let find: &Find<'_> = &|expr| match keyed(expr) {
+        // Numerics are compared by their keys, and so does the storage.
+        Some(numeric) => find(numeric).filter(|(_, data_type)| *data_type == DataType::Numeric),
+        None => find(expr),
+    };
     if let Some(test) = is(condition, true, find) {
         return Some(test);
     }
@@ -80,7 +86,7 @@ fn value_of(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
 
     // Arrays are compared by their bytes, which may differ where such items are equal.
     if let DataType::Array(item) = data_type
-        && matches!(item.data_type(), Real | Double | Interval | Json | Jsonb)
+        && matches!(item.data_type(), Real | Double | DataType::Numeric | Interval | Json | Jsonb)
     {
         return None;
     }
@@ -89,6 +95,7 @@ fn value_of(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
             ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)),
             DataType::Text { .. } | DataType::Char { .. },
         ) => Some(Value::Text(text.clone())),
+        (ScalarValue::BinaryView(Some(key)), DataType::Numeric) => Some(Value::Numeric(Numeric::from_bytes(key))),
         _ => value_of_scalar(scalar, data_type),
     }
 }

@@ -61,7 +61,9 @@ fn of_type(text: &str, data_type: DataType) -> String {
     match data_type {
         DataType::Boolean => (text == "t" || text == "true").to_string(),
         DataType::Integer if starts_with_digit => text.to_owned(),
-        DataType::Decimal { .. } if starts_with_digit && text.contains(['.', 'e', 'E']) => text.to_owned(),
+        DataType::Decimal { .. } | DataType::Numeric if starts_with_digit && text.contains(['.', 'e', 'E']) => {
+            text.to_owned()
+        }
         _ => format!("'{}'::{}", text.replace('\'', "''"), type_label(data_type)),
     }
 }

@@ -17,6 +17,7 @@ use engine::DataType::Uuid;
 
 use super::typed::of_one_width;
 use crate::values::alike::{are_uuids, castable, decided, deciding};
+use crate::values::numerics::is_numeric;
 use crate::values::types::{is_space, marked};
 
 /// The function under its name in SQL.
@@ -43,7 +44,9 @@ impl ScalarUDFImpl for OfOneWidth {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        if let Some(space) = deciding(args.arg_fields.iter().map(|field| field.data_type())).filter(|of| is_space(of)) {
+        if let Some(space) =
+            deciding(args.arg_fields.iter().map(|field| field.data_type())).filter(|of| is_space(of) || is_numeric(of))
+        {
             let is_nullable = args.arg_fields.iter().all(|field| field.is_nullable());
             return Ok(Arc::new(Field::new(self.name(), space.clone(), is_nullable)));
         }

@@ -7,7 +7,7 @@ mod coalesce;
 mod enums;
 pub(crate) mod json;
 pub(crate) mod numbers;
-mod overloads;
+pub(crate) mod overloads;
 mod row_wise;
 pub(crate) mod spaces;
 pub(crate) mod statement;
@@ -22,14 +22,15 @@ use std::sync::Arc;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
+use datafusion::functions::math;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectNamePart, Statement, TableFactor, VisitorMut};
 
 use crate::functions::arrays::{assigned, fills, holds, lists, shapes};
-use crate::functions::numbers::{bits, degrees, floats, numerics, rounding};
+use crate::functions::numbers::{bits, degrees, floats, numerics, rounding, unlimited};
 use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
-use crate::functions::texts::{bytes, codes, octets, quoting, regexp};
+use crate::functions::texts::{bytes, codes, hashes, octets, quoting, regexp};
 use crate::functions::times::{calendar, parts, templates, zones};
 use crate::state::past::wall_time;
 use crate::state::view::View;
@@ -46,11 +47,13 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(regexp::functions())
         .chain(parts::functions())
         .chain(bytes::functions())
+        .chain(hashes::functions())
         .chain(lists::functions())
         .chain(quoting::functions())
         .chain(bits::functions())
         .chain(rounding::functions())
         .chain(numerics::functions())
+        .chain(unlimited::signs::functions())
         .chain(templates::functions())
         .chain(calendar::functions())
         .chain(shapes::functions())
@@ -68,6 +71,8 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(spaces::functions())
         .chain([each_row::function()])
         .map(Arc::new)
+        .chain([math::abs()])
+        .map(|function| Arc::new(unlimited::over(function)))
         .collect()
 }
 

@@ -29,6 +29,11 @@ pub(super) fn beside(library: Arc<ScalarUDF>, own: Arc<ScalarUDF>, is_ours: IsOu
     ScalarUDF::from(OverloadedFunction { library, own, is_ours: Ours(is_ours), signature })
 }
 
+/// The library's function of one that has another one beside it; any other function itself.
+pub(crate) fn of_library(function: &Arc<ScalarUDF>) -> &Arc<ScalarUDF> {
+    function.inner().downcast_ref::<OverloadedFunction>().map_or(function, |overloaded| &overloaded.library)
+}
+
 /// The test belongs to the function's name.
 #[derive(Clone, Copy, Debug)]
 struct Ours(IsOurs);

@@ -29,6 +29,7 @@ use crate::interrupt::session_zone;
 use crate::values::array_input::items;
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
+use crate::values::numerics::{into_numbers, is_numeric};
 use crate::values::text::text_value;
 use crate::values::types::of_catalog;
 use crate::values::zoned::cast_in;
@@ -144,19 +145,19 @@ impl Kind {
         }
         match self {
             Kind::Any => true,
-            Kind::Exact => found.is_decimal(),
+            Kind::Exact => found.is_decimal() || is_numeric(found),
             Kind::Boolean => matches!(found, T::Boolean),
             Kind::SmallInt => matches!(found, T::Int8 | T::Int16),
             Kind::Integer => matches!(found, T::Int8 | T::Int16 | T::Int32),
             Kind::BigInt | Kind::Count => found.is_integer(),
-            Kind::Double => found.is_numeric(),
+            Kind::Double => found.is_numeric() || is_numeric(found),
             Kind::Text => matches!(found, T::Utf8 | T::Utf8View),
             Kind::Date => matches!(found, T::Date32 | T::Date64),
             Kind::Time => matches!(found, T::Time32(_) | T::Time64(_)),
             Kind::Timestamp => matches!(found, T::Date32 | T::Date64 | T::Timestamp(_, None)),
             Kind::TimestampTz => matches!(found, T::Date32 | T::Date64 | T::Timestamp(..)),
             Kind::Interval => matches!(found, T::Interval(_) | T::Duration(_)),
-            Kind::Bytes => found.is_binary() && *found != T::LargeBinary,
+            Kind::Bytes => found.is_binary() && !matches!(found, T::LargeBinary | T::Binary),
             Kind::Json => *found == T::LargeUtf8,
             Kind::Jsonb => *found == T::LargeBinary,
             // Only what has no type is one, and what was made one by a cast, which has none either.
@@ -224,6 +225,11 @@ impl Kind {
     fn read(self, array: &ArrayRef) -> Result<ArrayRef> {
         if matches!(self, Kind::Any | Kind::Exact) {
             return Ok(array.clone());
+        }
+        if self == Kind::Double && is_numeric(array.data_type()) {
+            let too_large =
+                |_| DataFusionError::External(Box::new(SqlError::new("22003", "value out of range: overflow")));
+            return into_numbers(array, DataType::Double).map_err(too_large);
         }
         let is_text = matches!(array.data_type(), ArrowType::Utf8 | ArrowType::Utf8View);
         if let (Kind::Texts, true) = (self, is_text) {

@@ -375,6 +375,7 @@ fn sql_name(arrow: &str) -> String {
         "LargeBinary" => "jsonb",
         "Utf8" | "Null" => "unknown",
         "BinaryView" => "bytea",
+        "Binary" => "numeric",
         name if let Some(width) = name.strip_prefix("FixedSizeBinary(") => {
             let width = width.trim_end_matches(')').parse().unwrap_or(0);
             return type_name(&arrow_schema::DataType::FixedSizeBinary(width));

@@ -142,7 +142,7 @@ fn total(left: i64, right: i64, is_minus: bool, width: DataType) -> Option<i64> 
 fn push_parameter<'v>(value: &'v Value, to: DataType, rows: &mut CellRows<'_, 'v>) -> bool {
     match (value, to) {
         (Value::Text(text), DataType::Char { .. }) => rows.push_text(text.trim_end_matches(' ')),
-        (Value::Decimal(_), _) => exact(value, to).is_some_and(|value| rows.push_passing(&value)),
+        (Value::Decimal(_) | Value::Numeric(_), _) => exact(value, to).is_some_and(|value| rows.push_passing(&value)),
         // An integer becomes one of another width, all else is of the column's type or is no value here.
         _ => rows.push(value),
     }
@@ -153,7 +153,7 @@ fn sum(left: &Value, right: &Value, is_minus: bool) -> Option<Value> {
     let add = |left: i128, right: i128| if is_minus { left.checked_sub(right) } else { left.checked_add(right) };
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => Some(Value::Null),
-        (Value::Decimal(_), _) | (_, Value::Decimal(_)) => {
+        (Value::Decimal(_) | Value::Numeric(_), _) | (_, Value::Decimal(_) | Value::Numeric(_)) => {
             let (left, right) = (as_decimal(left)?, as_decimal(right)?);
             let scale = left.scale.max(right.scale);
             let (left, right) = (at_scale(left, scale)?, at_scale(right, scale)?);

@@ -196,7 +196,7 @@ fn may_become(takes: &ArrowType, gives: &ArrowType) -> bool {
     let is_bare = |data_type: &ArrowType| {
         is_text(data_type)
             || data_type.is_integer()
-            || matches!(data_type, ArrowType::Boolean | ArrowType::Decimal128(..) | ArrowType::Null)
+            || matches!(data_type, ArrowType::Boolean | ArrowType::Decimal128(..) | ArrowType::Binary | ArrowType::Null)
     };
     match (is_text(takes), is_text(gives)) {
         (false, false) => true,
@@ -211,10 +211,11 @@ fn is_text(data_type: &ArrowType) -> bool {
 
 /// Whether it is a type whose values are the same in each session, and have one form.
 fn is_plain(data_type: DataType) -> bool {
-    use DataType::{Boolean, Date, Decimal, Double, Geometry, Network, Range, Real, Text, Timestamp};
+    use DataType::{Boolean, Date, Decimal, Double, Geometry, Network, Numeric, Range, Real, Text, Timestamp};
 
     match data_type {
-        Boolean | Decimal { .. } | Real | Double | Text { .. } | Date | Timestamp | Geometry(_) | Network(_) => true,
+        Boolean | Decimal { .. } | Numeric | Real | Double | Text { .. } | Date | Timestamp => true,
+        Geometry(_) | Network(_) => true,
         Range(kind) => kind.bound_type() != DataType::TimestampTz,
         other => is_integer(other),
     }
@@ -224,7 +225,9 @@ fn is_plain(data_type: DataType) -> bool {
 fn is_plain_form(data_type: &ArrowType) -> bool {
     let is_of_session = is_space(data_type) && !DataType::from_arrow(data_type).is_some_and(is_plain);
     let is_known = match data_type {
-        ArrowType::Boolean | ArrowType::Date32 | ArrowType::Decimal128(..) | ArrowType::Null => true,
+        ArrowType::Boolean | ArrowType::Date32 | ArrowType::Decimal128(..) | ArrowType::Binary | ArrowType::Null => {
+            true
+        }
         ArrowType::Timestamp(unit, zone) => *unit == TimeUnit::Microsecond && zone.is_none(),
         other => is_text(other) || other.is_integer() || other.is_floating() || is_space(other),
     };

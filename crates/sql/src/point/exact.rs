@@ -1,6 +1,8 @@
 //! Values as those of another type, where nothing changes but the width of an integer or the zeros at the end of a decimal.
 use engine::{DataType, Decimal, Value};
 
+use crate::values::numerics;
+
 /// The value as one of a type, if it is one without any change but in width or scale.
 pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
     match (value, to) {
@@ -16,6 +18,8 @@ pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
             let text = text.trim_end_matches(' ');
             (text.chars().count() <= chars as usize).then(|| Value::Text(text.to_owned()))
         }
+        (Value::Decimal(number), DataType::Numeric) => Some(Value::Numeric(numerics::of_decimal(*number))),
+        (Value::Numeric(number), DataType::Decimal { .. }) => exact(&Value::Decimal(numerics::narrow(number)?), to),
         (Value::Decimal(number), DataType::Decimal { scale, .. }) => {
             Some(Value::Decimal(at_scale(*number, scale)?)).filter(|value| value.fits(to))
         }
@@ -51,6 +55,7 @@ pub(super) fn decimal(text: &str) -> Option<Decimal> {
 pub(super) fn as_decimal(value: &Value) -> Option<Decimal> {
     match value {
         Value::Decimal(number) => Some(*number),
+        Value::Numeric(number) => numerics::narrow(number),
         other => Some(Decimal { unscaled: integer(other)?.into(), scale: 0 }),
     }
 }

@@ -15,8 +15,9 @@ use super::scope::Scope;
 use crate::syntax::parameter::number_of;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::{Literal, append_literal, is_default, literal};
+use crate::values::numerics;
 use crate::values::single::value_of_scalar;
-use crate::values::types::{BARE_NUMERIC, column_type, cuts_times};
+use crate::values::types::{column_type, cuts_times};
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]
@@ -118,6 +119,7 @@ impl Scope<'_> {
         let value = match literal(expr)? {
             Literal::Number(number) => match column.data_type {
                 DataType::Decimal { .. } => exact(&Value::Decimal(decimal(&number)?), column.data_type)?,
+                DataType::Numeric => Value::Numeric(numerics::read(&number).ok()?),
                 _ => exact(&Value::BigInt(number.parse().ok()?), column.data_type)?,
             },
             Literal::Text(text) => match column.data_type {
@@ -167,7 +169,7 @@ impl Scope<'_> {
         let fits = match (from, to) {
             (from, to) if is_integer(from) => is_integer(to),
             (DataType::Text { .. }, DataType::Text { .. } | DataType::Char { .. })
-            | (DataType::Decimal { .. }, DataType::Decimal { .. }) => true,
+            | (DataType::Decimal { .. } | DataType::Numeric, DataType::Decimal { .. } | DataType::Numeric) => true,
             (from, to) => from == to,
         };
         fits.then_some(Origin::Parameter(at, to))
@@ -192,7 +194,7 @@ impl Scope<'_> {
                 let ((at, from), (to, _)) = (self.placeholder(expr)?, column_type(data_type).ok()?);
                 let is_wider = is_integer(from) && is_integer(to) && bits(from) <= bits(to);
                 // A cast to its own type may still cut something off.
-                let stays = from == to && (to == BARE_NUMERIC || !is_cut_to_fit(to)) && !cuts_times(data_type);
+                let stays = from == to && (to == DataType::Numeric || !is_cut_to_fit(to)) && !cuts_times(data_type);
                 (is_wider || stays).then_some((at, to))
             }
             _ => None,
@@ -274,7 +276,7 @@ impl Scope<'_> {
     fn number(&self, expr: &Expr) -> Option<Origin> {
         match literal(expr) {
             Some(Literal::Number(number)) => decimal(&number).map(Value::Decimal).map(Origin::Constant),
-            _ => self.parameter(expr, BARE_NUMERIC).or_else(|| self.parameter(expr, DataType::BigInt)),
+            _ => self.parameter(expr, DataType::Numeric).or_else(|| self.parameter(expr, DataType::BigInt)),
         }
     }
 

@@ -8,7 +8,6 @@ use crate::parsing::ParsedStatement;
 use crate::parsing::parse::parse;
 use crate::session::{Session, SessionOptions};
 use crate::syntax::source::Source;
-use crate::values::types::BARE_NUMERIC;
 use crate::{Outcome, text_value};
 
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, big BIGINT, small SMALLINT, name VARCHAR(5), price NUMERIC(8, 2), \
@@ -267,7 +266,7 @@ fn parameters_are_values_of_their_columns() {
 #[test]
 fn casts_that_leave_a_parameter_as_it_is_go_the_short_way() {
     let mut session = session();
-    let types = [DataType::SmallInt, DataType::TEXT, DataType::Integer, DataType::Uuid, BARE_NUMERIC];
+    let types = [DataType::SmallInt, DataType::TEXT, DataType::Integer, DataType::Uuid, DataType::Numeric];
     let update = "UPDATE t SET name = $2::varchar, big = big + ($3::bigint), u = CAST($4 AS uuid), price = $5::numeric \
                   WHERE id = $1::int";
     let update = point(&session, update, &types).unwrap();

@@ -28,7 +28,7 @@ use datafusion::sql::sqlparser::ast;
 
 use crate::error::Result;
 use crate::interrupt;
-use crate::semantics::aggregates::{json, moments, ordered_sets, sum};
+use crate::semantics::aggregates::{json, moments, of_doubles, ordered_sets, percentiles, sum};
 use crate::semantics::naming::whole_rows;
 use crate::semantics::spelling::{
     array_literals, escapes, filters, hypothetical, interval_literals, json_values, numbers, quantified, spellings,
@@ -61,9 +61,14 @@ pub(crate) use subplan::{FailingConstants, SharedPlan, SharedQuery, Statement, S
 pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>> {
     let own = |function: &Arc<AggregateUDF>| match function.name() {
         "sum" => Arc::new(sum::function(function.clone())),
-        _ => moments::function(function).map_or_else(|| function.clone(), Arc::new),
+        _ => {
+            let own = moments::function(function).or_else(|| of_doubles::function(function));
+            own.map_or_else(|| function.clone(), Arc::new)
+        }
     };
-    library.iter().map(own).chain([Arc::new(ordered_sets::mode())]).chain(json::functions()).collect()
+    let of_library = library.iter().filter(|function| function.name() != "percentile_cont").map(own);
+    let ordered = [Arc::new(ordered_sets::mode())].into_iter().chain(percentiles::functions());
+    of_library.chain(ordered).chain(json::functions()).collect()
 }
 
 /// Brings expressions of a statement into words that the planner understands as PostgreSQL does.

@@ -190,7 +190,7 @@ impl<'a> Finder<'a> {
                 SqlValue::Number(text, _) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
                     Some(if text.parse::<i32>().is_ok() { DataType::Integer } else { DataType::BigInt })
                 }
-                SqlValue::Number(..) => Some(DataType::Decimal { precision: 38, scale: 10 }),
+                SqlValue::Number(..) => Some(DataType::Numeric),
                 SqlValue::Boolean(_) => Some(DataType::Boolean),
                 other => *self.types.get(number_of(other)?)?,
             },
@@ -402,7 +402,8 @@ fn columns_of(schema: &Schema, names: &[ObjectName]) -> Vec<Option<DataType>> {
 fn plain(data_type: DataType) -> DataType {
     match data_type {
         DataType::Text { .. } | DataType::Char { .. } => DataType::TEXT,
-        DataType::Decimal { .. } => DataType::Decimal { precision: 38, scale: 10 },
+        DataType::Decimal { .. } => DataType::Numeric,
+        DataType::Array(ArrayItem::Decimal { .. }) => DataType::Array(ArrayItem::Decimal { precision: 38, scale: 10 }),
         DataType::Array(item) => ArrayItem::of(plain(item.data_type())).map_or(data_type, DataType::Array),
         other => other,
     }

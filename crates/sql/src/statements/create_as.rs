@@ -14,7 +14,7 @@ use crate::statements::ddl::NewTable;
 use crate::syntax::source::Source;
 use crate::values::assign::Texts;
 use crate::values::stored::rows_as_stored;
-use crate::values::types::{BARE_NUMERIC, UNLIMITED, is_rounding, type_name, type_of_field};
+use crate::values::types::{UNLIMITED, is_rounding, type_name, type_of_field};
 
 /// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
 pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Source) -> Result<Command> {
@@ -69,9 +69,10 @@ pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
             Ok(Column::new(field.name(), DataType::TEXT))
         }
         // What is computed has no precision of its own, and values to come may have more digits.
-        Some(DataType::Decimal { scale: 0..=10, .. }) if !is_rounded && Origin::of_field(field).modifier == -1 => {
-            Ok(Column::new(field.name(), BARE_NUMERIC))
+        Some(DataType::Decimal { .. }) if !is_rounded && Origin::of_field(field).modifier == -1 => {
+            Ok(Column::new(field.name(), DataType::Numeric))
         }
+        None if field.data_type().is_decimal() => Ok(Column::new(field.name(), DataType::Numeric)),
         Some(data_type) => Ok(Column::new(field.name(), data_type)),
         None => {
             let message = format!("a column of type {} (\"{}\")", type_name(field.data_type()), field.name());

@@ -63,7 +63,7 @@ fn accepts(class: &str, method: IndexMethod) -> Option<fn(DataType) -> bool> {
         "int8_ops" => |of| matches!(of, DataType::BigInt),
         "float4_ops" => |of| matches!(of, DataType::Real),
         "float8_ops" => |of| matches!(of, DataType::Double),
-        "numeric_ops" => |of| matches!(of, DataType::Decimal { .. }),
+        "numeric_ops" => |of| matches!(of, DataType::Decimal { .. } | DataType::Numeric),
         "text_ops" | "varchar_ops" | "text_pattern_ops" | "varchar_pattern_ops" => {
             |of| matches!(of, DataType::Text { .. })
         }

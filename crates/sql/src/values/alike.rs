@@ -4,6 +4,7 @@ use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion::common::ScalarValue;
 use engine::{DataType, EnumType, NetworkKind};
 
+use super::numerics::{is_exact, is_numeric};
 use super::types::type_of_field;
 
 /// The type that literals without a type take among values of these types; `None` where there are none but texts and NULLs.
@@ -18,14 +19,19 @@ pub(crate) fn deciding<'t>(types: impl Iterator<Item = &'t ArrowType>) -> Option
 pub(crate) fn decided(types: Vec<ArrowType>) -> Vec<ArrowType> {
     let Some(of) = deciding(types.iter()).cloned() else { return types };
     let is_host = is_network(&of);
-    let becomes = |found: &ArrowType| found.is_null() || *found == ArrowType::Utf8 || is_host && is_network(found);
+    let becomes = |found: &ArrowType| {
+        let is_number = is_numeric(&of) && is_exact(found) || of.is_floating() && is_numeric(found);
+        found.is_null() || *found == ArrowType::Utf8 || is_host && is_network(found) || is_number
+    };
     types.into_iter().map(|found| if becomes(&found) { of.clone() } else { found }).collect()
 }
 
 /// The types that values of some are cast to before they are put together: those of `to` where the planner's library has such a cast. A
 /// literal that it can't cast is read by a rule of its own.
 pub(crate) fn castable(types: &[ArrowType], to: Vec<ArrowType>) -> Vec<ArrowType> {
-    let cast = |(from, to): (&ArrowType, ArrowType)| if can_cast_types(from, &to) { to } else { from.clone() };
+    // The library would take the bytes of an integer for a numeric.
+    let can_cast = |from: &ArrowType, to: &ArrowType| can_cast_types(from, to) && (from.is_null() || !is_numeric(to));
+    let cast = |(from, to): (&ArrowType, ArrowType)| if can_cast(from, &to) { to } else { from.clone() };
     types.iter().zip(to).map(cast).collect()
 }
 
@@ -51,8 +57,9 @@ fn width(found: &ArrowType) -> u8 {
         ArrowType::Int64 | ArrowType::Timestamp(..) => 2,
         ArrowType::Decimal128(..) => 3,
         ArrowType::Decimal256(..) => 4,
-        ArrowType::Float32 => 5,
-        ArrowType::Float64 => 6,
+        ArrowType::Binary => 5,
+        ArrowType::Float32 => 6,
+        ArrowType::Float64 => 7,
         found if matches!(DataType::from_arrow(found), Some(DataType::Network(NetworkKind::Inet))) => 1,
         _ => 0,
     }

@@ -16,7 +16,7 @@ use super::builder::ColumnBuilder;
 use super::input;
 use super::single::value_at;
 use super::zoned;
-use super::{Misfit, blanks, clock};
+use super::{Misfit, Misplaced, blanks, clock, numerics};
 use crate::error::{Result, SqlError};
 use crate::interrupt::session_zone;
 use crate::values::text::{float_digits, text_value};
@@ -30,9 +30,6 @@ pub(crate) enum Texts {
     /// Anything, by its input syntax: an untyped literal.
     AreRead,
 }
-
-/// A misfit and the row where it is.
-pub(crate) type Misplaced = (Option<usize>, Misfit);
 
 /// Casts a query's column for assignment to the table's column `name`.
 pub(crate) fn assign(array: &ArrayRef, from: &Field, name: &str, to: DataType, texts: Texts) -> Result<ArrayRef> {
@@ -106,6 +103,8 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         (ArrowType::Time32(_) | ArrowType::Time64(_), DataType::Interval) => {
             clock::spans(array).map_err(|misfit| (None, misfit))
         }
+        (from_type, DataType::Numeric) if is_number(from_type) => numerics::of_numbers(array),
+        (ArrowType::Binary, _) => numerics::into_numbers(array, to),
         (from_type, DataType::SmallInt | DataType::Integer | DataType::BigInt) if is_number(from_type) => {
             into_integers(array, &target)
         }
@@ -164,8 +163,7 @@ fn is_number(data_type: &ArrowType) -> bool {
 }
 
 fn is_binary(data_type: &ArrowType) -> bool {
-    matches!(data_type, ArrowType::Binary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_))
-        && !is_space(data_type)
+    matches!(data_type, ArrowType::BinaryView | ArrowType::FixedSizeBinary(_)) && !is_space(data_type)
 }
 
 /// The text that a value becomes when assigned; booleans are spelled out then, and addresses have their length.
@@ -205,6 +203,8 @@ fn checked(array: &ArrayRef, target: &ArrowType) -> Result<ArrayRef, Misplaced> 
 /// Makes numbers of one type of those of another, where it is not done by the library.
 pub(crate) fn into_numbers(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misplaced> {
     match to {
+        DataType::Numeric => numerics::of_numbers(array),
+        _ if numerics::is_numeric(array.data_type()) => numerics::into_numbers(array, to),
         DataType::Real | DataType::Double => into_floats(array, &to.to_arrow()),
         DataType::Decimal { .. } if array.data_type().is_floating() => floats_into_decimals(array, to),
         DataType::Decimal { .. } => checked(array, &to.to_arrow()),

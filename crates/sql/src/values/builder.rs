@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, FixedSizeBinaryBuilder, Float32Builder,
-    Float64Builder, Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, LargeBinaryBuilder,
-    LargeStringBuilder, StringViewBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
+    BinaryBuilder, BinaryViewBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, FixedSizeBinaryBuilder,
+    Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder,
+    LargeBinaryBuilder, LargeStringBuilder, StringViewBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
     TimestampSecondBuilder,
 };
 use arrow_array::cast::AsArray;
@@ -19,7 +19,7 @@ use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use engine::{DataType, Value};
 
 use super::clock::interval_of;
-use super::{Misfit, array_input, datetime, input, space_input};
+use super::{Misfit, array_input, datetime, input, numerics, space_input};
 
 /// A column in the making.
 pub(crate) struct ColumnBuilder {
@@ -35,6 +35,7 @@ enum Values {
     Float32(Float32Builder),
     Float64(Float64Builder),
     Decimal(Decimal128Builder),
+    Numeric(BinaryBuilder),
     Text(StringViewBuilder),
     Bytes(BinaryViewBuilder),
     Date(Date32Builder),
@@ -110,6 +111,7 @@ macro_rules! each {
             Values::Float32($builder) => $do,
             Values::Float64($builder) => $do,
             Values::Decimal($builder) => $do,
+            Values::Numeric($builder) => $do,
             Values::Text($builder) => $do,
             Values::Bytes($builder) => $do,
             Values::Date($builder) => $do,
@@ -135,6 +137,7 @@ impl ColumnBuilder {
             DataType::Real => Values::Float32(Float32Builder::new()),
             DataType::Double => Values::Float64(Float64Builder::new()),
             DataType::Decimal { .. } => Values::Decimal(Decimal128Builder::new().with_data_type(data_type.to_arrow())),
+            DataType::Numeric => Values::Numeric(BinaryBuilder::new()),
             DataType::Text { .. } | DataType::Char { .. } | DataType::Uuid => Values::Text(StringViewBuilder::new()),
             DataType::Bytea => Values::Bytes(BinaryViewBuilder::new()),
             DataType::Json => Values::Json(LargeStringBuilder::new()),
@@ -173,6 +176,7 @@ impl ColumnBuilder {
             (Values::Decimal(builder), DataType::Decimal { precision, scale }) => {
                 builder.append_value(input::decimal(text, precision, scale)?);
             }
+            (Values::Numeric(builder), _) => builder.append_value(numerics::read(text)?.as_bytes()),
             (Values::Text(builder), DataType::Text { max_chars }) => {
                 builder.append_value(input::text(text, max_chars)?);
             }
@@ -227,7 +231,7 @@ impl ColumnBuilder {
             // A literal is a numeric first, which knows no negative zero.
             Values::Float32(builder) => builder.append_value(input::real(number)? + 0.0),
             Values::Float64(builder) => builder.append_value(input::double(number)? + 0.0),
-            Values::Decimal(_) => return self.append_text(number),
+            Values::Decimal(_) | Values::Numeric(_) => return self.append_text(number),
             Values::Text(_) if !self.data_type.travels_as_text() => return self.append_text(number),
             _ => return Err(Misfit::Kind),
         }
@@ -257,6 +261,7 @@ impl ColumnBuilder {
             (Values::Float32(builder), Value::Real(value)) => builder.append_value(*value),
             (Values::Float64(builder), Value::Double(value)) => builder.append_value(*value),
             (Values::Decimal(builder), Value::Decimal(value)) => builder.append_value(value.unscaled),
+            (Values::Numeric(builder), Value::Numeric(number)) => builder.append_value(number.as_bytes()),
             (Values::Text(builder), Value::Text(text)) => builder.append_value(text),
             (Values::Text(builder), Value::Uuid(id)) => {
                 builder.append_value(uuid::Uuid::from_bytes(*id).hyphenated().to_string());
@@ -293,6 +298,7 @@ impl ColumnBuilder {
             Values::Float32(builder) => builder.append_value(array.as_primitive::<Float32Type>().value(row)),
             Values::Float64(builder) => builder.append_value(array.as_primitive::<Float64Type>().value(row)),
             Values::Decimal(builder) => builder.append_value(array.as_primitive::<Decimal128Type>().value(row)),
+            Values::Numeric(builder) => builder.append_value(array.as_binary::<i32>().value(row)),
             Values::Text(builder) => builder.append_value(array.as_string_view().value(row)),
             Values::Bytes(builder) => builder.append_value(array.as_binary_view().value(row)),
             Values::Date(builder) => builder.append_value(array.as_primitive::<Date32Type>().value(row)),

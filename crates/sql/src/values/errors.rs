@@ -29,6 +29,7 @@ impl Misfit {
                     Err(fault) => space_input::fault_of_geometry(&fault),
                     Ok(_) => SqlError::new("22003", format!("value \"{shown}\" is out of range for type {name}")),
                 },
+                DataType::Numeric => SqlError::new("22003", "value overflows numeric format"),
                 DataType::Decimal { precision, scale } => {
                     return SqlError::new("22003", "numeric field overflow").detail(format!(
                         "Column \"{column}\", value {shown}: a field with precision {precision}, scale {scale} must \

@@ -14,6 +14,7 @@ pub(crate) mod input;
 pub(crate) mod interval_form;
 pub(crate) mod interval_input;
 pub(crate) mod literals;
+pub(crate) mod numerics;
 pub mod pg_types;
 pub(crate) mod single;
 pub(crate) mod space_input;
@@ -60,6 +61,9 @@ pub(crate) enum Misfit {
     /// An address has a host, and the type is of networks.
     Host,
 }
+
+/// A misfit and the row where it is.
+pub(crate) type Misplaced = (Option<usize>, Misfit);
 
 /// PostgreSQL's long name of a column's type, as its error messages write it.
 pub(crate) fn long_name(data_type: DataType) -> String {

@@ -2,7 +2,6 @@
 //! some that only queries have.
 use engine::{ArrayItem, DataType, EnumType, GeometryKind, NetworkKind, RangeKind, schema_and_name};
 
-use super::types::BARE_NUMERIC;
 use crate::syntax::identifiers::quoted;
 
 macro_rules! numbers {
@@ -101,7 +100,7 @@ pub static TYPES: [PgType; 33] = [
     named((TIMESTAMP, 1115), "timestamp", "timestamp without time zone", 8, "D", Some(DataType::Timestamp)),
     named((TIMESTAMPTZ, 1185), "timestamptz", "timestamp with time zone", 8, "D", Some(DataType::TimestampTz)),
     named((INTERVAL, 1187), "interval", "interval", 16, "T", Some(DataType::Interval)),
-    named((NUMERIC, 1231), "numeric", "numeric", -1, "N", Some(BARE_NUMERIC)),
+    named((NUMERIC, 1231), "numeric", "numeric", -1, "N", Some(DataType::Numeric)),
     named((UUID, 2951), "uuid", "uuid", 16, "U", Some(DataType::Uuid)),
     named((JSONB, 3807), "jsonb", "jsonb", -1, "U", Some(DataType::Jsonb)),
     shape((POINT, 1017), "point", 16, GeometryKind::Point),
@@ -174,7 +173,7 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::BigInt => INT8,
         DataType::Real => FLOAT4,
         DataType::Double => FLOAT8,
-        DataType::Decimal { .. } => NUMERIC,
+        DataType::Decimal { .. } | DataType::Numeric => NUMERIC,
         DataType::Text { max_chars: None } => TEXT,
         DataType::Text { max_chars: Some(_) } => VARCHAR,
         DataType::Char { .. } => BPCHAR,
@@ -293,6 +292,7 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::Interval => Measure::Seconds(6),
         DataType::Boolean
         | DataType::Bytea
+        | DataType::Numeric
         | DataType::Enum(_)
         | DataType::Uuid
         | DataType::Json

@@ -4,11 +4,11 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
-use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, Network, RangeValue, Value};
+use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, Network, Numeric, RangeValue, Value};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
-use super::{Misfit, array_input, datetime, input, space_input};
+use super::{Misfit, array_input, datetime, input, numerics, space_input};
 use crate::error::Result;
 
 /// The value that a text stands for in the input syntax of a type. A `numeric` keeps the digits that it is written with.
@@ -31,6 +31,7 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Real => Value::Real(input::real(text)?),
         DataType::Double => Value::Double(input::double(text)?),
         DataType::Decimal { .. } => Value::Decimal(number(text)?),
+        DataType::Numeric => Value::Numeric(numerics::read(text)?),
         DataType::Text { max_chars } => Value::Text(input::text(text, max_chars)?.to_owned()),
         DataType::Char { chars } => Value::Text(input::blank_padded(text, chars)?.to_owned()),
         DataType::Bytea => Value::Bytea(input::bytea(text)?),
@@ -128,6 +129,7 @@ pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Opti
         }
         (ScalarValue::Utf8View(Some(text)), _) => Value::Text(text.clone()),
         (ScalarValue::BinaryView(Some(bytes)), _) => Value::Bytea(bytes.clone()),
+        (ScalarValue::Binary(Some(bytes)), _) => Value::Numeric(Numeric::from_bytes(bytes)),
         (ScalarValue::LargeUtf8(Some(text)), _) => Value::Json(text.clone()),
         (ScalarValue::LargeBinary(Some(bytes)), _) => Value::Jsonb(Jsonb::from_bytes(bytes)),
         (ScalarValue::FixedSizeBinary(_, Some(bytes)), DataType::Range(kind)) => {
@@ -166,7 +168,10 @@ pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Op
             bytes_at(array, row).map(|bytes| Value::Geometry(Geometry::from_bytes(kind, bytes)))
         }
         DataType::Network(kind) => bytes_at(array, row).map(|bytes| Value::Network(Network::from_bytes(kind, bytes))),
-        // Rows of the table have arrays as they are kept, rows of queries as lists.
+        // Rows of the table have numerics and arrays as they are kept.
+        DataType::Numeric if array.as_binary_view_opt().is_some() => {
+            array.as_binary_view_opt().map(|kept| Value::Numeric(Numeric::from_bytes(kept.value(row))))
+        }
         DataType::Array(item) if array.as_binary_view_opt().is_some() => {
             array.as_binary_view_opt().map(|kept| Value::Array(ArrayValue::from_bytes(item, kept.value(row))))
         }
@@ -195,6 +200,7 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
         (Value::Decimal(value), DataType::Decimal { precision, scale }) if value.scale == scale => {
             ScalarValue::Decimal128(Some(value.unscaled), precision, scale)
         }
+        (Value::Numeric(number), DataType::Numeric) => ScalarValue::Binary(Some(number.as_bytes().to_vec())),
         (Value::Text(text), DataType::Text { .. } | DataType::Char { .. }) => ScalarValue::Utf8View(Some(text.clone())),
         (Value::Uuid(id), DataType::Uuid) => {
             ScalarValue::Utf8View(Some(uuid::Uuid::from_bytes(*id).hyphenated().to_string()))
@@ -247,6 +253,7 @@ mod tests {
             (Value::Real(-0.0), DataType::Real),
             (Value::Double(1.5), DataType::Double),
             (Value::decimal(-1234, 2), money),
+            (read_value("-12.340", DataType::Numeric).unwrap(), DataType::Numeric),
             (Value::from("ä"), DataType::Text { max_chars: Some(3) }),
             (Value::Bytea(vec![0, 255]), DataType::Bytea),
             (Value::Date(-1), DataType::Date),

@@ -7,6 +7,7 @@
 //! | `jsonb` | bytes | `LargeBinary` |
 //! | `interval` | bytes | `Interval` |
 //! | arrays | bytes | `List` |
+//! | `numeric` without limits | bytes | `Binary` |
 //! | ranges, shapes, addresses | bytes | `FixedSizeBinary` of a width of their own |
 //! | any other | as in a query | |
 //!
@@ -17,14 +18,15 @@ use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType};
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, IntervalMonthDayNanoArray, LargeBinaryArray, LargeStringArray, ListArray,
-    RecordBatch, RecordBatchOptions, StringViewArray,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, IntervalMonthDayNanoArray, LargeBinaryArray, LargeStringArray,
+    ListArray, RecordBatch, RecordBatchOptions, StringViewArray,
 };
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, Schema, SchemaRef};
 use engine::{ArrayItem, ArrayValue, DataType, Interval, Value};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
+use super::numerics::is_numeric;
 use super::single::array_of;
 use super::text::text_value;
 use super::types::{is_enum, is_space};
@@ -38,6 +40,7 @@ pub(crate) fn as_queried(array: &ArrayRef, wanted: &ArrowType) -> ArrayRef {
         (ArrowType::BinaryView, ArrowType::LargeBinary) => {
             Arc::new(array.as_binary_view().iter().collect::<LargeBinaryArray>())
         }
+        (ArrowType::BinaryView, ArrowType::Binary) => Arc::new(array.as_binary_view().iter().collect::<BinaryArray>()),
         (ArrowType::BinaryView, ArrowType::Interval(IntervalUnit::MonthDayNano)) => {
             let interval = |bytes: Option<&[u8]>| bytes.map(|bytes| interval_of(Interval::from_bytes(bytes)));
             Arc::new(array.as_binary_view().iter().map(interval).collect::<IntervalMonthDayNanoArray>())
@@ -85,6 +88,7 @@ pub(crate) fn as_stored(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         ArrowType::LargeUtf8 => Arc::new(array.as_string::<i64>().iter().collect::<StringViewArray>()),
         ArrowType::LargeBinary => Arc::new(array.as_binary::<i64>().iter().collect::<BinaryViewArray>()),
+        ArrowType::Binary => Arc::new(array.as_binary::<i32>().iter().collect::<BinaryViewArray>()),
         ArrowType::FixedSizeBinary(_) => Arc::new(array.as_fixed_size_binary().iter().collect::<BinaryViewArray>()),
         ArrowType::Interval(IntervalUnit::MonthDayNano) => {
             let values = array.as_primitive::<IntervalMonthDayNanoType>().iter();
@@ -137,21 +141,25 @@ fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: &RecordBatch) -> Recor
 /// A column of a file of another program, in which the types of `json`, `jsonb`, ranges and shapes are those of texts and bytes.
 pub(crate) fn of_file(array: &ArrayRef, field: &Field) -> (ArrayRef, Field) {
     let plain = match array.data_type() {
-        ArrowType::LargeUtf8 | ArrowType::LargeBinary | ArrowType::FixedSizeBinary(_) => as_stored(array),
+        ArrowType::LargeUtf8 | ArrowType::LargeBinary | ArrowType::Binary | ArrowType::FixedSizeBinary(_) => {
+            as_stored(array)
+        }
         _ => array.clone(),
     };
     let field = field.clone().with_data_type(plain.data_type().clone());
     (plain, field)
 }
 
-/// A column of a query's answer for other programs, to which `json`, `jsonb`, ranges, shapes and the labels of enums are texts; any
-/// other is as it was.
+/// A column of a query's answer for other programs, to which `json`, `jsonb`, numerics without limits, ranges, shapes and the labels of
+/// enums are texts; any other is as it was.
 pub fn for_file(array: &ArrayRef) -> ArrayRef {
-    let is_text =
-        |of: &ArrowType| matches!(of, ArrowType::LargeUtf8 | ArrowType::LargeBinary) || is_enum(of) || is_space(of);
+    let is_text = |of: &ArrowType| {
+        let is_own = matches!(of, ArrowType::LargeUtf8 | ArrowType::LargeBinary | ArrowType::Binary);
+        is_own || is_enum(of) || is_space(of)
+    };
     match array.data_type() {
         of if is_text(of) => Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>()),
-        ArrowType::List(item) if is_enum(item.data_type()) => {
+        ArrowType::List(item) if is_enum(item.data_type()) || is_numeric(item.data_type()) => {
             let lists = array.as_list::<i32>();
             let item = Arc::new(Field::new_list_field(ArrowType::Utf8View, true));
             let (offsets, items) = (lists.offsets().clone(), for_file(lists.values()));

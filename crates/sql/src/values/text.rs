@@ -11,7 +11,9 @@ use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
-use engine::{EnumType, EnumValue, Geometry, GeometryKind, Network, RangeValue, Value, double_text, real_text};
+use engine::{
+    EnumType, EnumValue, Geometry, GeometryKind, Network, Numeric, RangeValue, Value, double_text, real_text,
+};
 
 use crate::interrupt::session_zone;
 use crate::interrupt::zone::Zone;
@@ -46,7 +48,7 @@ pub fn text_value(array: &dyn Array, row: usize) -> Option<String> {
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         DataType::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),
         DataType::Utf8View => array.as_string_view().value(row).to_owned(),
-        DataType::Binary => bytes_text(array.as_binary::<i32>().value(row)),
+        DataType::Binary => Numeric::from_bytes(array.as_binary::<i32>().value(row)).to_string(),
         DataType::LargeBinary => Jsonb::tree_of(array.as_binary::<i64>().value(row)).to_string(),
         DataType::BinaryView => bytes_text(array.as_binary_view().value(row)),
         DataType::FixedSizeBinary(_) => fixed_text(array.as_fixed_size_binary().value(row), array.data_type()),
@@ -200,7 +202,7 @@ mod tests {
 
     use arrow_array::types::IntervalMonthDayNano;
     use arrow_array::{
-        BinaryArray, BooleanArray, Decimal128Array, Int32Array, IntervalMonthDayNanoArray, ListArray, NullArray,
+        BinaryViewArray, BooleanArray, Decimal128Array, Int32Array, IntervalMonthDayNanoArray, ListArray, NullArray,
         StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
     };
 
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn every_kind_has_its_form() {
         assert_eq!(show(BooleanArray::from(vec![Some(true), Some(false), None])), ["t", "f", "NULL"]);
-        assert_eq!(show(BinaryArray::from(vec![&b"\x00\xff"[..], b""])), ["\\x00ff", "\\x"]);
+        assert_eq!(show(BinaryViewArray::from(vec![&b"\x00\xff"[..], b""])), ["\\x00ff", "\\x"]);
         assert_eq!(show(NullArray::new(1)), ["NULL"]);
         let decimals = Decimal128Array::from(vec![-5, 1234]).with_precision_and_scale(10, 2).unwrap();
         assert_eq!(show(decimals), ["-0.05", "12.34"]);

@@ -22,10 +22,6 @@ use crate::syntax::identifiers::fold;
 use crate::values::interval_form::IntervalForm;
 use crate::values::pg_types::{internal_name, shown_name};
 
-/// The meaning of `numeric` without precision and scale: storage is exact to 38 digits, so some scale must be
-/// chosen.
-pub(crate) const BARE_NUMERIC: DataType = DataType::Decimal { precision: 38, scale: 10 };
-
 /// The column type that a type's name stands for, and a notice where it means less than it says.
 pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static str>)> {
     let data_type = match name {
@@ -37,10 +33,7 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::DoublePrecision | SqlType::Float8 | SqlType::Double(ExactNumberInfo::None) => DataType::Double,
         SqlType::Float(info) => float(info)?,
         SqlType::Numeric(info) | SqlType::Decimal(info) | SqlType::Dec(info) => match info {
-            ExactNumberInfo::None => {
-                let notice = "numeric without precision is kept as numeric(38,10)";
-                return Ok((BARE_NUMERIC, Some(notice)));
-            }
+            ExactNumberInfo::None => DataType::Numeric,
             ExactNumberInfo::Precision(precision) => decimal(*precision, 0)?,
             ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(*precision, *scale)?,
         },
@@ -110,6 +103,7 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
         DataType::Decimal { precision, scale } => {
             SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()))
         }
+        DataType::Numeric => SqlType::Numeric(ExactNumberInfo::None),
         DataType::Text { .. } | DataType::Char { .. } => SqlType::Text,
         DataType::Bytea => SqlType::Bytea,
         DataType::Date => SqlType::Date,
@@ -235,7 +229,7 @@ fn decimal(precision: u64, scale: i64) -> Result<DataType> {
     match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(precision), Ok(scale)) if fits => Ok(DataType::Decimal { precision, scale }),
         _ => Err(SqlError::new("22023", format!("numeric({precision},{scale}) is out of range"))
-            .hint("precision is 1 to 38, scale 0 to precision")),
+            .hint("precision is 1 to 38, scale 0 to precision; numeric without them holds any number")),
     }
 }
 
@@ -273,7 +267,7 @@ impl TypePlanner for CastTypes {
             return Ok(Some(Arc::new(with_type(field, form.mark()))));
         }
         if is_bare_numeric(sql_type) {
-            let field = Field::new("", BARE_NUMERIC.to_arrow(), true);
+            let field = Field::new("", DataType::Numeric.to_arrow(), true);
             return Ok(Some(Arc::new(with_type(field, BARE.to_owned()))));
         }
         if let Some(data_type) = without_length(sql_type) {

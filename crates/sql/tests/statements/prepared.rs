@@ -55,7 +55,7 @@ fn with_table() -> Session {
 #[test]
 fn parameters_take_the_type_of_what_they_stand_beside() {
     let mut session = with_table();
-    let number = DataType::Decimal { precision: 38, scale: 10 };
+    let number = DataType::Numeric;
     let cases: [(&str, &[DataType]); 9] = [
         ("SELECT * FROM t WHERE id = $1 AND a > $2", &[DataType::Integer, DataType::BigInt]),
         ("SELECT * FROM t x WHERE x.m BETWEEN $1 AND $2", &[number, number]),

@@ -10,8 +10,8 @@ use proptest::prelude::ProptestConfig;
 use types::json::{Json, Jsonb};
 use types::network::Family;
 use types::{
-    ArrayItem, ArrayValue, DataType, Geometry, GeometryKind, Interval, Network, NetworkKind, RangeKind, RangeValue,
-    Value,
+    ArrayItem, ArrayValue, DataType, Geometry, GeometryKind, Interval, Network, NetworkKind, Numeric, RangeKind,
+    RangeValue, Value,
 };
 
 use super::choose::fill_nulls;
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-pub const TYPES: [DataType; 22] = [
+pub const TYPES: [DataType; 23] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -57,6 +57,7 @@ pub const TYPES: [DataType; 22] = [
     DataType::Double,
     DataType::Decimal { precision: 15, scale: 2 },
     DataType::Decimal { precision: 38, scale: 4 },
+    DataType::Numeric,
     DataType::TEXT,
     DataType::Bytea,
     DataType::Date,
@@ -118,6 +119,7 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
         DataType::TimestampTz => Value::TimestampTz(number),
         DataType::Decimal { precision: 15, scale } => Value::decimal(i128::from(number % 10i64.pow(15)), scale),
         DataType::Decimal { scale, .. } => Value::decimal(i128::from(number) * 1_000_000_007, scale),
+        DataType::Numeric => Value::from(Numeric::new(number.into(), number.unsigned_abs() as u32 % 7)),
         DataType::Real | DataType::Double => float(data_type, shape, word),
         DataType::Text { .. } | DataType::Char { .. } => Value::Text(text(shape, word)),
         DataType::Bytea => Value::Bytea(text(shape, word).into_bytes()),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema as ArrowSchema};
 use types::json::{Json, Jsonb};
 use types::{
-    ArrayItem, ArrayValue, Column, DataType, Interval, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId, Value,
+    ArrayItem, ArrayValue, Column, DataType, Interval, Numeric, Rid, Schema, Snapshot, StartTime, Timestamp, TxnId,
+    Value,
 };
 
 use super::{Blobs, Shelf};
@@ -29,7 +30,7 @@ impl Outcomes for OneRuns {
     fn await_decision(&self, _: TxnId) {}
 }
 
-pub(crate) const TYPES: [DataType; 19] = [
+pub(crate) const TYPES: [DataType; 20] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -38,6 +39,7 @@ pub(crate) const TYPES: [DataType; 19] = [
     DataType::Double,
     DataType::Decimal { precision: 12, scale: 2 },
     DataType::Decimal { precision: 38, scale: 2 },
+    DataType::Numeric,
     DataType::Text { max_chars: Some(40) },
     DataType::Bytea,
     DataType::Date,
@@ -81,6 +83,7 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         DataType::Double => Value::Double(number as f64 / 4.0),
         DataType::Decimal { precision: 12, scale } => Value::decimal(number as i128 % 1_000_000 - 5, scale),
         DataType::Decimal { scale, .. } => Value::decimal(i128::from(number) << 60, scale),
+        DataType::Numeric => Value::from(Numeric::new(number.into(), 3)),
         DataType::Text { .. } | DataType::Char { .. } => {
             Value::from(format!("{}text {number} ä", "long ".repeat((number % 5) as usize)))
         }

@@ -4,6 +4,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType as ArrowType;
 use engine::json::Json;
 
+use crate::values::numerics::is_numeric;
 use crate::values::text::text_value;
 
 /// The value in a row as the text of a `json`.
@@ -13,7 +14,9 @@ pub(crate) fn json_text(array: &dyn Array, row: usize) -> String {
         ArrowType::Boolean => array.as_boolean().value(row).to_string(),
         ArrowType::LargeUtf8 | ArrowType::LargeBinary => text,
         // NaN and infinity are no numbers of JSON.
-        found if found.is_numeric() && text.ends_with(|sign: char| sign.is_ascii_digit()) => text,
+        found if (found.is_numeric() || is_numeric(found)) && text.ends_with(|sign: char| sign.is_ascii_digit()) => {
+            text
+        }
         ArrowType::Timestamp(_, zone) => {
             let moment = text.replacen(' ', "T", 1);
             // Here an offset has minutes.

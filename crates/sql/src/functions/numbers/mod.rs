@@ -6,4 +6,5 @@ pub(crate) mod degrees;
 pub(crate) mod floats;
 pub(crate) mod numerics;
 pub(crate) mod rounding;
+pub(crate) mod unlimited;
 pub(crate) mod zeros;

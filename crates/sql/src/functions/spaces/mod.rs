@@ -24,6 +24,7 @@ use super::overloads::beside;
 use crate::error::SqlError;
 use crate::values::assign::{Texts, assign};
 use crate::values::builder::ColumnBuilder;
+use crate::values::numerics::{is_exact, is_numeric};
 use crate::values::single::{scalar_of_value, value_at, value_of_scalar};
 use crate::values::types::{is_enum, is_space, type_name};
 use form::Form;
@@ -147,8 +148,8 @@ pub(crate) fn becomes(found: &ArrowType, to: DataType) -> bool {
         (ArrowType::Null | ArrowType::Utf8, _) => true,
         (ArrowType::Utf8View, DataType::Text { .. }) => true,
         (found, DataType::Integer | DataType::BigInt) => found.is_integer(),
-        (found, DataType::Decimal { .. }) => found.is_integer() || found.is_decimal(),
-        (found, DataType::Double) => found.is_numeric(),
+        (found, DataType::Decimal { .. }) => is_exact(found),
+        (found, DataType::Double) => found.is_numeric() || is_numeric(found),
         (found, DataType::Network(NetworkKind::Inet)) => {
             matches!(DataType::from_arrow(found), Some(DataType::Network(_)))
         }

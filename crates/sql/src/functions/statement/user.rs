@@ -18,6 +18,7 @@ use crate::error::SqlError;
 use crate::interrupt::runtimes::blocking;
 use crate::state::user_functions::{StopCheck, UserFunction};
 use crate::state::view::View;
+use crate::values::numerics::{is_exact, is_numeric};
 use crate::values::types::{marked, type_name};
 
 pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
@@ -72,6 +73,11 @@ fn given(found: &ArrowType, wanted: DataType) -> Option<ArrowType> {
     match (found, &wanted) {
         (ArrowType::Decimal128(..), ArrowType::Decimal128(..)) => Some(found.clone()),
         (ArrowType::Null | ArrowType::Utf8, _) => Some(wanted),
+        // A rule of its own makes one of the other.
+        (found, wanted) if is_numeric(found) || is_numeric(wanted) => {
+            let is_number = |of: &ArrowType| is_exact(of) || of.is_floating();
+            (is_number(found) && is_number(wanted)).then(|| found.clone())
+        }
         _ if *found == wanted || becomes(width) || becomes(detail) => Some(wanted),
         _ => None,
     }
@@ -79,6 +85,13 @@ fn given(found: &ArrowType, wanted: DataType) -> Option<ArrowType> {
 
 fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+impl UserCall {
+    /// The types that the arguments are given in.
+    pub(crate) fn wanted(&self) -> &[DataType] {
+        self.function.parameters()
+    }
 }
 
 impl ScalarUDFImpl for UserCall {

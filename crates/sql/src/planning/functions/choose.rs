@@ -148,7 +148,8 @@ fn kind(data_type: DataType) -> char {
         | DataType::BigInt
         | DataType::Real
         | DataType::Double
-        | DataType::Decimal { .. } => 'N',
+        | DataType::Decimal { .. }
+        | DataType::Numeric => 'N',
         DataType::Text { .. } | DataType::Char { .. } => 'S',
         DataType::Date | DataType::Timestamp | DataType::TimestampTz | DataType::Time => 'D',
         DataType::Interval => 'T',
@@ -179,7 +180,7 @@ pub(super) fn becomes(from: DataType, to: DataType) -> bool {
         DataType::SmallInt => Some(0),
         DataType::Integer => Some(1),
         DataType::BigInt => Some(2),
-        DataType::Decimal { .. } => Some(3),
+        DataType::Decimal { .. } | DataType::Numeric => Some(3),
         DataType::Real => Some(4),
         DataType::Double => Some(5),
         _ => None,

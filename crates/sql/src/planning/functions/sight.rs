@@ -13,7 +13,7 @@ use crate::names::tables::Tables;
 use crate::semantics::naming::columns::{Output, Scope};
 use crate::state::view::{RowTarget, TARGET_SCHEMA, target_table};
 use crate::syntax::identifiers::{fold, last_part};
-use crate::values::types::{BARE_NUMERIC, column_type};
+use crate::values::types::column_type;
 
 /// Functions that give a text.
 const TEXTS: [&str; 16] = [
@@ -220,7 +220,7 @@ impl Seen<'_> {
         match value {
             Value::Number(text, _) if text.parse::<i32>().is_ok() => Sight::Known(DataType::Integer),
             Value::Number(text, _) if text.parse::<i64>().is_ok() => Sight::Known(DataType::BigInt),
-            Value::Number(..) => Sight::Known(BARE_NUMERIC),
+            Value::Number(..) => Sight::Known(DataType::Numeric),
             Value::Boolean(_) => Sight::Known(DataType::Boolean),
             Value::Placeholder(name) => {
                 let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());

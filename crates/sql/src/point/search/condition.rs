@@ -29,13 +29,14 @@ enum Relation {
 }
 
 /// Whether values of a type are compared by the planner in another way than by how they are kept: the zeros of floats, equal
-/// intervals, numbers in JSON that are written otherwise, and shapes, which are compared by their areas.
+/// intervals, numerics that show more decimals and numbers in JSON that are written otherwise, and shapes, which are compared by
+/// their areas.
 pub(crate) fn is_compared_otherwise(data_type: DataType) -> bool {
-    use DataType::{Array, Double, Geometry, Interval, Json, Jsonb, Real};
+    use DataType::{Array, Double, Geometry, Interval, Json, Jsonb, Numeric, Real};
 
     match data_type {
         Array(item) => is_compared_otherwise(item.data_type()),
-        other => matches!(other, Real | Double | Json | Jsonb | Interval | Geometry(_)),
+        other => matches!(other, Real | Double | Numeric | Json | Jsonb | Interval | Geometry(_)),
     }
 }
 
@@ -79,7 +80,11 @@ impl Scope<'_> {
     /// The condition that an expression is.
     pub(crate) fn condition(&self, expr: &Expr) -> Option<Condition> {
         let condition = self.relation(expr)?;
-        Some(condition).filter(|condition| !is_compared_otherwise(self.known(condition.column).data_type))
+        // Of numerics the storage takes those for equal that the planner does.
+        Some(condition).filter(|condition| match self.known(condition.column).data_type {
+            DataType::Numeric => true,
+            other => !is_compared_otherwise(other),
+        })
     }
 
     fn relation(&self, expr: &Expr) -> Option<Condition> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, JoinConstraint, ScalarValue};
+use datafusion::common::{DFSchema, JoinConstraint};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -17,10 +17,11 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
 use super::casts::{CastItems, ReadText, Round, WriteText};
-use super::untyped::{adapt, adapt_to_field, failed, is_text, read, typed, untyped};
-use super::{alike, arithmetic, chars, json_casts, lengths, outer_columns, spaces};
+use super::untyped::{adapt, adapt_to_field, is_text, read, untyped};
+use super::{alike, arithmetic, chars, json_casts, lengths, outer_columns, spaces, unlimited};
 use crate::functions::arrays::{fills, lists};
 use crate::functions::numbers::{bits, floats, numerics, rounding};
+use crate::functions::overloads::of_library;
 use crate::functions::texts::{octets, regexp};
 use crate::functions::times::{days, intervals, parts};
 use crate::functions::typed;
@@ -31,7 +32,7 @@ use crate::semantics::operations::{
 };
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
-use crate::values::input;
+use crate::values::numerics::is_numeric;
 use crate::values::types::{
     cast_to, catalog_type, digits_of_seconds, fields_of_interval, is_enum, is_space, type_name, type_of_field,
 };
@@ -190,6 +191,7 @@ fn beside_arrays(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Expr, Ex
 fn compared(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Box<Expr>, Box<Expr>)> {
     let left = adapt(left, &right, schema)?;
     let right = adapt(right, &left, schema)?;
+    let (left, right) = mixed::beside_unlimited(left, right, schema);
     let (left, right) = mixed::of_one_width(Box::new(left), Box::new(right), schema);
     Ok(json::compared(*left, *right, schema))
 }
@@ -210,7 +212,7 @@ impl AnalyzerRule for AdaptLiterals {
 
 fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = visible(&plan)?;
-    let plan = set_operations::adapt_node(chars::adapt_node(temporal::order(plan, &schema)?)?)?;
+    let plan = set_operations::adapt_node(chars::adapt_node(plan)?)?;
     let plan = mixed::adapt_node(plan)?;
     // What groups by intervals becomes two nodes, of which the lower one has the expressions: they are adapted before.
     let is_grouped = matches!(plan, LogicalPlan::Aggregate(_));
@@ -272,11 +274,15 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Transformed::yes(Expr::Like(like))
         }
         Expr::ScalarFunction(mut call) => {
+            if let Some(signed) = unlimited::signed(&call, schema) {
+                return Ok(Transformed::yes(signed));
+            }
             if let Some(function) = settled(&call, schema) {
                 call.func = Arc::new(function);
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             beside_enums(&mut call, schema)?;
+            unlimited::as_wanted(&mut call, schema);
             written_out(&mut call, schema);
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())
@@ -286,6 +292,9 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             let adapted = library::adapt(call, schema)?;
             if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
+        }
+        inner @ (Expr::AggregateFunction(_) | Expr::WindowFunction(_)) => {
+            Transformed::yes(unlimited::beside_doubles(inner, schema))
         }
         Expr::SetComparison(mut comparison) => {
             let column = comparison.subquery.subquery.schema().field(0);
@@ -304,10 +313,11 @@ fn settled(call: &ScalarFunction, schema: &DFSchema) -> Option<ScalarUDF> {
     if !NAMES.contains(&call.name()) {
         return None;
     }
-    let to = Expr::ScalarFunction(call.clone()).get_type(schema).ok()?;
-    rounding::settled(&call.func, &to)
-        .or_else(|| floats::settled(&call.func, &to))
-        .or_else(|| numerics::settled(&call.func, &to))
+    let to = Expr::ScalarFunction(call.clone()).get_type(schema).ok().filter(|to| !is_numeric(to))?;
+    let library = of_library(&call.func);
+    rounding::settled(library, &to)
+        .or_else(|| floats::settled(library, &to))
+        .or_else(|| numerics::settled(library, &to))
 }
 
 /// Whether an expression is a vector of the catalog, whose first item is that of 0.
@@ -382,7 +392,7 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Some(data_type) if is_text(from.data_type()) && type_of_field(&from) != Some(data_type) => {
             match untyped(&cast.expr) {
-                Some(text) => Ok(Transformed::yes(literal_cast_to(text, data_type)?)),
+                Some(text) => Ok(Transformed::yes(unlimited::literal(text, data_type)?)),
                 None => Ok(call(ReadText::function(data_type), *cast.expr)),
             }
         }
@@ -406,13 +416,6 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }
-}
-
-/// What a literal without a type is as a value of this one. A numeric cast rounds to the scale that it names.
-fn literal_cast_to(text: &str, data_type: DataType) -> Result<Expr> {
-    let DataType::Decimal { precision, scale } = data_type else { return typed(text, data_type) };
-    let unscaled = input::decimal(text, precision, scale).map_err(|misfit| failed(misfit, data_type, text))?;
-    Ok(Expr::Literal(ScalarValue::Decimal128(Some(unscaled), precision, scale), None))
 }
 
 /// The literals without a type among the arguments of functions of arrays of an enum as its labels, and enums, ranges and shapes among
@@ -451,7 +454,8 @@ fn written_out(call: &mut ScalarFunction, schema: &DFSchema) {
     }
     for arg in &mut call.args {
         let is_row = |of: &arrow_schema::DataType| matches!(of, arrow_schema::DataType::Struct(_));
-        let is_written = |of: &arrow_schema::DataType| of.is_temporal() || of.is_floating() || is_row(of);
+        let is_written =
+            |of: &arrow_schema::DataType| of.is_temporal() || of.is_floating() || is_numeric(of) || is_row(of);
         if arg.get_type(schema).is_ok_and(|found| is_written(&found)) {
             let text = Arc::new(WriteText::function());
             *arg = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![std::mem::take(arg)]));
@@ -485,6 +489,9 @@ fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>
         return Ok(Some(Transformed::yes(call)));
     }
     check_enum_cast(from, to)?;
+    if let Some(number) = unlimited::cast(&cast.expr, from, to)? {
+        return Ok(Some(Transformed::yes(number)));
+    }
     match target {
         Some(target @ DataType::Array(_)) if from.is_list() && from != to && (has_enums(from) || has_enums(to)) => {
             check_enum_cast(item_of(from), item_of(to))?;

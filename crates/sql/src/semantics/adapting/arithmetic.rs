@@ -14,8 +14,10 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::untyped::{adapt, untyped};
+use crate::functions::numbers::unlimited::{self, as_type};
 use crate::functions::times::intervals;
 use crate::semantics::operations::{decimals, long_sums, mixed, operand_types, temporal};
+use crate::values::numerics::{NUMERIC, is_exact, is_numeric};
 
 /// The levels of operators below which no type is looked for.
 const LEVELS_MAX: usize = 200;
@@ -41,6 +43,9 @@ pub(crate) fn plan(
         },
         None => (left, right),
     };
+    if is_numeric(&first) || is_numeric(&second) {
+        return Ok(without_limits(operator_of(&op), (left, &first), (right, &second)));
+    }
     // A real beside another number that is none is a double.
     let (left, right) = match (&first, &second) {
         (ArrowType::Float64, other) if other.is_decimal() => (left, cast(right, ArrowType::Float64)),
@@ -88,6 +93,34 @@ fn operator_of(op: &BinaryOperator) -> Operator {
     }
 }
 
+/// An operator of numerics of which one is without limits: another number beside it becomes such a one, but beside a float both are
+/// doubles. What is multiplied or divided by one takes it for a double.
+fn without_limits(
+    op: Operator,
+    (left, first): (Expr, &ArrowType),
+    (right, second): (Expr, &ArrowType),
+) -> PlannerResult<RawBinaryExpr> {
+    let is_number = |found: &ArrowType| is_exact(found) || found.is_null();
+    let to = if is_number(first) && is_number(second) { NUMERIC } else { ArrowType::Float64 };
+    let of = |expr: Expr, from: &ArrowType| match is_numeric(from) || from.is_numeric() || from.is_null() {
+        true => as_type(expr, from, &to),
+        false => expr,
+    };
+    let (left, right) = (of(left, first), of(right, second));
+    if to == NUMERIC {
+        return PlannerResult::Planned(unlimited::operator(op, 2).call(vec![left, right]));
+    }
+    let op = match op {
+        Operator::Plus => BinaryOperator::Plus,
+        Operator::Minus => BinaryOperator::Minus,
+        Operator::Multiply => BinaryOperator::Multiply,
+        Operator::Divide => BinaryOperator::Divide,
+        _ => BinaryOperator::Modulo,
+    };
+    let as_double = |found: &ArrowType| if is_numeric(found) { ArrowType::Float64 } else { found.clone() };
+    temporal::scale(op, (left, &as_double(first)), (right, &as_double(second)))
+}
+
 /// The operands of an operator of numbers: literals have the types that PostgreSQL gives them.
 pub(crate) fn operands(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Expr, Expr)> {
     let (left, right) = (operand(left), operand(right));
@@ -131,7 +164,9 @@ fn beside_a_time(op: &BinaryOperator, expr: Expr, other: &Expr, schema: &DFSchem
 
 /// A text without a type beside a number is a number.
 fn literal(expr: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
-    match untyped(&expr).is_some() && type_of(other, schema).is_some_and(|found| found.is_numeric()) {
+    match untyped(&expr).is_some()
+        && type_of(other, schema).is_some_and(|found| found.is_numeric() || is_numeric(&found))
+    {
         true => adapt(expr, other, schema),
         false => Ok(expr),
     }

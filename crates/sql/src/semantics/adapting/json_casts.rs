@@ -39,7 +39,8 @@ pub(super) fn adapt(cast: &Cast, from: &ArrowType) -> Result<Option<Transformed<
             | DataType::BigInt
             | DataType::Real
             | DataType::Double
-            | DataType::Decimal { .. }),
+            | DataType::Decimal { .. }
+            | DataType::Numeric),
         ) if *from == ArrowType::LargeBinary => called(Plain::function(target), expr()),
         // The planner reads every whole number as a bigint.
         _ => match cast.expr.as_ref() {

@@ -12,5 +12,6 @@ pub(crate) mod lengths;
 pub(crate) mod outer_columns;
 pub(crate) mod space_comparisons;
 mod spaces;
+mod unlimited;
 pub(crate) mod untyped;
 pub(crate) mod untyped_columns;

@@ -12,7 +12,7 @@ use crate::functions::times::intervals;
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::field_of;
 use crate::values::types::type_of_field;
-use crate::values::{Misfit, array_input, input};
+use crate::values::{Misfit, array_input, input, numerics};
 
 /// The text of an untyped literal.
 pub(crate) fn untyped(expr: &Expr) -> Option<&str> {
@@ -100,7 +100,9 @@ fn beside(text: &str, data_type: DataType) -> DataType {
 /// A text as a literal of a type. Decimals keep their own scale, as nothing is assigned to a column here.
 pub(super) fn read(text: &str, data_type: DataType) -> Result<Expr> {
     let data_type = match data_type {
-        DataType::Decimal { .. } => own_scale(text),
+        DataType::Decimal { .. } if is_of_few_digits(text) => own_scale(text),
+        // Beside decimals of few digits stands a number of many, or none.
+        DataType::Decimal { .. } => DataType::Numeric,
         other => other,
     };
     let mut builder = ColumnBuilder::new(data_type);
@@ -117,6 +119,20 @@ pub(crate) fn typed(text: &str, data_type: DataType) -> Result<Expr> {
             Expr::Literal(value, mark)
         }
         other => other,
+    })
+}
+
+/// Whether a text is a number that a decimal with as many digits behind the point has, or no number at all.
+fn is_of_few_digits(text: &str) -> bool {
+    !matches!(numerics::read(text), Ok(number) if numerics::narrow(&number).is_none())
+}
+
+/// A text as a number with the decimals that it is written with: a decimal, unless it has too many digits or is none.
+pub(super) fn of_own_digits(text: &str) -> Result<Expr> {
+    let number = numerics::read(text).map_err(|misfit| failed(misfit, DataType::Numeric, text))?;
+    Ok(match numerics::narrow(&number) {
+        Some(number) => Expr::Literal(ScalarValue::Decimal128(Some(number.unscaled), 38, number.scale), None),
+        None => Expr::Literal(ScalarValue::Binary(Some(number.into_bytes())), None),
     })
 }
 

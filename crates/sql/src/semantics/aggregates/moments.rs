@@ -13,8 +13,10 @@ use super::group_averages::{DECIMALS, GroupAverages};
 use super::group_moments::GroupMoments;
 use super::interval_averages::{self, IntervalAverage};
 use super::one_moment::{Kind, Moment, WIDE};
+use super::unlimited::{self, Gives};
 use super::wide_averages::{self, WideAverage};
 use crate::functions::times::intervals::INTERVAL;
+use crate::values::numerics::{NUMERIC, is_numeric};
 use crate::values::types::taken;
 
 /// The decimals that numbers of 256 bits keep.
@@ -54,6 +56,10 @@ fn is_exact(data_type: &DataType) -> bool {
 
 fn are_exact(fields: &[FieldRef]) -> bool {
     matches!(fields, [field] if is_exact(field.data_type()))
+}
+
+fn are_unlimited(fields: &[FieldRef]) -> bool {
+    matches!(fields, [field] if is_numeric(field.data_type()))
 }
 
 /// The decimals of the numbers.
@@ -96,7 +102,7 @@ impl AggregateUDFImpl for Moments {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [one] if self.is_of_intervals(one) => Ok(vec![INTERVAL]),
-            [one] if is_exact(one) => Ok(types.to_vec()),
+            [one] if is_exact(one) || is_numeric(one) => Ok(types.to_vec()),
             [one] if self.kind == Kind::Average && wide_averages::is_wide(one) => Ok(types.to_vec()),
             // The squares of numbers of 256 bits have no room; those of as many as most columns hold are exact all the same.
             [DataType::Decimal256(_, scale @ 0..)] => Ok(vec![DataType::Decimal128(38, (*scale).min(MOST_DECIMALS))]),
@@ -107,6 +113,7 @@ impl AggregateUDFImpl for Moments {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [one] if self.is_of_intervals(one) => Ok(INTERVAL),
+            [one] if is_numeric(one) => Ok(NUMERIC),
             [one] if is_exact(one) => Ok(DataType::Decimal128(38, scale_of(one).max(DECIMALS))),
             [one] if self.kind == Kind::Average && wide_averages::is_wide(one) => Ok(wide_averages::return_type(one)),
             _ => self.inner.return_type(types),
@@ -120,6 +127,9 @@ impl AggregateUDFImpl for Moments {
                 false => Ok(Box::new(IntervalAverage::default())),
             };
         }
+        if are_unlimited(args.expr_fields) {
+            return Ok(unlimited::accumulator(Gives::Moment(self.kind), args.is_distinct));
+        }
         if let Some(data_type) = self.wide(args.expr_fields) {
             return Ok(Box::new(WideAverage::new(data_type)));
         }
@@ -132,7 +142,7 @@ impl AggregateUDFImpl for Moments {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let fields = args.expr_fields;
-        match are_exact(fields) || self.are_intervals(fields) || self.wide(fields).is_some() {
+        match are_exact(fields) || are_unlimited(fields) || self.are_intervals(fields) || self.wide(fields).is_some() {
             true => self.accumulator(args),
             false => self.inner.create_sliding_accumulator(args),
         }
@@ -141,6 +151,9 @@ impl AggregateUDFImpl for Moments {
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         if self.are_intervals(args.input_fields) {
             return Ok(interval_averages::state_fields(args.name));
+        }
+        if are_unlimited(args.input_fields) {
+            return Ok(unlimited::state_fields(args.name));
         }
         if let Some(data_type) = self.wide(args.input_fields) {
             return Ok(wide_averages::state_fields(args.name, data_type));
@@ -158,7 +171,8 @@ impl AggregateUDFImpl for Moments {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        if self.are_intervals(args.expr_fields) || self.wide(args.expr_fields).is_some() {
+        let fields = args.expr_fields;
+        if self.are_intervals(fields) || self.wide(fields).is_some() || are_unlimited(fields) {
             return false;
         }
         are_exact(args.expr_fields) || self.inner.groups_accumulator_supported(args)

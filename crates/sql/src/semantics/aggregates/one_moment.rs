@@ -17,7 +17,7 @@ pub(super) const WIDE: DataType = DataType::Decimal256(76, 0);
 
 /// What is worked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Average,
     Variance { of_population: bool },
     Deviation { of_population: bool },

@@ -18,8 +18,10 @@ use datafusion::logical_expr::{
 };
 
 use super::distinct_values::{self, DistinctValues};
+use super::unlimited::{self, Gives};
 use crate::access::totals::SUM;
 use crate::error::SqlError;
+use crate::values::numerics::{NUMERIC, is_numeric};
 use crate::values::types::taken;
 
 const STATE: DataType = DataType::Decimal128(38, 0);
@@ -80,7 +82,7 @@ impl AggregateUDFImpl for Sum {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
-            [one] if is_integer(one) || is_taken(one) => Ok(types.to_vec()),
+            [one] if is_integer(one) || is_taken(one) || is_numeric(one) => Ok(types.to_vec()),
             _ => taken(self.inner.as_ref(), types),
         }
     }
@@ -89,6 +91,7 @@ impl AggregateUDFImpl for Sum {
         match types {
             [one] if is_integer(one) => Ok(result_of(one)),
             [DataType::Float32] => Ok(DataType::Float32),
+            [one] if is_numeric(one) => Ok(NUMERIC),
             _ => self.inner.return_type(types),
         }
     }
@@ -99,6 +102,7 @@ impl AggregateUDFImpl for Sum {
         Ok(match of {
             _ if is_integer(&of) && args.is_distinct => Box::new(DistinctValues::new(STATE, Box::new(total))),
             _ if is_integer(&of) => Box::new(total),
+            _ if is_numeric(&of) => unlimited::accumulator(Gives::Sum, args.is_distinct),
             DataType::Float32 => Box::new(RealTotal { is_distinct: args.is_distinct, ..RealTotal::default() }),
             _ => self.inner.accumulator(args)?,
         })
@@ -106,7 +110,7 @@ impl AggregateUDFImpl for Sum {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match of(args.expr_fields) {
-            of if is_integer(&of) => self.accumulator(args),
+            of if is_integer(&of) || is_numeric(&of) => self.accumulator(args),
             DataType::Float32 => self.accumulator(args),
             _ => self.inner.create_sliding_accumulator(args),
         }
@@ -118,6 +122,7 @@ impl AggregateUDFImpl for Sum {
         Ok(match of {
             _ if is_integer(&of) && args.is_distinct => vec![distinct_values::field(args.name, STATE)],
             _ if is_integer(&of) => state(STATE),
+            _ if is_numeric(&of) => unlimited::state_fields(args.name),
             DataType::Float32 => vec![Arc::new(Field::new_list(
                 format_state_name(args.name, "sum"),
                 Field::new_list_field(DataType::Float32, true),
@@ -132,6 +137,7 @@ impl AggregateUDFImpl for Sum {
         match of {
             _ if is_integer(&of) => !args.is_distinct,
             DataType::Float32 => false,
+            _ if is_numeric(&of) => false,
             _ => self.inner.groups_accumulator_supported(args),
         }
     }

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::{mixed, operand_types};
+use crate::values::numerics::is_numeric;
 use crate::values::types::is_space;
 
 /// Plans the operator.
@@ -35,7 +36,7 @@ pub(crate) fn plan(left: Expr, right: Expr, schema: &DFSchema) -> Result<Planner
         }
         (false, false) => {}
     }
-    let is_bytes = |found: &ArrowType| found.is_binary() && !is_space(found);
+    let is_bytes = |found: &ArrowType| found.is_binary() && !is_numeric(found) && !is_space(found);
     if is_bytes(&first) && is_untyped(&right) {
         return original(left, cast(right, ArrowType::BinaryView));
     }

@@ -7,11 +7,13 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::{
-    Cast, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 use super::spaces::{equal_shapes, is_shape};
 use crate::error::SqlError;
+use crate::functions::numbers::unlimited::as_type;
+use crate::values::numerics::{NUMERIC, is_exact, is_numeric};
 use crate::values::types::{is_space, type_name};
 
 /// Which of two columns is shown.
@@ -112,7 +114,7 @@ pub(crate) fn meant(function: &ScalarUDF, args: &[Expr], types: &[DataType]) -> 
     let to = common(merged.side, of_left, of_right)?;
     let cast = |expr: &Expr, of: &DataType| match *of == to {
         true => expr.clone(),
-        false => Expr::Cast(Cast::new(Box::new(expr.clone()), to.clone())),
+        false => as_type(expr.clone(), of, &to),
     };
     Ok(Some(match merged.side {
         Side::Left => cast(left, of_left),
@@ -130,6 +132,9 @@ fn common(side: Side, left: &DataType, right: &DataType) -> Result<DataType> {
         || side != Side::Either && left.is_decimal() && right.is_decimal();
     if is_same {
         return Ok(own.clone());
+    }
+    if is_numeric(left) && is_exact(right) || is_exact(left) && is_numeric(right) {
+        return Ok(if side == Side::Either || own.is_integer() { NUMERIC } else { own.clone() });
     }
     // A whole number has no decimals, whatever the column beside it has.
     if side != Side::Either && own.is_integer() && (left.is_decimal() || right.is_decimal()) {
@@ -155,6 +160,7 @@ fn are_matched(left: &DataType, right: &DataType) -> bool {
         DataType::Timestamp(unit, _) => *unit != TimeUnit::Second,
         other => *other == DataType::Date32,
     };
+    let is_number = |of: &DataType| of.is_numeric() || is_numeric(of);
     match (left, right) {
         (DataType::Null, DataType::Null) => true,
         // A column of nothing but NULL is a text.
@@ -162,7 +168,7 @@ fn are_matched(left: &DataType, right: &DataType) -> bool {
         (DataType::List(left), DataType::List(right)) => are_matched(left.data_type(), right.data_type()),
         _ => {
             left == right
-                || left.is_numeric() && right.is_numeric()
+                || is_number(left) && is_number(right)
                 || left.is_string() && right.is_string()
                 || is_day(left) && is_day(right)
                 || left.is_binary() && right.is_binary() && !is_space(left) && !is_space(right)

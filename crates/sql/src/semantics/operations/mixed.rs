@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
 };
 
 use super::decimals;
+use crate::functions::numbers::unlimited::as_type;
+use crate::values::numerics::{NUMERIC, is_exact, is_numeric};
 
 /// The functions whose arguments become one type.
 const JOINING: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "make_array"];
@@ -25,7 +27,7 @@ fn float_of<'a>(types: impl Iterator<Item = &'a ArrowType>, is_compared: bool) -
         match found {
             ArrowType::Float64 => has_double = true,
             ArrowType::Float32 => has_real = true,
-            number if number.is_integer() || number.is_decimal() => has_other = true,
+            number if is_exact(number) => has_other = true,
             ArrowType::Null => {}
             // What is no number has its own rules.
             _ => return None,
@@ -64,11 +66,21 @@ pub(crate) fn common_of<'a>(
     types: impl Iterator<Item = &'a ArrowType> + Clone,
     is_compared: bool,
 ) -> Option<ArrowType> {
+    if let Some(float_or_numeric) = float_of(types.clone(), is_compared).or_else(|| unlimited_of(types.clone())) {
+        return Some(float_or_numeric);
+    }
     let wide = || numeric_of(types.clone()).filter(|numeric| matches!(numeric, ArrowType::Decimal256(..)));
-    float_of(types.clone(), is_compared).or_else(wide)
+    wide()
 }
 
-fn is_exact(expr: &Expr) -> bool {
+/// The type of numerics without limits, if one of these is it beside others of exact numbers.
+fn unlimited_of<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
+    let mut known = types.filter(|found| !found.is_null());
+    let has_both = known.clone().any(is_numeric) && known.clone().any(|found| !is_numeric(found));
+    (has_both && known.all(is_exact)).then_some(NUMERIC)
+}
+
+fn is_exact_literal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if value.data_type().is_decimal() || value.data_type().is_integer())
 }
 
@@ -99,14 +111,14 @@ fn unify(values: &mut [&mut Expr], schema: &DFSchema, is_compared: bool) {
     let Some(mut to) = types.as_ref().and_then(common) else { return };
     let mut with_types = values.iter().zip(types.iter().flatten());
     if to.is_floating()
-        && with_types.all(|(value, from)| *from == ArrowType::Float32 || (is_exact(value) && is_real(value)))
+        && with_types.all(|(value, from)| *from == ArrowType::Float32 || (is_exact_literal(value) && is_real(value)))
     {
         to = ArrowType::Float32;
     }
     for (value, from) in values.iter_mut().zip(types.iter().flatten()) {
         if *from != to && !from.is_null() {
             let inner = std::mem::replace(*value, lit(false));
-            **value = cast(inner, to.clone());
+            **value = as_type(inner, from, &to);
         }
     }
 }
@@ -134,7 +146,9 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         Expr::InList(InList { mut expr, mut list, negated }) => {
             // Long lists are of one type; the first of them tells.
             let ends: Vec<&Expr> = std::iter::once(&*expr).chain(list.iter().take(20)).collect();
-            let is_wide = |found: &ArrowType| found.is_floating() || matches!(found, ArrowType::Decimal256(..));
+            let is_wide = |found: &ArrowType| {
+                found.is_floating() || is_numeric(found) || matches!(found, ArrowType::Decimal256(..))
+            };
             let is_mixed = ends.iter().any(|end| matches!(end.get_type(schema), Ok(found) if is_wide(&found)));
             if is_mixed {
                 let mut values: Vec<&mut Expr> = std::iter::once(&mut *expr).chain(list.iter_mut()).collect();
@@ -172,6 +186,16 @@ pub(crate) fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     })
 }
 
+/// Operands of a comparison as numbers of one type, if one of them is a numeric without limits: the library compares these with no
+/// other.
+pub(crate) fn beside_unlimited(mut left: Expr, mut right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    let is_unlimited = |expr: &Expr| expr.get_type(schema).is_ok_and(|found| is_numeric(&found));
+    if is_unlimited(&left) || is_unlimited(&right) {
+        unify(&mut [&mut left, &mut right], schema, true);
+    }
+    (left, right)
+}
+
 /// Operands as numerics of 256 bits, if one of them is one: the library has no operators for two widths.
 pub(crate) fn of_one_width(left: Box<Expr>, right: Box<Expr>, schema: &DFSchema) -> (Box<Expr>, Box<Expr>) {
     let is_wide = |found: &ArrowType| matches!(found, ArrowType::Decimal256(..));
@@ -207,8 +231,9 @@ fn beside_subquery(expr: Box<Expr>, mut subquery: Subquery, schema: &DFSchema) -
         _ => None,
     };
     let Some(to) = to else { return Ok((expr, subquery)) };
+    let from = expr.get_type(schema)?;
     subquery.subquery = Arc::new(projected(Arc::unwrap_or_clone(subquery.subquery), &[Some(to.clone())])?);
-    Ok((Box::new(cast(*expr, to)), subquery))
+    Ok((Box::new(as_type(*expr, &from, &to)), subquery))
 }
 
 /// `nullif` gives the type of its first argument, so that a literal beside a smaller integer becomes one.
@@ -249,8 +274,8 @@ pub(crate) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
                 let types = (first.get_type(join.left.schema()), second.get_type(join.right.schema()));
                 let (Ok(left), Ok(right)) = types else { continue };
                 if let Some(to) = common_of([&left, &right].into_iter(), true) {
-                    *first = cast(std::mem::replace(first, lit(false)), to.clone());
-                    *second = cast(std::mem::replace(second, lit(false)), to);
+                    *first = as_type(std::mem::replace(first, lit(false)), &left, &to);
+                    *second = as_type(std::mem::replace(second, lit(false)), &right, &to);
                 }
             }
             Ok(LogicalPlan::Join(join))
@@ -271,7 +296,8 @@ pub(crate) fn unite(union: Union) -> Result<LogicalPlan> {
             let fields: Vec<FieldRef> = union.inputs.iter().filter_map(|input| field(input, column)).collect();
             let types: Vec<ArrowType> = fields.iter().map(|field| field.data_type().clone()).collect();
             // A union around this one must find its type settled.
-            let of_numbers = float_of(types.iter(), false).or_else(|| numeric_of(types.iter()));
+            let exact = || unlimited_of(types.iter()).or_else(|| numeric_of(types.iter()));
+            let of_numbers = float_of(types.iter(), false).or_else(exact);
             of_numbers.or_else(|| widest(&types)).map(unnamed).or_else(|| beside_null(&fields))
         })
         .collect();
@@ -330,6 +356,10 @@ fn cast_to(plan: LogicalPlan, to: &[Option<FieldRef>]) -> Result<LogicalPlan> {
         // What is of the type already keeps the length of its own.
         match to.as_ref().filter(|to| to.metadata().is_empty() || field.data_type().is_null()) {
             None => column,
+            Some(to) if is_numeric(to.data_type()) || is_numeric(field.data_type()) => {
+                let converted = as_type(column, field.data_type(), to.data_type());
+                converted.alias_qualified(qualifier.cloned(), field.name())
+            }
             Some(to) => Expr::Cast(Cast::new_from_field(Box::new(column), to.clone()))
                 .alias_qualified(qualifier.cloned(), field.name()),
         }

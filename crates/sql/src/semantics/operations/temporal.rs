@@ -5,7 +5,7 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, InList, ScalarFunction};
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::functions::times::{days, intervals};
@@ -25,18 +25,6 @@ pub(crate) fn scale(
     } else {
         PlannerResult::Original(RawBinaryExpr { op, left, right })
     }
-}
-
-/// Orders by intervals as they are compared.
-pub(crate) fn order(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
-    let LogicalPlan::Sort(mut sort) = plan else { return Ok(plan) };
-    for key in &mut sort.expr {
-        if is_interval(&key.expr, schema) {
-            let expr = std::mem::replace(&mut key.expr, lit(false));
-            key.expr = intervals::order(expr);
-        }
-    }
-    Ok(LogicalPlan::Sort(sort))
 }
 
 fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {

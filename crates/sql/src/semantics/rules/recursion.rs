@@ -19,6 +19,7 @@ use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::syntax::walk::{Walk, WalkMut, WalkPlan};
+use crate::values::numerics::is_numeric;
 use crate::values::types::type_name;
 
 /// Checks the recursive queries of a statement; `is_aggregate` knows the names of aggregate functions.
@@ -104,7 +105,7 @@ fn check_types(query: &RecursiveQuery) -> Result<(), DataFusionError> {
 fn rank(data_type: &ArrowType) -> u8 {
     match data_type {
         _ if data_type.is_floating() => 3,
-        _ if data_type.is_decimal() => 2,
+        _ if data_type.is_decimal() || is_numeric(data_type) => 2,
         _ if data_type.is_integer() => 1,
         _ => 0,
     }

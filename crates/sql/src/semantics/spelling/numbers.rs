@@ -146,10 +146,9 @@ impl VisitorMut for Numbers {
                     && number.parse::<i64>().is_err()
                     && !number.contains('_')
                 {
-                    match (plain(number), as_float(number)) {
-                        (Some(digits), _) => *number = digits,
-                        (None, Some(float)) => *expr = float,
-                        (None, None) => return ControlFlow::Break(too_long()),
+                    match plain(number) {
+                        Some(digits) => *number = digits,
+                        None => *expr = unlimited(number),
                     }
                 }
             }
@@ -173,30 +172,22 @@ fn negative(expr: &mut Expr) {
     *expr = cast(Expr::value(Value::SingleQuotedString(text.to_owned())), data_type);
 }
 
-/// A number of so many digits that nothing but a float holds it takes its type from what it is compared with, as a text without a type
-/// does.
+/// A number of so many digits that no decimal holds it takes its type from the float that it is compared with, as a text without a
+/// type does.
 fn beside_a_float(expr: &mut Expr) {
     let (sign, inner) = match &*expr {
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => ("-", &**expr),
         other => ("", other),
     };
-    let is_long =
-        |number: &&str| number.parse::<i64>().is_err() && plain(number).is_none() && as_float(number).is_none();
+    let is_long = |number: &&str| number.parse::<i64>().is_err() && plain(number).is_none();
     if let Some(number) = number(inner).filter(is_long) {
         *expr = Expr::value(Value::SingleQuotedString(format!("{sign}{number}")));
     }
 }
 
-/// A number with an exponent that no decimal of the planner has digits for, as a float.
-fn as_float(number: &str) -> Option<Expr> {
-    let is_float = number.contains(['e', 'E']) && number.parse::<f64>().is_ok_and(f64::is_finite);
-    let text = is_float.then(|| Expr::value(Value::SingleQuotedString(number.to_owned())))?;
-    Some(cast(text, DataType::DoublePrecision))
-}
-
-fn too_long() -> SqlError {
-    SqlError::new("22003", format!("a number has more than {DIGITS_MAX} digits"))
-        .hint("A float of up to 1e308 is written with an exponent.")
+/// A number that no decimal of the planner has digits for, as a numeric without limits.
+fn unlimited(number: &str) -> Expr {
+    cast(Expr::value(Value::SingleQuotedString(number.to_owned())), DataType::Numeric(ExactNumberInfo::None))
 }
 
 fn is_float(data_type: &DataType) -> bool {

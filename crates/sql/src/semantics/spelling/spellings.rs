@@ -13,6 +13,7 @@ use crate::error::{Result, SqlError};
 use crate::functions::arrays::fills;
 use crate::functions::columns_of;
 use crate::functions::json::path;
+use crate::functions::numbers::unlimited::signs;
 use crate::functions::texts::regexp;
 use crate::functions::times::zones;
 use crate::syntax::identifiers::fold;
@@ -95,16 +96,9 @@ impl VisitorMut for Calls {
                 }
             }
             Expr::UnaryOp { op, expr: operand } => {
-                let (name, is_of_floats) = match op {
-                    UnaryOperator::BitwiseNot => ("bitwise_not", false),
-                    UnaryOperator::PGAbs => ("abs", false),
-                    UnaryOperator::PGSquareRoot => ("sqrt", true),
-                    UnaryOperator::PGCubeRoot => ("cbrt", true),
-                    _ => return ControlFlow::Continue(()),
-                };
-                let operand = take(operand);
-                let operand = if is_of_floats { cast(operand, DataType::Float8) } else { operand };
-                *expr = calling(name, vec![operand]);
+                if let Some(call) = unary(*op, operand) {
+                    *expr = call;
+                }
             }
             Expr::BinaryOp { left, op, right } => {
                 let name = match op {
@@ -136,6 +130,33 @@ impl VisitorMut for Calls {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// An operator of one operand as the function that it stands for; `None` where the planner knows it.
+fn unary(op: UnaryOperator, operand: &mut Expr) -> Option<Expr> {
+    let (name, is_of_floats) = match op {
+        UnaryOperator::Minus | UnaryOperator::Plus if is_constant(operand) => return None,
+        UnaryOperator::Minus => return Some(calling_quoted(signs::MINUS, vec![take(operand)])),
+        UnaryOperator::Plus => return Some(calling_quoted(signs::PLUS, vec![take(operand)])),
+        UnaryOperator::BitwiseNot => ("bitwise_not", false),
+        UnaryOperator::PGAbs => ("abs", false),
+        UnaryOperator::PGSquareRoot => ("sqrt", true),
+        UnaryOperator::PGCubeRoot => ("cbrt", true),
+        _ => return None,
+    };
+    let operand = take(operand);
+    Some(calling(name, vec![if is_of_floats { cast(operand, DataType::Float8) } else { operand }]))
+}
+
+/// A literal, within signs and parentheses.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+            is_constant(inner)
+        }
+        _ => false,
     }
 }
 

@@ -112,7 +112,7 @@ fn append(builder: &mut ColumnBuilder, column: &Column, bytes: &[u8]) -> Result<
         parameters::binary(bytes, data_type, 0).map_err(|wrong| malformed(&wrong, data_type, bytes.len()))??;
     let appended = match data_type {
         // The value may have more digits or characters than the column.
-        DataType::Text { .. } | DataType::Char { .. } | DataType::Decimal { .. } => {
+        DataType::Text { .. } | DataType::Char { .. } | DataType::Decimal { .. } | DataType::Numeric => {
             builder.append_text(&value.to_string())
         }
         _ => builder.append_value(&value),

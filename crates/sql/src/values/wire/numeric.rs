@@ -5,12 +5,17 @@
 //! ```
 //!
 //! The weight says how many digits of base 10,000 stand before the point, less one; zeros at both ends are left out.
-use engine::Decimal;
+use engine::{Decimal, Numeric, Value};
 
 const NEGATIVE: u16 = 0x4000;
+/// The signs of what is no finite number, with the text that it is shown as.
+const OTHERS: [(u16, &str); 3] = [(0xc000, "NaN"), (0xd000, "Infinity"), (0xf000, "-Infinity")];
 
 /// Appends the binary form of a number that is given as `-123.45`.
 pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
+    if let Some((sign, _)) = OTHERS.into_iter().find(|(_, name)| *name == text) {
+        return [0, 0, sign, 0].into_iter().for_each(|short| out.extend_from_slice(&short.to_be_bytes()));
+    }
     let (sign, digits) = text.strip_prefix('-').map_or((0, text), |digits| (NEGATIVE, digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let whole = format!("{}{whole}", "0".repeat(whole.len().next_multiple_of(4) - whole.len()));
@@ -48,8 +53,16 @@ pub enum Wrong {
     Range,
 }
 
-/// Reads the binary form.
-pub(crate) fn read(bytes: &[u8]) -> Result<Decimal, Wrong> {
+/// A number in its binary form.
+struct Parts {
+    groups: Vec<u16>,
+    weight: i16,
+    is_negative: bool,
+    shown: u16,
+}
+
+/// Reads the binary form: a decimal where it has at most 38 digits, else a numeric without limits.
+pub(crate) fn read(bytes: &[u8]) -> Result<Value, Wrong> {
     let mut shorts = bytes.chunks(2).map(|pair| match pair {
         [high, low] => Ok(u16::from_be_bytes([*high, *low])),
         _ => Err(Wrong::Form),
@@ -59,26 +72,48 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Decimal, Wrong> {
     if usize::from(count) * 2 + 8 != bytes.len() {
         return Err(Wrong::Form);
     }
-    match sign {
-        0 | NEGATIVE => {}
-        0xc000 | 0xd000 | 0xf000 => return Err(Wrong::Range),
-        _ => return Err(Wrong::Form),
+    if let Some((_, name)) = OTHERS.into_iter().find(|(other, _)| *other == sign) {
+        return Numeric::parse(name).map(Value::Numeric).map_err(|_| Wrong::Form);
     }
-    let scale = i8::try_from(shown).ok().filter(|scale| *scale <= 38).ok_or(Wrong::Range)?;
+    let groups = shorts.collect::<Result<Vec<u16>, Wrong>>()?;
+    if !matches!(sign, 0 | NEGATIVE) || groups.iter().any(|group| *group > 9_999) {
+        return Err(Wrong::Form);
+    }
+    let parts = Parts { groups, weight, is_negative: sign == NEGATIVE, shown };
+    match small(&parts) {
+        Ok(decimal) => Ok(Value::Decimal(decimal)),
+        Err(Wrong::Range) => large(&parts).map(Value::Numeric),
+        Err(Wrong::Form) => Err(Wrong::Form),
+    }
+}
+
+/// A number of any precision, by its digits; those beyond the ones that are shown are cut.
+fn large(parts: &Parts) -> Result<Numeric, Wrong> {
+    let at = |place: i32| {
+        let group = i32::from(parts.weight) - place;
+        usize::try_from(group).ok().and_then(|group| parts.groups.get(group)).copied().unwrap_or(0)
+    };
+    let whole: String = (0..=i32::from(parts.weight)).rev().map(|place| format!("{:04}", at(place))).collect();
+    let behind = i32::from(parts.shown.div_ceil(4));
+    let fraction: String = (1..=behind).map(|place| format!("{:04}", at(-place))).collect();
+    let fraction = fraction.get(..usize::from(parts.shown)).unwrap_or_default();
+    let sign = if parts.is_negative { "-" } else { "" };
+    Numeric::parse(&format!("{sign}0{whole}.{fraction}")).map_err(|_| Wrong::Range)
+}
+
+fn small(parts: &Parts) -> Result<Decimal, Wrong> {
+    let scale = i8::try_from(parts.shown).ok().filter(|scale| *scale <= 38).ok_or(Wrong::Range)?;
     let mut unscaled: i128 = 0;
-    for at in 0..count {
-        let group = next()?;
-        if group > 9_999 {
-            return Err(Wrong::Form);
-        }
+    for (at, group) in parts.groups.iter().enumerate() {
+        let at = i32::try_from(at).map_err(|_| Wrong::Form)?;
         // The last digit of the group has this power of ten, the number as a whole counted in units of its scale.
-        let power = (i32::from(weight) - i32::from(at)) * 4 + i32::from(scale);
-        unscaled = unscaled.checked_add(scaled(i128::from(group), power)?).ok_or(Wrong::Range)?;
+        let power = (i32::from(parts.weight) - at) * 4 + i32::from(scale);
+        unscaled = unscaled.checked_add(scaled(i128::from(*group), power)?).ok_or(Wrong::Range)?;
     }
     if unscaled >= 10_i128.pow(38) {
         return Err(Wrong::Range);
     }
-    Ok(Decimal { unscaled: if sign == NEGATIVE { -unscaled } else { unscaled }, scale })
+    Ok(Decimal { unscaled: if parts.is_negative { -unscaled } else { unscaled }, scale })
 }
 
 /// A group times a power of ten; digits beyond those shown are zeros, or are cut.
@@ -115,11 +150,21 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_told() {
-        assert_eq!(read(&shorts(&[0, 0, i16::MIN + 0x4000, 0])), Err(Wrong::Range));
         assert_eq!(read(&shorts(&[1, 0, 0, 0, 10_000])), Err(Wrong::Form));
         assert_eq!(read(&shorts(&[2, 0, 0, 0, 1])), Err(Wrong::Form));
-        assert_eq!(read(&shorts(&[1, 30_000, 0, 0, 1])), Err(Wrong::Range));
         assert_eq!(read(b"\0"), Err(Wrong::Form));
+    }
+
+    #[test]
+    fn numbers_of_many_digits_and_none_come_back() {
+        let long = format!("-{}.{}", "9".repeat(50), "1234567".repeat(20));
+        for text in ["NaN", "Infinity", "-Infinity", &long, "0.0000000000000000000000000000000000000000000012"] {
+            let number = Value::Numeric(Numeric::parse(text).unwrap());
+            assert_eq!(binary(text), binary(&number.to_string()));
+            let found = read(&binary(text)).unwrap();
+            assert_eq!((found.to_string().as_str(), &found), (text, &number));
+        }
+        assert_eq!(read(&shorts(&[1, 30_000, 0, 0, 1])).unwrap().to_string().len(), 120_001);
     }
 
     #[test]
@@ -131,7 +176,7 @@ mod tests {
             let unscaled = i128::try_from(raw % 10_u128.pow(digits)).unwrap_or(0) * if raw & 1 == 0 { 1 } else { -1 };
             let scale = i8::try_from(bytes.next().unwrap_or(0) % 39).unwrap_or(0);
             let number = Decimal { unscaled, scale };
-            assert_eq!(read(&binary(&number.to_string())), Ok(number));
+            assert_eq!(read(&binary(&number.to_string())), Ok(Value::Decimal(number)));
             let length = usize::from(bytes.next().unwrap_or(0)) % 32;
             let _ = read(&bytes.by_ref().take(length).collect::<Vec<u8>>());
         }

@@ -42,7 +42,7 @@ pub(crate) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
         DataType::BigInt => Value::BigInt(i64::from_be_bytes(exactly(bytes)?)),
         DataType::Real => Value::Real(f32::from_be_bytes(exactly(bytes)?)),
         DataType::Double => Value::Double(f64::from_be_bytes(exactly(bytes)?)),
-        DataType::Decimal { .. } => Value::Decimal(numeric::read(bytes)?),
+        DataType::Decimal { .. } | DataType::Numeric => numeric::read(bytes)?,
         DataType::Bytea => Value::Bytea(bytes.to_vec()),
         DataType::Date => {
             let days = i32::from_be_bytes(exactly(bytes)?);

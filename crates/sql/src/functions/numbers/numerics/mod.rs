@@ -19,6 +19,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use engine::numeric;
 use num_bigint::BigInt;
 
 use self::fixed::Number;
@@ -31,6 +32,9 @@ const DECIMALS: u8 = 16;
 const DECIMALS_OF_SMALL: u8 = 20;
 /// What PostgreSQL's numerics have at most.
 const EXPONENT_MAX: f64 = 6000.0;
+/// The digits before the point that a power has at most.
+const POWER_DIGITS_MAX: f64 = 800.0;
+const WHOLE_POWER_DIGITS_MAX: f64 = 20_000.0;
 
 /// The type of the result, where the arguments make it a numeric; literals among them are known.
 pub(crate) fn result_of(of: Elementary, types: &[DataType], literals: &[Option<&ScalarValue>]) -> Option<DataType> {
@@ -125,6 +129,47 @@ pub(crate) fn compute(of: Elementary, arrays: &[ArrayRef], to: &DataType) -> Res
     decimals(results, to)
 }
 
+/// The value of a function of numerics without limits, with the decimals that PostgreSQL gives it.
+pub(crate) fn elementary(of: Elementary, numbers: &[numeric::Number]) -> Result<numeric::Number, SqlError> {
+    let exact = |number: &numeric::Number| match number {
+        numeric::Number::Finite(exact) => Some(Number { units: exact.units.clone(), decimals: exact.decimals }),
+        _ => None,
+    };
+    let Some(cells) = numbers.iter().map(exact).collect::<Option<Vec<Number>>>() else { return unusual(of, numbers) };
+    let places = weights::of_result(of, &cells).map_or(u32::from(DECIMALS), |(decimals, _)| decimals);
+    let Number { units, decimals } = value(of, &cells, places)?;
+    Ok(numeric::Number::Finite(numeric::Exact { units, decimals }))
+}
+
+/// The value of a function of what is infinite or no number: that of doubles, as it is one of these, or a whole number.
+fn unusual(of: Elementary, numbers: &[numeric::Number]) -> Result<numeric::Number, SqlError> {
+    let float = |number: &numeric::Number| match number {
+        numeric::Number::NotANumber => f64::NAN,
+        numeric::Number::Infinite { is_negative: true } => f64::NEG_INFINITY,
+        numeric::Number::Infinite { is_negative: false } => f64::INFINITY,
+        numeric::Number::Finite(exact) => Number { units: exact.units.clone(), decimals: exact.decimals }.to_f64(),
+    };
+    let is_below = |value: f64| value < 0.0;
+    let value = match (of, &numbers.iter().map(float).collect::<Vec<f64>>()[..]) {
+        (Elementary::Ln | Elementary::Log, values) if values.iter().copied().any(is_below) => {
+            return Err(SqlError::new("2201E", "cannot take logarithm of a negative number"));
+        }
+        (Elementary::Sqrt, [value]) if is_below(*value) => {
+            return Err(SqlError::new("2201F", "cannot take square root of a negative number"));
+        }
+        (Elementary::Ln | Elementary::Log | Elementary::Sqrt, [value]) => *value,
+        (Elementary::Log, [base, value]) => value.ln() / base.ln(),
+        (Elementary::Exp, [value]) => value.exp(),
+        (Elementary::Power, [base, exponent]) => base.powf(*exponent),
+        _ => f64::NAN,
+    };
+    Ok(match value {
+        infinite if infinite.is_infinite() => numeric::Number::Infinite { is_negative: infinite < 0.0 },
+        none if none.is_nan() => numeric::Number::NotANumber,
+        whole => numeric::Number::Finite(numeric::Exact::whole(if whole == 0.0 { 0 } else { 1 })),
+    })
+}
+
 /// The value with the decimals that PostgreSQL gives it, as far as the column has so many.
 fn rounded(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlError> {
     let own = weights::of_result(of, cells).map_or(places, |(decimals, _)| decimals.min(places));
@@ -152,8 +197,6 @@ fn value(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlErr
         (Elementary::Exp, [value]) => match value.to_f64() {
             large if large >= EXPONENT_MAX => Err(overflow()),
             small if small <= -EXPONENT_MAX => Ok(zero(places)),
-            // More than the digits that there are.
-            large if large > 200.0 => Err(overflow()),
             _ => Ok(value.exp(places)),
         },
         (Elementary::Power, [base, exponent]) => power(base, exponent, places),
@@ -189,13 +232,14 @@ fn power(base: &Number, exponent: &Number, places: u32) -> Result<Number, SqlErr
     }
     let magnitude = Number { units: base.units.magnitude().clone().into(), decimals: base.decimals };
     let digits = magnitude.to_f64().log10() * exponent.to_f64();
-    if digits > 80.0 {
+    if digits > if whole.is_some() { WHOLE_POWER_DIGITS_MAX } else { POWER_DIGITS_MAX } {
         return Err(overflow());
     }
     if digits < -f64::from(places) - 2.0 {
         return Ok(zero(places));
     }
-    let small = whole.as_ref().and_then(|whole| i32::try_from(whole).ok()).filter(|whole| whole.unsigned_abs() <= 1000);
+    let small =
+        whole.as_ref().and_then(|whole| i32::try_from(whole).ok()).filter(|whole| whole.unsigned_abs() <= 10_000);
     let power = match small {
         Some(whole) => magnitude.power_of_whole(whole, places),
         None => magnitude.power(exponent, places),

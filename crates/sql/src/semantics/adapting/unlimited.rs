@@ -1,0 +1,87 @@
+//! Numerics without limits among the operands and arguments of expressions, once types are known.
+use arrow_schema::DataType as ArrowType;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, ExprSchemable, WindowFunctionDefinition};
+use engine::DataType;
+
+use super::untyped::{failed, is_text, of_own_digits, typed};
+use crate::functions::numbers::unlimited::{as_type, signs};
+use crate::functions::statement::user::UserCall;
+use crate::semantics::aggregates::of_doubles::OfDoubles;
+use crate::semantics::operations::json;
+use crate::values::input;
+use crate::values::numerics::{is_exact, is_numeric};
+use crate::values::types::type_name;
+
+/// The sign of an operand whose type is known now.
+pub(super) fn signed(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    if ![signs::MINUS, signs::PLUS].contains(&call.name()) {
+        return None;
+    }
+    signs::planned(call, &call.args.first()?.get_type(schema).ok()?)
+}
+
+/// A call of an aggregate of doubles alone with its arguments as such; any other as it is.
+pub(super) fn beside_doubles(mut call: Expr, schema: &DFSchema) -> Expr {
+    let args = match &mut call {
+        Expr::AggregateFunction(call) if call.func.inner().is::<OfDoubles>() => &mut call.params.args,
+        Expr::WindowFunction(call) if is_of_doubles(&call.fun) => &mut call.params.args,
+        _ => return call,
+    };
+    args.iter_mut().for_each(|arg| as_double(arg, schema));
+    call
+}
+
+fn is_of_doubles(function: &WindowFunctionDefinition) -> bool {
+    matches!(function, WindowFunctionDefinition::AggregateUDF(function) if function.inner().is::<OfDoubles>())
+}
+
+/// A numeric without limits as a double.
+fn as_double(arg: &mut Expr, schema: &DFSchema) {
+    if let Ok(from) = arg.get_type(schema)
+        && is_numeric(&from)
+    {
+        *arg = as_type(std::mem::take(arg), &from, &ArrowType::Float64);
+    }
+}
+
+/// The arguments of a function of the program's that are numerics without limits, or are to be such.
+pub(super) fn as_wanted(call: &mut ScalarFunction, schema: &DFSchema) {
+    let Some(function) = call.func.inner().downcast_ref::<UserCall>() else { return };
+    for (arg, wanted) in call.args.iter_mut().zip(function.wanted()) {
+        let to = wanted.to_arrow();
+        if let Ok(from) = arg.get_type(schema)
+            && from != to
+            && (is_numeric(&from) || is_numeric(&to) && is_exact(&from))
+        {
+            *arg = as_type(std::mem::take(arg), &from, &to);
+        }
+    }
+}
+
+/// A cast between numerics without limits and other numbers; `None` where it is none, or one of texts. One of anything else is refused:
+/// the library would take bytes for numbers.
+pub(super) fn cast(expr: &Expr, from: &ArrowType, to: &ArrowType) -> Result<Option<Expr>> {
+    if !is_numeric(from) && !is_numeric(to) || is_text(from) || is_text(to) || from.is_null() {
+        return Ok(None);
+    }
+    let is_number = |found: &ArrowType| is_numeric(found) || found.is_numeric();
+    if !is_number(from) || !is_number(to) {
+        return Err(json::no_cast(&type_name(from), &type_name(to)));
+    }
+    Ok(Some(as_type(expr.clone(), from, to)))
+}
+
+/// What a literal without a type is as a value of this one. A numeric cast rounds to the scale that it names.
+pub(super) fn literal(text: &str, data_type: DataType) -> Result<Expr> {
+    let (precision, scale) = match data_type {
+        DataType::Decimal { precision, scale } => (precision, scale),
+        // A literal that is a number of few digits is a decimal, which has as many decimals.
+        DataType::Numeric => return of_own_digits(text),
+        _ => return typed(text, data_type),
+    };
+    let unscaled = input::decimal(text, precision, scale).map_err(|misfit| failed(misfit, data_type, text))?;
+    Ok(Expr::Literal(ScalarValue::Decimal128(Some(unscaled), precision, scale), None))
+}
