@@ -2,12 +2,17 @@
 from tree import Node, node
 
 COLUMNS = {
-    "k": "int4", "i": "int2", "j": "int8", "n": "num", "f": "f8", "s": "text", "c": "char", "v": "varchar",
+    "k": "int4", "i": "int2", "j": "int8", "n": "num", "w": "num", "f": "f8", "s": "text", "c": "char", "v": "varchar",
     "b": "bool", "d": "date", "ts": "ts",
 }
 SPELLED = {
     "int2": "smallint", "int4": "int", "int8": "bigint", "num": "numeric(8,2)", "f8": "double precision", "text": "text",
     "char": "char(3)", "varchar": "varchar(5)", "bool": "boolean", "date": "date", "ts": "timestamp",
+}
+# Columns whose declaration says less than the type of their values does, and values that only they hold.
+DECLARED = {"w": "numeric"}
+OF_COLUMNS = {
+    "w": ["0", "1", "1.5", "1.50", "1.500", "-2.25", "0.01", "3", "10.0", "0.1234567890123456789", "12345678901234567890123.5"],
 }
 VALUES = {
     "int2": ["0", "1", "2", "3", "-1", "5", "32767"],
@@ -33,22 +38,22 @@ class Table:
         rng.shuffle(chosen)
         self.columns = {"id": "int4", **{c: COLUMNS[c] for c in chosen}}
         keyed = rng.random() < 0.5
-        spelled = ", ".join(f"{c} {SPELLED[t]}" for c, t in list(self.columns.items())[1:])
+        spelled = ", ".join(f"{c} {DECLARED.get(c, SPELLED[t])}" for c, t in list(self.columns.items())[1:])
         self.statements = [
             f"DROP TABLE IF EXISTS {name}",
             f"CREATE TABLE {name} (id int {'PRIMARY KEY' if keyed else 'NOT NULL'}, {spelled})",
         ]
         rows = rng.choice([0, 1, 3, 5, 8, 12])
         if rows:
-            lines = ", ".join(f"({i}, {', '.join(self.value(t, rng) for t in list(self.columns.values())[1:])})"
+            lines = ", ".join(f"({i}, {', '.join(self.value(c, t, rng) for c, t in list(self.columns.items())[1:])})"
                               for i in range(1, rows + 1))
             self.statements.append(f"INSERT INTO {name} VALUES {lines}")
         if rng.random() < 0.3:
             self.statements.append(f"CREATE INDEX ON {name} ({rng.choice(list(self.columns)[1:])})")
 
     @staticmethod
-    def value(type_, rng):
-        return "NULL" if rng.random() < 0.2 else rng.choice(VALUES[type_])
+    def value(column, type_, rng):
+        return "NULL" if rng.random() < 0.2 else rng.choice(OF_COLUMNS.get(column, VALUES[type_]))
 
 
 def literal(type_, rng):

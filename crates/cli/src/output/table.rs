@@ -81,7 +81,7 @@ impl Table {
             let blanks = width - text_width(name);
             let (left, right) = (blanks / 2, blanks - blanks / 2);
             line.push_str(if i == 0 { " " } else { "| " });
-            line.push_str(&format!("{:left$}{name}{:right$} ", "", ""));
+            line.extend([&" ".repeat(left), name.as_str(), &" ".repeat(right), " "]);
         }
         let rule: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
         writeln!(out, "{}\n{}", line.trim_end(), rule.join("+"))
@@ -100,7 +100,8 @@ impl Table {
                 let text = if color && row[i].is_none() { format!("\x1b[2m{text}\x1b[0m") } else { text.to_owned() };
                 let end = if at + 1 < lines.len() { '+' } else { ' ' };
                 line.push_str(if i == 0 { " " } else { "| " });
-                line.push_str(&format!("{:left$}{text}{:right$}{end}", "", ""));
+                line.extend([" ".repeat(left), text, " ".repeat(right)]);
+                line.push(end);
             }
             writeln!(out, "{}", line.trim_end())?;
         }
@@ -166,6 +167,17 @@ mod tests {
     fn the_count_knows_one_row_and_none() {
         assert!(rendered(Format::Table, vec![batch().slice(0, 1)]).ends_with("\n(1 row)\n\n"));
         assert!(rendered(Format::Table, vec![batch().slice(0, 0)]).ends_with("\n(0 rows)\n\n"));
+    }
+
+    #[test]
+    fn a_value_may_be_wider_than_any_screen() {
+        let mut table = Table::new([("a", false), ("b", true)]);
+        table.push_texts(["x".repeat(70_000), "y".repeat(70_000)]);
+        table.push_texts(["1".to_owned(), "2".to_owned()]);
+        let mut out = Vec::new();
+        table.write(&mut out, true, true, false).unwrap();
+        let lines: Vec<usize> = String::from_utf8(out).unwrap().lines().map(str::len).collect();
+        assert_eq!(lines[..4], [105_003, 140_005, 140_004, 140_004]);
     }
 
     #[test]

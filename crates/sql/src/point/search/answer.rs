@@ -18,7 +18,7 @@ use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::point::columns::Columns;
 use crate::point::scope::Scope;
-use crate::point::search::condition::is_compared_otherwise;
+use crate::point::search::condition::{is_compared_otherwise, is_sorted_otherwise};
 use crate::point::shape::Selection;
 use crate::syntax::identifiers::last_part;
 use crate::values::stored::as_queried;
@@ -176,11 +176,11 @@ impl Answer {
             return None;
         };
         let mut keys = Vec::with_capacity(exprs.len());
-        for OrderByExpr { expr, options, with_fill } in exprs {
+        for (at, OrderByExpr { expr, options, with_fill }) in exprs.iter().enumerate() {
             let column = named(expr, columns, scope)?;
             let is_given = columns.positions.contains(&column);
             if with_fill.is_some()
-                || is_compared_otherwise(scope.known(column).data_type)
+                || is_sorted_otherwise(scope.known(column).data_type, at + 1 == exprs.len())
                 || (*is_distinct && !is_given)
             {
                 return None;

@@ -40,6 +40,12 @@ pub(crate) fn is_compared_otherwise(data_type: DataType) -> bool {
     }
 }
 
+/// Whether rows are put in order by values of a type in another way than by how these are kept. Numerics that are equal are in any
+/// order, which nothing shows if no other value decides behind them.
+pub(crate) fn is_sorted_otherwise(data_type: DataType, is_last: bool) -> bool {
+    is_compared_otherwise(data_type) && !(is_last && data_type == DataType::Numeric)
+}
+
 impl Condition {
     /// The column that it is about.
     pub(crate) fn column(&self) -> usize {

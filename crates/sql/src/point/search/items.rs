@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{Expr, OrderBy, OrderByExpr, OrderByKind, S
 use engine::DataType;
 
 use super::answer::{Answer, SortKey};
-use super::condition::is_compared_otherwise;
+use super::condition::{is_compared_otherwise, is_sorted_otherwise};
 use crate::names::{fold, headings};
 use crate::point::columns::field;
 use crate::point::computed::Computed;
@@ -89,7 +89,8 @@ impl Answer {
     ) -> Option<Vec<SortKey>> {
         let Answer::Items { places, schema, is_distinct } = self else { return None };
         let mut keys = Vec::new();
-        for OrderByExpr { expr, options, with_fill } in order_of(order)? {
+        let exprs = order_of(order)?;
+        for (at, OrderByExpr { expr, options, with_fill }) in exprs.iter().enumerate() {
             let item = match expr {
                 Expr::Identifier(ident) => {
                     let name = fold(ident);
@@ -113,7 +114,10 @@ impl Answer {
                     (reads.len() + values.len() - 1, field)
                 }
             };
-            if with_fill.is_some() || !is_compared_plainly(&field) || (*is_distinct && !places.contains(&place)) {
+            if with_fill.is_some()
+                || !is_sorted_plainly(&field, at + 1 == exprs.len())
+                || (*is_distinct && !places.contains(&place))
+            {
                 return None;
             }
             let is_down = options.asc == Some(false);
@@ -123,7 +127,12 @@ impl Answer {
     }
 }
 
-/// Whether values are compared by the planner as they are sorted here.
+/// Whether values are compared by the planner as they are kept.
 fn is_compared_plainly(field: &Field) -> bool {
     DataType::from_arrow(field.data_type()).is_some_and(|data_type| !is_compared_otherwise(data_type))
+}
+
+/// Whether values are put in order by the planner as they are sorted here, as the last of several or not.
+fn is_sorted_plainly(field: &Field, is_last: bool) -> bool {
+    DataType::from_arrow(field.data_type()).is_some_and(|data_type| !is_sorted_otherwise(data_type, is_last))
 }

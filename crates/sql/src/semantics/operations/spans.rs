@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType as ArrowType;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::first_value;
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan, Operator, Projection,
+    Aggregate, BinaryExpr, Distinct, DistinctOn, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, Projection,
     WindowFrameBound, WindowFrameUnits, lit,
 };
 
@@ -275,11 +276,76 @@ pub(crate) fn adapt_node(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
+/// Groups by sets of keys, of which numerics are such as stand for all that are equal.
+fn group_by_sets(aggregate: Aggregate) -> Result<LogicalPlan> {
+    let inner = aggregate.input.schema().clone();
+    let plain = |expr: Expr| match Measured::of(&expr, &inner) {
+        Some(Measured::Numeric) => Transformed::yes(unlimited::plain(expr)),
+        _ => Transformed::no(expr),
+    };
+    let each = |exprs: Vec<Expr>| {
+        let exprs = exprs.into_iter().map(plain).collect::<Vec<_>>();
+        let is_changed = exprs.iter().any(|expr| expr.transformed);
+        (exprs.into_iter().map(|expr| expr.data).collect::<Vec<_>>(), is_changed)
+    };
+    let mut is_changed = false;
+    let mut keys = Vec::with_capacity(aggregate.group_expr.len());
+    for key in aggregate.group_expr.clone() {
+        let (key, changed) = match key {
+            Expr::GroupingSet(GroupingSet::Rollup(exprs)) => {
+                let (exprs, changed) = each(exprs);
+                (Expr::GroupingSet(GroupingSet::Rollup(exprs)), changed)
+            }
+            Expr::GroupingSet(GroupingSet::Cube(exprs)) => {
+                let (exprs, changed) = each(exprs);
+                (Expr::GroupingSet(GroupingSet::Cube(exprs)), changed)
+            }
+            Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
+                let sets: Vec<_> = sets.into_iter().map(each).collect();
+                let changed = sets.iter().any(|(_, changed)| *changed);
+                let sets = sets.into_iter().map(|(exprs, _)| exprs).collect();
+                (Expr::GroupingSet(GroupingSet::GroupingSets(sets)), changed)
+            }
+            other => {
+                let key = plain(other);
+                (key.data, key.transformed)
+            }
+        };
+        is_changed |= changed;
+        keys.push(key);
+    }
+    if !is_changed {
+        return Ok(LogicalPlan::Aggregate(aggregate));
+    }
+    let is_grouping = |call: &Expr| matches!(call, Expr::AggregateFunction(call) if call.func.name() == "grouping");
+    let asks = aggregate.aggr_expr.iter().any(is_grouping);
+    let asked = |call: Expr| match call {
+        Expr::AggregateFunction(mut call) if call.func.name() == "grouping" => {
+            call.params.args = std::mem::take(&mut call.params.args).into_iter().map(|arg| plain(arg).data).collect();
+            Expr::AggregateFunction(call)
+        }
+        other => other,
+    };
+    let calls = aggregate.aggr_expr.iter().cloned().map(asked).collect();
+    let grouped = Aggregate::try_new(aggregate.input, keys, calls)?;
+    let column = |at: usize| {
+        let ((of, field), (qualifier, named)) =
+            (grouped.schema.qualified_field(at), aggregate.schema.qualified_field(at));
+        Expr::Column(Column::new(of.cloned(), field.name())).alias_qualified(qualifier.cloned(), named.name())
+    };
+    // The number of the set is read where `grouping` was, once the library has put it there; while it has not, it makes its own.
+    let is_shown = |at: &usize| !asks || grouped.schema.field(*at).name() != Aggregate::INTERNAL_GROUPING_ID;
+    let columns = (0..grouped.schema.fields().len()).filter(is_shown).map(column).collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Aggregate(grouped)))?))
+}
+
 /// Groups by measures, and takes the first value of each group for all of it.
 fn group(aggregate: Aggregate) -> Result<LogicalPlan> {
     let inner = aggregate.input.schema().clone();
-    let is_plain = !aggregate.group_expr.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
-    if !is_plain || !aggregate.group_expr.iter().any(|key| Measured::of(key, &inner).is_some()) {
+    if aggregate.group_expr.iter().any(|key| matches!(key, Expr::GroupingSet(_))) {
+        return group_by_sets(aggregate);
+    }
+    if !aggregate.group_expr.iter().any(|key| Measured::of(key, &inner).is_some()) {
         return Ok(LogicalPlan::Aggregate(aggregate));
     }
     let outer = aggregate.schema.clone();

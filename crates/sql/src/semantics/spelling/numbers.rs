@@ -255,6 +255,10 @@ fn type_columns(values: &mut Values) {
         // A double among numbers makes doubles of them.
         let double = is_number(&first).then(|| named.find(is_double)).flatten();
         let to = double.unwrap_or(first);
+        if is_bare_numeric(&to) && values.rows.iter().filter_map(|row| row.content.get(at)).any(is_unlimited) {
+            values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)).for_each(become_unlimited);
+            continue;
+        }
         for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(at)) {
             let is_text = matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
             let unsigned = match &*expr {
@@ -266,6 +270,34 @@ fn type_columns(values: &mut Values) {
                 *expr = cast(std::mem::replace(expr, Expr::value(Value::Null)), to.clone());
             }
         }
+    }
+}
+
+/// The literal that an expression is, or that it casts to a numeric without precision.
+fn literal_of_numeric(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Cast { expr, data_type, .. } if is_bare_numeric(data_type) => literal_of_numeric(expr),
+        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_) | Value::Number(..)).then_some(expr),
+        _ => None,
+    }
+}
+
+/// Whether an expression is a literal that no decimal has digits for, as NaN.
+fn is_unlimited(expr: &Expr) -> bool {
+    literal_of_numeric(expr).is_some_and(|literal| digits_of(literal).is_none())
+}
+
+/// A literal as a numeric without limits, by way of its text, whatever digits it has.
+fn become_unlimited(expr: &mut Expr) {
+    if let Some(literal) = literal_of_numeric(expr) {
+        let text = match literal {
+            Expr::Value(value) => match &value.value {
+                Value::Number(number, _) => Expr::value(Value::SingleQuotedString(number.clone())),
+                _ => literal.clone(),
+            },
+            other => other.clone(),
+        };
+        *expr = cast(cast(text, DataType::Text), DataType::Numeric(ExactNumberInfo::None));
     }
 }
 

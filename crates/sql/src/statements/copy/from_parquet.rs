@@ -79,6 +79,7 @@ impl Place<'_> {
 pub(super) fn texts(column: &Column) -> Texts {
     match column.data_type {
         DataType::Uuid
+        | DataType::Numeric
         | DataType::Json
         | DataType::Jsonb
         | DataType::Interval

@@ -89,7 +89,8 @@ struct Unlimited {
 impl Unlimited {
     /// What it gives, and whether its arguments are taken for doubles.
     fn result(&self, types: &[ArrowType]) -> Result<(ArrowType, bool)> {
-        let is_number = |found: &ArrowType| is_numeric(found) || found.is_numeric() || found.is_null();
+        let is_number =
+            |found: &ArrowType| is_numeric(found) || found.is_numeric() || found.is_null() || *found == ArrowType::Utf8;
         let counts = match self.does {
             Does::Round | Does::Trunc | Does::Elementary(Elementary::Log) => 1..=2,
             Does::Div | Does::Gcd | Does::Lcm | Does::Elementary(Elementary::Power) => 2..=2,

@@ -13,21 +13,22 @@ use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BinaryViewArray, StringViewArray};
-use arrow_schema::DataType as ArrowType;
+use arrow_array::{ArrayRef, BinaryArray, BinaryViewArray, StringViewArray};
+use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
 };
-use engine::Numeric;
 use engine::numeric::{self, Number, NumericFault};
+use engine::{DataType, Numeric};
 
 pub(crate) use self::converted::converted;
 pub(crate) use self::functions::over;
 pub(crate) use self::operators::operator;
 use crate::error::SqlError;
+use crate::values::assign::{Texts, assign};
 use crate::values::numerics::{KEY, NUMERIC, is_numeric};
 
 /// The expression by which a numeric is compared: numbers that show other decimals are equal.
@@ -38,6 +39,38 @@ pub(crate) fn key(expr: Expr) -> Expr {
     }
     let function = ScalarUDF::from(Key { signature: Signature::any(1, Volatility::Immutable) });
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
+}
+
+/// The numeric that stands for all that are equal to it: the one that shows no decimals but those needed.
+pub(crate) fn plain(expr: Expr) -> Expr {
+    let function = ScalarUDF::from(Plain { signature: Signature::any(1, Volatility::Immutable) });
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Plain {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Plain {
+    fn name(&self) -> &str {
+        "numeric_plain"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
+        Ok(NUMERIC)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        rows(args, |arrays, _| {
+            let keys = arrays[0].as_binary::<i32>().iter().map(|bytes| bytes.map(numeric::key_of));
+            Ok(Arc::new(keys.collect::<BinaryArray>()))
+        })
+    }
 }
 
 /// The expression by which numerics are put in order in a window, where the library takes no bytes: the digits of its key.
@@ -153,8 +186,12 @@ fn has_float(types: &[ArrowType]) -> bool {
     types.iter().any(ArrowType::is_floating)
 }
 
-/// Arguments as arrays of numerics.
+/// Arguments as arrays of numerics, literals without a type among them.
 fn numerics(arrays: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-    let misplaced = |_| DataFusionError::Internal(format!("a function of {NUMERIC} and of what is no number"));
-    arrays.iter().map(|array| crate::values::numerics::of_numbers(array).map_err(misplaced)).collect()
+    let read = |array: &ArrayRef| {
+        let from = Field::new("", array.data_type().clone(), true);
+        let numbers = assign(array, &from, "", DataType::Numeric, Texts::AreRead);
+        numbers.map_err(|error| DataFusionError::External(Box::new(SqlError { detail: None, ..error })))
+    };
+    arrays.iter().map(read).collect()
 }
