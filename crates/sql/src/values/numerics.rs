@@ -6,9 +6,11 @@ use std::sync::Arc;
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Decimal256Type, Float64Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array, ListArray,
+};
 use arrow_cast::cast;
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::arrow::datatypes::i256;
 use datafusion::logical_expr::Expr;
 use engine::numeric::{self, Exact, Number};
@@ -196,6 +198,25 @@ fn each<T>(
     of: impl Fn(&[u8]) -> Result<T, Misfit>,
 ) -> impl Iterator<Item = (usize, Option<Result<T, Misfit>>)> {
     numbers.iter().enumerate().map(move |(row, bytes)| (row, bytes.map(&of)))
+}
+
+/// Numerics as those that stand for all that are equal to them: such as show no decimals but those needed. Of arrays arrays of such.
+pub(crate) fn plain(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        ArrowType::List(item) if is_numeric(item.data_type()) => {
+            with_items(array.as_list(), plain(array.as_list::<i32>().values()))
+        }
+        _ => {
+            let keys = array.as_binary::<i32>().iter().map(|bytes| bytes.map(numeric::key_of));
+            Arc::new(keys.collect::<BinaryArray>())
+        }
+    }
+}
+
+/// Lists with other items in the places of theirs.
+pub(crate) fn with_items(lists: &ListArray, items: ArrayRef) -> ArrayRef {
+    let item = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    Arc::new(ListArray::new(item, lists.offsets().clone(), items, lists.nulls().cloned()))
 }
 
 /// The unscaled value of a number as `numeric(precision, scale)`, rounded half away from zero.

@@ -19,6 +19,8 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::error::SqlError;
+use crate::values::assign::{Texts, assign};
+use crate::values::numerics::{is_exact, is_numeric, plain, with_items};
 
 /// The name of the function that makes an empty array of NULL; no statement can spell it, and it is shown as `array`.
 pub(crate) const FILLED: &str = "\0filled\0array";
@@ -136,8 +138,50 @@ fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     }
 }
 
+fn is_list_of_numerics(found: &DataType) -> bool {
+    item_of(found).is_some_and(is_numeric)
+}
+
+/// Whether a type is that of numerics without limits, or of arrays of such.
+fn of_numerics(found: &DataType) -> bool {
+    is_numeric(item_of(found).unwrap_or(found))
+}
+
+/// Whether a type is that of exact numbers, of arrays of such, or of literals.
+fn is_number(found: &DataType) -> bool {
+    let item = item_of(found).unwrap_or(found);
+    is_exact(item) || item.is_null() || *item == DataType::Utf8
+}
+
+/// Values and arrays as numerics that show no decimals but those needed, if one of them is of numerics without limits: these are
+/// compared as they are kept.
+fn plain_numerics(arrays: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
+    if !arrays.iter().any(|array| of_numerics(array.data_type())) {
+        return Ok(arrays);
+    }
+    let read = |values: &ArrayRef| {
+        let from = Field::new("", values.data_type().clone(), true);
+        let numbers = assign(values, &from, "", engine::DataType::Numeric, Texts::AreRead);
+        let numbers =
+            numbers.map_err(|error| DataFusionError::External(Box::new(SqlError { detail: None, ..error })))?;
+        Ok(plain(&numbers))
+    };
+    let plain = |array: &ArrayRef| match array.as_list_opt::<i32>() {
+        Some(lists) => Ok(with_items(lists, read(lists.values())?)),
+        None => read(array),
+    };
+    arrays.iter().map(plain).collect()
+}
+
 impl Function {
     fn coerced(&self, types: &[DataType]) -> Option<Vec<DataType>> {
+        match (self.does, types) {
+            (Does::Remove, [list, _]) if !is_list_of_numerics(list) => {}
+            (Does::Fill, _) => {}
+            // They become plain numerics before they are compared.
+            _ if types.iter().any(of_numerics) && types.iter().all(is_number) => return Some(types.to_vec()),
+            _ => {}
+        }
         match (self.does, types) {
             (Does::Fill, [DataType::Null]) => None,
             (Does::Fill, [list]) => Some(vec![list_of(item_of(list)?.clone())]),
@@ -217,6 +261,7 @@ impl ScalarUDFImpl for Function {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
         let arrays = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
+        let arrays = if self.does == Does::Fill { arrays } else { plain_numerics(arrays)? };
         let computed: ArrayRef = match (self.does, &arrays[..]) {
             (Does::Fill, [lists]) => filled(lists.as_list())?,
             (Does::Remove, [lists, values]) => without(lists.as_list(), values)?,

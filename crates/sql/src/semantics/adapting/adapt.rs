@@ -283,6 +283,7 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             beside_enums(&mut call, schema)?;
             unlimited::as_wanted(&mut call, schema);
+            unlimited::beside_items(&mut call, schema);
             written_out(&mut call, schema);
             // Its operand is read as it is shown, as that of LIKE is.
             if regexp::reads_blanks(call.name())

@@ -7,12 +7,13 @@ use datafusion::logical_expr::{Expr, ExprSchemable, WindowFunctionDefinition};
 use engine::DataType;
 
 use super::untyped::{failed, is_text, of_own_digits, typed};
-use crate::functions::numbers::unlimited::{as_type, signs};
+use crate::functions::numbers::unlimited::{as_type, is_plain, plain, signs};
 use crate::functions::statement::user::UserCall;
+use crate::functions::typed::is_list_of_numerics;
 use crate::semantics::aggregates::of_doubles::OfDoubles;
 use crate::semantics::operations::json;
 use crate::values::input;
-use crate::values::numerics::{is_exact, is_numeric};
+use crate::values::numerics::{NUMERIC, is_exact, is_numeric};
 use crate::values::types::type_name;
 
 /// The sign of an operand whose type is known now.
@@ -57,6 +58,30 @@ pub(super) fn as_wanted(call: &mut ScalarFunction, schema: &DFSchema) {
             && (is_numeric(&from) || is_numeric(&to) && is_exact(&from))
         {
             *arg = as_type(std::mem::take(arg), &from, &to);
+        }
+    }
+}
+
+/// The numbers beside an array of numerics without limits, in a function of arrays and items, as such numerics.
+pub(super) fn beside_items(call: &mut ScalarFunction, schema: &DFSchema) {
+    const PUTTING: [&str; 2] = ["array_append", "array_prepend"];
+    const COMPARING: [&str; 3] = ["array_position", "array_positions", "array_replace"];
+    let name = call.name();
+    let compares = COMPARING.contains(&name);
+    let types: Vec<ArrowType> = call.args.iter().filter_map(|arg| arg.get_type(schema).ok()).collect();
+    let is_known = compares || PUTTING.contains(&name);
+    if !is_known || types.len() != call.args.len() || !types.iter().any(is_list_of_numerics) {
+        return;
+    }
+    // Behind an array and its item stands, at `array_position`, where to begin.
+    let items = if call.name() == "array_position" { 2 } else { types.len() };
+    for (arg, from) in call.args.iter_mut().zip(&types).take(items) {
+        if is_exact(from) {
+            *arg = as_type(std::mem::take(arg), from, &NUMERIC);
+        }
+        // Items are compared as they are kept.
+        if compares && !is_plain(arg) && (is_exact(from) || is_list_of_numerics(from)) {
+            *arg = plain(std::mem::take(arg));
         }
     }
 }

@@ -11,7 +11,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::{mixed, operand_types};
-use crate::values::numerics::is_numeric;
+use crate::functions::numbers::unlimited::as_type;
+use crate::values::numerics::{is_exact, is_numeric};
 use crate::values::types::is_space;
 
 /// Plans the operator.
@@ -64,6 +65,9 @@ fn is_untyped(expr: &Expr) -> bool {
 fn with_item((list, of): (Expr, &ArrowType), (item, found): (Expr, &ArrowType)) -> (Expr, Expr) {
     let ArrowType::List(inner) = of else { return (list, item) };
     let of = inner.data_type();
+    if is_numeric(of) && is_exact(found) {
+        return (list, as_type(item, found, of));
+    }
     if of == found || !of.is_numeric() || !found.is_numeric() {
         return (list, item);
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BinaryArray, BinaryViewArray, StringViewArray};
+use arrow_array::{ArrayRef, BinaryViewArray, StringViewArray};
 use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
@@ -41,10 +41,16 @@ pub(crate) fn key(expr: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
 }
 
-/// The numeric that stands for all that are equal to it: the one that shows no decimals but those needed.
+/// The numeric that stands for all that are equal to it: the one that shows no decimals but those needed. Of an array the array of
+/// such.
 pub(crate) fn plain(expr: Expr) -> Expr {
     let function = ScalarUDF::from(Plain { signature: Signature::any(1, Volatility::Immutable) });
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
+}
+
+/// Whether an expression was made such a numeric.
+pub(crate) fn is_plain(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if call.func.inner().is::<Plain>())
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -61,15 +67,12 @@ impl ScalarUDFImpl for Plain {
         &self.signature
     }
 
-    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
-        Ok(NUMERIC)
+    fn return_type(&self, types: &[ArrowType]) -> Result<ArrowType> {
+        Ok(types.first().cloned().unwrap_or(NUMERIC))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        rows(args, |arrays, _| {
-            let keys = arrays[0].as_binary::<i32>().iter().map(|bytes| bytes.map(numeric::key_of));
-            Ok(Arc::new(keys.collect::<BinaryArray>()))
-        })
+        rows(args, |arrays, _| Ok(crate::values::numerics::plain(&arrays[0])))
     }
 }
 
