@@ -177,7 +177,7 @@ mod tests {
         let mut out = Vec::new();
         table.write(&mut out, true, true, false).unwrap();
         let lines: Vec<usize> = String::from_utf8(out).unwrap().lines().map(str::len).collect();
-        assert_eq!(lines[..4], [105_003, 140_005, 140_004, 140_004]);
+        assert_eq!(lines[..4], [105_004, 140_005, 140_004, 140_004]);
     }
 
     #[test]
