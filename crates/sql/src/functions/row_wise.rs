@@ -27,9 +27,10 @@ use engine::DataType;
 use crate::error::SqlError;
 use crate::interrupt::session_zone;
 use crate::values::array_input::items;
+use crate::values::assign::doubles;
 use crate::values::builder::ColumnBuilder;
 use crate::values::long_name;
-use crate::values::numerics::{into_numbers, is_numeric};
+use crate::values::numerics::is_numeric;
 use crate::values::text::text_value;
 use crate::values::types::of_catalog;
 use crate::values::zoned::cast_in;
@@ -227,9 +228,7 @@ impl Kind {
             return Ok(array.clone());
         }
         if self == Kind::Double && is_numeric(array.data_type()) {
-            let too_large =
-                |_| DataFusionError::External(Box::new(SqlError::new("22003", "value out of range: overflow")));
-            return into_numbers(array, DataType::Double).map_err(too_large);
+            return doubles(array).map_err(|error| DataFusionError::External(Box::new(error)));
         }
         let is_text = matches!(array.data_type(), ArrowType::Utf8 | ArrowType::Utf8View);
         if let (Kind::Texts, true) = (self, is_text) {

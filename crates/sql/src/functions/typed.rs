@@ -27,7 +27,7 @@ use engine::DataType::{Array, Uuid};
 use crate::error::SqlError;
 use crate::functions::texts::octets::with_bytes;
 use crate::values::alike::{are_uuids, castable, decided};
-use crate::values::numerics::{NUMERIC, is_exact, is_numeric};
+use crate::values::numerics::{NUMERIC, is_exact, is_list};
 use crate::values::types::{is_space, marked, taken};
 
 /// The type of a result.
@@ -234,14 +234,9 @@ pub(super) fn of_one_width(types: Vec<DataType>) -> Vec<DataType> {
     }
 }
 
-/// Whether a type is that of arrays of numerics without limits.
-pub(crate) fn is_list_of_numerics(found: &DataType) -> bool {
-    matches!(found, DataType::List(item) if is_numeric(item.data_type()))
-}
-
 /// The types of an array and its items, of which so many arguments are, where all are numbers and become one type.
 fn of_one_type(types: &[DataType], items: usize) -> Vec<DataType> {
-    if types.iter().any(is_list_of_numerics) {
+    if types.iter().any(is_list) {
         // What stands beside them becomes such a numeric by a rule of its own.
         let item = |found: &DataType| if is_exact(found) { NUMERIC } else { found.clone() };
         return types.iter().take(items).map(item).chain(types.iter().skip(items).cloned()).collect();

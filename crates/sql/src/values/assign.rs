@@ -36,6 +36,20 @@ pub(crate) fn assign(array: &ArrayRef, from: &Field, name: &str, to: DataType, t
     convert(array, from, to, texts).map_err(|(row, misfit)| misplaced(array, row, misfit, name, to))
 }
 
+/// An argument of a function as values of the type that it is taken for, a literal without a type among them.
+pub(crate) fn argument(array: &ArrayRef, to: DataType) -> Result<ArrayRef> {
+    let from = Field::new("", array.data_type().clone(), true);
+    assign(array, &from, "", to, Texts::AreRead).map_err(|error| SqlError { detail: None, ..error })
+}
+
+/// Numbers as doubles.
+///
+/// # Errors
+/// 22003 where one is too large.
+pub(crate) fn doubles(array: &ArrayRef) -> Result<ArrayRef> {
+    into_numbers(array, DataType::Double).map_err(|_| SqlError::new("22003", "value out of range: overflow"))
+}
+
 /// As [`assign`], for values of rows that are counted from `first`; errors name the row.
 pub(crate) fn assign_counted(
     array: &ArrayRef,

@@ -39,20 +39,14 @@ pub(crate) fn is_numeric(found: &ArrowType) -> bool {
     *found == NUMERIC
 }
 
+/// Whether values of this type are arrays of numerics without limits.
+pub(crate) fn is_list(found: &ArrowType) -> bool {
+    matches!(found, ArrowType::List(item) if is_numeric(item.data_type()))
+}
+
 /// Whether values of this type are numbers that a numeric without limits has, too.
 pub(crate) fn is_exact(found: &ArrowType) -> bool {
     is_numeric(found) || found.is_integer() || found.is_decimal()
-}
-
-/// The number in a row of integers, decimals or numerics; `None` of NULL.
-pub(crate) fn number_at(array: &dyn Array, row: usize) -> Option<Number> {
-    if array.is_null(row) {
-        return None;
-    }
-    Some(match array.data_type() {
-        ArrowType::Binary => Number::of_bytes(array.as_binary::<i32>().value(row)),
-        _ => Number::of_bytes(small_at(array, row)?.as_bytes()),
-    })
 }
 
 /// The number in a row of integers or decimals.
@@ -203,9 +197,7 @@ fn each<T>(
 /// Numerics as those that stand for all that are equal to them: such as show no decimals but those needed. Of arrays arrays of such.
 pub(crate) fn plain(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
-        ArrowType::List(item) if is_numeric(item.data_type()) => {
-            with_items(array.as_list(), plain(array.as_list::<i32>().values()))
-        }
+        found if is_list(found) => with_items(array.as_list(), plain(array.as_list::<i32>().values())),
         _ => {
             let keys = array.as_binary::<i32>().iter().map(|bytes| bytes.map(numeric::key_of));
             Arc::new(keys.collect::<BinaryArray>())

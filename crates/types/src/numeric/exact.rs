@@ -16,7 +16,7 @@ pub struct Exact {
 }
 
 /// Ten to a power.
-pub(super) fn ten(power: u32) -> BigInt {
+pub fn ten(power: u32) -> BigInt {
     match 10_i128.checked_pow(power) {
         Some(small) => small.into(),
         None => BigInt::from(10).pow(power),
@@ -24,7 +24,7 @@ pub(super) fn ten(power: u32) -> BigInt {
 }
 
 /// A quotient, rounded half away from zero.
-pub(super) fn quotient(dividend: &BigInt, divisor: &BigInt) -> BigInt {
+pub fn quotient(dividend: &BigInt, divisor: &BigInt) -> BigInt {
     let is_below = dividend.sign() == Sign::Minus && divisor.sign() == Sign::Plus
         || dividend.sign() == Sign::Plus && divisor.sign() == Sign::Minus;
     let two: BigUint = 2_u32.into();

@@ -21,6 +21,6 @@ mod text;
 mod tests;
 
 pub use arithmetic::{Number, NumericFault};
-pub use exact::{DECIMALS_MAX, Exact, WHOLE_MAX};
+pub use exact::{DECIMALS_MAX, Exact, WHOLE_MAX, quotient, ten};
 pub use kept::{Numeric, key_of, small};
 pub use text::NumericTextFault;

@@ -19,8 +19,8 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::error::SqlError;
-use crate::values::assign::{Texts, assign};
-use crate::values::numerics::{is_exact, is_numeric, plain, with_items};
+use crate::values::assign::argument;
+use crate::values::numerics::{is_exact, is_list, is_numeric, plain, with_items};
 
 /// The name of the function that makes an empty array of NULL; no statement can spell it, and it is shown as `array`.
 pub(crate) const FILLED: &str = "\0filled\0array";
@@ -138,10 +138,6 @@ fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     }
 }
 
-fn is_list_of_numerics(found: &DataType) -> bool {
-    item_of(found).is_some_and(is_numeric)
-}
-
 /// Whether a type is that of numerics without limits, or of arrays of such.
 fn of_numerics(found: &DataType) -> bool {
     is_numeric(item_of(found).unwrap_or(found))
@@ -159,13 +155,9 @@ fn plain_numerics(arrays: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
     if !arrays.iter().any(|array| of_numerics(array.data_type())) {
         return Ok(arrays);
     }
-    let read = |values: &ArrayRef| {
-        let from = Field::new("", values.data_type().clone(), true);
-        let numbers = assign(values, &from, "", engine::DataType::Numeric, Texts::AreRead);
-        let numbers =
-            numbers.map_err(|error| DataFusionError::External(Box::new(SqlError { detail: None, ..error })))?;
-        Ok(plain(&numbers))
-    };
+    let external = |error: SqlError| DataFusionError::External(Box::new(error));
+    let read =
+        |values: &ArrayRef| argument(values, engine::DataType::Numeric).map(|read| plain(&read)).map_err(external);
     let plain = |array: &ArrayRef| match array.as_list_opt::<i32>() {
         Some(lists) => Ok(with_items(lists, read(lists.values())?)),
         None => read(array),
@@ -176,7 +168,7 @@ fn plain_numerics(arrays: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
 impl Function {
     fn coerced(&self, types: &[DataType]) -> Option<Vec<DataType>> {
         match (self.does, types) {
-            (Does::Remove, [list, _]) if !is_list_of_numerics(list) => {}
+            (Does::Remove, [list, _]) if !is_list(list) => {}
             (Does::Fill, _) => {}
             // They become plain numerics before they are compared.
             _ if types.iter().any(of_numerics) && types.iter().all(is_number) => return Some(types.to_vec()),

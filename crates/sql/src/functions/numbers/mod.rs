@@ -4,6 +4,7 @@
 pub(crate) mod bits;
 pub(crate) mod degrees;
 pub(crate) mod floats;
+pub(crate) mod nulls;
 pub(crate) mod numerics;
 pub(crate) mod rounding;
 pub(crate) mod unlimited;

@@ -11,8 +11,7 @@ mod shapes;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::ArrayRef;
-use arrow_schema::{DataType as ArrowType, Field};
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::string::{lower, upper};
@@ -22,7 +21,7 @@ use engine::{DataType, NetworkKind, Value};
 use super::numbers::bits;
 use super::overloads::beside;
 use crate::error::SqlError;
-use crate::values::assign::{Texts, assign};
+use crate::values::assign::argument;
 use crate::values::builder::ColumnBuilder;
 use crate::values::numerics::{is_exact, is_numeric};
 use crate::values::single::{scalar_of_value, value_at, value_of_scalar};
@@ -191,7 +190,8 @@ impl ScalarUDFImpl for OfSpaces {
         for (arg, to) in args.args.into_iter().zip(&form.takes) {
             // What is one for all rows is read once.
             let is_one = matches!(arg, ColumnarValue::Scalar(_));
-            columns.push((read(&arg.into_array(if is_one { 1 } else { rows })?, *to)?, is_one, *to));
+            let array = arg.into_array(if is_one { 1 } else { rows })?;
+            columns.push((argument(&array, *to).map_err(external)?, is_one, *to));
         }
         let mut builder = ColumnBuilder::new(form.gives);
         let mut values = Vec::with_capacity(columns.len());
@@ -230,11 +230,4 @@ fn plain_values(args: &[ColumnarValue], takes: &[DataType]) -> Option<Vec<Value>
         }
     };
     args.iter().zip(takes).map(value).collect()
-}
-
-/// An argument as values of the type that it is taken for.
-fn read(array: &ArrayRef, to: DataType) -> Result<ArrayRef> {
-    let from = Field::new("", array.data_type().clone(), true);
-    let read = assign(array, &from, "", to, Texts::AreRead);
-    read.map_err(|error| external(SqlError { detail: None, ..error }))
 }

@@ -16,10 +16,11 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::DataType;
 
-use super::casts::{CastItems, ReadText, Round, WriteText};
+use super::casts::{CastItems, ReadText, WriteText};
 use super::untyped::{adapt, adapt_to_field, is_text, read, untyped};
 use super::{alike, arithmetic, chars, json_casts, lengths, outer_columns, spaces, unlimited};
 use crate::functions::arrays::{fills, lists};
+use crate::functions::numbers::unlimited::converted;
 use crate::functions::numbers::{bits, floats, numerics, rounding};
 use crate::functions::overloads::of_library;
 use crate::functions::texts::{octets, regexp};
@@ -400,20 +401,20 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Some(to @ (DataType::SmallInt | DataType::Integer | DataType::BigInt))
             if from.data_type().is_floating() || from.data_type().is_decimal() =>
         {
-            Ok(call(Round::function(to), *cast.expr))
+            Ok(Transformed::yes(converted(*cast.expr, to.to_arrow())))
         }
         // The optimizer would compare what is cast instead, and not notice what does not fit.
         Some(to @ (DataType::SmallInt | DataType::Integer | DataType::Decimal { .. }))
             if is_wider(from.data_type(), &to.to_arrow()) =>
         {
-            Ok(call(Round::function(to), *cast.expr))
+            Ok(Transformed::yes(converted(*cast.expr, to.to_arrow())))
         }
         // The library divides by a power of ten what it has rounded before.
         Some(to @ (DataType::Real | DataType::Double)) if has_more_digits(from.data_type()) => {
-            Ok(call(Round::function(to), *cast.expr))
+            Ok(Transformed::yes(converted(*cast.expr, to.to_arrow())))
         }
         Some(to @ (DataType::Real | DataType::Decimal { .. })) if loses_digits(from.data_type(), to) => {
-            Ok(call(Round::function(to), *cast.expr))
+            Ok(Transformed::yes(converted(*cast.expr, to.to_arrow())))
         }
         _ => Ok(Transformed::no(Expr::Cast(cast))),
     }

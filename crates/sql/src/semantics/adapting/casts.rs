@@ -12,8 +12,7 @@ use engine::DataType;
 
 use super::untyped::failed;
 use crate::error::SqlError;
-use crate::values::Misfit;
-use crate::values::assign::{Texts, assign, into_numbers, long_text};
+use crate::values::assign::{Texts, assign, long_text};
 use crate::values::builder::ColumnBuilder;
 use crate::values::literals::field_of;
 
@@ -134,48 +133,6 @@ impl ScalarUDFImpl for WriteText {
         each(args, |values| {
             let texts = (0..values.len()).map(|row| long_text(values, row));
             Ok(Arc::new(texts.collect::<StringViewArray>()))
-        })
-    }
-}
-
-/// Rounds numbers to integers, and floats to reals and numerics.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Round {
-    to: DataType,
-    name: String,
-    signature: Signature,
-}
-
-impl Round {
-    pub(crate) fn function(to: DataType) -> ScalarUDF {
-        let name = format!("to_{to}");
-        ScalarUDF::from(Round { to, name, signature: Signature::any(1, Volatility::Immutable) })
-    }
-}
-
-impl ScalarUDFImpl for Round {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
-        Ok(self.to.to_arrow())
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        each(args, |numbers| {
-            into_numbers(numbers, self.to).map_err(|(row, misfit)| {
-                if misfit == Misfit::Range && self.to.to_arrow().is_integer() {
-                    let message = format!("{} out of range", self.to);
-                    return DataFusionError::External(Box::new(SqlError::new("22003", message)));
-                }
-                let text = row.and_then(|row| long_text(numbers, row)).unwrap_or_default();
-                failed(misfit, self.to, &text)
-            })
         })
     }
 }

@@ -9,11 +9,10 @@ use engine::DataType;
 use super::untyped::{failed, is_text, of_own_digits, typed};
 use crate::functions::numbers::unlimited::{as_type, is_plain, plain, signs};
 use crate::functions::statement::user::UserCall;
-use crate::functions::typed::is_list_of_numerics;
 use crate::semantics::aggregates::of_doubles::OfDoubles;
 use crate::semantics::operations::json;
 use crate::values::input;
-use crate::values::numerics::{NUMERIC, is_exact, is_numeric};
+use crate::values::numerics::{NUMERIC, is_exact, is_list, is_numeric};
 use crate::values::types::type_name;
 
 /// The sign of an operand whose type is known now.
@@ -70,7 +69,7 @@ pub(super) fn beside_items(call: &mut ScalarFunction, schema: &DFSchema) {
     let compares = COMPARING.contains(&name);
     let types: Vec<ArrowType> = call.args.iter().filter_map(|arg| arg.get_type(schema).ok()).collect();
     let is_known = compares || PUTTING.contains(&name);
-    if !is_known || types.len() != call.args.len() || !types.iter().any(is_list_of_numerics) {
+    if !is_known || types.len() != call.args.len() || !types.iter().any(is_list) {
         return;
     }
     // Behind an array and its item stands, at `array_position`, where to begin.
@@ -80,7 +79,7 @@ pub(super) fn beside_items(call: &mut ScalarFunction, schema: &DFSchema) {
             *arg = as_type(std::mem::take(arg), from, &NUMERIC);
         }
         // Items are compared as they are kept.
-        if compares && !is_plain(arg) && (is_exact(from) || is_list_of_numerics(from)) {
+        if compares && !is_plain(arg) && (is_exact(from) || is_list(from)) {
             *arg = plain(std::mem::take(arg));
         }
     }

@@ -20,7 +20,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Sign
 use datafusion::physical_expr::PhysicalExpr;
 
 use crate::error::SqlError;
-use crate::values::assign::into_numbers;
+use crate::values::assign;
 use crate::values::numerics::is_numeric;
 
 /// The functions.
@@ -129,8 +129,7 @@ fn doubles(array: &ArrayRef) -> Result<ArrayRef> {
     if array.data_type().is_null() || *array.data_type() == DataType::Utf8 {
         return Ok(cast(array, &DataType::Float64)?);
     }
-    into_numbers(array, engine::DataType::Double)
-        .map_err(|_| DataFusionError::External(Box::new(SqlError::new("22003", "value out of range: overflow"))))
+    assign::doubles(array).map_err(|error| DataFusionError::External(Box::new(error)))
 }
 
 /// The values of a group, of which none is NULL.

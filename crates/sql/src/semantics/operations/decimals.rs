@@ -20,8 +20,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply;
 
-use super::operators;
 use crate::error::SqlError;
+use crate::functions::numbers::nulls::null_of;
 
 /// The significant digits that PostgreSQL gives a quotient at least.
 const SIGNIFICANT: i32 = 16;
@@ -181,7 +181,7 @@ impl ScalarUDFImpl for Decimals {
     }
 
     fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        operators::null_of(args, &self.to)
+        null_of(args, &self.to)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr_common::datum::apply;
 
 use crate::error::SqlError;
+use crate::functions::numbers::nulls::null_of;
 use crate::functions::of_one_zero;
 
 /// The action of a function.
@@ -119,15 +120,6 @@ impl CheckedOperator {
     fn negate(&self, array: &ArrayRef) -> Result<ArrayRef> {
         Ok(of_one_zero(neg(array.as_ref()).map_err(|error| out_of_range(error, &self.of))?))
     }
-}
-
-/// NULL for an operator beside a NULL, so that its other operand is not worked out.
-pub(crate) fn null_of(args: Vec<Expr>, to: &ArrowType) -> Result<ExprSimplifyResult> {
-    let is_null = |arg: &Expr| matches!(arg, Expr::Literal(value, _) if value.is_null());
-    Ok(match args.iter().any(is_null) {
-        true => ExprSimplifyResult::Simplified(Expr::Literal(ScalarValue::try_from(to)?, None)),
-        false => ExprSimplifyResult::Original(args),
-    })
 }
 
 /// PostgreSQL's words for an integer that does not fit.

@@ -4,6 +4,7 @@
 //! for, and in the end it is rounded half away from zero. Logarithms are those of a number near one and of a power of two; the
 //! first is twice the series of the inverse hyperbolic tangent, `y + y^3/3 + y^5/5 + ...` of `y = (x - 1) / (x + 1)`. The
 //! exponential function is taken of a small number by its series, squared some times, and multiplied by a power of two.
+use engine::numeric::{Exact, quotient, ten};
 use num_bigint::{BigInt, Sign};
 
 /// Digits beyond those that are asked for.
@@ -11,124 +12,92 @@ const MORE: u32 = 12;
 /// How often the exponential function's argument is halved, and its value squared.
 const HALVINGS: u32 = 8;
 
-/// A number: whole units, and how many decimals these have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Number {
-    pub(super) units: BigInt,
-    pub(super) decimals: u32,
-}
-
-fn ten(power: u32) -> BigInt {
-    BigInt::from(10).pow(power)
-}
-
 fn is_negative(number: &BigInt) -> bool {
     number.sign() == Sign::Minus
-}
-
-/// A quotient, rounded half away from zero.
-fn rounded(dividend: &BigInt, divisor: &BigInt) -> BigInt {
-    let two = BigInt::from(2);
-    let is_below = is_negative(dividend) != is_negative(divisor);
-    let (dividend, divisor) = (dividend.magnitude().clone(), divisor.magnitude().clone());
-    let quotient = BigInt::from((dividend * two.magnitude() + &divisor) / (divisor * two.magnitude()));
-    if is_below { -quotient } else { quotient }
 }
 
 /// Changes the number of decimals of whole units.
 fn rescaled(units: &BigInt, from: u32, to: u32) -> BigInt {
     match to.checked_sub(from) {
         Some(more) => units * ten(more),
-        None => rounded(units, &ten(from - to)),
+        None => quotient(units, &ten(from - to)),
     }
 }
 
-impl Number {
-    /// With so many decimals.
-    pub(super) fn with_decimals(&self, decimals: u32) -> Number {
-        Number { units: rescaled(&self.units, self.decimals, decimals), decimals }
-    }
-
-    pub(super) fn is_zero(&self) -> bool {
-        self.units.sign() == Sign::NoSign
-    }
-
-    pub(super) fn is_negative(&self) -> bool {
-        is_negative(&self.units)
-    }
-
+/// Functions of exact numbers, to as many decimals as are asked for.
+pub(super) trait Functions: Sized {
     /// The whole number that it is, if it is one.
-    pub(super) fn whole(&self) -> Option<BigInt> {
+    fn whole(&self) -> Option<BigInt>;
+    /// Roughly.
+    fn to_f64(&self) -> f64;
+    /// The natural logarithm of a number above zero.
+    fn ln(&self, decimals: u32) -> Self;
+    /// The logarithm to a base, both above zero and the base not one.
+    fn log(&self, base: &Self, decimals: u32) -> Self;
+    /// `e` to this power; the caller knows that the result is not too large.
+    fn exp(&self, decimals: u32) -> Self;
+    /// A power whose exponent is a whole number.
+    fn power_of_whole(&self, exponent: i32, decimals: u32) -> Self;
+    /// A power of a number above zero.
+    fn power(&self, exponent: &Self, decimals: u32) -> Self;
+}
+
+impl Functions for Exact {
+    fn whole(&self) -> Option<BigInt> {
         let unit = ten(self.decimals);
         let whole = &self.units / &unit;
         (&whole * unit == self.units).then_some(whole)
     }
 
-    /// Roughly.
-    pub(super) fn to_f64(&self) -> f64 {
+    fn to_f64(&self) -> f64 {
         let text = format!("{}e-{}", self.units, self.decimals);
         text.parse().unwrap_or(f64::INFINITY)
     }
 
-    /// The square root.
-    pub(super) fn sqrt(&self, decimals: u32) -> Number {
-        // Twice the decimals before the root are those behind it; one more tells where to round.
-        let wide = rescaled(&self.units, self.decimals, (2 * (decimals + 1)).max(self.decimals));
-        let kept = (2 * (decimals + 1)).max(self.decimals);
-        // An odd number of decimals has no root of whole units.
-        let (wide, kept) = if kept % 2 == 1 { (wide * BigInt::from(10), kept + 1) } else { (wide, kept) };
-        Number { units: wide.sqrt(), decimals: kept / 2 }.with_decimals(decimals)
-    }
-
-    /// The natural logarithm of a number above zero.
-    pub(super) fn ln(&self, decimals: u32) -> Number {
+    fn ln(&self, decimals: u32) -> Exact {
         let places = decimals + MORE;
-        Number { units: ln(&self.units, self.decimals, places), decimals: places }.with_decimals(decimals)
+        Exact { units: ln(&self.units, self.decimals, places), decimals: places }.rounded(decimals)
     }
 
-    /// The logarithm to a base, both above zero and the base not one.
-    pub(super) fn log(&self, base: &Number, decimals: u32) -> Number {
+    fn log(&self, base: &Exact, decimals: u32) -> Exact {
         let places = decimals + 2 * MORE;
         let of = ln(&self.units, self.decimals, places);
         let by = ln(&base.units, base.decimals, places);
-        Number { units: rounded(&(of * ten(decimals)), &by), decimals }
+        Exact { units: quotient(&(of * ten(decimals)), &by), decimals }
     }
 
-    /// `e` to this power; the caller knows that the result is not too large.
-    pub(super) fn exp(&self, decimals: u32) -> Number {
-        let places = decimals + MORE + self.digits_of_exp();
+    fn exp(&self, decimals: u32) -> Exact {
+        let places = decimals + MORE + digits_of_exp(self);
         let units = exp(&rescaled(&self.units, self.decimals, places.max(self.decimals)), places.max(self.decimals));
-        Number { units, decimals: places.max(self.decimals) }.with_decimals(decimals)
+        Exact { units, decimals: places.max(self.decimals) }.rounded(decimals)
     }
 
-    /// How many digits before the point the exponential function has.
-    fn digits_of_exp(&self) -> u32 {
-        let digits = (self.to_f64() * std::f64::consts::LOG10_E).clamp(0.0, 1000.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was just cut to 0 to 1000")]
-        let digits = digits as u32;
-        digits + 1
-    }
-
-    /// A power whose exponent is a whole number.
-    pub(super) fn power_of_whole(&self, exponent: i32, decimals: u32) -> Number {
+    fn power_of_whole(&self, exponent: i32, decimals: u32) -> Exact {
         let magnitude = exponent.unsigned_abs();
         let power = self.units.pow(magnitude);
         let places = self.decimals * magnitude;
         match exponent < 0 {
-            false => Number { units: power, decimals: places }.with_decimals(decimals),
-            true => Number { units: rounded(&ten(places + decimals), &power), decimals },
+            false => Exact { units: power, decimals: places }.rounded(decimals),
+            true => Exact { units: quotient(&ten(places + decimals), &power), decimals },
         }
     }
 
-    /// A power of a number above zero.
-    pub(super) fn power(&self, exponent: &Number, decimals: u32) -> Number {
+    fn power(&self, exponent: &Exact, decimals: u32) -> Exact {
         let size = (self.to_f64().ln() * exponent.to_f64()).abs().min(2000.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was just cut to 2000")]
         let places = decimals + 2 * MORE + size as u32 + exponent.units.to_string().len() as u32;
         let product = ln(&self.units, self.decimals, places) * &exponent.units;
         let product = rescaled(&product, places + exponent.decimals, places);
-        Number { units: exp(&product, places), decimals: places }.with_decimals(decimals)
+        Exact { units: exp(&product, places), decimals: places }.rounded(decimals)
     }
+}
+
+/// How many digits before the point the exponential function has.
+fn digits_of_exp(of: &Exact) -> u32 {
+    let digits = (of.to_f64() * std::f64::consts::LOG10_E).clamp(0.0, 1000.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was just cut to 0 to 1000")]
+    let digits = digits as u32;
+    digits + 1
 }
 
 /// The series of the inverse hyperbolic tangent.
@@ -202,11 +171,11 @@ fn exp(units: &BigInt, places: u32) -> BigInt {
 mod tests {
     use super::*;
 
-    fn number(units: i64, decimals: u32) -> Number {
-        Number { units: BigInt::from(units), decimals }
+    fn number(units: i64, decimals: u32) -> Exact {
+        Exact { units: BigInt::from(units), decimals }
     }
 
-    fn text(number: &Number) -> String {
+    fn text(number: &Exact) -> String {
         number.units.to_string()
     }
 
@@ -216,8 +185,8 @@ mod tests {
         assert_eq!(text(&number(1, 4).ln(16)), "-92103403719761827");
         assert_eq!(text(&number(10, 1).exp(30)), "2718281828459045235360287471353");
         assert_eq!(text(&number(-325, 2).exp(17)), "3877420783172201");
-        assert_eq!(text(&number(2, 0).sqrt(20)), "141421356237309504880");
-        assert_eq!(text(&number(1, 20).sqrt(25)), "1000000000000000");
+        assert_eq!(text(&number(2, 0).root(20)), "141421356237309504880");
+        assert_eq!(text(&number(1, 20).root(25)), "1000000000000000");
         assert_eq!(text(&number(80, 1).log(&number(20, 1), 16)), "30000000000000000");
         assert_eq!(text(&number(25, 1).power(&number(-15, 1), 16)), "2529822128134703");
         assert_eq!(text(&number(1001, 3).power_of_whole(-2, 16)), "9980029960049940");
@@ -226,7 +195,7 @@ mod tests {
 
     #[test]
     fn halves_are_rounded_away_from_zero() {
-        assert_eq!((text(&number(25, 1).with_decimals(0)), text(&number(-25, 1).with_decimals(0))), {
+        assert_eq!((text(&number(25, 1).rounded(0)), text(&number(-25, 1).rounded(0))), {
             ("3".to_owned(), "-3".to_owned())
         });
     }

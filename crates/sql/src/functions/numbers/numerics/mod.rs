@@ -6,6 +6,7 @@
 mod fixed;
 mod weights;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -19,10 +20,10 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use engine::numeric;
+use engine::numeric::{Exact, Number};
 use num_bigint::BigInt;
 
-use self::fixed::Number;
+use self::fixed::Functions;
 pub(crate) use self::weights::Elementary;
 use super::rounding::unscaled;
 use crate::error::SqlError;
@@ -43,7 +44,7 @@ pub(crate) fn result_of(of: Elementary, types: &[DataType], literals: &[Option<&
     if !has_decimal || !types.iter().all(is_exact) {
         return None;
     }
-    let known: Option<Vec<Number>> = literals.iter().map(|literal| literal.and_then(number_of)).collect();
+    let known: Option<Vec<Exact>> = literals.iter().map(|literal| literal.and_then(number_of)).collect();
     let known = known.filter(|known| known.len() == types.len());
     if let Some((decimals, digits)) = known.and_then(|known| weights::of_result(of, &known)) {
         return Some(decimal_of(digits, decimals));
@@ -60,17 +61,17 @@ fn decimal_of(before: u32, decimals: u32) -> DataType {
     if before + decimals <= 38 { DataType::Decimal128(38, scale) } else { DataType::Decimal256(76, scale) }
 }
 
-fn number_of(literal: &ScalarValue) -> Option<Number> {
+fn number_of(literal: &ScalarValue) -> Option<Exact> {
     let array = literal.to_array().ok()?;
     let (values, scale) = unscaled(&array).ok()?;
     (!values.is_null(0)).then(|| number(values.value(0), scale))
 }
 
-fn number(value: i256, scale: i8) -> Number {
+fn number(value: i256, scale: i8) -> Exact {
     let units = BigInt::from_signed_bytes_le(&value.to_le_bytes());
     match u32::try_from(scale) {
-        Ok(decimals) => Number { units, decimals },
-        Err(_) => Number { units: units * BigInt::from(10).pow(scale.unsigned_abs().into()), decimals: 0 },
+        Ok(decimals) => Exact { units, decimals },
+        Err(_) => Exact { units: units * BigInt::from(10).pow(scale.unsigned_abs().into()), decimals: 0 },
     }
 }
 
@@ -80,16 +81,16 @@ fn overflow() -> SqlError {
 }
 
 /// Numbers as an array of a decimal's type.
-fn decimals(numbers: Vec<Option<Number>>, to: &DataType) -> Result<ArrayRef> {
+fn decimals(numbers: Vec<Option<Exact>>, to: &DataType) -> Result<ArrayRef> {
     let external = || DataFusionError::External(Box::new(overflow()));
     let (DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale)) = to else {
         return Err(DataFusionError::Internal("a numeric that is no decimal".to_owned()));
     };
     let limit = BigInt::from(10).pow((*precision).into());
-    let fitted = |number: Option<Number>| match number {
+    let fitted = |number: Option<Exact>| match number {
         None => Ok(None),
         Some(number) => {
-            let units = number.with_decimals(u32::try_from(*scale).unwrap_or(0)).units;
+            let units = number.rounded(u32::try_from(*scale).unwrap_or(0)).units;
             if units >= limit || -&units >= limit {
                 return Err(external());
             }
@@ -123,31 +124,30 @@ pub(crate) fn compute(of: Elementary, arrays: &[ArrayRef], to: &DataType) -> Res
     for row in 0..rows {
         let cell =
             |(values, scale): &(Decimal256Array, i8)| (!values.is_null(row)).then(|| number(values.value(row), *scale));
-        let cells: Option<Vec<Number>> = columns.iter().map(cell).collect();
+        let cells: Option<Vec<Exact>> = columns.iter().map(cell).collect();
         results.push(cells.map(|cells| rounded(of, &cells, places)).transpose().map_err(external)?);
     }
     decimals(results, to)
 }
 
 /// The value of a function of numerics without limits, with the decimals that PostgreSQL gives it.
-pub(crate) fn elementary(of: Elementary, numbers: &[numeric::Number]) -> Result<numeric::Number, SqlError> {
-    let exact = |number: &numeric::Number| match number {
-        numeric::Number::Finite(exact) => Some(Number { units: exact.units.clone(), decimals: exact.decimals }),
+pub(crate) fn elementary(of: Elementary, numbers: &[Number]) -> Result<Number, SqlError> {
+    let exact = |number: &Number| match number {
+        Number::Finite(exact) => Some(exact.clone()),
         _ => None,
     };
-    let Some(cells) = numbers.iter().map(exact).collect::<Option<Vec<Number>>>() else { return unusual(of, numbers) };
+    let Some(cells) = numbers.iter().map(exact).collect::<Option<Vec<Exact>>>() else { return unusual(of, numbers) };
     let places = weights::of_result(of, &cells).map_or(u32::from(DECIMALS), |(decimals, _)| decimals);
-    let Number { units, decimals } = value(of, &cells, places)?;
-    Ok(numeric::Number::Finite(numeric::Exact { units, decimals }))
+    Ok(Number::Finite(value(of, &cells, places)?))
 }
 
 /// The value of a function of what is infinite or no number: that of doubles, as it is one of these, or a whole number.
-fn unusual(of: Elementary, numbers: &[numeric::Number]) -> Result<numeric::Number, SqlError> {
-    let float = |number: &numeric::Number| match number {
-        numeric::Number::NotANumber => f64::NAN,
-        numeric::Number::Infinite { is_negative: true } => f64::NEG_INFINITY,
-        numeric::Number::Infinite { is_negative: false } => f64::INFINITY,
-        numeric::Number::Finite(exact) => Number { units: exact.units.clone(), decimals: exact.decimals }.to_f64(),
+fn unusual(of: Elementary, numbers: &[Number]) -> Result<Number, SqlError> {
+    let float = |number: &Number| match number {
+        Number::NotANumber => f64::NAN,
+        Number::Infinite { is_negative: true } => f64::NEG_INFINITY,
+        Number::Infinite { is_negative: false } => f64::INFINITY,
+        Number::Finite(exact) => exact.to_f64(),
     };
     let is_below = |value: f64| value < 0.0;
     let value = match (of, &numbers.iter().map(float).collect::<Vec<f64>>()[..]) {
@@ -164,23 +164,23 @@ fn unusual(of: Elementary, numbers: &[numeric::Number]) -> Result<numeric::Numbe
         _ => f64::NAN,
     };
     Ok(match value {
-        infinite if infinite.is_infinite() => numeric::Number::Infinite { is_negative: infinite < 0.0 },
-        none if none.is_nan() => numeric::Number::NotANumber,
-        whole => numeric::Number::Finite(numeric::Exact::whole(if whole == 0.0 { 0 } else { 1 })),
+        infinite if infinite.is_infinite() => Number::Infinite { is_negative: infinite < 0.0 },
+        none if none.is_nan() => Number::NotANumber,
+        whole => Number::Finite(Exact::whole(if whole == 0.0 { 0 } else { 1 })),
     })
 }
 
 /// The value with the decimals that PostgreSQL gives it, as far as the column has so many.
-fn rounded(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlError> {
+fn rounded(of: Elementary, cells: &[Exact], places: u32) -> Result<Exact, SqlError> {
     let own = weights::of_result(of, cells).map_or(places, |(decimals, _)| decimals.min(places));
     value(of, cells, own)
 }
 
-fn value(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlError> {
+fn value(of: Elementary, cells: &[Exact], places: u32) -> Result<Exact, SqlError> {
     match (of, cells) {
         (Elementary::Ln, [value]) => Ok(positive(value)?.ln(places)),
         (Elementary::Log, [value]) => {
-            let base = Number { units: BigInt::from(10), decimals: 0 };
+            let base = Exact { units: BigInt::from(10), decimals: 0 };
             Ok(positive(value)?.log(&base, places))
         }
         (Elementary::Log, [base, value]) => {
@@ -193,7 +193,7 @@ fn value(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlErr
         (Elementary::Sqrt, [value]) if value.is_negative() => {
             Err(SqlError::new("2201F", "cannot take square root of a negative number"))
         }
-        (Elementary::Sqrt, [value]) => Ok(value.sqrt(places)),
+        (Elementary::Sqrt, [value]) => Ok(value.root(places)),
         (Elementary::Exp, [value]) => match value.to_f64() {
             large if large >= EXPONENT_MAX => Err(overflow()),
             small if small <= -EXPONENT_MAX => Ok(zero(places)),
@@ -204,11 +204,11 @@ fn value(of: Elementary, cells: &[Number], places: u32) -> Result<Number, SqlErr
     }
 }
 
-fn zero(decimals: u32) -> Number {
-    Number { units: BigInt::ZERO, decimals }
+fn zero(decimals: u32) -> Exact {
+    Exact { units: BigInt::ZERO, decimals }
 }
 
-fn positive(value: &Number) -> Result<&Number, SqlError> {
+fn positive(value: &Exact) -> Result<&Exact, SqlError> {
     let of = match value {
         zero if zero.is_zero() => "zero",
         negative if negative.is_negative() => "a negative number",
@@ -217,12 +217,12 @@ fn positive(value: &Number) -> Result<&Number, SqlError> {
     Err(SqlError::new("2201E", format!("cannot take logarithm of {of}")))
 }
 
-fn power(base: &Number, exponent: &Number, places: u32) -> Result<Number, SqlError> {
+fn power(base: &Exact, exponent: &Exact, places: u32) -> Result<Exact, SqlError> {
     let whole = exponent.whole();
     if base.is_zero() {
         return match exponent.is_negative() {
             true => Err(SqlError::new("2201F", "zero raised to a negative power is undefined")),
-            false if exponent.is_zero() => Ok(Number { units: BigInt::from(1), decimals: 0 }.with_decimals(places)),
+            false if exponent.is_zero() => Ok(Exact { units: BigInt::from(1), decimals: 0 }.rounded(places)),
             false => Ok(zero(places)),
         };
     }
@@ -230,7 +230,7 @@ fn power(base: &Number, exponent: &Number, places: u32) -> Result<Number, SqlErr
         let message = "a negative number raised to a non-integer power yields a complex result";
         return Err(SqlError::new("2201F", message));
     }
-    let magnitude = Number { units: base.units.magnitude().clone().into(), decimals: base.decimals };
+    let magnitude = Exact { units: base.units.magnitude().clone().into(), decimals: base.decimals };
     let digits = magnitude.to_f64().log10() * exponent.to_f64();
     if digits > if whole.is_some() { WHOLE_POWER_DIGITS_MAX } else { POWER_DIGITS_MAX } {
         return Err(overflow());
@@ -245,7 +245,7 @@ fn power(base: &Number, exponent: &Number, places: u32) -> Result<Number, SqlErr
         None => magnitude.power(exponent, places),
     };
     let is_odd = base.is_negative() && whole.is_some_and(|whole| whole.bit(0));
-    Ok(if is_odd { Number { units: -power.units, decimals: power.decimals } } else { power })
+    Ok(if is_odd { Exact { units: -power.units, decimals: power.decimals } } else { power })
 }
 
 /// The functions that are of numerics only.
@@ -313,7 +313,7 @@ impl Function {
             Does::Factorial => DataType::Decimal256(76, 0),
             Does::Scale | Does::MinScale | Does::WidthBucket => DataType::Int32,
             Does::TrimScale => {
-                let least = first.and_then(number_of).map(|number| min_scale(&number));
+                let least = first.and_then(number_of).map(|number| number.decimals_needed());
                 let scale = least.and_then(|least| i8::try_from(least).ok()).unwrap_or(scale);
                 match types.first() {
                     Some(DataType::Decimal256(..)) => DataType::Decimal256(76, scale),
@@ -375,7 +375,7 @@ impl Function {
             let cell = |(values, scale): &(Decimal256Array, i8)| {
                 (!values.is_null(row)).then(|| number(values.value(row), *scale))
             };
-            let cells: Option<Vec<Number>> = columns.iter().map(cell).collect();
+            let cells: Option<Vec<Exact>> = columns.iter().map(cell).collect();
             results.push(cells.map(|cells| self.value(&cells)).transpose().map_err(external)?);
         }
         if to.is_decimal() {
@@ -385,16 +385,16 @@ impl Function {
         Ok(Arc::new(whole.collect::<Int32Array>()))
     }
 
-    fn value(&self, cells: &[Number]) -> Result<Number, SqlError> {
-        let whole = |units: BigInt| Ok(Number { units, decimals: 0 });
+    fn value(&self, cells: &[Exact]) -> Result<Exact, SqlError> {
+        let whole = |units: BigInt| Ok(Exact { units, decimals: 0 });
         match (self.does, cells) {
             (Does::Div, [_, divisor]) if divisor.is_zero() => Err(SqlError::new("22012", "division by zero")),
             (Does::Div, [dividend, divisor]) => {
                 let decimals = dividend.decimals.max(divisor.decimals);
-                whole(dividend.with_decimals(decimals).units / divisor.with_decimals(decimals).units)
+                whole(dividend.rounded(decimals).units / divisor.rounded(decimals).units)
             }
             (Does::Scale, [value]) => whole(value.decimals.into()),
-            (Does::MinScale, [value]) => whole(min_scale(value).into()),
+            (Does::MinScale, [value]) => whole(value.decimals_needed().into()),
             (Does::TrimScale, [value]) => Ok(value.clone()),
             (Does::Factorial, [value]) if value.is_negative() => {
                 Err(SqlError::new("22003", "factorial of a negative number is undefined"))
@@ -403,19 +403,13 @@ impl Function {
                 let last = u32::try_from(&value.units).ok().filter(|last| *last < 60).ok_or_else(overflow)?;
                 whole((1..=last).map(BigInt::from).product())
             }
-            (Does::WidthBucket, [value, low, high, count]) => bucket(value, low, high, count),
+            (Does::WidthBucket, [value, low, high, count]) => {
+                let [value, low, high] = [value, low, high].map(|exact| Number::Finite(exact.clone()));
+                whole(bucket([&value, &low, &high], count)?)
+            }
             _ => Err(SqlError::new("XX000", "a function of so many numerics")),
         }
     }
-}
-
-/// How many decimals are needed.
-fn min_scale(number: &Number) -> u32 {
-    let (mut units, mut decimals) = (number.units.clone(), number.decimals);
-    while decimals > 0 && (&units % 10u32) == BigInt::ZERO {
-        (units, decimals) = (units / 10u32, decimals - 1);
-    }
-    decimals
 }
 
 fn wrong_bucket(message: &str) -> SqlError {
@@ -423,25 +417,35 @@ fn wrong_bucket(message: &str) -> SqlError {
 }
 
 /// The part of a range, which is cut into so many of one width, that a number lies in.
-fn bucket(value: &Number, low: &Number, high: &Number, count: &Number) -> Result<Number, SqlError> {
+pub(crate) fn bucket([value, low, high]: [&Number; 3], count: &Exact) -> Result<BigInt, SqlError> {
     if count.is_zero() || count.is_negative() {
         return Err(wrong_bucket("count must be greater than zero"));
     }
-    let decimals = value.decimals.max(low.decimals).max(high.decimals);
-    let units = |number: &Number| number.with_decimals(decimals).units;
-    let (value, low, high) = (units(value), units(low), units(high));
-    let whole = |units: BigInt| Ok(Number { units, decimals: 0 });
-    if low == high {
-        return Err(wrong_bucket("lower bound cannot equal upper bound"));
+    if [value, low, high].iter().any(|number| matches!(number, Number::NotANumber)) {
+        return Err(wrong_bucket("operand, lower bound, and upper bound cannot be NaN"));
     }
-    let (from, width) = if low < high { (&value - &low, &high - &low) } else { (&low - &value, &low - &high) };
-    if from < BigInt::ZERO {
-        return whole(BigInt::ZERO);
-    }
-    if from >= width {
-        return whole(&count.units + 1);
-    }
-    whole(from * &count.units / width + 1)
+    let (Number::Finite(low), Number::Finite(high)) = (low, high) else {
+        return Err(wrong_bucket("lower and upper bounds must be finite"));
+    };
+    let is_upward = match low.compare(high) {
+        Ordering::Equal => return Err(wrong_bucket("lower bound cannot equal upper bound")),
+        order => order.is_lt(),
+    };
+    let beyond = || BigInt::from(1) + &count.units;
+    Ok(match value {
+        Number::Finite(value) => {
+            let decimals = value.decimals.max(low.decimals).max(high.decimals);
+            let [value, low, high] = [value, low, high].map(|number| number.rounded(decimals).units);
+            let (from, width) = if is_upward { (&value - &low, &high - &low) } else { (&low - &value, &low - &high) };
+            match from {
+                from if from < BigInt::ZERO => BigInt::ZERO,
+                from if from >= width => beyond(),
+                from => from * &count.units / width + 1,
+            }
+        }
+        infinite if infinite.is_negative() == is_upward => BigInt::ZERO,
+        _ => beyond(),
+    })
 }
 
 fn buckets_of_floats(arrays: &[ArrayRef]) -> Result<ArrayRef> {

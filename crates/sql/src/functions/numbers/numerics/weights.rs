@@ -1,6 +1,8 @@
 //! How many decimals PostgreSQL gives the results of functions: as many as make sixteen significant digits, by a rough guess of
 //! how large the result is, and no fewer than the arguments have.
-use super::fixed::Number;
+use engine::numeric::Exact;
+
+use super::fixed::Functions;
 
 /// What is computed of one or two numerics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,12 +22,12 @@ const DECIMALS_MAX: i32 = 60;
 const UNIT: i32 = 4;
 
 /// The decimals of a result, and the digits before its point.
-pub(super) fn of_result(of: Elementary, args: &[Number]) -> Option<(u32, u32)> {
+pub(super) fn of_result(of: Elementary, args: &[Exact]) -> Option<(u32, u32)> {
     let least = args.iter().map(|number| i32::try_from(number.decimals).unwrap_or(0)).max().unwrap_or(0);
     let (scale, size) = match (of, args) {
         (Elementary::Ln, [value]) => (SIGNIFICANT - weight_of_ln(value)?, value.to_f64().ln().abs().log10()),
         (Elementary::Log, [value]) => {
-            let ten = Number { units: 10.into(), decimals: 0 };
+            let ten = Exact { units: 10.into(), decimals: 0 };
             (SIGNIFICANT - weight_of_ln(value)? + weight_of_ln(&ten)?, 4.0)
         }
         (Elementary::Log, [base, value]) => (SIGNIFICANT - weight_of_ln(value)? + weight_of_ln(base)?, 4.0),
@@ -64,14 +66,14 @@ fn toward_zero(number: f64) -> i32 {
 }
 
 /// The decimal digits of a number without its sign, and how many of them stand before the point.
-fn digits(number: &Number) -> (String, i32) {
+fn digits(number: &Exact) -> (String, i32) {
     let text = number.units.magnitude().to_string();
     let before = i32::try_from(text.len()).unwrap_or(0) - i32::try_from(number.decimals).unwrap_or(0);
     (text, before)
 }
 
 /// Where the first unit of four digits stands, counted from the point.
-fn unit_weight(number: &Number) -> i32 {
+fn unit_weight(number: &Exact) -> i32 {
     if number.is_zero() {
         return 0;
     }
@@ -80,7 +82,7 @@ fn unit_weight(number: &Number) -> i32 {
 }
 
 /// The units of four digits of a number, the first one not zero, at most two of them.
-fn units(number: &Number) -> Vec<i64> {
+fn units(number: &Exact) -> Vec<i64> {
     let (text, before) = digits(number);
     let lead = usize::try_from((before - 1).rem_euclid(UNIT) + 1).unwrap_or(1);
     let padded = format!("{}{text}", "0".repeat(4 - lead));
@@ -100,15 +102,15 @@ fn units(number: &Number) -> Vec<i64> {
 }
 
 /// The weight of the first decimal digit of the natural logarithm.
-fn weight_of_ln(number: &Number) -> Option<i32> {
+fn weight_of_ln(number: &Exact) -> Option<i32> {
     if number.is_zero() || number.is_negative() {
         return None;
     }
     let value = number.to_f64();
     if (0.9..=1.1).contains(&value) {
         // There it is about as large as the distance from one.
-        let one = Number { units: 1.into(), decimals: 0 }.with_decimals(number.decimals).units;
-        let distance = Number { units: &number.units - one, decimals: number.decimals };
+        let one = Exact { units: 1.into(), decimals: 0 }.rounded(number.decimals).units;
+        let distance = Exact { units: &number.units - one, decimals: number.decimals };
         let first = units(&distance).first().copied();
         #[expect(clippy::cast_precision_loss, reason = "it has four digits")]
         return Some(first.map_or(0, |first| unit_weight(&distance) * UNIT + toward_zero((first as f64).log10())));
@@ -131,8 +133,8 @@ mod tests {
 
     #[test]
     fn results_have_sixteen_significant_digits() {
-        let number = |units: i64, decimals| Number { units: units.into(), decimals };
-        let scale = |of, args: &[Number]| of_result(of, args).map(|(scale, _)| scale);
+        let number = |units: i64, decimals| Exact { units: units.into(), decimals };
+        let scale = |of, args: &[Exact]| of_result(of, args).map(|(scale, _)| scale);
         assert_eq!(scale(Elementary::Sqrt, &[number(20, 1)]), Some(15));
         assert_eq!(scale(Elementary::Sqrt, &[number(1, 4)]), Some(17));
         assert_eq!(scale(Elementary::Ln, &[number(20, 1)]), Some(16));

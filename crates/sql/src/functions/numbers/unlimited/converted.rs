@@ -1,9 +1,6 @@
-//! Numbers of one type as those of another, where one of the two is that of numerics without limits.
-use std::sync::Arc;
-
+//! Numbers of one type as those of another, where the library has no such cast, or rounds and fails otherwise than PostgreSQL.
 use arrow_schema::DataType as ArrowType;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -12,16 +9,16 @@ use engine::DataType;
 use super::rows;
 use crate::error::SqlError;
 use crate::values::Misfit;
-use crate::values::assign::into_numbers;
+use crate::values::assign::{into_numbers, long_text};
 use crate::values::numerics::into_wide;
-use crate::values::text::text_value;
 use crate::values::types::type_name;
 
 /// A number as one of another type.
 pub(crate) fn converted(expr: Expr, to: ArrowType) -> Expr {
-    let name = format!("to_{}", type_name(&to));
+    let name = DataType::from_arrow(&to).map_or_else(|| type_name(&to), |to| to.to_string());
+    let name = format!("to_{name}");
     let function = Converted { to, name, signature: Signature::any(1, Volatility::Immutable) };
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![expr]))
+    ScalarUDF::from(function).call(vec![expr])
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -53,7 +50,7 @@ impl ScalarUDFImpl for Converted {
                 (_, None) => Err((None, Misfit::Kind)),
             };
             converted.map_err(|(row, misfit)| {
-                let text = row.and_then(|row| text_value(numbers, row)).unwrap_or_default();
+                let text = row.and_then(|row| long_text(numbers, row)).unwrap_or_default();
                 DataFusionError::External(Box::new(self.misfit(misfit, &text)))
             })
         })
@@ -70,7 +67,7 @@ impl Converted {
                 let name = if text.eq_ignore_ascii_case("nan") { "NaN" } else { "infinity" };
                 SqlError::new("0A000", format!("cannot convert {name} to {to}"))
             }
-            other => SqlError { detail: None, ..other.error("", to, text, "numeric") },
+            other => SqlError { detail: None, ..other.error("", to, text, "text") },
         }
     }
 }

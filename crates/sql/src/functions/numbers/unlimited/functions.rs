@@ -1,22 +1,21 @@
 //! The functions of numbers for numerics without limits.
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int32Array};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use engine::DataType;
 use engine::numeric::{Exact, Number};
 use num_bigint::BigInt;
 
-use super::super::numerics::{Elementary, elementary};
-use super::{NUMERIC, column, failed, has_float, is_numeric, kept, numerics, rows};
+use super::super::numerics::{Elementary, bucket, elementary};
+use super::{NUMERIC, arguments, column, failed, is_numeric, kept, rows};
 use crate::error::SqlError;
 use crate::functions::overloads::beside;
-use crate::values::numerics::{into_numbers, number_at};
+use crate::values::assign::doubles;
 
 /// What a function does with numerics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,7 +101,7 @@ impl Unlimited {
             return Err(DataFusionError::Plan(format!("Function '{}' failed to match any signature", self.name())));
         }
         Ok(match self.does {
-            _ if self.does == Does::OfDoubles || has_float(types) => {
+            _ if self.does == Does::OfDoubles || types.iter().any(ArrowType::is_floating) => {
                 let doubles = vec![ArrowType::Float64; types.len()];
                 (self.library.return_type(&doubles)?, true)
             }
@@ -147,8 +146,7 @@ impl Unlimited {
                 continue;
             }
             let rows = if let ColumnarValue::Array(array) = arg { array.len() } else { 1 };
-            let doubles = into_numbers(&arg.to_array(rows)?, DataType::Double);
-            let doubles = doubles.map_err(|_| external(SqlError::new("22003", "value out of range: overflow")))?;
+            let doubles = doubles(&arg.to_array(rows)?).map_err(external)?;
             *arg = match arg {
                 ColumnarValue::Array(_) => ColumnarValue::Array(doubles),
                 ColumnarValue::Scalar(_) => {
@@ -161,8 +159,11 @@ impl Unlimited {
     }
 
     fn compute(&self, arrays: &[ArrayRef], count: usize) -> Result<ArrayRef> {
-        let arrays = numerics(arrays)?;
-        let row = |row: usize| arrays.iter().map(|array| number_at(array, row)).collect::<Option<Vec<Number>>>();
+        let arrays = arguments(arrays)?;
+        let columns: Vec<&BinaryArray> = arrays.iter().map(|array| array.as_binary::<i32>()).collect();
+        let number =
+            |values: &&BinaryArray, row: usize| (!values.is_null(row)).then(|| Number::of_bytes(values.value(row)));
+        let row = |row: usize| columns.iter().map(|values| number(values, row)).collect::<Option<Vec<Number>>>();
         if matches!(self.does, Does::Scale | Does::MinScale | Does::WidthBucket) {
             let whole = (0..count).map(|at| row(at).map(|numbers| self.whole(&numbers)).transpose());
             let whole = whole.map(|found| Ok(found?.flatten())).collect::<Result<Int32Array>>()?;
@@ -201,7 +202,9 @@ impl Unlimited {
             (Does::Scale, [Number::Finite(exact)]) => count(exact.decimals),
             (Does::MinScale, [Number::Finite(exact)]) => count(exact.decimals_needed()),
             (Does::WidthBucket, [value, low, high, Number::Finite(buckets)]) => {
-                Some(bucket([value, low, high], buckets).map_err(external)?)
+                let found = bucket([value, low, high], buckets).map_err(external)?;
+                let beyond = |_| external(SqlError::new("22003", "integer out of range"));
+                Some(i32::try_from(found).map_err(beyond)?)
             }
             _ => None,
         })
@@ -248,41 +251,4 @@ fn multiple(left: &Number, right: &Number) -> Result<Number> {
     let common = divisor(left.clone(), right.clone())?;
     let times = left.times_within(&common).map_err(failed)?;
     Ok(times.times(right).absolute().finite(|exact| exact.rounded(decimals)))
-}
-
-fn wrong_bucket(message: &str) -> SqlError {
-    SqlError::new("2201G", message)
-}
-
-/// The part of a range, which is cut into so many of one width, that a number lies in.
-fn bucket([value, low, high]: [&Number; 3], count: &Exact) -> Result<i32, SqlError> {
-    if count.is_zero() || count.is_negative() {
-        return Err(wrong_bucket("count must be greater than zero"));
-    }
-    if [value, low, high].iter().any(|number| matches!(number, Number::NotANumber)) {
-        return Err(wrong_bucket("operand, lower bound, and upper bound cannot be NaN"));
-    }
-    let (Number::Finite(low), Number::Finite(high)) = (low, high) else {
-        return Err(wrong_bucket("lower and upper bounds must be finite"));
-    };
-    let is_upward = match low.compare(high) {
-        Ordering::Equal => return Err(wrong_bucket("lower bound cannot equal upper bound")),
-        order => order.is_lt(),
-    };
-    let beyond = || BigInt::from(1) + &count.units;
-    let bucket = match value {
-        Number::Finite(value) => {
-            let decimals = value.decimals.max(low.decimals).max(high.decimals);
-            let [value, low, high] = [value, low, high].map(|number| number.rounded(decimals).units);
-            let (from, width) = if is_upward { (&value - &low, &high - &low) } else { (&low - &value, &low - &high) };
-            match from {
-                from if from < BigInt::ZERO => BigInt::ZERO,
-                from if from >= width => beyond(),
-                from => from * &count.units / width + 1,
-            }
-        }
-        infinite if infinite.is_negative() == is_upward => BigInt::ZERO,
-        _ => beyond(),
-    };
-    i32::try_from(bucket).map_err(|_| SqlError::new("22003", "integer out of range"))
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BinaryViewArray, StringViewArray};
-use arrow_schema::{DataType as ArrowType, Field};
+use arrow_schema::DataType as ArrowType;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -28,8 +28,19 @@ pub(crate) use self::converted::converted;
 pub(crate) use self::functions::over;
 pub(crate) use self::operators::operator;
 use crate::error::SqlError;
-use crate::values::assign::{Texts, assign};
-use crate::values::numerics::{KEY, NUMERIC, is_numeric};
+use crate::values::assign::argument;
+use crate::values::numerics::{self, KEY, NUMERIC, is_numeric};
+
+/// What a numeric is put into to be told from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Form {
+    /// Bytes that are equal for equal numbers, and in their order.
+    Key,
+    /// The digits of the key as text, for orders in a window, where the library takes no bytes.
+    Order,
+    /// A numeric that shows no decimals but those needed; of an array the array of such.
+    Plain,
+}
 
 /// The expression by which a numeric is compared: numbers that show other decimals are equal.
 pub(crate) fn key(expr: Expr) -> Expr {
@@ -37,30 +48,42 @@ pub(crate) fn key(expr: Expr) -> Expr {
         let key = bytes.as_ref().map(|bytes| numeric::key_of(bytes).to_vec());
         return Expr::Literal(ScalarValue::BinaryView(key), None);
     }
-    let function = ScalarUDF::from(Key { signature: Signature::any(1, Volatility::Immutable) });
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
+    formed(Form::Key, expr)
 }
 
-/// The numeric that stands for all that are equal to it: the one that shows no decimals but those needed. Of an array the array of
-/// such.
+/// The expression by which numerics are put in order in a window.
+pub(crate) fn order(expr: Expr) -> Expr {
+    formed(Form::Order, expr)
+}
+
+/// The numeric, or the array of such, that stands for all that are equal to it.
 pub(crate) fn plain(expr: Expr) -> Expr {
-    let function = ScalarUDF::from(Plain { signature: Signature::any(1, Volatility::Immutable) });
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
+    formed(Form::Plain, expr)
 }
 
 /// Whether an expression was made such a numeric.
 pub(crate) fn is_plain(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(call) if call.func.inner().is::<Plain>())
+    let form = |call: &ScalarFunction| call.func.inner().downcast_ref::<Formed>().map(|formed| formed.form);
+    matches!(expr, Expr::ScalarFunction(call) if form(call) == Some(Form::Plain))
+}
+
+fn formed(form: Form, expr: Expr) -> Expr {
+    ScalarUDF::from(Formed { form, signature: Signature::any(1, Volatility::Immutable) }).call(vec![expr])
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Plain {
+struct Formed {
+    form: Form,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Plain {
+impl ScalarUDFImpl for Formed {
     fn name(&self) -> &str {
-        "numeric_plain"
+        match self.form {
+            Form::Key => KEY,
+            Form::Order => "numeric_order",
+            Form::Plain => "numeric_plain",
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -68,69 +91,22 @@ impl ScalarUDFImpl for Plain {
     }
 
     fn return_type(&self, types: &[ArrowType]) -> Result<ArrowType> {
-        Ok(types.first().cloned().unwrap_or(NUMERIC))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        rows(args, |arrays, _| Ok(crate::values::numerics::plain(&arrays[0])))
-    }
-}
-
-/// The expression by which numerics are put in order in a window, where the library takes no bytes: the digits of its key.
-pub(crate) fn order(expr: Expr) -> Expr {
-    let function = ScalarUDF::from(Order { signature: Signature::any(1, Volatility::Immutable) });
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![expr]))
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Order {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Order {
-    fn name(&self) -> &str {
-        "numeric_order"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
-        Ok(ArrowType::Utf8View)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let digits = |bytes: &[u8]| numeric::key_of(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        rows(args, |arrays, _| {
-            let keys = arrays[0].as_binary::<i32>().iter().map(|bytes| bytes.map(digits));
-            Ok(Arc::new(keys.collect::<StringViewArray>()))
+        Ok(match self.form {
+            Form::Key => ArrowType::BinaryView,
+            Form::Order => ArrowType::Utf8View,
+            Form::Plain => types.first().cloned().unwrap_or(NUMERIC),
         })
     }
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Key {
-    fn name(&self) -> &str {
-        KEY
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[ArrowType]) -> Result<ArrowType> {
-        Ok(ArrowType::BinaryView)
-    }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let digits = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         rows(args, |arrays, _| {
-            let keys = arrays[0].as_binary::<i32>().iter().map(|bytes| bytes.map(numeric::key_of));
-            Ok(Arc::new(keys.collect::<BinaryViewArray>()))
+            let keys = || arrays[0].as_binary::<i32>().iter().map(|bytes| bytes.map(numeric::key_of));
+            Ok(match self.form {
+                Form::Key => Arc::new(keys().collect::<BinaryViewArray>()),
+                Form::Order => Arc::new(keys().map(|key| key.map(digits)).collect::<StringViewArray>()),
+                Form::Plain => numerics::plain(&arrays[0]),
+            })
         })
     }
 }
@@ -184,17 +160,8 @@ pub(crate) fn kept(number: &Number) -> Result<Numeric> {
     number.to_numeric().map_err(failed)
 }
 
-/// The type of what is computed of values of these types, of which one at least is a numeric: a float beside it makes it one.
-fn has_float(types: &[ArrowType]) -> bool {
-    types.iter().any(ArrowType::is_floating)
-}
-
 /// Arguments as arrays of numerics, literals without a type among them.
-fn numerics(arrays: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-    let read = |array: &ArrayRef| {
-        let from = Field::new("", array.data_type().clone(), true);
-        let numbers = assign(array, &from, "", DataType::Numeric, Texts::AreRead);
-        numbers.map_err(|error| DataFusionError::External(Box::new(SqlError { detail: None, ..error })))
-    };
-    arrays.iter().map(read).collect()
+fn arguments(arrays: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+    let external = |error: SqlError| DataFusionError::External(Box::new(error));
+    arrays.iter().map(|array| argument(array, DataType::Numeric).map_err(external)).collect()
 }

@@ -2,7 +2,6 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType as ArrowType;
-use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
@@ -11,7 +10,8 @@ use datafusion::logical_expr::{
 use engine::Numeric;
 use engine::numeric::{self, Number};
 
-use super::{NUMERIC, column, failed, kept, numerics, rows};
+use super::super::nulls::null_of;
+use super::{NUMERIC, arguments, column, failed, kept, rows};
 
 /// An operator of one or two numerics as a function; `-` of one is its other sign.
 pub(crate) fn operator(op: Operator, operands: usize) -> ScalarUDF {
@@ -44,17 +44,12 @@ impl ScalarUDFImpl for Arithmetic {
     }
 
     fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        // Beside a NULL the other operand is not worked out.
-        let is_null = |arg: &Expr| matches!(arg, Expr::Literal(value, _) if value.is_null());
-        Ok(match args.iter().any(is_null) {
-            true => ExprSimplifyResult::Simplified(Expr::Literal(ScalarValue::Binary(None), None)),
-            false => ExprSimplifyResult::Original(args),
-        })
+        null_of(args, &NUMERIC)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         rows(args, |arrays, count| {
-            let arrays = numerics(arrays)?;
+            let arrays = arguments(arrays)?;
             let operand = |at: usize, row: usize| {
                 let values = arrays[at].as_binary::<i32>();
                 (!values.is_null(row)).then(|| values.value(row))
