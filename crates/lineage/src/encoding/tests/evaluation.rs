@@ -4,7 +4,7 @@ use std::sync::Arc;
 use arrow_array::{Array, Scalar};
 use arrow_ord::cmp;
 use proptest::prelude::*;
-use types::{DataType, Value};
+use types::{DataType, Numeric, Value};
 
 use super::super::{Aggregates, CellTest, Comparison, Encoding, KeyFilter, KeySet, Mask, Sum, Test};
 use super::columns::same;
@@ -97,6 +97,27 @@ fn literals_beyond_the_type_decide() {
         assert_eq!(count(Test::Compare(Comparison::NotEq, huge(1))), 3_000);
         assert_eq!(count(Test::Between(huge(-1), huge(1))), 3_000);
         assert_eq!(count(Test::Between(huge(1), huge(-1))), 0);
+    }
+}
+
+#[test]
+fn numerics_pass_by_their_numbers_whatever_decimals_they_show() {
+    let number = |units: i128, decimals: u32| Value::from(Numeric::new(units * 10_i128.pow(decimals), decimals));
+    let rows: Vec<Value> = (0..3_000).map(|i| number(i / 3 % 10, i as u32 % 4)).collect();
+    for column in forms(&array_of(DataType::Numeric, &rows), DataType::Numeric) {
+        let count = |test: Test| {
+            let mut mask = Mask::new_all(3_000);
+            column.select(0, &test, &mut mask);
+            mask.count()
+        };
+        assert_eq!(count(Test::Compare(Comparison::Eq, number(7, 5))), 300);
+        assert_eq!(count(Test::Compare(Comparison::NotEq, number(7, 0))), 2_700);
+        assert_eq!(count(Test::Compare(Comparison::Less, number(7, 2))), 2_100);
+        assert_eq!(count(Test::Compare(Comparison::LessOrEqual, number(7, 0))), 2_400);
+        assert_eq!(count(Test::Compare(Comparison::Greater, number(7, 1))), 600);
+        assert_eq!(count(Test::Compare(Comparison::GreaterOrEqual, number(7, 3))), 900);
+        assert_eq!(count(Test::Between(number(2, 3), number(4, 0))), 900);
+        assert_eq!(count(Test::In(vec![number(0, 1), number(9, 0)])), 600);
     }
 }
 
