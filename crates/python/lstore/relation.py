@@ -172,7 +172,7 @@ class Relation(ArrowResults):
     def explain(self, analyze: bool = False) -> str:
         """The plan as text."""
         word = "EXPLAIN ANALYZE" if analyze else "EXPLAIN"
-        return "\n".join(str(row[-1]) for row in self._connection.execute(f"{word} {self._query}", self._parameters))
+        return "\n".join(str(row[0]) for row in self._connection.execute(f"{word} {self._query}", self._parameters))
 
     def _shown(self, count: int) -> tuple[list[str], list[tuple[Any, ...]], bool]:
         cursor = self.execute()

@@ -6,7 +6,7 @@
 //! valgrind --tool=callgrind .../planning DIRECTORY 1 QUERY.sql ...     counts instructions
 //! ```
 //!
-//! A file holds one query. It is planned by `EXPLAIN (COSTS)`, which plans as a run would, and runs nothing.
+//! A file holds one query. It is planned by `EXPLAIN (OPERATORS, COSTS)`, which plans as a run would, and runs nothing.
 use std::time::Instant;
 use std::{env, fs};
 
@@ -40,7 +40,7 @@ fn main() {
     let (mut all_anew, mut all_kept) = (0.0, 0.0);
     println!("{:>8} {:>8}  query", "anew us", "kept us");
     for file in words {
-        let query = format!("EXPLAIN (COSTS) {}", fs::read_to_string(&file).unwrap());
+        let query = format!("EXPLAIN (OPERATORS, COSTS) {}", fs::read_to_string(&file).unwrap());
         let first = planning_us(&mut anew, &query, rounds);
         planning_us(&mut kept, &query, 1);
         let again = planning_us(&mut kept, &query, rounds);

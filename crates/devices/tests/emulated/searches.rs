@@ -111,7 +111,7 @@ fn joins_of_tables_under_update_find_what_the_cpu_finds() {
         assert_eq!((refused, continued), (0, 0));
         let there = "SELECT DISTINCT column_name FROM lstore_device_residents WHERE table_name = 'place' AND uses > 0";
         assert!(sorted(&mut session, there).expect("the residents").len() >= 2);
-        let analyzed = rows(&mut session, &format!("EXPLAIN ANALYZE {}", JOINS[0])).expect("a plan");
+        let analyzed = rows(&mut session, &format!("EXPLAIN (ANALYZE, OPERATORS) {}", JOINS[0])).expect("a plan");
         assert!(format!("{analyzed:?}").contains("device_batches="), "{analyzed:?}");
         run(&mut session, "SET gpu.enabled = on");
         assert!(!plan(&mut session, JOINS[0]).contains("device="), "its times mean nothing");

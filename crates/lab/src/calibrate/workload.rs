@@ -52,7 +52,8 @@ impl Workload {
     /// [`LabError::Sql`] if one can't be planned, or is no query.
     pub fn check(&self, session: &mut Session) -> Result<(), LabError> {
         let planned = |(at, query): (usize, &String)| {
-            lines(session, &format!("query {} of the workload", at + 1), &format!("EXPLAIN {query}")).map(drop)
+            lines(session, &format!("query {} of the workload", at + 1), &format!("EXPLAIN (OPERATORS) {query}"))
+                .map(drop)
         };
         self.queries.iter().enumerate().try_for_each(planned)
     }
@@ -66,7 +67,7 @@ impl Workload {
         let mut runs = Vec::new();
         for (at, query) in self.queries.iter().enumerate() {
             let name = format!("query {} of the workload", at + 1);
-            let plan = lines(session, &name, &format!("EXPLAIN {query}"))?.join("\n");
+            let plan = lines(session, &name, &format!("EXPLAIN (OPERATORS) {query}"))?.join("\n");
             let key = (at, plan.clone());
             let seconds = match self.seconds.get(&key) {
                 Some(seconds) => *seconds,

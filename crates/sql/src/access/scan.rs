@@ -219,6 +219,11 @@ impl ScanExec {
         }
     }
 
+    /// Which part of the table it reads.
+    pub(crate) fn source(&self) -> &ScanSource {
+        &self.source
+    }
+
     pub(crate) fn table(&self) -> &Table {
         &self.table
     }

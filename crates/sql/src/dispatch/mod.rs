@@ -268,14 +268,7 @@ impl Session {
         }
         match statement {
             Statement::Query(query) => self.query(query, source),
-            Statement::Explain { .. } if explain::asks_costs(&statement) => {
-                let plan = self.plan(explain::query_of(statement)?, source)?;
-                Ok(Outcome::Rows(explain::costs(&plan)?))
-            }
-            Statement::Explain { .. } => {
-                let plan = self.plan(explain::read(statement)?, source)?;
-                Ok(Outcome::Rows(explain::run(plan)?))
-            }
+            Statement::Explain { .. } => Ok(Outcome::Rows(explain::run(self, statement, source)?)),
             Statement::Deallocate { name, .. } => {
                 let name = names::fold(&name);
                 Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())

@@ -27,7 +27,7 @@ use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
 use crate::state::view::View;
 use crate::state::with_rows::WithRows;
-use crate::statements::{change, function_run, insert, set_config, view_target};
+use crate::statements::{change, explain, function_run, insert, set_config, view_target};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -106,7 +106,8 @@ impl Session {
                 Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                     return self.describe_changed(&statement, &WithRows::default(), &source);
                 }
-                _ => return Ok(text_column("QUERY PLAN")),
+                explained @ Statement::Explain { .. } => return explain::describe(explained),
+                _ => return Err(SqlError::new("XX000", "a statement without rows is described")),
             },
             _ => return Err(SqlError::new("XX000", "a statement without rows is described")),
         };

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What a join costs is told by the model of crate `costs`, from which the method of a join is chosen, too (`join_method`), and what
-//! `EXPLAIN (COSTS)` shows (`plan_costs`).
+//! `EXPLAIN (OPERATORS, COSTS)` shows (`plan_costs`).
 //!
 //! Physical plans get keys of joins in their scans (`run_time_filters`, `key_collector`), and operators of our own where the library's
 //! are the limit (`direct_groups`, `short_decimals`, `like_parts`, `prefixes`), a device beside the CPU is faster (`offload`), or memory

@@ -1,4 +1,4 @@
-//! What a physical plan is likely to cost, as `EXPLAIN (COSTS)` shows it: behind each operator what has been spent before its first
+//! What a physical plan is likely to cost, as `EXPLAIN (OPERATORS, COSTS)` shows it: behind each operator what has been spent before its first
 //! row and in all, its rows and their bytes, in PostgreSQL's form.
 //!
 //! ```text
@@ -24,10 +24,12 @@ const GUESS_OF_ROWS: f64 = 1_000.0;
 
 /// What an operator and all below it cost.
 #[derive(Clone, Copy)]
-struct Cost {
-    startup: f64,
-    total: f64,
-    given: Side,
+pub(crate) struct Cost {
+    /// before its first row
+    pub(crate) startup: f64,
+    pub(crate) total: f64,
+    /// its rows and their bytes
+    pub(crate) given: Side,
 }
 
 /// The plan, an operator a line, with its costs.
@@ -59,7 +61,8 @@ fn write(plan: &Arc<dyn ExecutionPlan>, model: &CostModel, depth: usize, lines: 
     Ok(cost)
 }
 
-fn cost(plan: &Arc<dyn ExecutionPlan>, inputs: &[Cost], model: &CostModel) -> Result<Cost> {
+/// What an operator costs whose inputs cost this.
+pub(crate) fn cost(plan: &Arc<dyn ExecutionPlan>, inputs: &[Cost], model: &CostModel) -> Result<Cost> {
     let known = side(plan.as_ref())?;
     let of_inputs = inputs.iter().map(|input| input.given.rows).reduce(f64::max).unwrap_or(GUESS_OF_ROWS);
     let given = known.unwrap_or(Side { rows: of_inputs, width: width(&plan.schema()) });

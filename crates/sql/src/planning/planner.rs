@@ -123,7 +123,12 @@ pub(crate) struct Plan {
     flag: StopFlag,
     described: DescribeColumns,
     again: Again,
+    /// where the operators are put that run, if somebody asks what they did
+    ran: Option<Ran>,
 }
+
+/// The operators that have run last.
+type Ran = Arc<Mutex<Option<Arc<dyn ExecutionPlan>>>>;
 
 /// What a query is planned from once more, if it runs out of memory.
 struct Again {
@@ -299,7 +304,7 @@ impl Planner {
             };
             let physical = physical.map_err(error)?;
             let context = context_with(&again.state, again.config.clone());
-            Ok(Plan { physical, context, text, token, flag, described, again })
+            Ok(Plan { physical, context, text, token, flag, described, again, ran: None })
         })
     }
 
@@ -346,7 +351,7 @@ impl Planner {
             let (physical, logical) = planned.map_err(|error| diagnose(&error, &Source::new(&text)))?;
             let (context, config) = (context(&state), state.config().clone());
             let again = Again { state: Arc::new(state), config, logical };
-            Ok(Plan { physical, context, text, token, flag, described, again })
+            Ok(Plan { physical, context, text, token, flag, described, again, ran: None })
         })
     }
 }
@@ -426,7 +431,26 @@ impl Plan {
 
     /// The operators, a line each, with what each is likely to cost.
     pub(crate) fn costs(&self) -> std::result::Result<Vec<String>, DataFusionError> {
-        plan_costs::explained(&self.physical, &PlanCosts::of(self.context.session_config().options()))
+        plan_costs::explained(&self.physical, &self.cost_model())
+    }
+
+    /// The operators.
+    pub(crate) fn physical(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.physical
+    }
+
+    /// By which its costs are counted.
+    pub(crate) fn cost_model(&self) -> CostModel {
+        PlanCosts::of(self.context.session_config().options())
+    }
+
+    /// Runs the query to its end, and returns the operators that have run.
+    pub(crate) fn analyzed(mut self) -> Result<Arc<dyn ExecutionPlan>> {
+        let (ran, planned) = (Ran::default(), self.physical.clone());
+        self.ran = Some(ran.clone());
+        drop(self.collect()?);
+        let last = ran.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(last.unwrap_or(planned))
     }
 
     /// Starts the query; its rows come as they are computed.
@@ -500,15 +524,15 @@ fn may_run_again(plan: &LogicalPlan) -> bool {
 /// Sends a query's batches until it ends, fails, or nobody listens any more. A query without memory is planned and run again as long as
 /// there is more to spill, unless a batch has been sent.
 async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatch>>) {
-    let Plan { physical, context, text, again, .. } = plan;
+    let Plan { physical, context, text, again, ran, .. } = plan;
     if let Some(runtime) = QueryRuntime::of(&again.config).filter(|_| !again.may_run_again()) {
         runtime.run_once();
     }
     let mut sent = 0;
-    let mut done = send(physical, context, &flag, &sender, &mut sent).await;
+    let mut done = send(physical, context, (&flag, ran.as_ref()), &sender, &mut sent).await;
     while sent == 0 && done.as_ref().is_err_and(is_out_of_memory) {
         done = match again.planned().await {
-            Some(Ok((physical, context))) => send(physical, context, &flag, &sender, &mut sent).await,
+            Some(Ok((physical, context))) => send(physical, context, (&flag, ran.as_ref()), &sender, &mut sent).await,
             Some(Err(error)) => Err(error),
             None => break,
         };
@@ -522,12 +546,15 @@ async fn pump(plan: Plan, flag: StopFlag, sender: mpsc::Sender<Result<RecordBatc
 async fn send(
     physical: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
-    flag: &StopFlag,
+    (flag, ran): (&StopFlag, Option<&Ran>),
     sender: &mpsc::Sender<Result<RecordBatch>>,
     sent: &mut usize,
 ) -> std::result::Result<(), DataFusionError> {
     let offload = DeviceOptions::of(context.session_config().options()).offload;
     let physical = stop::stoppable(physical, flag)?;
+    if let Some(ran) = ran {
+        *ran.lock().unwrap_or_else(PoisonError::into_inner) = Some(physical.clone());
+    }
     let mut stream = execute_stream(physical.clone(), context)?;
     while let Some(batch) = stream.next().await {
         if sender.send(Ok(batch?)).await.is_err() {

@@ -144,7 +144,7 @@ fn what_is_worked_out_of_a_query_that_is_read_twice_is_what_its_readers_ask_for(
 
 /// The plan, and of each query that is worked out once what is asked of its rows.
 fn plan(session: &mut Session, query: &str) -> String {
-    let lines = rows(session, &format!("EXPLAIN {query}")).unwrap();
+    let lines = rows(session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap();
     lines.into_iter().flatten().flatten().collect()
 }
 

@@ -1,5 +1,5 @@
 //! The cost model in plans: joins by merging give the rows that joins by hashing give, evicted tables are read through an index only
-//! where that costs less, and what was set is shown, remembered, and told by `EXPLAIN (COSTS)`.
+//! where that costs less, and what was set is shown, remembered, and told by `EXPLAIN (OPERATORS, COSTS)`.
 use engine::{Database, OpenOptions};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -31,7 +31,7 @@ fn joins_by_merging_give_the_rows_of_joins_by_hashing() {
         let query = format!("SELECT * FROM ({}) q LIMIT 200000", Generator(StdRng::seed_from_u64(seed)).query());
         let mut hashed = rows(&mut session, &query);
         prefer_merging(&mut session);
-        merged += usize::from(plan(&mut session, "EXPLAIN", &query).contains("SortMergeJoin"));
+        merged += usize::from(plan(&mut session, "EXPLAIN (OPERATORS)", &query).contains("SortMergeJoin"));
         let mut answer = rows(&mut session, &query);
         run(&mut session, "RESET lstore.operator_memory");
         run(&mut session, "RESET lstore.random_write_cost");
@@ -45,11 +45,14 @@ fn joins_by_merging_give_the_rows_of_joins_by_hashing() {
 fn a_join_is_merged_where_random_writes_are_dear_and_the_original_model_does_not_see_that() {
     let mut session = open();
     let query = "SELECT count(*) FROM a JOIN d ON a.id = d.id";
-    assert!(!plan(&mut session, "EXPLAIN", query).contains("SortMergeJoin"), "memory has no limit by default");
+    assert!(
+        !plan(&mut session, "EXPLAIN (OPERATORS)", query).contains("SortMergeJoin"),
+        "memory has no limit by default"
+    );
     prefer_merging(&mut session);
-    assert!(plan(&mut session, "EXPLAIN", query).contains("SortMergeJoin"));
+    assert!(plan(&mut session, "EXPLAIN (OPERATORS)", query).contains("SortMergeJoin"));
     run(&mut session, "SET lstore.cost_model = original");
-    assert!(!plan(&mut session, "EXPLAIN", query).contains("SortMergeJoin"));
+    assert!(!plan(&mut session, "EXPLAIN (OPERATORS)", query).contains("SortMergeJoin"));
 }
 
 #[test]
@@ -64,13 +67,16 @@ fn an_evicted_table_is_read_through_an_index_where_that_costs_less() {
     db.merge_now();
     let query = "SELECT count(s) FROM t WHERE x BETWEEN 10 AND 19";
     run(&mut session, "SET random_page_cost = 1000000000");
-    assert!(plan(&mut session, "EXPLAIN", query).contains("IndexScanExec"), "memory is read as before");
+    assert!(plan(&mut session, "EXPLAIN (OPERATORS)", query).contains("IndexScanExec"), "memory is read as before");
     run(&mut session, "CHECKPOINT");
     assert!(db.evict_now(u64::MAX) > 0);
-    assert!(!plan(&mut session, "EXPLAIN", query).contains("IndexScanExec"), "each row is a page from anywhere");
+    assert!(
+        !plan(&mut session, "EXPLAIN (OPERATORS)", query).contains("IndexScanExec"),
+        "each row is a page from anywhere"
+    );
     run(&mut session, "SET random_page_cost = 1");
-    assert!(plan(&mut session, "EXPLAIN", query).contains("IndexScanExec"));
-    let costs = |session: &mut Session| plan(session, "EXPLAIN (COSTS)", "SELECT s FROM t");
+    assert!(plan(&mut session, "EXPLAIN (OPERATORS)", query).contains("IndexScanExec"));
+    let costs = |session: &mut Session| plan(session, "EXPLAIN (OPERATORS, COSTS)", "SELECT s FROM t");
     let away = costs(&mut session);
     rows(&mut session, "SELECT sum(x), max(s), sum(id) FROM t").unwrap();
     assert_ne!(away, costs(&mut session), "what is in memory costs less");
@@ -80,7 +86,7 @@ fn an_evicted_table_is_read_through_an_index_where_that_costs_less() {
 fn costs_are_explained_in_the_form_of_postgresql_where_they_are_asked_for() {
     let mut session = open();
     let query = "SELECT a.id FROM a JOIN d ON a.id = d.id ORDER BY a.n";
-    let told = plan(&mut session, "EXPLAIN (COSTS)", query);
+    let told = plan(&mut session, "EXPLAIN (OPERATORS, COSTS)", query);
     let lines: Vec<&str> = told.lines().collect();
     assert!(lines.len() > 3, "{told}");
     let total = |line: &str| -> f64 {
@@ -93,8 +99,8 @@ fn costs_are_explained_in_the_form_of_postgresql_where_they_are_asked_for() {
         total
     };
     assert!(lines[1..].iter().all(|line| line.starts_with("  ") && total(line) <= total(lines[0])), "{told}");
-    assert!(!plan(&mut session, "EXPLAIN", query).contains("(cost="));
-    assert!(!plan(&mut session, "EXPLAIN (COSTS OFF)", query).contains("(cost="));
+    assert!(!plan(&mut session, "EXPLAIN (OPERATORS)", query).contains("(cost="));
+    assert!(!plan(&mut session, "EXPLAIN (OPERATORS, COSTS OFF)", query).contains("(cost="));
     assert!(session.execute("EXPLAIN (COSTS, WRONG) SELECT 1").is_err());
 }
 

@@ -164,7 +164,8 @@ fn queries_find_the_index_of_a_function_by_its_calls() {
         ("norm(n) = 'a77'", "by_norm"),
         ("is_some(a) AND n = 'A50'", "of_some"),
     ] {
-        let Outcome::Rows(rows) = session.execute(&format!("EXPLAIN SELECT * FROM t WHERE {condition}")).unwrap()
+        let Outcome::Rows(rows) =
+            session.execute(&format!("EXPLAIN (OPERATORS) SELECT * FROM t WHERE {condition}")).unwrap()
         else {
             panic!("EXPLAIN gives no rows")
         };
@@ -188,7 +189,7 @@ fn exists_and_aggregates_in_bodies_become_joins() {
         session.execute(statement).unwrap();
     }
     for query in ["SELECT a FROM t WHERE has(a)", "SELECT a, count_of(t.a) FROM t"] {
-        let Outcome::Rows(rows) = session.execute(&format!("EXPLAIN {query}")).unwrap() else {
+        let Outcome::Rows(rows) = session.execute(&format!("EXPLAIN (OPERATORS) {query}")).unwrap() else {
             panic!("EXPLAIN gives no rows")
         };
         let plan: String =

@@ -166,7 +166,7 @@ fn joins_in_any_order_give_the_same_rows() {
 
 /// The tables in the order in which a plan names them.
 fn order(session: &mut Session, query: &str) -> Vec<String> {
-    let lines = rows(session, &format!("EXPLAIN {query}")).unwrap();
+    let lines = rows(session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap();
     let text: String = lines.into_iter().flatten().flatten().collect();
     let name = |part: &str| part.chars().take_while(|sign| sign.is_alphanumeric()).collect();
     text.split("table=").skip(1).map(name).collect()
@@ -190,7 +190,7 @@ fn small_tables_are_joined_before_large_ones_and_kept_in_memory() {
 fn scans_get_the_keys_of_joins_above_them_where_rows_without_a_partner_are_of_no_matter() {
     let mut session = open();
     let mut tests = |query: &str| {
-        let lines = rows(&mut session, &format!("EXPLAIN {query}")).unwrap();
+        let lines = rows(&mut session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap();
         let text: String = lines.into_iter().flatten().flatten().collect();
         text.matches("IN (keys of a join)").count()
     };
@@ -217,7 +217,7 @@ fn scans_get_the_keys_of_joins_above_them_where_rows_without_a_partner_are_of_no
 fn outer_joins_are_inner_ones_where_rows_without_a_partner_are_dropped_later() {
     let mut session = open();
     let mut kinds = |query: &str| {
-        let lines = rows(&mut session, &format!("EXPLAIN {query}")).unwrap();
+        let lines = rows(&mut session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap();
         let text: String = lines.into_iter().flatten().flatten().collect();
         ["Left", "Right", "Full"].map(|kind| text.matches(&format!("join_type={kind},")).count()).iter().sum::<usize>()
     };

@@ -8,6 +8,7 @@ mod checks;
 mod common_tables;
 mod costs;
 mod defaults;
+mod explain;
 mod foreign_keys;
 mod functions;
 mod generated;

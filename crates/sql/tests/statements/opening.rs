@@ -49,7 +49,7 @@ fn indexes_of_expressions_are_there_again_and_hold() {
     let mut session = session(&db);
     let query = "SELECT id FROM t WHERE lower(name) = 'name 9' AND city = 'x' AND n BETWEEN 1 AND 100";
     assert_eq!(ask(&mut session, query), ["9"]);
-    assert!(ask(&mut session, &format!("EXPLAIN {query}")).len() == 2);
+    assert!(ask(&mut session, &format!("EXPLAIN (OPERATORS) {query}")).len() == 2);
     for (statement, code) in [
         ("INSERT INTO t VALUES (1000, 'NAME 9', 'x', 1)", "23505"),
         ("UPDATE t SET n = 0 WHERE id = 8", "22012"),

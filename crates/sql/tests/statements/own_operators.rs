@@ -139,7 +139,7 @@ fn rows_that_are_groups_of_their_own_are_passed_on() {
 #[test]
 fn plans_show_the_operators_and_the_setting_takes_them_out() {
     let mut session = open(2, 70_000);
-    let query = "EXPLAIN SELECT near, sum(price * (1 - rate)) FROM t GROUP BY near";
+    let query = "EXPLAIN (OPERATORS) SELECT near, sum(price * (1 - rate)) FROM t GROUP BY near";
     let text: String = rows(&mut session, query).unwrap().into_iter().flatten().flatten().collect();
     assert!(text.contains("DirectGroupsExec: step=") && text.contains("aggr=[Sum(short("), "{text}");
     run(&mut session, "SET lstore.own_operators = off");
@@ -149,7 +149,7 @@ fn plans_show_the_operators_and_the_setting_takes_them_out() {
 
 /// The plan of a query as one text.
 fn plan(session: &mut Session, query: &str) -> String {
-    rows(session, &format!("EXPLAIN {query}")).unwrap().into_iter().flatten().flatten().collect()
+    rows(session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap().into_iter().flatten().flatten().collect()
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn compare_runs(partitions: usize) {
         (of("n", "WHERE n < 1000"), false),
     ] {
         run(&mut session, "SET lstore.own_operators = on");
-        let plan = format!("{:?}", rows(&mut session, &format!("EXPLAIN {text}")).unwrap());
+        let plan = format!("{:?}", rows(&mut session, &format!("EXPLAIN (OPERATORS) {text}")).unwrap());
         assert_eq!(plan.contains("of=runs"), is_run, "{text}: {plan}");
         let own = rows(&mut session, &text);
         run(&mut session, "SET lstore.own_operators = off");

@@ -91,7 +91,7 @@ pub(crate) fn rows(session: &mut Session, query: &str) -> Result<Vec<Vec<Option<
 }
 
 fn plan(session: &mut Session, query: &str) -> String {
-    let lines = rows(session, &format!("EXPLAIN {query}")).unwrap();
+    let lines = rows(session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap();
     lines.into_iter().flatten().flatten().collect()
 }
 

@@ -93,7 +93,7 @@ impl Plans {
     fn ask(&mut self, session: &mut Session, query: &str, signs: &[&'static str]) -> Vec<Vec<Option<String>>> {
         self.asked += 1;
         if self.asked.is_multiple_of(3) {
-            let plan = rows(session, &format!("EXPLAIN {query}")).unwrap();
+            let plan = rows(session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap();
             let plan: String = plan.into_iter().flatten().flatten().collect();
             self.looked_at += 1;
             for sign in signs.iter().filter(|sign| plan.contains(**sign)) {

@@ -180,8 +180,12 @@ fn a_sort_by_keys_that_are_longer_than_its_rows_goes_to_files() {
 
 /// The line of a plan that has run that tells of an operator.
 fn line_of(session: &mut Session, query: &str, operator: &str) -> String {
-    let text: Vec<String> =
-        rows(session, &format!("EXPLAIN ANALYZE {query}")).unwrap().into_iter().flatten().flatten().collect();
+    let text: Vec<String> = rows(session, &format!("EXPLAIN (ANALYZE, OPERATORS) {query}"))
+        .unwrap()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
     let text = text.join("\n");
     let found = text.lines().find(|line| line.contains(operator)).map(str::to_owned);
     found.unwrap_or_else(|| panic!("{operator} is not in {text}"))
@@ -323,7 +327,7 @@ fn a_join_that_is_expected_to_be_large_spills_from_the_start_and_costs_what_it_w
     let expected = rows(&mut session, query).unwrap();
     let total = |line: &str| line.split("..").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap();
     let costs = |session: &mut Session| {
-        let told = rows(session, &format!("EXPLAIN (COSTS) {query}")).unwrap();
+        let told = rows(session, &format!("EXPLAIN (OPERATORS, COSTS) {query}")).unwrap();
         let told: Vec<String> = told.into_iter().flatten().flatten().collect();
         told.into_iter().find(|line| line.contains("JoinExec: ")).unwrap()
     };

@@ -23,7 +23,7 @@ fn run(session: &mut Session, statement: &str) {
 
 /// In how many parts the table is read, and the groups are put together.
 fn parts(session: &mut Session) -> (usize, usize) {
-    let lines = rows(session, &format!("EXPLAIN {QUERY}")).unwrap();
+    let lines = rows(session, &format!("EXPLAIN (OPERATORS) {QUERY}")).unwrap();
     let plan: String = lines.into_iter().flatten().flatten().collect();
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();

@@ -1,0 +1,155 @@
+//! `EXPLAIN`: the plan of a query in PostgreSQL's words and forms, or as the engine has it.
+//!
+//! ```text
+//! options      what is asked for
+//! changes      statements that change rows, as queries for these
+//! columns      names of columns: which table one comes from
+//! conditions   expressions as PostgreSQL spells them
+//! operators    which kind of node an operator is, and what is told of it
+//! nodes        the tree: operators that PostgreSQL has no node for become part of another one
+//! written      the tree as text, JSON, YAML or XML
+//! ```
+//!
+//! `EXPLAIN (OPERATORS)` shows the logical plan and the operators as they are, each with its line.
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_select::concat::concat_batches;
+use datafusion::sql::sqlparser::ast::{DescribeAlias, Statement};
+use engine::{Column, Value};
+
+use crate::error::{Result, SqlError};
+use crate::planning::planner::Plan;
+use crate::session::Session;
+use crate::state::outcome::Rows;
+use crate::syntax::source::Source;
+use crate::values::column_of_values;
+use crate::values::types::arrow_columns;
+
+mod changes;
+mod columns;
+mod conditions;
+mod nodes;
+mod operators;
+mod options;
+mod written;
+
+use changes::Change;
+use columns::unmarked;
+use nodes::Node;
+use options::{Format, Options, read};
+use written::{Summary, written};
+
+/// The column of a plan.
+const HEADING: &str = "QUERY PLAN";
+
+/// Runs an `EXPLAIN`.
+pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) -> Result<Rows> {
+    let (options, statement) = read(statement)?;
+    let (query, change) = changes::read(statement)?;
+    if change.is_some() && (options.analyze || options.operators) {
+        let what = if options.analyze { "EXPLAIN (ANALYZE)" } else { "EXPLAIN (OPERATORS)" };
+        let refused = SqlError::unsupported(format!("{what} of a statement that changes rows"));
+        return Err(refused.hint("EXPLAIN alone shows how it finds them."));
+    }
+    if options.operators && !options.costs {
+        return operators_of(session.plan(explained(&options, query), source)?);
+    }
+    let start = Instant::now();
+    let plan = session.plan(query, source)?;
+    let planning = start.elapsed();
+    if options.operators { costs(&plan) } else { shown(plan, change.as_ref(), &options, planning) }
+}
+
+/// The library's own `EXPLAIN` of a query.
+fn explained(options: &Options, query: Statement) -> Statement {
+    Statement::Explain {
+        describe_alias: DescribeAlias::Explain,
+        analyze: options.analyze,
+        verbose: options.verbose,
+        query_plan: false,
+        estimate: false,
+        statement: Box::new(query),
+        format: None,
+        options: None,
+    }
+}
+
+/// The columns of the rows of an `EXPLAIN`.
+///
+/// # Errors
+/// What is wrong with its options.
+pub(crate) fn describe(statement: Statement) -> Result<SchemaRef> {
+    Ok(columns(&read(statement)?.0))
+}
+
+fn columns(options: &Options) -> SchemaRef {
+    let data_type = match options.format {
+        Format::Json => engine::DataType::Json,
+        Format::Xml | Format::Text | Format::Yaml => engine::DataType::TEXT,
+    };
+    arrow_columns(&[Column::new(HEADING, data_type)])
+}
+
+/// The plan in PostgreSQL's words.
+fn shown(plan: Plan, change: Option<&Change>, options: &Options, planning: Duration) -> Result<Rows> {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let mut summary = Summary { planning_ms: options.summary.then(|| ms(planning)), execution_ms: None };
+    let model = plan.cost_model();
+    let physical = match options.analyze {
+        false => plan.physical().clone(),
+        true => {
+            let start = Instant::now();
+            let ran = plan.analyzed()?;
+            summary.execution_ms = options.summary.then(|| ms(start.elapsed()));
+            ran
+        }
+    };
+    let node = Node::of(&physical, &model, options.analyze);
+    let node = node.map_err(|error| SqlError::new("XX000", error.to_string()))?;
+    let node = match change {
+        Some(change) => node.changing(change),
+        None => node,
+    };
+    let lines = written(&node, options, &summary);
+    let is_json = options.format == Format::Json;
+    let value = |line: String| if is_json { Value::Json(line) } else { Value::Text(line) };
+    let schema = columns(options);
+    let data_type = if is_json { engine::DataType::Json } else { engine::DataType::TEXT };
+    let values = column_of_values(&lines.into_iter().map(value).collect::<Vec<_>>(), data_type)?;
+    RecordBatch::try_new(schema, vec![values]).map(Rows::ready).map_err(internal)
+}
+
+/// The operators of a plan with what each is likely to cost.
+fn costs(plan: &Plan) -> Result<Rows> {
+    let lines = plan.costs().map_err(|error| SqlError::new("XX000", error.to_string()))?;
+    let texts: ArrayRef = Arc::new(lines.iter().map(|line| Some(unmarked(line))).collect::<StringArray>());
+    RecordBatch::try_from_iter([(HEADING, texts)]).map(Rows::ready).map_err(internal)
+}
+
+/// Runs the library's `EXPLAIN`. Names that only we can spell lose the mark that makes them so.
+fn operators_of(plan: Plan) -> Result<Rows> {
+    let shown = |array: &ArrayRef| -> ArrayRef {
+        match array.data_type() {
+            DataType::Utf8 => {
+                let texts = array.as_string::<i32>().iter();
+                Arc::new(texts.map(|text| text.map(unmarked)).collect::<StringArray>())
+            }
+            _ => array.clone(),
+        }
+    };
+    let schema = plan.schema();
+    let batches = plan.collect()?;
+    let batches: std::result::Result<Vec<RecordBatch>, ArrowError> = batches
+        .iter()
+        .map(|batch| RecordBatch::try_new(batch.schema(), batch.columns().iter().map(shown).collect()))
+        .collect();
+    batches.and_then(|batches| concat_batches(&schema, &batches)).map(Rows::ready).map_err(internal)
+}
+
+fn internal(error: ArrowError) -> SqlError {
+    SqlError::new("XX000", error.to_string())
+}
