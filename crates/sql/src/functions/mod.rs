@@ -30,7 +30,7 @@ use crate::functions::arrays::{assigned, fills, holds, lists, shapes};
 use crate::functions::numbers::{bits, degrees, floats, numerics, rounding, unlimited};
 use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
-use crate::functions::texts::{bytes, codes, hashes, octets, quoting, regexp};
+use crate::functions::texts::{bytes, codes, collation, hashes, octets, quoting, regexp};
 use crate::functions::times::{calendar, parts, templates, zones};
 use crate::state::past::wall_time;
 use crate::state::view::View;
@@ -47,6 +47,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(regexp::functions())
         .chain(parts::functions())
         .chain(bytes::functions())
+        .chain(collation::functions())
         .chain(hashes::functions())
         .chain(lists::functions())
         .chain(quoting::functions())

@@ -3,6 +3,7 @@
 //! Imports no other folder of functions.
 pub(crate) mod bytes;
 pub(crate) mod codes;
+pub(crate) mod collation;
 pub(crate) mod hashes;
 pub(crate) mod octets;
 pub(crate) mod quoting;

@@ -1,38 +1,76 @@
-//! `COLLATE`: texts are ordered by their bytes, which is PostgreSQL's collation `"C"`. So `"C"` and its other names stand for
-//! what is done anyhow, and any other collation is refused.
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Statement};
+//! `COLLATE`. Texts are ordered by their bytes, which is PostgreSQL's collation `"C"`, so `"C"` and its other names stand for what is
+//! done anyhow. A collation of a language (`"de-x-icu"`, `"en_US"`) counts where texts are ordered and compared: there a key of the text
+//! takes its place, whose bytes have the language's order (`functions::texts::collation`).
+//!
+//! ```text
+//! ORDER BY name COLLATE "sv-x-icu"     becomes    ORDER BY key(name, 'sv')
+//! a < b COLLATE "sv-x-icu"             becomes    key(a, 'sv') < key(b, 'sv')
+//! ```
+//!
+//! Equal texts are those of the same bytes in any of them, so that elsewhere, as in `=` and `GROUP BY`, a collation says nothing.
+use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    NamedWindowExpr, ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Statement,
+    Value, VisitorMut, WindowSpec, WindowType,
+};
+
+use super::spellings::calling_quoted;
 use crate::error::{Result, SqlError};
+use crate::functions::texts::collation::COLLATION_KEY;
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::tokens::EXCLUSION;
 use crate::syntax::visit::replace;
+use crate::syntax::walk::WalkMut;
 
 /// Names of the order by bytes; `default` is the database's collation.
 const BYTE_ORDERS: [&str; 4] = ["C", "POSIX", "ucs_basic", "default"];
 
-/// Takes the collations away that say what is done anyhow.
+/// The languages that CLDR has collations for, or orders as the root does. `und` is the root itself.
+const LANGUAGES: &str = " und root af am ar as az be bg bn bo bs ca chr cs cy da de dsb ee el en eo es et fa fi fil fo fr fy ga gl gu ha \
+    haw he hi hr hsb hu hy id ig is it ja ka kk kl km kn ko kok ku ky lb lkt ln lo lt lv mk ml mn mr ms mt my nb ne nl nn no om or pa \
+    pl ps pt ro ru sa se si sk sl smn sq sr sv sw ta te th tk to tr ug uk ur uz vi wae wo xh yi yo zh zu ";
+
+/// Spells the collations out.
 ///
 /// # Errors
-/// 42704 where a collation has another name.
+/// 42704 where a collation has another name, 42P21 where two are to order the same texts, 0A000 where one stands in a place in which its
+/// order would not be kept.
 pub(crate) fn spell_out(statement: &mut Statement, source: &Source) -> Result<()> {
+    if let ControlFlow::Break(error) = statement.walk_mut(&mut Ordered { source }) {
+        return Err(*error);
+    }
     replace(statement, |expr| {
         let mut inner = expr;
         while let Expr::Collate { expr, collation } = inner
             && !marks_exclusion(collation)
         {
-            check(collation, source)?;
+            locale(collation, source)?;
             inner = expr;
         }
         Ok(if std::ptr::eq(inner, expr) { None } else { Some(inner.clone()) })
     })
 }
 
-/// An error if this is no order by bytes.
+/// An error if this is no order by bytes, which is that of all columns.
 ///
 /// # Errors
-/// 42704, with the names that there are.
+/// 42704 where there is no such collation, 0A000 for one of a language.
 pub(crate) fn check(collation: &ObjectName, source: &Source) -> Result<()> {
+    match locale(collation, source)? {
+        None => Ok(()),
+        Some(_) => Err(SqlError::unsupported("a column with a collation of a language")
+            .hint(format!(
+                "Columns are ordered by their bytes; ORDER BY column COLLATE {collation} orders as the language does."
+            ))
+            .at(position(collation, source))),
+    }
+}
+
+/// The locale of a collation; `None` of the order by bytes.
+fn locale(collation: &ObjectName, source: &Source) -> Result<Option<String>> {
     let parts: Vec<_> = collation.0.iter().filter_map(ObjectNamePart::as_ident).collect();
     let name = match &parts[..] {
         [name] => fold(name),
@@ -40,15 +78,214 @@ pub(crate) fn check(collation: &ObjectName, source: &Source) -> Result<()> {
         _ => collation.to_string(),
     };
     if BYTE_ORDERS.contains(&name.as_str()) {
-        return Ok(());
+        return Ok(None);
     }
-    let position = parts.first().and_then(|part| source.start(part.span));
-    let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
-    Err(SqlError::new("42704", message).hint("Texts are ordered by their bytes: COLLATE \"C\" says so.").at(position))
+    let found = locale_named(&name).ok_or_else(|| {
+        let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+        let hint = "\"C\" orders by bytes, \"und-x-icu\", \"en-x-icu\", \"de-AT-x-icu\" and the like as languages do.";
+        SqlError::new("42704", message).hint(hint).at(position(collation, source))
+    })?;
+    Ok(Some(found))
+}
+
+fn position(collation: &ObjectName, source: &Source) -> Option<usize> {
+    collation.0.first().and_then(ObjectNamePart::as_ident).and_then(|part| source.start(part.span))
+}
+
+/// The locale of a collation by its name: of ICU (`de-AT-x-icu`), or of an operating system (`de_AT`, `de_AT.utf8`).
+fn locale_named(name: &str) -> Option<String> {
+    let tag = match name.strip_suffix("-x-icu") {
+        Some(tag) => tag.to_owned(),
+        None if name == "unicode" => "und".to_owned(),
+        None => {
+            let (locale, encoding) = name.split_once('.').unwrap_or((name, "utf8"));
+            let is_utf8 = ["utf8", "UTF8", "utf-8", "UTF-8"].contains(&encoding);
+            let (language, region) = locale.split_once('_').filter(|_| is_utf8)?;
+            let is_region = region.len() == 2 && region.bytes().all(|sign| sign.is_ascii_uppercase());
+            is_region.then(|| format!("{language}-{region}"))?
+        }
+    };
+    let mut parts = tag.split('-');
+    let is_known = parts.next().is_some_and(|language| LANGUAGES.contains(&format!(" {language} ")));
+    let is_part = |part: &str| (2..=4).contains(&part.len()) && part.bytes().all(|sign| sign.is_ascii_alphanumeric());
+    (is_known && parts.all(is_part)).then(|| tag.replace("root", "und"))
 }
 
 /// Whether the name stands for a part of a window's frame.
 fn marks_exclusion(collation: &ObjectName) -> bool {
     let name = collation.0.first().and_then(ObjectNamePart::as_ident);
     name.is_some_and(|name| name.value.starts_with(EXCLUSION))
+}
+
+/// Puts keys in the places of texts that are ordered by the rules of a language.
+struct Ordered<'s> {
+    source: &'s Source<'s>,
+}
+
+impl VisitorMut for Ordered<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        done(self.query(query))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        done(self.expr(expr))
+    }
+}
+
+fn done(result: Result<()>) -> ControlFlow<Box<SqlError>> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(Box::new(error)),
+    }
+}
+
+impl Ordered<'_> {
+    fn query(&self, query: &mut Query) -> Result<()> {
+        let items: &[SelectItem] = match query.body.as_ref() {
+            SetExpr::Select(select) => &select.projection,
+            _ => &[],
+        };
+        if let Some(order) = &mut query.order_by
+            && let OrderByKind::Expressions(keys) = &mut order.kind
+        {
+            for key in keys.iter_mut() {
+                if let Some(item) = named(&key.expr, items)
+                    && self.collated(item)?.is_some()
+                {
+                    key.expr = item.clone();
+                }
+            }
+            self.keys(keys)?;
+        }
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            for window in &mut select.named_window {
+                if let NamedWindowExpr::WindowSpec(window) = &mut window.1 {
+                    self.keys(&mut window.order_by)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn expr(&self, expr: &mut Expr) -> Result<()> {
+        use BinaryOperator::{Gt, GtEq, Lt, LtEq};
+        match expr {
+            Expr::BinaryOp { left, op: Lt | LtEq | Gt | GtEq, right } => self.compared([left, right]),
+            Expr::Between { expr, low, high, .. } => self.compared([expr, low, high]),
+            Expr::Function(function) => self.function(function),
+            _ => Ok(()),
+        }
+    }
+
+    fn function(&self, function: &mut Function) -> Result<()> {
+        if let Some(WindowType::WindowSpec(WindowSpec { order_by, .. })) = &mut function.over {
+            self.keys(order_by)?;
+        }
+        self.keys(&mut function.within_group)?;
+        let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+        for clause in &mut list.clauses {
+            if let FunctionArgumentClause::OrderBy(keys) = clause {
+                self.keys(keys)?;
+            }
+        }
+        let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold).unwrap_or_default();
+        if !["min", "max", "greatest", "least"].contains(&name.as_str()) {
+            return Ok(());
+        }
+        for argument in &list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument
+                && self.collated(argument)?.is_some()
+            {
+                let refused = SqlError::unsupported(format!("a collation of a language in {name}"));
+                return Err(refused.hint("ORDER BY ... COLLATE ... LIMIT 1 finds the first or the last of some texts."));
+            }
+        }
+        Ok(())
+    }
+
+    fn keys(&self, keys: &mut [OrderByExpr]) -> Result<()> {
+        for key in keys {
+            if let Some(locale) = self.collated(&key.expr)? {
+                wrap(&mut key.expr, &locale);
+            }
+        }
+        Ok(())
+    }
+
+    /// Texts that are compared, if the collation of one of them is of a language.
+    fn compared<const N: usize>(&self, texts: [&mut Box<Expr>; N]) -> Result<()> {
+        let mut found: Option<(ObjectName, String)> = None;
+        for text in &texts {
+            let (Some(locale), Some(name)) = (self.collated(text)?, name_of(text)) else { continue };
+            match &found {
+                Some((other, by)) if *by != locale => {
+                    let message = format!("collation mismatch between explicit collations {other} and {name}");
+                    return Err(SqlError::new("42P21", message).at(position(name, self.source)));
+                }
+                _ => found = Some((name.clone(), locale)),
+            }
+        }
+        if let Some((_, locale)) = found {
+            texts.into_iter().for_each(|text| wrap(text, &locale));
+        }
+        Ok(())
+    }
+
+    /// The locale by which an expression says that it is ordered.
+    fn collated(&self, expr: &Expr) -> Result<Option<String>> {
+        match expr {
+            Expr::Nested(inner) => self.collated(inner),
+            Expr::Collate { collation, .. } if !marks_exclusion(collation) => locale(collation, self.source),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The collation that an expression says.
+fn name_of(expr: &Expr) -> Option<&ObjectName> {
+    match expr {
+        Expr::Nested(inner) => name_of(inner),
+        Expr::Collate { collation, .. } => Some(collation),
+        _ => None,
+    }
+}
+
+/// The expression of a select list that a key of an order names, or stands for by its number.
+fn named<'e>(key: &Expr, items: &'e [SelectItem]) -> Option<&'e Expr> {
+    let expr_of = |item: &'e SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    };
+    match key {
+        Expr::Identifier(name) => items.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if fold(alias) == fold(name) => Some(expr),
+            _ => None,
+        }),
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => {
+                let at = number.to_string().parse::<usize>().ok()?.checked_sub(1)?;
+                items.get(at).and_then(expr_of)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Puts the key of a text in its place. What says its own collation loses it.
+fn wrap(expr: &mut Expr, locale: &str) {
+    let mut text = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+    loop {
+        text = match text {
+            Expr::Nested(inner) => *inner,
+            Expr::Collate { expr, collation } if !marks_exclusion(&collation) => *expr,
+            other => {
+                let locale = Expr::Value(Value::SingleQuotedString(locale.to_owned()).into());
+                *expr = calling_quoted(COLLATION_KEY, vec![other, locale]);
+                return;
+            }
+        };
+    }
 }
