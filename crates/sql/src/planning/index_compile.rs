@@ -27,6 +27,7 @@ use crate::names::fold;
 use crate::planning::planner::{on_planner_thread, plain_state};
 use crate::semantics::naming::cast_names;
 use crate::semantics::spell_out;
+use crate::semantics::spelling::collations;
 use crate::syntax::check;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
@@ -202,6 +203,7 @@ fn adapted(expr: &ast::Expr, source: &Source) -> Result<ast::Expr> {
     };
     select.projection = vec![SelectItem::UnnamedExpr(expr.clone())];
     let mut statement = Statement::Query(query);
+    collations::spell_out(&mut statement, source)?;
     check::query(&statement, source)?;
     spell_out(&mut statement)?;
     cast_names::tell_apart(&mut statement, &|_| false);

@@ -6,15 +6,27 @@ use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::planning::index_compile::Kind;
+use crate::semantics::spelling::collations;
 use crate::statements::operator_classes;
 use crate::syntax::source::Source;
 
 /// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
 pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
-    let expr = &column.column.expr;
+    let mut expr = &column.column.expr;
+    while let Expr::Collate { expr: collated, collation } = expr {
+        collations::check(collation, source)?;
+        expr = collated;
+    }
     let mut inner = expr;
-    while let Expr::Nested(nested) = inner {
-        inner = nested;
+    loop {
+        inner = match inner {
+            Expr::Nested(nested) => nested,
+            Expr::Collate { expr: collated, collation } => {
+                collations::check(collation, source)?;
+                collated
+            }
+            _ => break,
+        };
     }
     let part = match inner {
         Expr::Identifier(ident) => IndexPart::Column(place(table, &fold(ident))?),

@@ -54,16 +54,16 @@ pub(crate) fn spell_out(statement: &mut Statement, source: &Source) -> Result<()
     })
 }
 
-/// An error if this is no order by bytes, which is that of all columns.
+/// An error if this is no order by bytes, which is that of all columns and indexes.
 ///
 /// # Errors
 /// 42704 where there is no such collation, 0A000 for one of a language.
 pub(crate) fn check(collation: &ObjectName, source: &Source) -> Result<()> {
     match locale(collation, source)? {
         None => Ok(()),
-        Some(_) => Err(SqlError::unsupported("a column with a collation of a language")
+        Some(_) => Err(SqlError::unsupported("a column or an index with a collation of a language")
             .hint(format!(
-                "Columns are ordered by their bytes; ORDER BY column COLLATE {collation} orders as the language does."
+                "Both are ordered by bytes; ORDER BY column COLLATE {collation} orders as the language does."
             ))
             .at(position(collation, source))),
     }

@@ -155,6 +155,8 @@ fn constant(value: &ScalarValue) -> String {
     }
 }
 
+/// In quotes and with its type. Characters that would break the line, as keys of collations have them, are dots.
 fn quoted(text: &str, data_type: &str) -> String {
+    let text: String = text.chars().map(|sign| if sign.is_control() { '.' } else { sign }).collect();
     format!("'{}'::{data_type}", text.replace('\'', "''"))
 }
