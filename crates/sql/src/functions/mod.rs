@@ -64,7 +64,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(degrees::functions())
         .chain(fills::functions())
         .chain(holds::functions())
-        .chain(assigned::functions())
+        .chain(assigned::functions().map(json::subscripts::besides))
         .chain(codes::functions())
         .chain(zones::functions())
         .chain(json::functions())

@@ -320,12 +320,13 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Of a part of an array that is set the places are integers, and the value is an item or an array.
+    /// Of a part of an array that is set the places are integers, and the value is an item or an array; of a `jsonb` texts and a `jsonb`.
     fn part(&mut self, column: &Ident, call: &Expr) {
         let Expr::Function(Function { args: FunctionArguments::List(list), name, .. }) = call else { return };
         let Some((value, places)) = list.args.split_last() else { return };
-        places.iter().filter_map(plain_argument).for_each(|place| self.set(place, Some(DataType::Integer)));
         let of = self.column(None, column);
+        let place = if of == Some(DataType::Jsonb) { DataType::TEXT } else { DataType::Integer };
+        places.iter().filter_map(plain_argument).for_each(|argument| self.set(argument, Some(place)));
         let of = match of {
             Some(DataType::Array(item)) if last_part(name).is_some_and(|name| name == ITEM) => Some(item.data_type()),
             other => other,

@@ -3,6 +3,7 @@
 //! ```text
 //! SET a[2] = x + 1, b = 3    ->  SET "a\0" = "\0item"(2, x + 1), b = 3
 //! SET a[2:3] = x             ->  SET "a\0" = "\0slice"(2, 3, x)
+//! SET j['a'][2] = x          ->  SET "j\0" = "\0item"('a', 2, x)
 //! ```
 //!
 //! The name that ends with a zero byte is that of the column; what sets the column calls the function for the column as well. A value ends
@@ -71,21 +72,31 @@ fn end_of_value(tokens: &[TokenWithSpan], from: usize) -> Option<usize> {
 /// Rewrites the assignment that begins here if it is one of a part.
 fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
     let Token::Word(column) = &tokens[start].token else { return };
-    let Some(open) = following(tokens, start).next().filter(|at| tokens[*at].token == Token::LBracket) else { return };
-    let Some(close) = closing(tokens, open) else { return };
-    let Some(equals) = following(tokens, close).next().filter(|at| tokens[*at].token == Token::Eq) else { return };
+    // Each pair of brackets, one behind the other.
+    let (mut bounds, mut is_slice, mut last) = (Vec::new(), false, start);
+    while let Some(open) = following(tokens, last).next().filter(|at| tokens[*at].token == Token::LBracket) {
+        let Some(close) = closing(tokens, open) else { return };
+        if !bounds.is_empty() {
+            bounds.push(sign(Token::Comma, tokens[open].span));
+        }
+        let mut inner = tokens[open + 1..close].to_vec();
+        if let Some(colon) = inner.iter().position(|token| token.token == Token::Colon) {
+            (inner[colon].token, is_slice) = (Token::Comma, true);
+        }
+        bounds.extend(inner);
+        last = close;
+    }
+    if bounds.is_empty() {
+        return;
+    }
+    let Some(equals) = following(tokens, last).next().filter(|at| tokens[*at].token == Token::Eq) else { return };
     let end = end_of_value(tokens, equals + 1).unwrap_or(tokens.len());
     let name = match column.quote_style {
         Some(_) => column.value.clone(),
         None => column.value.to_lowercase(),
     };
     let span = tokens[start].span;
-    let mut bounds = tokens[open + 1..close].to_vec();
-    let colon = bounds.iter().position(|token| token.token == Token::Colon);
-    if let Some(colon) = colon {
-        bounds[colon].token = Token::Comma;
-    }
-    let function = if colon.is_some() { SLICE } else { ITEM };
+    let function = if is_slice { SLICE } else { ITEM };
     let mut made = vec![word(format!("{name}{PART}"), span), tokens[equals].clone(), word(function.to_owned(), span)];
     made.push(sign(Token::LParen, span));
     made.extend(bounds);
@@ -142,6 +153,7 @@ mod tests {
                 "SET a[1]=CASE WHEN x THEN 1 END IS DISTINCT FROM y FROM z",
                 r##"SET "a#"="#item"(1,CASE WHEN x THEN 1 END IS DISTINCT FROM y )FROM z"##,
             ),
+            ("UPDATE t SET j['a'] [2]=x, b=1", r##"UPDATE t SET "j#"="#item"('a',2,x), b=1"##),
             ("UPDATE t SET a = b[1], c = 2", "UPDATE t SET a = b[1], c = 2"),
             ("SET x = 'y'", "SET x = 'y'"),
         ] {

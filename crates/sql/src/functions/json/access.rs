@@ -1,7 +1,8 @@
 //! Parts of JSON: `->`, `->>`, `#>`, `#>>`, `json_extract_path`; and the order of `jsonb`.
 use std::ops::Range;
 
-use datafusion::logical_expr::ScalarUDF;
+use arrow_schema::DataType as ArrowType;
+use datafusion::logical_expr::{Expr, ScalarUDF, cast};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use engine::json::{Jsonb, JsonbKind, Members, members};
 
@@ -71,6 +72,11 @@ pub(crate) fn operator(op: &BinaryOperator) -> Option<ScalarUDF> {
                 .or_else(|| super::path::operator(op));
         }
     })
+}
+
+/// The part of a `jsonb` that a subscript names: a key, or the number of an item.
+pub(crate) fn subscripted(json: Expr, place: Expr) -> Expr {
+    function("jsonb_extract_path", KEPT_PATH).call(vec![json, cast(place, ArrowType::Utf8View)])
 }
 
 /// What `jsonb` is compared by: the bytes that equal values have in common.

@@ -10,6 +10,7 @@ mod contain;
 mod parts;
 pub(crate) mod path;
 pub(crate) mod records;
+pub(crate) mod subscripts;
 pub(crate) mod written;
 
 use datafusion::logical_expr::ScalarUDF;

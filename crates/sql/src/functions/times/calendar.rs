@@ -9,6 +9,7 @@ use crate::functions::overloads::overloaded;
 use crate::functions::row_wise::{Cell, Kind, Variant, double, function, interval, text, whole};
 use crate::functions::times::truncation;
 use crate::interrupt::session_zone;
+use crate::interrupt::zone::Zone;
 use crate::values::datetime::{DAYS, MICROS_PER_DAY, civil, day_number, days_in};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -46,11 +47,16 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
         &[Variant::strict(&[Count, Count, Count, Count, Count, Double], Timestamp, |row| {
             Ok(Some(Cell::Time(shown(row)?)))
         })];
-    const MAKE_TIMESTAMPTZ: &[Variant] =
-        &[Variant::strict(&[Count, Count, Count, Count, Count, Double], TimestampTz, |row| {
-            let moment = session_zone::current().moment(shown(row)?);
-            moment.map(|moment| Some(Cell::Time(moment))).ok_or_else(|| out_of_range("timestamp"))
-        })];
+    const MAKE_TIMESTAMPTZ: &[Variant] = &[
+        Variant::strict(&[Count, Count, Count, Count, Count, Double], TimestampTz, |row| {
+            moment_in(session_zone::current(), row)
+        }),
+        Variant::strict(&[Count, Count, Count, Count, Count, Double, Text], TimestampTz, |row| {
+            let name = text(row.get(6));
+            let no_such = || SqlError::new("22023", format!("time zone \"{name}\" not recognized"));
+            moment_in(Zone::named(name).ok_or_else(no_such)?, row)
+        }),
+    ];
     const MAKE_INTERVAL: &[Variant] =
         &[Variant::strict(&[Count, Count, Count, Count, Count, Count, Double], Interval, make_interval)];
     const TRUNC: &[Variant] = &[Variant::strict(&[Text, Interval], Interval, truncated)];
@@ -69,6 +75,12 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
         ("make_interval", MAKE_INTERVAL),
     ];
     named.into_iter().map(|(name, variants)| function(name, variants)).chain([truncating])
+}
+
+/// The moment at which clocks of a zone show the time of a row.
+fn moment_in(zone: Zone, row: &Row) -> Result<Option<Cell>, SqlError> {
+    let moment = zone.moment(shown(row.get(..6).unwrap_or(row))?);
+    moment.map(|moment| Some(Cell::Time(moment))).ok_or_else(|| out_of_range("timestamp"))
 }
 
 /// An interval without what is smaller than a unit.

@@ -20,6 +20,7 @@ use super::casts::{CastItems, ReadText, WriteText};
 use super::untyped::{adapt, adapt_to_field, is_text, read, untyped};
 use super::{alike, arithmetic, chars, json_casts, lengths, outer_columns, spaces, unlimited};
 use crate::functions::arrays::{fills, lists};
+use crate::functions::json::{access as json_access, subscripts};
 use crate::functions::numbers::unlimited::converted;
 use crate::functions::numbers::{bits, floats, numerics, rounding};
 use crate::functions::overloads::of_library;
@@ -118,7 +119,15 @@ impl ExprPlanner for LiteralPlanner {
         access: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        let is_jsonb = || access.expr.to_field(schema).is_ok_and(|(_, field)| subscripts::is_jsonb(&field));
         match access.field_access {
+            GetFieldAccess::NamedStructField { name } if is_jsonb() => {
+                Ok(PlannerResult::Planned(json_access::subscripted(access.expr, Expr::Literal(name, None))))
+            }
+            GetFieldAccess::ListIndex { key } if is_jsonb() => {
+                subscripts::check_subscript(&key.to_field(schema)?.1)?;
+                Ok(PlannerResult::Planned(json_access::subscripted(access.expr, *key)))
+            }
             GetFieldAccess::ListIndex { key } if is_array(&access.expr, schema) => {
                 let key = if is_vector(&access.expr, schema) { behind(*key) } else { *key };
                 Ok(PlannerResult::Planned(fills::item(access.expr, key)))
