@@ -1,5 +1,5 @@
-//! What a physical plan is likely to cost, as `EXPLAIN (OPERATORS, COSTS)` shows it: behind each operator what has been spent before its first
-//! row and in all, its rows and their bytes, in PostgreSQL's form.
+//! What a physical plan is likely to cost: of each operator what has been spent before its first row and in all, its rows and their
+//! bytes, in PostgreSQL's form as `EXPLAIN (OPERATORS, COSTS)` shows it.
 //!
 //! ```text
 //! HashJoinExec: mode=CollectLeft, ...  (cost=12.50..98.25 rows=1000 width=16)

@@ -70,7 +70,8 @@ fn plans_are_shown_in_the_words_of_postgresql() {
         (QUERIES[9], "Recursive Union\n  ->  Result\n  ->  WorkTable Scan\n        Filter: (i < 5)"),
         (
             "SELECT s FROM g WHERE s > 'y2' ORDER BY k + 1 DESC, s LIMIT 2",
-            "Limit\n  Rows: 2\n  ->  Sort\n        Sort Key: (k + 1) DESC, s\n        ->  Seq Scan on g\n              Filter: (s > 'y2'::text)",
+            "Limit\n  Rows: 2\n  ->  Sort\n        Sort Key: (k + 1) DESC, s\n        ->  Seq Scan on g\n\
+             \u{20}             Filter: (s > 'y2'::text)",
         ),
     ] {
         assert_eq!(plan(&mut session, query), expected, "{query}");

@@ -1,6 +1,6 @@
-//! Keys of texts by the order of a language: texts whose bytes compare as the Unicode Collation Algorithm orders the first ones, with the rules that
-//! CLDR has for the language (crate `icu_collator`). Texts that it takes for the same are ordered by their bytes, as PostgreSQL's
-//! deterministic collations do, so that only equal texts have equal keys.
+//! Keys of texts by the order of a language: texts whose bytes compare as the Unicode Collation Algorithm orders the first ones, with
+//! the rules that CLDR has for the language (crate `icu_collator`). Texts that it takes for the same are ordered by their bytes, as
+//! PostgreSQL's deterministic collations do, so that only equal texts have equal keys.
 //!
 //! ```text
 //! key = sort key of the text | 0 | bytes of the text

@@ -2,9 +2,8 @@
 use std::sync::Arc;
 
 use datafusion::common::JoinType;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
-use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::utils::{JoinFilter, JoinOnRef};
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -80,7 +79,7 @@ impl Told {
     }
 
     /// With the line by which the engine knows it.
-    fn as_it_is(self, plan: &Arc<dyn ExecutionPlan>) -> Told {
+    fn showing(self, plan: &Arc<dyn ExecutionPlan>) -> Told {
         self.with("Operator", plain(displayable(plan.as_ref()).one_line().to_string().trim_end()))
     }
 }
@@ -134,13 +133,13 @@ fn by_name(plan: &Arc<dyn ExecutionPlan>) -> Option<Told> {
         "UnnestExec" => Told::new("ProjectSet"),
         "DataSourceExec" => Told::new("Values Scan"),
         "LazyMemoryExec" => of_function(plan),
-        "OffsetExec" => Told::new("Limit").as_it_is(plan),
-        "SharedExec" => Told::new("CTE Scan").as_it_is(plan),
-        "NearestExec" => Told::new("Index Scan").as_it_is(plan),
-        "TotalsExec" => Told::new("Aggregate").as_it_is(plan),
-        "DirectGroupsExec" | "SpillingGroupsExec" | "DeviceGroupsExec" => hashed(Told::new("Aggregate")).as_it_is(plan),
-        "SpatialJoinExec" => Told::new("Nested Loop").as_it_is(plan),
-        "SpillingJoinExec" | "DeviceJoinExec" => Told { is_built_first: true, ..Told::new("Hash Join").as_it_is(plan) },
+        "OffsetExec" => Told::new("Limit").showing(plan),
+        "SharedExec" => Told::new("CTE Scan").showing(plan),
+        "NearestExec" => Told::new("Index Scan").showing(plan),
+        "TotalsExec" => Told::new("Aggregate").showing(plan),
+        "DirectGroupsExec" | "SpillingGroupsExec" | "DeviceGroupsExec" => hashed(Told::new("Aggregate")).showing(plan),
+        "SpatialJoinExec" => Told::new("Nested Loop").showing(plan),
+        "SpillingJoinExec" | "DeviceJoinExec" => Told { is_built_first: true, ..Told::new("Hash Join").showing(plan) },
         _ => return None,
     })
 }
@@ -280,11 +279,7 @@ fn with_filter(told: Told, filter: Option<&JoinFilter>, sides: Sides<'_>, are_qu
 type Sides<'p> = (&'p Arc<dyn ExecutionPlan>, &'p Arc<dyn ExecutionPlan>);
 
 /// Pairs of keys that are equal.
-fn pairs(
-    on: &[(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)],
-    (left, right): Sides<'_>,
-    are_qualified: bool,
-) -> String {
+fn pairs(on: JoinOnRef<'_>, (left, right): Sides<'_>, are_qualified: bool) -> String {
     let (of_left, of_right) = (Columns::of(left, are_qualified), Columns::of(right, are_qualified));
     let pairs = on.iter().map(|(left, right)| format!("({} = {})", shown(right, &of_right), shown(left, &of_left)));
     all(&pairs.collect::<Vec<_>>())
