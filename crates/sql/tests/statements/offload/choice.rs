@@ -4,7 +4,7 @@ use sql::{Session, SessionOptions};
 
 use super::forced;
 use super::loops::Loops;
-use super::queries::{analyzed, orders, plan, rows, run, sorted};
+use super::queries::{orders, plan, rows, run, sorted};
 
 const GROUPING: &str = "SELECT small, sum(price), max(far) FROM orders GROUP BY small";
 const JOIN: &str = "SELECT sum(region) FROM orders JOIN customer ON customer = customer.id";
@@ -118,7 +118,8 @@ fn a_run_that_is_explained_tells_the_times_on_the_device() {
     let (db, device) = (orders(20_000), Loops::new(true));
     let mut session = forced(&db, device.offload(), 2);
     for query in [GROUPING, JOIN] {
-        let text = analyzed(&mut session, query);
+        let text = rows(&mut session, &format!("EXPLAIN (ANALYZE, OPERATORS) {query}")).unwrap();
+        let text: String = text.into_iter().flatten().flatten().collect();
         let line = text.split("Device").nth(1).unwrap();
         for time in ["device_transfer=", "device_kernels=", "device_results="] {
             assert!(line.contains(time), "{text}");

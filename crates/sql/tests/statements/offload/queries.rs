@@ -30,16 +30,7 @@ pub(crate) fn sorted(session: &mut Session, text: &str) -> Result<Lines, String>
 }
 
 pub(crate) fn plan(session: &mut Session, query: &str) -> String {
-    explained(session, "EXPLAIN (OPERATORS)", query)
-}
-
-/// The plan of a query that has run.
-pub(crate) fn analyzed(session: &mut Session, query: &str) -> String {
-    explained(session, "EXPLAIN (ANALYZE, OPERATORS)", query)
-}
-
-fn explained(session: &mut Session, explain: &str, query: &str) -> String {
-    rows(session, &format!("{explain} {query}")).unwrap().into_iter().flatten().flatten().collect()
+    rows(session, &format!("EXPLAIN (OPERATORS) {query}")).unwrap().into_iter().flatten().flatten().collect()
 }
 
 /// Orders of so many customers, with NULLs, large amounts and keys from all over.
