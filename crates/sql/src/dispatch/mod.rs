@@ -34,6 +34,7 @@ use crate::point::{Point, Reading};
 use crate::session::Session;
 use crate::session::block::Block;
 use crate::session::prepared::PreparedStatement;
+use crate::state::activity::{Beginning, RunningStatement};
 use crate::state::outcome::{Command, Outcome, Rows, texts};
 use crate::state::past::wall_time;
 use crate::state::settings::Limit;
@@ -87,7 +88,7 @@ impl Session {
         read: impl FnOnce(&str) -> Result<Request<'w>>,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
-        let running = self.activity.start(self.settings.times(), self.time_limit())?;
+        let running = self.starting(text)?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let answered = stack::with_room(text.len(), || self.answer(text, read, input));
@@ -108,7 +109,7 @@ impl Session {
 
     /// Does something about a statement of this text without running it, which ends when a statement would have to.
     pub(crate) fn looking<T>(&mut self, text: &str, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
-        let running = self.activity.start(self.settings.times(), self.time_limit())?;
+        let running = self.starting(text)?;
         self.token = running.token().clone();
         let _scope = interrupt::enter(&self.token);
         let done = stack::with_room(text.len(), || work(self)).map_err(|error| self.token.explain(error));
@@ -116,6 +117,12 @@ impl Session {
             self.fail_block(error);
         }
         done
+    }
+
+    /// A statement of this text begins.
+    fn starting(&self, text: &str) -> Result<RunningStatement> {
+        let beginning = Beginning { text, application: self.settings.application_name() };
+        self.activity.start(self.settings.times(), self.time_limit(), &beginning)
     }
 
     /// How long a statement may take that begins now, and what it is then told. Outside of a block it is a transaction.

@@ -13,7 +13,10 @@ pub(super) enum Cell {
     Texts(Vec<String>),
     /// An interval of so many seconds.
     Seconds(i64),
+    /// A moment, in microseconds since 1970.
+    Moment(i64),
 }
+
 /// The columns of a row that are not NULL, by their names.
 pub(super) type Row = Vec<(&'static str, Cell)>;
 

@@ -1,16 +1,16 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
 //! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
-//! truth, `r` a real number, `i` an interval, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
+//! truth, `r` a real number, `i` an interval, `m` a moment, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 29] = [
+pub(super) const RELATIONS: [(&str, &str); 30] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -43,6 +43,12 @@ pub(super) const RELATIONS: [(&str, &str); 29] = [
         "oid n datname t datdba n encoding n datlocprovider t datistemplate b datallowconn b datconnlimit n \
          datfrozenxid n datminmxid n dattablespace n datcollate t datctype t daticulocale t daticurules t datcollversion t \
          datacl l",
+    ),
+    (
+        "pg_stat_activity",
+        "datid n datname t pid n leader_pid n usesysid n usename t application_name t client_addr t client_hostname t \
+         client_port n backend_start m xact_start m query_start m state_change m wait_event_type t wait_event t state t \
+         backend_xid n backend_xmin n query_id n query t backend_type t",
     ),
     ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
     ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
@@ -260,6 +266,7 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
         "n" => Field::new(pair[0], DataType::Int64, true),
         "b" => Field::new(pair[0], DataType::Boolean, true),
         "r" => Field::new(pair[0], DataType::Float32, true),
+        "m" => Field::new(pair[0], DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true),
         "i" => Field::new(pair[0], DataType::Interval(IntervalUnit::MonthDayNano), true),
         "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
         "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
@@ -281,7 +288,7 @@ mod tests {
         for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len().is_multiple_of(2), "{name}");
-            assert!(words.chunks(2).all(|pair| "ntcbaivlr".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            assert!(words.chunks(2).all(|pair| "ntcbaimvlr".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");

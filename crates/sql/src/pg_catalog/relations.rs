@@ -6,7 +6,7 @@ use arrow_array::builder::{Int16Builder, ListBuilder, StringViewBuilder};
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     ArrayRef, BooleanArray, Float32Array, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray,
-    new_null_array,
+    TimestampMicrosecondArray, new_null_array,
 };
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
@@ -33,6 +33,7 @@ use crate::interrupt::zone;
 use crate::names::schemas::{is_temporary, schema_of};
 use crate::names::tables::{CATALOG, SCHEMA};
 use crate::parsing::table_options::{show_layout, show_retention};
+use crate::state::activity::{self, SessionFacts};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::memory_limit::BUDGET;
 use crate::state::past::wall_time;
@@ -57,6 +58,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
             false if known == "pg_description" => comments::descriptions(&objects(), &tables)?,
+            false if known == "pg_stat_activity" => activity::facts(&db).into_iter().map(session).collect(),
             false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false => rows(known, objects, &settings),
         })
@@ -78,6 +80,13 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
                     _ => None,
                 };
                 Arc::new(cells.map(interval).collect::<IntervalMonthDayNanoArray>())
+            }
+            ArrowType::Timestamp(..) => {
+                let moment = |cell: Option<&Cell>| match cell {
+                    Some(Cell::Moment(moment)) => Some(*moment),
+                    _ => None,
+                };
+                Arc::new(cells.map(moment).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
             }
             ArrowType::Float32 => {
                 let real = |cell: Option<&Cell>| if let Some(Cell::Real(real)) = cell { Some(*real) } else { None };
@@ -160,6 +169,19 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_views" => objects().views.iter().map(view_row).collect(),
         _ => Vec::new(),
     }
+}
+
+fn session(facts: SessionFacts) -> Row {
+    let moment = |name, time: Option<i64>| time.map(|time| (name, Cell::Moment(time)));
+    let mut row =
+        vec![("datid", Number(DATABASE_OID)), ("datname", text(CATALOG)), ("pid", Number(facts.process.into()))];
+    row.extend([("usesysid", Number(OWNER_OID)), ("usename", text(OWNER)), ("state", text(facts.state))]);
+    row.extend([("application_name", Cell::Text(facts.application)), ("query", Cell::Text(facts.query))]);
+    row.extend([("backend_type", text("client backend")), ("backend_start", Cell::Moment(facts.begun))]);
+    row.extend(moment("xact_start", facts.transaction_start));
+    row.extend(moment("query_start", facts.query_start));
+    row.extend(moment("state_change", facts.changed));
+    row
 }
 
 fn cursor(cursor: &CursorFacts) -> Row {

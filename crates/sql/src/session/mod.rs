@@ -134,7 +134,7 @@ impl Session {
             tables: Tables::published(db),
             taken: TakenNumbers::default(),
             random: Random::default(),
-            activity: activity::enter(),
+            activity: activity::enter(db),
             token: Arc::default(),
             statements: Statements::default(),
             cursors: Cursors::default(),
@@ -173,6 +173,7 @@ impl Session {
     /// Gives the session the number under which its client knows it: what `pg_backend_pid()` is.
     pub fn set_process(&mut self, process: u32) {
         self.process = process.cast_signed();
+        self.activity.set_process(self.process);
     }
 
     /// Lets queries of this session read rows that the program has in memory, under a name; a table of the database hides them.

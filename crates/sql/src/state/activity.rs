@@ -20,10 +20,15 @@ use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::watcher::{self, Alarm};
 use crate::names::tables::Tables;
 use crate::state::advisory::Advisory;
+use crate::state::past::wall_time;
 
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Activity {
+    /// which database it is on
+    address: usize,
+    /// when it began, in microseconds since 1970
+    begun: i64,
     state: Mutex<ActivityState>,
     /// The session's advisory locks.
     pub(crate) advisory: Arc<Advisory>,
@@ -47,6 +52,57 @@ struct ActivityState {
     idle_alarm: Option<Alarm>,
     /// Counts idle times, likewise.
     idle: u64,
+    /// What others may know of it.
+    told: Told,
+}
+
+/// What a session is doing, or did last.
+#[derive(Clone, Default)]
+struct Told {
+    process: i32,
+    application: String,
+    /// the text of its last statement, as far as [`QUERY_BYTES_MAX`]
+    query: String,
+    /// when that began, when the session last began or ended one, and when its block began: microseconds since 1970
+    query_start: i64,
+    changed: i64,
+    block_start: i64,
+}
+
+/// PostgreSQL's `track_activity_query_size`.
+const QUERY_BYTES_MAX: usize = 1024;
+
+/// What `pg_stat_activity` says of a session.
+pub(crate) struct SessionFacts {
+    pub(crate) process: i32,
+    pub(crate) application: String,
+    pub(crate) state: &'static str,
+    pub(crate) query: String,
+    /// Microseconds since 1970, of the session, its transaction, its last statement and the last change of its state.
+    pub(crate) begun: i64,
+    pub(crate) transaction_start: Option<i64>,
+    pub(crate) query_start: Option<i64>,
+    pub(crate) changed: Option<i64>,
+}
+
+/// A statement that begins.
+pub(crate) struct Beginning<'s> {
+    pub(crate) text: &'s str,
+    /// the setting `application_name`
+    pub(crate) application: &'s str,
+}
+
+impl Told {
+    fn note(&mut self, beginning: &Beginning<'_>) {
+        let Beginning { text, application } = *beginning;
+        self.query.clear();
+        self.query.push_str(&text[..text.floor_char_boundary(QUERY_BYTES_MAX)]);
+        if self.application != application {
+            application.clone_into(&mut self.application);
+        }
+        self.query_start = wall_time();
+        self.changed = self.query_start;
+    }
 }
 
 /// A transaction that no statement uses, and how far a failure takes it back: all the way if there is no savepoint.
@@ -65,6 +121,7 @@ impl Activity {
         self: &Arc<Activity>,
         times: TimeStyle,
         limit: Option<(Duration, Reason)>,
+        beginning: &Beginning<'_>,
     ) -> Result<RunningStatement> {
         let token = Arc::new(Token::with_times(times));
         let stop = token.clone();
@@ -72,6 +129,7 @@ impl Activity {
         let alarm = alarm.transpose()?;
         let mut state = self.state();
         state.running.push(token.clone());
+        state.told.note(beginning);
         if std::mem::take(&mut state.is_cancelled_ahead) {
             token.cancel(Reason::User);
         }
@@ -90,6 +148,7 @@ impl Activity {
     fn end(self: &Arc<Activity>, token: &Arc<Token>) {
         let mut state = self.state();
         state.running.retain(|running| !Arc::ptr_eq(running, token));
+        state.told.changed = wall_time();
         if let Some(timeout) = state.idle_timeout
             && state.running.is_empty()
             && state.is_in_block
@@ -110,6 +169,7 @@ impl Activity {
         let mut state = self.state();
         state.block += 1;
         (state.is_in_block, state.expired) = (true, None);
+        state.told.block_start = state.told.query_start;
         let (activity, block) = (Arc::downgrade(self), state.block);
         drop(state);
         timeout.map(|timeout| watcher::set(timeout, move || expire_block(&activity, block))).transpose()
@@ -191,6 +251,30 @@ impl Activity {
         is_any
     }
 
+    /// Gives the session the number by which others name it.
+    pub(crate) fn set_process(&self, process: i32) {
+        self.state().told.process = process;
+    }
+
+    fn facts(&self) -> SessionFacts {
+        let state = self.state();
+        let told = state.told.clone();
+        let is_active = !state.running.is_empty();
+        let said = match (is_active, state.is_in_block) {
+            (true, _) => "active",
+            (false, true) => "idle in transaction",
+            (false, false) => "idle",
+        };
+        let transaction_start = match state.is_in_block {
+            true => Some(told.block_start),
+            false => is_active.then_some(told.query_start),
+        };
+        let known = |time: i64| (time != 0).then_some(time);
+        let (query_start, changed) = (known(told.query_start), known(told.changed));
+        let (begun, Told { process, application, query, .. }) = (self.begun, told);
+        SessionFacts { process, application, state: said, query, begun, transaction_start, query_start, changed }
+    }
+
     /// The session has been asked for a statement, or has done what it was asked for.
     pub(crate) fn set_asked(&self, is_asked: bool) {
         let mut state = self.state();
@@ -202,9 +286,9 @@ impl Activity {
 /// for.
 static SESSIONS: Mutex<Vec<Weak<Activity>>> = Mutex::new(Vec::new());
 
-/// A session's activity, to be asked for until [`leave`].
-pub(crate) fn enter() -> Arc<Activity> {
-    let activity = Arc::default();
+/// The activity of a session on a database, to be asked for until [`leave`].
+pub(crate) fn enter(db: &Database) -> Arc<Activity> {
+    let activity = Arc::new(Activity { address: db.address(), begun: wall_time(), ..Activity::default() });
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&activity));
     activity
 }
@@ -214,6 +298,23 @@ pub(crate) fn leave(activity: &Arc<Activity>) {
     let is_other = |known: &Weak<Activity>| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(activity));
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).retain(is_other);
     activity.advisory.end();
+}
+
+/// The sessions of a database.
+fn sessions(db: &Database) -> Vec<Arc<Activity>> {
+    let known = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    known.iter().filter_map(Weak::upgrade).filter(|activity| activity.address == db.address()).collect()
+}
+
+/// What there is to know of the sessions of a database.
+pub(crate) fn facts(db: &Database) -> Vec<SessionFacts> {
+    sessions(db).iter().map(|activity| activity.facts()).collect()
+}
+
+/// Cancels what the session with this number does; whether there is such a session.
+pub(crate) fn cancel_process(db: &Database, process: i32) -> bool {
+    let found = sessions(db).into_iter().filter(|activity| activity.state().told.process == process);
+    found.map(|activity| activity.cancel(Reason::User)).count() > 0
 }
 
 /// The transactions of a database that belong to idle sessions.

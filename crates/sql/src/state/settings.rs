@@ -236,6 +236,10 @@ impl Settings {
     }
 
     /// How times are shown.
+    pub(crate) fn application_name(&self) -> &str {
+        &self.values.in_use.application_name
+    }
+
     pub(crate) fn times(&self) -> TimeStyle {
         let Values { zone, intervals, dates, .. } = &self.values.in_use;
         TimeStyle { zone: zone.zone, intervals: *intervals, dates: *dates }

@@ -331,3 +331,45 @@ fn a_column_has_its_type_where_one_side_of_a_join_is_empty() {
     let expected = [engine::DataType::Text { max_chars: Some(5) }, engine::DataType::Char { chars: 3 }];
     assert_eq!(types, expected.map(Some));
 }
+
+#[test]
+fn sessions_see_what_others_of_their_database_do_and_cancel_it() {
+    let (db, other) = (Database::in_memory(), Database::in_memory());
+    let numbered = |db: &Database, process: u32| {
+        let mut session = Session::new(db, SessionOptions::default());
+        session.set_process(process);
+        session
+    };
+    let (mut watching, mut watched, _elsewhere) = (numbered(&db, 1), numbered(&db, 2), numbered(&other, 3));
+    let seen = |session: &mut Session| {
+        let query = "SELECT pid, state, query FROM pg_stat_activity WHERE pid <> pg_backend_pid() ORDER BY pid";
+        values(session, query)
+            .unwrap()
+            .into_iter()
+            .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join("|"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(seen(&mut watching), ["2|idle|"]);
+    watched.execute("BEGIN").unwrap();
+    assert_eq!(seen(&mut watching), ["2|idle in transaction|BEGIN"]);
+    watched.execute("COMMIT").unwrap();
+    assert_eq!(seen(&mut watching), ["2|idle|COMMIT"]);
+    let long = format!("SELECT '{}'", "ü".repeat(2_000));
+    let Outcome::Rows(given) = watched.execute(&long).unwrap() else { panic!("a query gives rows") };
+    drop(given);
+    let shown = seen(&mut watching).remove(0);
+    assert!(shown.len() <= "2|idle|".len() + 1024 && shown.ends_with('ü'), "{shown}");
+    std::thread::scope(|scope| {
+        let sleeping = scope.spawn(|| values(&mut watched, "SELECT pg_sleep(30)").unwrap_err());
+        while seen(&mut watching) != ["2|active|SELECT pg_sleep(30)"] {
+            std::thread::yield_now();
+        }
+        for (process, is_there) in [(3, "f"), (2, "t")] {
+            let cancelled = values(&mut watching, &format!("SELECT pg_cancel_backend({process})")).unwrap();
+            assert_eq!(cancelled, [[Some(is_there.to_owned())]]);
+        }
+        assert_eq!(sleeping.join().unwrap().sqlstate, "57014");
+    });
+    drop(watched);
+    assert!(seen(&mut watching).is_empty());
+}

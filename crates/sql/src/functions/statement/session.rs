@@ -1,12 +1,13 @@
-//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, and the clocks beside that of the transaction:
+//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `pg_cancel_backend(pid)`, and the clocks beside that of the transaction:
 //! `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, IntervalMonthDayNanoType};
-use arrow_array::{Array, ArrayRef, Int32Array, StringViewArray, TimestampMicrosecondArray};
+use arrow_array::types::{Float64Type, Int64Type, IntervalMonthDayNanoType};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, StringViewArray, TimestampMicrosecondArray};
+use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use chrono::DateTime;
 use datafusion::error::{DataFusionError, Result};
@@ -14,10 +15,13 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
+use engine::Database;
+
 use crate::error::Result as SqlResult;
 use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::blocking;
 use crate::interrupt::session_zone;
+use crate::state::activity;
 use crate::state::past::wall_time;
 use crate::state::view::View;
 
@@ -32,12 +36,14 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     for (name, call, signature) in [
         ("pg_sleep", Call::Sleep, Signature::exact(vec![DataType::Float64], volatile)),
         ("pg_sleep_for", Call::Sleep, Signature::exact(vec![interval], volatile)),
+        ("pg_cancel_backend", Call::Cancel, Signature::uniform(1, vec![DataType::Int32, DataType::Int64], volatile)),
         ("pg_backend_pid", Call::Process(view.process), Signature::nullary(Volatility::Stable)),
         ("statement_timestamp", Call::Statement(wall_time()), Signature::nullary(Volatility::Stable)),
         ("clock_timestamp", Call::Clock, Signature::nullary(volatile)),
         ("timeofday", Call::Text, Signature::nullary(volatile)),
     ] {
-        let function = SessionFunction { name, call, signature, token: view.token.clone() };
+        let (token, db) = (view.token.clone(), view.db.clone());
+        let function = SessionFunction { name, call, signature, token, db };
         state.register_udf(Arc::new(ScalarUDF::from(function)))?;
     }
     Ok(())
@@ -46,6 +52,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Call {
     Sleep,
+    Cancel,
     Process(i32),
     /// When the statement began.
     Statement(i64),
@@ -60,6 +67,7 @@ struct SessionFunction {
     call: Call,
     signature: Signature,
     token: Arc<Token>,
+    db: Database,
 }
 
 /// How long the row asks for; nothing where it is NULL.
@@ -108,6 +116,7 @@ impl ScalarUDFImpl for SessionFunction {
         Ok(match self.call {
             Call::Sleep | Call::Text => DataType::Utf8View,
             Call::Process(_) => DataType::Int32,
+            Call::Cancel => DataType::Boolean,
             Call::Statement(_) | Call::Clock => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         })
     }
@@ -127,6 +136,13 @@ impl ScalarUDFImpl for SessionFunction {
             Call::Text => {
                 let texts = (0..rows).map(|_| Some(time_of_day(wall_time())));
                 return Ok(ColumnarValue::Array(Arc::new(texts.collect::<StringViewArray>())));
+            }
+            Call::Cancel => {
+                let processes = cast(&args.args[0].to_array(rows)?, &DataType::Int64)?;
+                let is_cancelled =
+                    |process| i32::try_from(process).is_ok_and(|process| activity::cancel_process(&self.db, process));
+                let cancelled = processes.as_primitive::<Int64Type>().iter().map(|process| process.map(is_cancelled));
+                return Ok(ColumnarValue::Array(Arc::new(cancelled.collect::<BooleanArray>())));
             }
             Call::Sleep => {}
         }
