@@ -122,6 +122,7 @@ impl Session {
     pub fn new(db: &Database, options: SessionOptions) -> Session {
         opening::supply(db);
         let planner = Planner::new(options.target_partitions);
+        let process = std::process::id().cast_signed();
         Session {
             db: db.clone(),
             files: options.files,
@@ -134,13 +135,13 @@ impl Session {
             tables: Tables::published(db),
             taken: TakenNumbers::default(),
             random: Random::default(),
-            activity: activity::enter(db),
+            activity: activity::enter(db, process),
             token: Arc::default(),
             statements: Statements::default(),
             cursors: Cursors::default(),
             registered: Registered::default(),
             user_functions: UserFunctions::default(),
-            process: std::process::id().cast_signed(),
+            process,
             temporary: Temporary::default(),
             seen: Mutex::default(),
         }

@@ -286,9 +286,10 @@ impl Activity {
 /// for.
 static SESSIONS: Mutex<Vec<Weak<Activity>>> = Mutex::new(Vec::new());
 
-/// The activity of a session on a database, to be asked for until [`leave`].
-pub(crate) fn enter(db: &Database) -> Arc<Activity> {
+/// The activity of a session on a database, under this number, to be asked for until [`leave`].
+pub(crate) fn enter(db: &Database, process: i32) -> Arc<Activity> {
     let activity = Arc::new(Activity { address: db.address(), begun: wall_time(), ..Activity::default() });
+    activity.set_process(process);
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&activity));
     activity
 }
