@@ -9,6 +9,7 @@ use crate::terms::column_default::ColumnDefault;
 use crate::terms::constraints::{Check, ForeignKey, Referrer};
 use crate::terms::materialized_query::MaterializedQuery;
 use crate::terms::sequence_options::SequenceOptions;
+use crate::terms::table_name::{name_in_schema, schema_and_name};
 use crate::terms::view_definition::ViewDefinition;
 use crate::terms::wall_clock::{WallClock, wall_time};
 
@@ -66,6 +67,9 @@ pub struct TableSettings {
     /// changes its query
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub materialized: Option<MaterializedQuery>,
+    /// the name of its primary key, without a schema, where that is not made of the table's
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
     /// the conditions that its rows must meet
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
@@ -92,6 +96,14 @@ pub enum LayoutSetting {
 }
 
 impl TableSettings {
+    /// The name of the primary key of the table of this name, in the table's schema.
+    pub fn name_of_key(&self, table: &str) -> String {
+        match &self.key_name {
+            Some(name) => name_in_schema(schema_and_name(table).0, name),
+            None => format!("{table}_pkey"),
+        }
+    }
+
     /// The settings as a table heeds them: one that is written in place keeps no past, also not when it is gone.
     pub(crate) fn heeded(self) -> TableSettings {
         match self.layout {

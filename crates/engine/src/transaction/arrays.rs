@@ -138,7 +138,7 @@ impl Transaction {
         };
         if self.array_row(data, key).is_some() {
             let name = &data.schema.columns()[array.shape.key()].name;
-            let (table, constraint) = (data.name.to_string(), format!("{}_pkey", &*data.name));
+            let (table, constraint) = (data.name.to_string(), data.settings().name_of_key(&data.name));
             return Err(Error::DuplicateKey { table, constraint, key: format!("({name})=({key})") });
         }
         let (number, slot) = place_of(key);

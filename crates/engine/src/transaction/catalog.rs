@@ -241,6 +241,14 @@ impl Transaction {
         self.change_settings(name, |settings| settings.checks = checks)
     }
 
+    /// Names the primary key of a table; `None` for the name that is made of the table's.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table).
+    pub fn set_key_name(&mut self, name: &str, key_name: Option<String>) -> Result<()> {
+        self.change_settings(name, |settings| settings.key_name = key_name)
+    }
+
     pub(super) fn change_settings(&mut self, name: &str, change: impl FnOnce(&mut TableSettings)) -> Result<()> {
         self.change_catalog(|transaction| {
             let data = transaction.claim_plain(name)?;

@@ -52,7 +52,7 @@ impl Unique for PrimaryKey {
     }
 
     fn constraint(&self, data: &TableData) -> String {
-        format!("{}_pkey", &*data.name)
+        data.settings().name_of_key(&data.name)
     }
 }
 

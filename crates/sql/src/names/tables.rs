@@ -124,7 +124,7 @@ impl Tables {
         let schema = schema_and_name(name).0;
         let tables = self.names().into_iter().filter(|table| schema_and_name(table).0 == schema);
         self.of_names(tables.collect()).any(|(table_name, table)| {
-            (format!("{table_name}_pkey") == name && table.primary_index().is_some())
+            (table.primary_index().is_some() && self.settings_of(&table).name_of_key(&table_name) == name)
                 || self.indexes_of(&table).iter().any(|index| index.definition().name == name)
         })
     }

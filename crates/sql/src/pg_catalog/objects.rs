@@ -302,7 +302,7 @@ impl TableObject {
         };
         let mut indexes = Vec::new();
         if let Some(primary) = table.primary_index() {
-            indexes.push(object(&primary, format!("{key}_pkey"), true));
+            indexes.push(object(&primary, tables.settings_of(&table).name_of_key(&key), true));
         }
         for index in tables.indexes_of(&table) {
             indexes.push(object(&index, index.definition().name.clone(), index.definition().is_primary));

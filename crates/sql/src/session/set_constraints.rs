@@ -34,7 +34,8 @@ fn check_deferrable(transaction: &Transaction, name: &str) -> Result<()> {
             let definition = index.definition();
             (definition.is_constraint && local(&definition.name) == name).then_some(definition.deferral.is_some())
         };
-        let is_primary = table.primary_index().is_some() && name == format!("{}_pkey", local(table.name()));
+        let is_primary =
+            table.primary_index().is_some() && name == local(&transaction.settings(&table).name_of_key(table.name()));
         found = found
             .or(key.map(|key| key.deferrable))
             .or_else(|| transaction.indexes(&table).iter().find_map(of_index))

@@ -6,7 +6,7 @@
 //! history before is that of the old table; the history of the new one begins here.
 use arrow_array::Array;
 use datafusion::sql::sqlparser::ast::TableConstraint;
-use engine::{ReadView, ScanOptions, Schema, Table};
+use engine::{ReadView, ScanOptions, Schema, Table, TableSettings};
 
 use crate::error::{Result, SqlError};
 use crate::names::find_column;
@@ -33,7 +33,7 @@ pub(crate) fn add(
     }
     let own = if key.put_off().is_none() { &key.columns[..] } else { &[] };
     let with_key = schema_with_key(table, (&key.columns, own), source)?;
-    replace(write, (table, name), with_key)?;
+    replace(write, (table, name), with_key, key.own_name(name))?;
     let Some(unique) = key.put_off() else { return Ok(()) };
     let new = write.transaction.table(name)?;
     unique.create(write.transaction, &new, source)
@@ -51,19 +51,24 @@ pub(crate) fn drop_key(
     }
     write.transaction.lock_table(name)?;
     let dependents = foreign_keys::of_primary_key(write.transaction, table, name)?;
-    let what = format!("constraint {name}_pkey on table {name}");
+    let what = format!("constraint {} on table {name}", write.transaction.settings(table).name_of_key(name));
     let notice = foreign_keys::release(write.transaction, &dependents, &what, cascade)?;
     let without_key = Schema::new(table.schema().columns().to_vec(), &[]);
     let without_key = without_key.map_err(|error| SqlError::from(engine::Error::from(error)))?;
-    replace(write, (table, name), without_key)?;
+    replace(write, (table, name), without_key, None)?;
     Ok(notice.into_iter().fold(command, Command::with_notice))
 }
 
 /// Puts a table with another key, and all that there is beside it, in the place of one.
-fn replace(write: &mut Write<'_>, (table, name): (&Table, &str), schema: Schema) -> Result<()> {
+fn replace(
+    write: &mut Write<'_>,
+    (table, name): (&Table, &str),
+    schema: Schema,
+    key_name: Option<String>,
+) -> Result<()> {
     // The rows that are there are not looked at again.
     let constraints = write.transaction.take_constraints(name)?;
-    let settings = write.transaction.settings(table);
+    let settings = TableSettings { key_name, ..write.transaction.settings(table) };
     let (indexes, view) = (write.transaction.indexes(table), write.latest_moment()?.view().clone());
     let new = write.transaction.replace_table(name, schema, settings)?;
     move_rows(write, &view, table, new)?;
@@ -87,10 +92,10 @@ fn schema_with_key(table: &Table, (never_null, key): (&[String], &[String]), sou
 }
 
 /// A key that two rows have, in the words for building an index.
-pub(crate) fn not_unique(error: engine::Error, table: &str) -> SqlError {
+pub(crate) fn not_unique(error: engine::Error) -> SqlError {
     match error {
-        engine::Error::DuplicateKey { key, .. } => {
-            let message = format!("could not create unique index \"{table}_pkey\"");
+        engine::Error::DuplicateKey { key, constraint, .. } => {
+            let message = format!("could not create unique index \"{constraint}\"");
             SqlError::new("23505", message).detail(format!("Key {key} is duplicated."))
         }
         other => other.into(),
@@ -113,7 +118,7 @@ fn move_rows(write: &mut Write<'_>, view: &ReadView, from: &Table, to: Table) ->
         }
         let batch = target.rows(batch.columns().to_vec(), batch.num_rows())?;
         let batch = rows_as_stored(&batch);
-        write.transaction.insert_batch(&target.table, &batch).map_err(|error| not_unique(error, from.name()))?;
+        write.transaction.insert_batch(&target.table, &batch).map_err(not_unique)?;
     }
     write.end_reading();
     Ok(())

@@ -312,7 +312,10 @@ fn rename(
             let index = write.transaction.index(&beside(name, &from))?.1;
             indexes::rename(write.transaction, name, index.definition(), beside(name, &to_name))
         }
-        Found::Key => Err(SqlError::unsupported("renaming a primary key").at(source.start(to.span))),
+        Found::Key => {
+            let is_made = beside(name, &to_name) == format!("{name}_pkey");
+            Ok(write.transaction.set_key_name(name, (!is_made).then_some(to_name))?)
+        }
     }
 }
 
@@ -374,7 +377,7 @@ fn found(write: &Write<'_>, (table, name): (&Table, &str), constraint: &Ident, s
         |index: &engine::Index| index.definition().is_constraint && local(&index.definition().name) == wanted;
     match () {
         () if indexes.iter().any(is_meant) => Ok(Found::Unique),
-        () if table.primary_index().is_some() && wanted == format!("{}_pkey", local(name)) => Ok(Found::Key),
+        () if table.primary_index().is_some() && wanted == local(&settings.name_of_key(name)) => Ok(Found::Key),
         () => {
             let message = format!("constraint \"{wanted}\" of relation \"{name}\" does not exist");
             Err(SqlError::new("42704", message).at(source.start(constraint.span)))

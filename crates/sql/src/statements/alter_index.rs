@@ -8,6 +8,7 @@ use crate::names::{position, table_name};
 use crate::parsing::alter_index::AlterIndex;
 use crate::session::Session;
 use crate::state::outcome::Command;
+use crate::statements::checks::table_of_key;
 use crate::statements::index_options;
 use crate::syntax::source::Source;
 
@@ -35,8 +36,7 @@ fn method(transaction: &Transaction, name: &str) -> Result<Option<IndexMethod>> 
     if let Ok((_, index)) = transaction.index(name) {
         return Ok(Some(index.definition().method));
     }
-    let keyed = name.strip_suffix("_pkey").and_then(|table| transaction.table(table).ok());
-    if keyed.is_some_and(|table| table.primary_index().is_some()) {
+    if table_of_key(transaction, name)?.is_some() {
         return Ok(Some(IndexMethod::Btree));
     }
     match transaction.table(name) {

@@ -46,7 +46,7 @@ pub(super) struct Arbiter {
 pub(super) fn keys(write: &Write<'_>, table: &Table) -> Vec<Arbiter> {
     let primary = table.primary_index().map(|index| Arbiter {
         index,
-        constraint: format!("{}_pkey", table.name()),
+        constraint: write.transaction.settings(table).name_of_key(table.name()),
         is_constraint: true,
     });
     let others = write.transaction.indexes(table).into_iter();

@@ -8,7 +8,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::error::{About, Result, SqlError, of_domain};
 use crate::names::fold;
 use crate::names::moment::Moment;
-use crate::names::schemas::local;
+use crate::names::schemas::{local, schema_of};
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define_over;
 use crate::session::Session;
@@ -122,10 +122,22 @@ fn all_names(transaction: &Transaction, without: Option<&str>) -> Result<Vec<Str
     Ok(names)
 }
 
+/// The table whose primary key has this name, in the schema of the name.
+pub(crate) fn table_of_key(transaction: &Transaction, name: &str) -> Result<Option<Table>> {
+    let schema = schema_of(name);
+    for table_name in transaction.table_names().into_iter().filter(|table| schema_of(table) == schema) {
+        let table = transaction.table(&table_name)?;
+        if table.primary_index().is_some() && transaction.settings(&table).name_of_key(&table_name) == name {
+            return Ok(Some(table));
+        }
+    }
+    Ok(None)
+}
+
 /// The names of the constraints of a table.
 pub(crate) fn names_of(transaction: &Transaction, table: &Table, name: &str) -> Vec<String> {
     let settings = transaction.settings(table);
-    let key = table.primary_index().map(|_| format!("{}_pkey", local(name)));
+    let key = table.primary_index().map(|_| local(&settings.name_of_key(name)).to_owned());
     let indexes = transaction.indexes(table);
     let uniques = indexes.iter().map(engine::Index::definition).filter(|definition| definition.is_constraint);
     let checks = settings.checks.into_iter().map(|check| check.name);

@@ -28,6 +28,7 @@ use crate::values::types::{column_type, domain_of};
 pub(crate) struct NewColumn<'a> {
     pub(crate) column: Column,
     pub(crate) is_key: bool,
+    pub(crate) key_name: Option<String>,
     /// When that key is looked at, if a transaction may put that off.
     pub(crate) key_deferral: Option<Deferral>,
     pub(crate) unique: Option<Unique>,
@@ -63,6 +64,7 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
     let mut new = NewColumn {
         column: Column { nullable: serial.is_none(), ..Column::new(name, data_type) },
         is_key: false,
+        key_name: None,
         key_deferral: None,
         unique: None,
         checks: Vec::new(),
@@ -82,6 +84,7 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
             ColumnOption::PrimaryKey(constraint) => {
                 new.key_deferral = key_deferral(constraint, position, source)?;
                 new.is_key = true;
+                new.key_name = option.name.as_ref().map(fold);
             }
             ColumnOption::Collation(mark) if is_mark(mark) => nulls_equal = true,
             ColumnOption::Collation(collation) => collations::check(collation, source)?,

@@ -10,6 +10,7 @@ use crate::parsing::comment_statement::{CommentStatement, PartKind};
 use crate::session::Session;
 use crate::state::comments::About;
 use crate::state::outcome::Command;
+use crate::statements::checks::table_of_key;
 use crate::statements::{alter_constraint, extensions, grant, made_types, wrong_kind};
 use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::source::Source;
@@ -125,8 +126,7 @@ fn of_domain_check(
 
 /// Whether an index is that of a primary key.
 fn is_of_key(transaction: &Transaction, name: &str) -> bool {
-    let table = name.strip_suffix("_pkey").and_then(|table| transaction.table(table).ok());
-    table.is_some_and(|table| table.primary_index().is_some())
+    matches!(table_of_key(transaction, name), Ok(Some(_)))
 }
 
 fn remember(transaction: &mut Transaction, about: About<'_>, text: Option<&str>) -> Result<()> {

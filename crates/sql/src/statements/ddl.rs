@@ -6,14 +6,14 @@ use datafusion::sql::sqlparser::ast::{
 use engine::{Check, ColumnDefault, Deferral, Retention, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
-use crate::names::schemas::{is_temporary, schema_of};
+use crate::names::schemas::{beside, is_temporary, local, schema_of};
 use crate::names::{fold, position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::session::temporary::AtCommit;
 use crate::state::comments;
 use crate::state::outcome::{Command, Notice};
-use crate::statements::checks::{AskedCheck, Names};
+use crate::statements::checks::{AskedCheck, Names, table_of_key};
 use crate::statements::columns::{self, NewColumn, key_deferral};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::indexes::{self, Unique};
@@ -113,7 +113,7 @@ fn create_with(
     copied: Option<&Copied>,
     source: &Source,
 ) -> Result<Command> {
-    let new = NewTable::read(create, source)?;
+    let mut new = NewTable::read(create, source)?;
     let mut command = Command::new("CREATE TABLE");
     let mut columns = Vec::with_capacity(create.columns.len());
     let (mut key, mut uniques): (Option<Key>, Vec<Unique>) = (None, Vec::new());
@@ -124,8 +124,11 @@ fn create_with(
         checks.append(&mut column.checks);
         foreign_keys.append(&mut column.foreign_keys);
         if column.is_key {
-            let of_column =
-                Key { name: None, columns: vec![column.column.name.clone()], deferral: column.key_deferral };
+            let of_column = Key {
+                name: column.key_name.take(),
+                columns: vec![column.column.name.clone()],
+                deferral: column.key_deferral,
+            };
             set_key(&mut key, of_column, &new.name)?;
         }
         if let Some(notice) = column.notice {
@@ -140,6 +143,9 @@ fn create_with(
             TableConstraint::ForeignKey(key) => foreign_keys.push(AskedKey::of_table(key, source)?),
             _ => set_key(&mut key, Key::read(constraint, source)?, &new.name)?,
         }
+    }
+    if let Some(key) = &key {
+        new.settings.key_name = key.own_name(&new.name);
     }
     let key = key.map_or_else(Vec::new, |key| key.of_table(&mut columns, &mut uniques));
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
@@ -156,6 +162,7 @@ fn create_with(
                 }
                 defaults.extend(generated_columns(&columns, (&new.name, &schema), source)?);
                 write.end_reading();
+                check_key_name(write.transaction, &new)?;
                 let mut checks = define_checks(write.transaction, (&new.name, &schema), &checks, source)?;
                 for (at, column) in columns.iter().enumerate() {
                     if let Some(domain) = &column.domain {
@@ -171,6 +178,17 @@ fn create_with(
             }
         })?;
     Ok(skipped.unwrap_or(command))
+}
+
+/// Refuses the name of a primary key that something else has.
+fn check_key_name(transaction: &Transaction, new: &NewTable) -> Result<()> {
+    let Some(key) = &new.settings.key_name else { return Ok(()) };
+    let name = beside(&new.name, key);
+    let is_taken = name == new.name || transaction.table(&name).is_ok() || transaction.index(&name).is_ok();
+    match is_taken || table_of_key(transaction, &name)?.is_some() {
+        true => Err(SqlError::new("42P07", format!("relation \"{key}\" already exists"))),
+        false => Ok(()),
+    }
 }
 
 /// What the generated columns of a new table are computed by.
@@ -253,6 +271,12 @@ impl Key {
         };
         let columns = constraint.columns.iter().map(column).collect::<Result<_>>()?;
         Ok(Key { name: constraint.name.as_ref().map(fold), columns, deferral })
+    }
+
+    /// The name that it has as the key of a table of this name, if that is not made of the table's.
+    pub(crate) fn own_name(&self, table: &str) -> Option<String> {
+        let said = self.name.clone().filter(|_| self.deferral.is_none());
+        said.filter(|name| *name != format!("{}_pkey", local(table)))
     }
 
     /// It as a constraint beside the table, if a transaction may put it off.

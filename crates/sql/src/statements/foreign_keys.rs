@@ -246,9 +246,10 @@ fn has_key_of(
 pub(crate) fn of_primary_key(transaction: &Transaction, table: &Table, name: &str) -> Result<Vec<Dependent>> {
     let without_key = Schema::new(table.schema().columns().to_vec(), &[]);
     let without_key = without_key.map_err(|error| SqlError::from(engine::Error::from(error)))?;
-    let referrers = transaction.settings(table).referrers.into_iter();
+    let settings = transaction.settings(table);
+    let (key, referrers) = (settings.name_of_key(name), settings.referrers.into_iter());
     let alone = referrers.filter(|known| !has_key_of(transaction, (table, &without_key), &known.columns, None));
-    Ok(alone.map(|referrer| Dependent::of(referrer, &format!("index {name}_pkey"))).collect())
+    Ok(alone.map(|referrer| Dependent::of(referrer, &format!("index {key}"))).collect())
 }
 
 /// Refuses columns whose values are not compared with those of the columns that they refer to.

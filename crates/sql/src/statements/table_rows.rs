@@ -102,10 +102,7 @@ impl Rows {
             write.check()?;
             let rows = filling.rows(write, &target, target.assign(&batch, &texts)?, batch.num_rows())?;
             check_nulls(new, &rows)?;
-            write
-                .transaction
-                .insert_batch(new, &rows_as_stored(&rows))
-                .map_err(|error| not_unique(error, new.name()))?;
+            write.transaction.insert_batch(new, &rows_as_stored(&rows)).map_err(not_unique)?;
             Ok(())
         };
         match self.read {

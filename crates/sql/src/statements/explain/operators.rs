@@ -166,7 +166,7 @@ fn scanned(scan: &ScanExec) -> Told {
             let columns = schema.primary_key().iter().map(|column| &schema.columns()[*column]);
             let parts =
                 columns.zip(key).map(|(column, value)| format!("({} = {})", column.name, value_shown(value, column)));
-            let told = indexed(&format!("{name}_pkey"), &name, &parts.collect::<Vec<_>>());
+            let told = indexed(&key_name(scan), &name, &parts.collect::<Vec<_>>());
             relation(told).passing(tests(scan, schema, |column| !schema.primary_key().contains(&column)))
         }
         ScanSource::Rids(rids) => {
@@ -177,11 +177,17 @@ fn scanned(scan: &ScanExec) -> Told {
             let definition = lookup.index.definition();
             let is_part = |column: usize| definition.parts.contains(&IndexPart::Column(column));
             let is_key = scan.table().primary_index().is_some_and(|key| key.definition().name == definition.name);
-            let index = if is_key { format!("{name}_pkey") } else { definition.name.clone() };
+            let index = if is_key { key_name(scan) } else { definition.name.clone() };
             let told = indexed(&index, &name, &tests(scan, schema, is_part));
             relation(told).passing(tests(scan, schema, |column| !is_part(column)))
         }
     }
+}
+
+/// The name of the primary key of the table that is read.
+fn key_name(scan: &ScanExec) -> String {
+    let table = scan.table();
+    plain(local(&table.settings().name_of_key(table.name())))
 }
 
 fn indexed(index: &str, table: &str, conditions: &[String]) -> Told {
