@@ -27,6 +27,7 @@ use crate::syntax::constraint_tokens;
 use crate::syntax::create_as_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
+use crate::syntax::fetch_tokens;
 use crate::syntax::identity_tokens;
 use crate::syntax::like_tokens;
 use crate::syntax::limits;
@@ -112,6 +113,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     create_as_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
+    fetch_tokens::spell_out(&mut tokens);
     row_tokens::spell_out(&mut tokens);
     join_alias::mark(&mut tokens);
     search_cycle::mark(&mut tokens);

@@ -10,6 +10,7 @@ pub(crate) mod constraint_tokens;
 pub(crate) mod create_as_tokens;
 pub(crate) mod dialect;
 pub(crate) mod exclude_tokens;
+pub(crate) mod fetch_tokens;
 pub(crate) mod identifiers;
 pub(crate) mod identity_tokens;
 pub(crate) mod infix;

@@ -106,14 +106,14 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
     tokens.splice(start..end, made);
 }
 
-/// The bracket that closes the one that is opened here.
-fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+/// The bracket or parenthesis that closes the one that is opened here.
+pub(crate) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
         match token.token {
-            Token::LBracket => depth += 1,
-            Token::RBracket if depth == 1 => return Some(at),
-            Token::RBracket => depth -= 1,
+            Token::LBracket | Token::LParen => depth += 1,
+            Token::RBracket | Token::RParen if depth <= 1 => return Some(at),
+            Token::RBracket | Token::RParen => depth -= 1,
             _ => {}
         }
     }
