@@ -314,8 +314,10 @@ pub(crate) fn facts(db: &Database) -> Vec<SessionFacts> {
 
 /// Cancels what the session with this number does; whether there is such a session.
 pub(crate) fn cancel_process(db: &Database, process: i32) -> bool {
-    let found = sessions(db).into_iter().filter(|activity| activity.state().told.process == process);
-    found.map(|activity| activity.cancel(Reason::User)).count() > 0
+    let mut found = sessions(db);
+    found.retain(|activity| activity.state().told.process == process);
+    found.iter().for_each(|activity| drop(activity.cancel(Reason::User)));
+    !found.is_empty()
 }
 
 /// The transactions of a database that belong to idle sessions.

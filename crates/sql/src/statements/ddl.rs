@@ -123,12 +123,7 @@ fn create_with(
         uniques.extend(column.unique.take());
         checks.append(&mut column.checks);
         foreign_keys.append(&mut column.foreign_keys);
-        if column.is_key {
-            let of_column = Key {
-                name: column.key_name.take(),
-                columns: vec![column.column.name.clone()],
-                deferral: column.key_deferral,
-            };
+        if let Some(of_column) = Key::of_column(&mut column) {
             set_key(&mut key, of_column, &new.name)?;
         }
         if let Some(notice) = column.notice {
@@ -271,6 +266,12 @@ impl Key {
         };
         let columns = constraint.columns.iter().map(column).collect::<Result<_>>()?;
         Ok(Key { name: constraint.name.as_ref().map(fold), columns, deferral })
+    }
+
+    /// That of a column.
+    fn of_column(column: &mut NewColumn<'_>) -> Option<Key> {
+        let (columns, deferral) = (vec![column.column.name.clone()], column.key_deferral);
+        column.is_key.then(|| Key { name: column.key_name.take(), columns, deferral })
     }
 
     /// The name that it has as the key of a table of this name, if that is not made of the table's.

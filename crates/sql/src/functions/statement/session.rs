@@ -1,5 +1,5 @@
-//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `pg_cancel_backend(pid)`, and the clocks beside that of the transaction:
-//! `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
+//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `pg_cancel_backend(pid)`, and the clocks beside that of the
+//! transaction: `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
