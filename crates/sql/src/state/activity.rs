@@ -316,7 +316,9 @@ pub(crate) fn facts(db: &Database) -> Vec<SessionFacts> {
 pub(crate) fn cancel_process(db: &Database, process: i32) -> bool {
     let mut found = sessions(db);
     found.retain(|activity| activity.state().told.process == process);
-    found.iter().for_each(|activity| drop(activity.cancel(Reason::User)));
+    for activity in &found {
+        activity.cancel(Reason::User);
+    }
     !found.is_empty()
 }
 
