@@ -158,8 +158,21 @@ mod tests {
         let identity = Some(Identity::ByDefault);
         let filled = ColumnDefault { column: 2, identity, sequences: vec!["t_b_seq".into()], ..plain.clone() };
         let check = Check { name: "c".into(), condition: "a > 0".into(), columns: vec![0], validated: true };
-        let settings = TableSettings { defaults: vec![plain, filled], checks: vec![check], ..TableSettings::default() };
+        let key_name = Some("pk_t".to_owned());
+        let settings =
+            TableSettings { defaults: vec![plain, filled], checks: vec![check], key_name, ..TableSettings::default() };
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<TableSettings>(&text).unwrap(), settings);
+    }
+
+    #[test]
+    fn a_key_is_called_after_its_table_unless_it_has_a_name() {
+        let of_schema = name_in_schema("s", "t");
+        let plain = TableSettings::default();
+        assert_eq!(plain.name_of_key("t"), "t_pkey");
+        assert_eq!(plain.name_of_key(&of_schema), name_in_schema("s", "t_pkey"));
+        let named = TableSettings { key_name: Some("pk_t".to_owned()), ..plain };
+        assert_eq!(named.name_of_key("t"), "pk_t");
+        assert_eq!(named.name_of_key(&of_schema), name_in_schema("s", "pk_t"));
     }
 }
