@@ -448,7 +448,8 @@ impl Plan {
     pub(crate) fn analyzed(mut self) -> Result<Arc<dyn ExecutionPlan>> {
         let (ran, planned) = (Ran::default(), self.physical.clone());
         self.ran = Some(ran.clone());
-        drop(self.collect()?);
+        // Nobody keeps the rows.
+        self.start()?.try_for_each(|batch| batch.map(drop))?;
         let last = ran.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(last.unwrap_or(planned))
     }
