@@ -7,8 +7,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use crate::syntax::subscript_tokens::closing;
-use crate::syntax::tokens::{following, keyword};
+use crate::syntax::tokens::{closing, following, keyword};
 
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {

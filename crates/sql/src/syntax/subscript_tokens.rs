@@ -11,7 +11,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
-use crate::syntax::tokens::{following, keyword};
+use crate::syntax::tokens::{closing, following, keyword};
 
 /// The end of the name of a column of which a part is set.
 pub(crate) const PART: char = '\0';
@@ -104,20 +104,6 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, start: usize) {
     made.extend_from_slice(&tokens[equals + 1..end]);
     made.push(sign(Token::RParen, span));
     tokens.splice(start..end, made);
-}
-
-/// The bracket or parenthesis that closes the one that is opened here.
-pub(crate) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate().skip(open) {
-        match token.token {
-            Token::LBracket | Token::LParen => depth += 1,
-            Token::RBracket | Token::RParen if depth <= 1 => return Some(at),
-            Token::RBracket | Token::RParen => depth -= 1,
-            _ => {}
-        }
-    }
-    None
 }
 
 fn word(value: String, span: Span) -> TokenWithSpan {

@@ -335,6 +335,20 @@ pub(crate) fn following(tokens: &[TokenWithSpan], at: usize) -> impl Iterator<It
     (at + 1..tokens.len()).filter(|at| is_sign(&tokens[*at]))
 }
 
+/// The bracket or parenthesis that closes the one that is opened here.
+pub(crate) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.token {
+            Token::LBracket | Token::LParen => depth += 1,
+            Token::RBracket | Token::RParen if depth <= 1 => return Some(at),
+            Token::RBracket | Token::RParen => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
 pub(crate) fn is_sign(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_))
 }
