@@ -9,6 +9,7 @@ pub(crate) mod json;
 pub(crate) mod numbers;
 pub(crate) mod overloads;
 mod row_wise;
+mod set_parts;
 pub(crate) mod spaces;
 pub(crate) mod statement;
 pub(crate) mod tables;

@@ -300,14 +300,13 @@ impl TableObject {
                 definition,
             }
         };
-        let mut indexes = Vec::new();
+        let (settings, mut indexes) = (tables.settings_of(&table), Vec::new());
         if let Some(primary) = table.primary_index() {
-            indexes.push(object(&primary, tables.settings_of(&table).name_of_key(&key), true));
+            indexes.push(object(&primary, settings.name_of_key(&key), true));
         }
         for index in tables.indexes_of(&table) {
             indexes.push(object(&index, index.definition().name.clone(), index.definition().is_primary));
         }
-        let settings = tables.settings_of(&table);
         let mut constraint_oid = |constraint: &str| free_oid(FIRST_CONSTRAINT_OID, &format!("{key}.{constraint}"));
         let own_checks = settings.checks.into_iter().filter(|check| !check.name.starts_with(DOMAIN_RULE));
         let checks = own_checks.map(|check| CheckObject { oid: constraint_oid(&check.name), check });

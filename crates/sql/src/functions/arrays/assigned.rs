@@ -23,8 +23,8 @@ use datafusion::logical_expr::{
 use engine::DataType;
 
 use crate::error::SqlError;
+use crate::functions::set_parts::{check_part, external, part};
 use crate::syntax::subscript_tokens::{ITEM, SLICE};
-use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::builder::ColumnBuilder;
 use crate::values::types::{type_name_of_field, type_of_field};
 
@@ -43,15 +43,6 @@ struct Parts {
     name: &'static str,
     is_slice: bool,
     signature: Signature,
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
-}
-
-/// How a value that has this type goes into a column.
-fn texts(field: &Field) -> Texts {
-    if *field.data_type() == ArrowType::Utf8 { Texts::AreRead } else { Texts::Stay }
 }
 
 impl ScalarUDFImpl for Parts {
@@ -80,15 +71,7 @@ impl ScalarUDFImpl for Parts {
             return Err(external(SqlError::mismatch("array subscript must have type integer")));
         }
         let to = self.value_type(array)?;
-        if !is_assignable(value, to, texts(value)) {
-            let (name, needed) = (array.name(), crate::values::long_name(to));
-            let found = type_name_of_field(value);
-            let message = format!(
-                "subscripted assignment to \"{name}\" requires type {needed} but expression is of type {found}"
-            );
-            let error = SqlError::mismatch(message).hint("You will need to rewrite or cast the expression.");
-            return Err(external(error));
-        }
+        check_part(array, to, value)?;
         Ok(Arc::new(array.as_ref().clone().with_name(self.name).with_nullable(true)))
     }
 
@@ -98,8 +81,7 @@ impl ScalarUDFImpl for Parts {
         let last = args.arg_fields.len() - 1;
         let field = args.arg_fields[last].clone();
         let arrays = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
-        let values = assign(&arrays[last], &field, args.arg_fields[0].name(), to, texts(&field));
-        let values = values.map_err(|error| external(SqlError { detail: None, ..error }))?;
+        let values = part(&arrays[last], &field, &args.arg_fields[0], to)?;
         let places = arrays[1..last].iter().map(|places| Ok(cast(places, &ArrowType::Int64)?));
         let places = places.collect::<Result<Vec<ArrayRef>>>()?;
         let lists = arrays[0].as_list::<i32>();

@@ -22,8 +22,8 @@ use engine::json::{Json, Jsonb};
 
 use super::cells::wrong;
 use crate::error::SqlError;
+use crate::functions::set_parts::{check_part, external, part};
 use crate::syntax::subscript_tokens::ITEM;
-use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::types::{type_name_of_field, type_of_field};
 
 /// As many `null`s are put before an item at the most.
@@ -76,15 +76,6 @@ pub(crate) fn check_subscript(field: &Field) -> Result<()> {
     Err(external(error.hint("jsonb subscript must be coercible to either integer or text.")))
 }
 
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
-}
-
-/// How a value of this type becomes a `jsonb`.
-fn texts(field: &Field) -> Texts {
-    if *field.data_type() == ArrowType::Utf8 { Texts::AreRead } else { Texts::Stay }
-}
-
 impl ScalarUDFImpl for Subscripts {
     fn name(&self) -> &str {
         self.of_arrays.name()
@@ -104,13 +95,7 @@ impl ScalarUDFImpl for Subscripts {
             return self.of_arrays.return_field_from_args(args);
         }
         places.iter().try_for_each(|place| check_subscript(place))?;
-        if !is_assignable(value, DataType::Jsonb, texts(value)) {
-            let (name, found) = (whole.name(), type_name_of_field(value));
-            let message =
-                format!("subscripted assignment to \"{name}\" requires type jsonb but expression is of type {found}");
-            let error = SqlError::mismatch(message).hint("You will need to rewrite or cast the expression.");
-            return Err(external(error));
-        }
+        check_part(whole, DataType::Jsonb, value)?;
         Ok(Arc::new(whole.as_ref().clone().with_name(self.name()).with_nullable(false)))
     }
 
@@ -123,8 +108,7 @@ impl ScalarUDFImpl for Subscripts {
         let ([whole, places @ .., value], [of_whole, .., of_value]) = (&arrays[..], &fields[..]) else {
             return Err(DataFusionError::Internal(format!("{} of nothing", self.name())));
         };
-        let value = assign(value, of_value, of_whole.name(), DataType::Jsonb, texts(of_value));
-        let value = value.map_err(|error| external(SqlError { detail: None, ..error }))?;
+        let value = part(value, of_value, of_whole, DataType::Jsonb)?;
         let (whole, value) = (cast(whole, &ArrowType::LargeBinary)?, cast(&value, &ArrowType::LargeBinary)?);
         let places = places.iter().map(Places::of).collect::<Result<Vec<Places>>>()?;
         let (whole, value) = (whole.as_binary::<i64>(), value.as_binary::<i64>());

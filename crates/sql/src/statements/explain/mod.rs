@@ -87,11 +87,14 @@ pub(crate) fn describe(statement: Statement) -> Result<SchemaRef> {
 }
 
 fn columns(options: &Options) -> SchemaRef {
-    let data_type = match options.format {
+    arrow_columns(&[Column::new(HEADING, data_type(options))])
+}
+
+fn data_type(options: &Options) -> engine::DataType {
+    match options.format {
         Format::Json => engine::DataType::Json,
         Format::Xml | Format::Text | Format::Yaml => engine::DataType::TEXT,
-    };
-    arrow_columns(&[Column::new(HEADING, data_type)])
+    }
 }
 
 /// The plan in PostgreSQL's words.
@@ -117,10 +120,8 @@ fn shown(plan: Plan, change: Option<&Change>, options: &Options, planning: Durat
     let lines = written(&node, options, &summary);
     let is_json = options.format == Format::Json;
     let value = |line: String| if is_json { Value::Json(line) } else { Value::Text(line) };
-    let schema = columns(options);
-    let data_type = if is_json { engine::DataType::Json } else { engine::DataType::TEXT };
-    let values = column_of_values(&lines.into_iter().map(value).collect::<Vec<_>>(), data_type)?;
-    RecordBatch::try_new(schema, vec![values]).map(Rows::ready).map_err(internal)
+    let values = column_of_values(&lines.into_iter().map(value).collect::<Vec<_>>(), data_type(options))?;
+    RecordBatch::try_new(columns(options), vec![values]).map(Rows::ready).map_err(internal)
 }
 
 /// The operators of a plan with what each is likely to cost.

@@ -16,11 +16,10 @@ use std::sync::Arc;
 use costs::CostModel;
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::displayable;
 use datafusion::physical_plan::filter::FilterExec;
 
 use super::changes::Change;
-use super::columns::{Columns, plain, tables};
+use super::columns::{Columns, tables};
 use super::conditions::{all, shown};
 use super::operators::{self, Told};
 use crate::optimizer::plan_costs::{self, Cost};
@@ -78,8 +77,8 @@ impl Node {
     #[recursive::recursive]
     fn made(plan: &Arc<dyn ExecutionPlan>, making: &Making<'_>) -> Result<Node> {
         let Making { model, has_run, are_qualified } = *making;
-        let mut inputs = plan.children().into_iter().map(|input| Node::made(input, making));
-        let mut inputs = inputs.by_ref().collect::<Result<Vec<Node>>>()?;
+        let inputs = plan.children().into_iter().map(|input| Node::made(input, making));
+        let mut inputs = inputs.collect::<Result<Vec<Node>>>()?;
         let costs: Vec<Cost> = inputs.iter().map(|input| input.cost).collect();
         let cost = plan_costs::cost(plan, &costs, model)?;
         let measured = has_run.then(|| measured(plan, &inputs));
@@ -95,11 +94,8 @@ impl Node {
         {
             return Ok(Node { cost, measured: measured.map(|own| own.or_of(&input)), ..input });
         }
-        let told = operators::told(plan, are_qualified).unwrap_or_else(|| {
-            let line = plain(displayable(plan.as_ref()).one_line().to_string().trim_end());
-            let name = plan.name().trim_end_matches("Exec").to_owned();
-            Told::new(name).with("Operator", line)
-        });
+        let told = operators::told(plan, are_qualified)
+            .unwrap_or_else(|| Told::new(plan.name().trim_end_matches("Exec")).showing(plan));
         if told.is_built_first {
             // PostgreSQL shows the side that is looked up below, and the one that looks up above.
             inputs.reverse();

@@ -29,7 +29,7 @@ pub(super) enum Detail {
 pub(super) struct Told {
     /// PostgreSQL's type of the node, for programs
     pub(super) kind: String,
-    /// the same with what it works on, for people
+    /// the type with what the node works on, for people
     pub(super) title: String,
     /// what the title has of it, each for itself, for programs
     pub(super) facts: Vec<(&'static str, String)>,
@@ -79,7 +79,7 @@ impl Told {
     }
 
     /// With the line by which the engine knows it.
-    fn showing(self, plan: &Arc<dyn ExecutionPlan>) -> Told {
+    pub(super) fn showing(self, plan: &Arc<dyn ExecutionPlan>) -> Told {
         self.with("Operator", plain(displayable(plan.as_ref()).one_line().to_string().trim_end()))
     }
 }
