@@ -9,7 +9,6 @@ pub(crate) mod json;
 pub(crate) mod numbers;
 pub(crate) mod overloads;
 mod row_wise;
-mod set_parts;
 pub(crate) mod spaces;
 pub(crate) mod statement;
 pub(crate) mod tables;

@@ -16,6 +16,7 @@ pub(crate) mod interval_input;
 pub(crate) mod literals;
 pub(crate) mod numerics;
 pub mod pg_types;
+pub(crate) mod set_parts;
 pub(crate) mod single;
 pub(crate) mod space_input;
 pub(crate) mod stored;

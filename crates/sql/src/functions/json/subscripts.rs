@@ -22,8 +22,8 @@ use engine::json::{Json, Jsonb};
 
 use super::cells::wrong;
 use crate::error::SqlError;
-use crate::functions::set_parts::{check_part, external, part};
 use crate::syntax::subscript_tokens::ITEM;
+use crate::values::set_parts::{check_part, external, part};
 use crate::values::types::{type_name_of_field, type_of_field};
 
 /// As many `null`s are put before an item at the most.

@@ -10,7 +10,7 @@ use crate::values::long_name;
 use crate::values::types::type_name_of_field;
 
 /// An error of a function as one of the library.
-pub(super) fn external(error: SqlError) -> DataFusionError {
+pub(crate) fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
@@ -23,7 +23,7 @@ fn texts(field: &Field) -> Texts {
 ///
 /// # Errors
 /// 42804, with both types.
-pub(super) fn check_part(whole: &Field, to: DataType, value: &Field) -> Result<()> {
+pub(crate) fn check_part(whole: &Field, to: DataType, value: &Field) -> Result<()> {
     if is_assignable(value, to, texts(value)) {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub(super) fn check_part(whole: &Field, to: DataType, value: &Field) -> Result<(
 }
 
 /// Values of this field as parts of such a column.
-pub(super) fn part(values: &ArrayRef, field: &Field, whole: &Field, to: DataType) -> Result<ArrayRef> {
+pub(crate) fn part(values: &ArrayRef, field: &Field, whole: &Field, to: DataType) -> Result<ArrayRef> {
     let made = assign(values, field, whole.name(), to, texts(field));
     made.map_err(|error| external(SqlError { detail: None, ..error }))
 }
