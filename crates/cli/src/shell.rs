@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Database;
-use sql::{Command, FileAccess, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
+use sql::{Command, FileAccess, Notification, Outcome, Session, SessionOptions, SqlError, TransactionStatus};
 
 use crate::diagnostics::{self, ScriptPlace};
 use crate::input::{Input, Item};
@@ -210,8 +210,22 @@ impl Shell {
             let line = timing_line(start.elapsed());
             writeln!(self.out(), "{line}")?;
         }
+        self.tell_heard()?;
         self.out().flush()?;
         Ok(taken)
+    }
+
+    /// Tells what has been said with `NOTIFY` on channels that the session listens to, outside of a transaction, as psql does.
+    fn tell_heard(&mut self) -> io::Result<()> {
+        if !self.session.has_listened() || self.session.transaction_status() != TransactionStatus::Idle {
+            return Ok(());
+        }
+        for Notification { channel, payload, process } in self.session.mailbox().take() {
+            let with = if payload.is_empty() { String::new() } else { format!(" with payload \"{payload}\"") };
+            let from = format!("received from server process with PID {process}.");
+            writeln!(self.out(), "Asynchronous notification \"{channel}\"{with} {from}")?;
+        }
+        Ok(())
     }
 
     fn tell_done(&mut self, command: &Command) -> io::Result<()> {

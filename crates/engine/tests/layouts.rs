@@ -10,7 +10,7 @@ use engine::json::Jsonb;
 use engine::{
     ArrayItem, ArrayValue, Column, Comparison, DataType, Database, Geometry, GeometryKind, Interval, LayoutSetting,
     Numeric, OpenOptions, RangeKind, RangeValue, ScanOptions, Schema, Snapshot, Table, TableSettings, Test, Timestamp,
-    Transaction, Value,
+    Transaction, Value, ZonedTime,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -75,6 +75,7 @@ fn samples() -> Vec<(DataType, Vec<Value>)> {
         (DataType::Jsonb, ["{}", "[1.50]", "null"].map(|text| Value::Jsonb(Jsonb::parse(text).unwrap())).into()),
         (DataType::Time, [0, 1, 86_400_000_000].map(Value::Time).into()),
         (DataType::Array(ArrayItem::TEXT), vec![array(&[]), array(&["a", ""]), array(&["b"; 40])]),
+        (DataType::TimeTz, [-1, 7].map(|east| Value::TimeTz(ZonedTime { micros: 3, east })).into()),
         (DataType::Interval, [-1, 7].map(|days| Value::Interval(Interval { months: 1, days, micros: -1 })).into()),
         (DataType::Range(RangeKind::Int4), vec![range(None), range(Some(-5)), range(Some(7))]),
         (DataType::Geometry(GeometryKind::Circle), [-1.5, 0.0, 1e300].map(circle).into()),

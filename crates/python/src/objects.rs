@@ -162,7 +162,13 @@ pub(crate) fn objects<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> 
         // Labels, ranges and shapes as their texts.
         of if matches!(
             DataType::from_arrow(of),
-            Some(DataType::Enum(_) | DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_))
+            Some(
+                DataType::Enum(_)
+                    | DataType::Range(_)
+                    | DataType::Geometry(_)
+                    | DataType::Network(_)
+                    | DataType::TimeTz
+            )
         ) =>
         {
             let label =

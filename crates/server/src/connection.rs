@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use sql::{PreparedStatement, Session, SqlError};
+use sql::{PreparedStatement, Session, SqlError, TransactionStatus};
 
 use crate::listener::ServerState;
 use crate::portals::Portals;
@@ -120,6 +120,10 @@ impl<'a> Connection<'a> {
         self.ready()?;
         loop {
             let is_idle = !self.input.has_bytes();
+            let is_told = is_idle && self.is_told();
+            if is_told {
+                self.entry.delivery.open(self.entry.stream());
+            }
             if is_idle {
                 self.entry.set_idle();
                 self.session.set_asked(false);
@@ -128,6 +132,9 @@ impl<'a> Connection<'a> {
                 return Ok(());
             }
             let message = self.input.message()?;
+            if is_told {
+                self.output.raw(&self.entry.delivery.close());
+            }
             self.shared.registry.set_busy(&self.entry, self.input.behind());
             if is_idle {
                 self.session.set_asked(true);
@@ -145,6 +152,11 @@ impl<'a> Connection<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether what other sessions say is sent to the client while it is idle.
+    fn is_told(&self) -> bool {
+        self.session.has_listened() && self.session.transaction_status() == TransactionStatus::Idle
     }
 
     fn answer(&mut self, request: Request) -> Answer<Next> {

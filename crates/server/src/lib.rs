@@ -12,11 +12,12 @@
 //!
 //! The modules: `wire` is bytes, `values` how columns are described, `startup` the beginning of a connection, `simple`
 //! and `extended` the two ways to run statements, `ready` the end of what came together, `copy_in` rows from a client,
-//! `registry` the connections, `watch` the thread that looks after them.
+//! `registry` the connections, `delivery` what other sessions have said with `NOTIFY`, `watch` the thread that looks after them.
 #![forbid(unsafe_code)]
 
 mod connection;
 mod copy_in;
+mod delivery;
 mod extended;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -25,6 +25,9 @@ impl Connection<'_> {
         if readiness != Readiness::InBlock {
             self.portals.close_all();
         }
+        if readiness == Readiness::Idle && self.session.has_listened() {
+            self.session.mailbox().take().iter().for_each(|word| self.output.notification(word));
+        }
         if self.told_turn != self.session.settings_turn() {
             self.tell_settings();
         }

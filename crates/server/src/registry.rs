@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sql::CancelHandle;
 
+use crate::delivery::Delivery;
 use crate::wire::input::Behind;
 
 /// One connection as others see it.
@@ -27,6 +28,8 @@ pub(crate) struct Entry {
     behind: AtomicU8,
     /// Held by the thread that takes bytes from the stream, or looks at them.
     reading: Mutex<()>,
+    /// What other sessions say.
+    pub(crate) delivery: Delivery,
 }
 
 /// The bytes that a connection reads from its client.
@@ -90,8 +93,9 @@ impl Registry {
         }
         let (process, key) = (state.last_process, secret());
         let (busy_since, behind) = (AtomicU64::new(self.now()), AtomicU8::new(Behind::Nothing as u8));
-        let reading = Mutex::new(());
-        let entry = Arc::new(Entry { process, key, stream, cancel: OnceLock::new(), busy_since, behind, reading });
+        let (reading, delivery) = (Mutex::new(()), Delivery::default());
+        let cancel = OnceLock::new();
+        let entry = Arc::new(Entry { process, key, stream, cancel, busy_since, behind, reading, delivery });
         state.entries.insert(process, entry.clone());
         entry
     }

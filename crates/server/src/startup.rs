@@ -58,7 +58,7 @@ fn begin(
     input: &mut Input<Source>,
     output: &mut Output<TcpStream>,
     shared: &ServerState,
-    entry: &Entry,
+    entry: &Arc<Entry>,
 ) -> Result<Option<Session>, SqlError> {
     let (code, body) = loop {
         let (code, body) = match input.startup() {
@@ -105,6 +105,7 @@ fn begin(
     let mut session = open(shared, &parameters)?;
     session.set_process(entry.process);
     entry.set_session(session.cancel_handle());
+    entry.delivery.attach(&session.mailbox(), entry);
     output.authentication_ok();
     for name in REPORTED {
         output.parameter_status(name, &session.setting(&name.to_ascii_lowercase()).unwrap_or_default());

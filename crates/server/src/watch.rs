@@ -34,6 +34,7 @@ pub(crate) fn watch(registry: &Registry, startup_time: Duration) {
 }
 
 fn look(registry: &Registry, entry: &Arc<Entry>, startup_time: Duration) {
+    entry.delivery.run(entry.stream());
     let Some(busy) = registry.busy_for(entry) else { return };
     if !entry.has_session() {
         if busy >= startup_time {

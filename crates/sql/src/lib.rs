@@ -62,6 +62,7 @@ pub use session::{FileAccess, Session, SessionOptions, TransactionStatus};
 pub use state::activity::CancelHandle;
 pub use state::database_settings::remembered_memory_limit;
 pub use state::memory_limit::parse as parse_memory_limit;
+pub use state::notifications::{Mailbox, Notification};
 pub use state::outcome::{Command, Notice, Outcome, Rows, Severity, rows_of_tag};
 pub use state::past::parse_time;
 pub use state::query_memory::machine_memory_bytes;

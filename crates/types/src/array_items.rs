@@ -10,7 +10,9 @@
 use std::fmt::{self, Write};
 
 use crate::json::Jsonb;
-use crate::{ArrayItem, ArrayValue, Decimal, EnumValue, Interval, Numeric, Value};
+use crate::{
+    ArrayItem, ArrayValue, Decimal, EnumValue, Geometry, Interval, Network, Numeric, RangeValue, Value, ZonedTime,
+};
 
 const VALUE: u8 = 1;
 const NULL: u8 = 2;
@@ -92,6 +94,7 @@ fn put(out: &mut Vec<u8>, value: &Value) {
         // As its text, which queries have of it.
         value @ Value::Uuid(_) => escaped(value.to_string().as_bytes()),
         Value::Jsonb(value) => escaped(value.as_bytes()),
+        Value::TimeTz(time) => escaped(&time.to_bytes()),
         Value::Interval(span) => escaped(&span.to_bytes()),
         Value::Range(range) => escaped(&range.to_bytes()),
         Value::Geometry(shape) => escaped(&shape.to_bytes()),
@@ -145,7 +148,11 @@ fn value_of(item: ArrayItem, bytes: &[u8]) -> Value {
         ArrayItem::Bytea => Value::Bytea(bytes.to_vec()),
         ArrayItem::Uuid => Value::Uuid(uuid_of(bytes)),
         ArrayItem::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
+        ArrayItem::TimeTz => Value::TimeTz(ZonedTime::from_bytes(bytes)),
         ArrayItem::Interval => Value::Interval(Interval::from_bytes(bytes)),
+        ArrayItem::Range(kind) => Value::from(RangeValue::from_bytes(kind, bytes)),
+        ArrayItem::Geometry(kind) => Value::Geometry(Geometry::from_bytes(kind, bytes)),
+        ArrayItem::Network(kind) => Value::Network(Network::from_bytes(kind, bytes)),
     }
 }
 
@@ -185,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::DataType;
+    use crate::{DataType, GeometryKind, NetworkKind, RangeKind};
 
     fn texts() -> impl Strategy<Value = Vec<Value>> {
         let text = prop_oneof![Just(Value::Null), "[\\x00-\\x02a]{0,3}".prop_map(Value::from)];
@@ -248,7 +255,11 @@ mod tests {
             Value::Uuid([0; 16]),
             Value::Json("[ 1 ]".to_owned()),
             Value::Jsonb(Jsonb::parse("[1.50]").unwrap()),
+            Value::TimeTz(ZonedTime { micros: 5, east: -3600 }),
             Value::Interval(Interval { months: 1, days: -2, micros: 3 }),
+            Value::from(RangeValue::new(RangeKind::Int4, Some((1, true)), Some((5, false))).unwrap()),
+            Value::Geometry(Geometry::parse(GeometryKind::Box, "(3,4),(1,2)").unwrap()),
+            Value::Network(Network::parse(NetworkKind::Inet, "10.0.0.1/8").unwrap()),
         ];
         let types = [
             DataType::Boolean,
@@ -264,7 +275,11 @@ mod tests {
             DataType::Uuid,
             DataType::Json,
             DataType::Jsonb,
+            DataType::TimeTz,
             DataType::Interval,
+            DataType::Range(RangeKind::Int4),
+            DataType::Geometry(GeometryKind::Box),
+            DataType::Network(NetworkKind::Inet),
         ];
         for (value, data_type) in values.into_iter().zip(types) {
             let item = ArrayItem::of(data_type).unwrap();

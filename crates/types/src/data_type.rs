@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-use crate::{EnumType, GeometryKind, NetworkKind, RangeKind};
+use crate::{EnumType, GeometryKind, NetworkKind, RangeKind, TimeKind, ZONED_TIME_BYTES};
 
 /// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -57,6 +57,15 @@ pub enum DataType {
     Jsonb,
     /// `time`, microseconds since midnight
     Time,
+    /// `timetz`; see [`ZonedTime`](crate::ZonedTime)
+    TimeTz,
+    /// `timestamp(p)`, `timestamptz(p)`, `time(p)` or `timetz(p)`: values of the kind, whose seconds keep so many digits
+    TimeDigits {
+        /// which of them
+        of: TimeKind,
+        /// digits behind the point, 0..=6
+        digits: u8,
+    },
     /// `interval`; see [`Interval`](crate::Interval)
     Interval,
     /// an enum type, its values as the positions of their labels; see [`EnumType`]
@@ -94,6 +103,8 @@ impl DataType {
             DataType::Json => ArrowType::LargeUtf8,
             DataType::Jsonb => ArrowType::LargeBinary,
             DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
+            DataType::TimeTz => fixed(ZONED_TIME_BYTES),
+            DataType::TimeDigits { of, .. } => of.whole().to_arrow(),
             DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
             DataType::Enum(of) => ArrowType::Timestamp(TimeUnit::Second, Some(Arc::from(of.zone()))),
             DataType::Range(kind) => fixed(kind.width()),
@@ -110,7 +121,10 @@ impl DataType {
         match self {
             DataType::Json => ArrowType::Utf8View,
             DataType::Jsonb | DataType::Interval | DataType::Numeric | DataType::Array(_) => ArrowType::BinaryView,
-            DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_) => ArrowType::BinaryView,
+            DataType::TimeDigits { of, .. } => of.whole().to_stored_arrow(),
+            DataType::TimeTz | DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_) => {
+                ArrowType::BinaryView
+            }
             other => other.to_arrow(),
         }
     }
@@ -154,13 +168,23 @@ impl DataType {
         })
     }
 
-    /// The type of ranges, shapes or addresses that are kept in so many bytes.
+    /// The type of times with their zone, ranges, shapes or addresses that are kept in so many bytes.
     fn of_width(width: i32) -> Option<DataType> {
         let is = |own: usize| usize::try_from(width) == Ok(own);
         let range = RangeKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Range);
         let shape = || GeometryKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Geometry);
         let network = || NetworkKind::ALL.into_iter().find(|kind| is(kind.width())).map(DataType::Network);
-        range.or_else(shape).or_else(network)
+        let time = || is(ZONED_TIME_BYTES).then_some(DataType::TimeTz);
+        range.or_else(shape).or_else(network).or_else(time)
+    }
+
+    /// The type with all digits of a second, of one that keeps fewer; any other as it is.
+    #[inline]
+    pub fn whole(self) -> DataType {
+        match self {
+            DataType::TimeDigits { of, .. } => of.whole(),
+            other => other,
+        }
     }
 
     /// Whether its values are no text, and Arrow has them as text.
@@ -182,6 +206,23 @@ impl DataType {
             DataType::Array(item) => item.data_type().is_key(),
             other => !matches!(other, DataType::Real | DataType::Double | DataType::Json | DataType::Geometry(_)),
         }
+    }
+}
+
+impl TimeKind {
+    /// The type that keeps all digits.
+    pub fn whole(self) -> DataType {
+        match self {
+            TimeKind::Timestamp => DataType::Timestamp,
+            TimeKind::TimestampTz => DataType::TimestampTz,
+            TimeKind::Time => DataType::Time,
+            TimeKind::TimeTz => DataType::TimeTz,
+        }
+    }
+
+    /// The kind of a type that keeps all digits; `None` of all others.
+    pub fn of(data_type: DataType) -> Option<TimeKind> {
+        TimeKind::ALL.into_iter().find(|kind| kind.whole() == data_type)
     }
 }
 
@@ -212,6 +253,8 @@ impl fmt::Display for DataType {
             DataType::Json => f.write_str("json"),
             DataType::Jsonb => f.write_str("jsonb"),
             DataType::Time => f.write_str("time"),
+            DataType::TimeTz => f.write_str("timetz"),
+            DataType::TimeDigits { of, digits } => write!(f, "{}({digits})", of.whole()),
             DataType::Interval => f.write_str("interval"),
             DataType::Enum(of) => write!(f, "{}", of.name()),
             DataType::Range(kind) => f.write_str(kind.name()),
@@ -224,7 +267,7 @@ impl fmt::Display for DataType {
 
 macro_rules! items {
     ($($name:ident),* $(,)?) => {
-        /// The type of an array's items: any type of a column but another array, a range, a shape or an address.
+        /// The type of an array's items: any type of a column but another array.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
         #[allow(missing_docs, reason = "each is the type of its name")]
         pub enum ArrayItem {
@@ -244,6 +287,9 @@ macro_rules! items {
                 chars: u32,
             },
             Enum(EnumType),
+            Range(RangeKind),
+            Geometry(GeometryKind),
+            Network(NetworkKind),
         }
 
         impl ArrayItem {
@@ -255,7 +301,12 @@ macro_rules! items {
                     DataType::Text { max_chars } => ArrayItem::Text { max_chars },
                     DataType::Char { chars } => ArrayItem::Char { chars },
                     DataType::Enum(of) => ArrayItem::Enum(of),
-                    DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_) | DataType::Array(_) => return None,
+                    DataType::Range(kind) => ArrayItem::Range(kind),
+                    DataType::Geometry(kind) => ArrayItem::Geometry(kind),
+                    DataType::Network(kind) => ArrayItem::Network(kind),
+                    // Items keep all digits.
+                    DataType::TimeDigits { of, .. } => return ArrayItem::of(of.whole()),
+                    DataType::Array(_) => return None,
                 })
             }
 
@@ -267,6 +318,9 @@ macro_rules! items {
                     ArrayItem::Text { max_chars } => DataType::Text { max_chars },
                     ArrayItem::Char { chars } => DataType::Char { chars },
                     ArrayItem::Enum(of) => DataType::Enum(of),
+                    ArrayItem::Range(kind) => DataType::Range(kind),
+                    ArrayItem::Geometry(kind) => DataType::Geometry(kind),
+                    ArrayItem::Network(kind) => DataType::Network(kind),
                 }
             }
         }
@@ -274,7 +328,8 @@ macro_rules! items {
 }
 
 items! {
-    Boolean, SmallInt, Integer, BigInt, Real, Double, Numeric, Bytea, Date, Timestamp, TimestampTz, Uuid, Json, Jsonb, Time, Interval,
+    Boolean, SmallInt, Integer, BigInt, Real, Double, Numeric, Bytea, Date, Timestamp, TimestampTz, Uuid, Json, Jsonb, Time, TimeTz,
+    Interval,
 }
 
 impl ArrayItem {
@@ -305,14 +360,17 @@ mod tests {
             DataType::Json,
             DataType::Jsonb,
             DataType::Time,
+            DataType::TimeTz,
             DataType::Interval,
             DataType::Enum(EnumType(7)),
             DataType::Array(ArrayItem::Enum(EnumType(7))),
             DataType::Array(ArrayItem::Integer),
+            DataType::Array(ArrayItem::Network(NetworkKind::Cidr)),
         ];
         let ranges = RangeKind::ALL.map(DataType::Range);
         let shapes = GeometryKind::ALL.map(DataType::Geometry);
-        for data_type in all.into_iter().chain(ranges).chain(shapes) {
+        let addresses = NetworkKind::ALL.map(DataType::Network);
+        for data_type in all.into_iter().chain(ranges).chain(shapes).chain(addresses) {
             assert_eq!(DataType::from_arrow(&data_type.to_arrow()), Some(data_type), "{data_type}");
         }
     }

@@ -22,7 +22,9 @@ mod range_bounds;
 mod rid;
 mod schema;
 mod time;
+mod time_digits;
 mod value;
+mod zoned_time;
 
 pub use array::ArrayValue;
 pub use blob::BlobRef;
@@ -39,4 +41,6 @@ pub use range::{RangeKind, RangeValue};
 pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};
 pub use time::{Command, Snapshot, StartTime, Timestamp, TxnId};
+pub use time_digits::{SECOND_DIGITS_MAX, TimeKind};
 pub use value::{Decimal, Value};
+pub use zoned_time::{ZONED_TIME_BYTES, ZonedTime};

@@ -4,7 +4,7 @@ use std::fmt;
 use crate::calendar::{write_date, write_timestamp};
 use crate::interval::write_clock;
 use crate::json::Jsonb;
-use crate::{ArrayValue, DataType, EnumValue, Geometry, Interval, Network, Numeric, RangeValue};
+use crate::{ArrayValue, DataType, EnumValue, Geometry, Interval, Network, Numeric, RangeValue, TimeKind, ZonedTime};
 
 /// An exact decimal number: `unscaled / 10^scale`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -67,6 +67,8 @@ pub enum Value {
     Jsonb(Jsonb),
     /// `time`: microseconds since midnight
     Time(i64),
+    /// `timetz`
+    TimeTz(ZonedTime),
     /// `interval`
     Interval(Interval),
     /// a value of an enum type
@@ -87,6 +89,19 @@ impl Value {
         Value::Decimal(Decimal { unscaled, scale })
     }
 
+    /// A time, its seconds rounded to so many digits; any other value as it is.
+    pub fn rounded(self, digits: u8) -> Value {
+        match self {
+            Value::Timestamp(micros) => Value::Timestamp(TimeKind::Timestamp.round(micros, digits)),
+            Value::TimestampTz(micros) => Value::TimestampTz(TimeKind::TimestampTz.round(micros, digits)),
+            Value::Time(micros) => Value::Time(TimeKind::Time.round(micros, digits)),
+            Value::TimeTz(time) => {
+                Value::TimeTz(ZonedTime { micros: TimeKind::TimeTz.round(time.micros, digits), ..time })
+            }
+            other => other,
+        }
+    }
+
     /// Whether this is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
@@ -94,7 +109,7 @@ impl Value {
 
     /// Whether the value may stand in a column of this type as it is (NULL may; a decimal's scale must agree).
     pub fn fits(&self, data_type: DataType) -> bool {
-        match (self, data_type) {
+        match (self, data_type.whole()) {
             (Value::Null, _)
             | (Value::Boolean(_), DataType::Boolean)
             | (Value::SmallInt(_), DataType::SmallInt)
@@ -111,6 +126,7 @@ impl Value {
             | (Value::Json(_), DataType::Json)
             | (Value::Jsonb(_), DataType::Jsonb)
             | (Value::Time(_), DataType::Time)
+            | (Value::TimeTz(_), DataType::TimeTz)
             | (Value::Interval(_), DataType::Interval) => true,
             (Value::Enum(value), DataType::Enum(of)) => value.of == of,
             (Value::Range(range), DataType::Range(kind)) => range.kind() == kind,
@@ -150,6 +166,7 @@ impl fmt::Display for Value {
             Value::Text(value) | Value::Json(value) => f.write_str(value),
             Value::Jsonb(value) => write!(f, "{value}"),
             Value::Time(micros) => write_clock(f, micros.unsigned_abs()),
+            Value::TimeTz(time) => write!(f, "{time}"),
             Value::Interval(span) => write!(f, "{span}"),
             Value::Enum(value) => write!(f, "{value}"),
             Value::Range(range) => write!(f, "{range}"),
@@ -196,6 +213,17 @@ mod tests {
         assert_eq!(Value::decimal(-5, 2).to_string(), "-0.05");
         assert_eq!(Value::decimal(7, 0).to_string(), "7");
         assert_eq!(Value::decimal(i128::MIN + 1, 38).to_string().len(), 41);
+    }
+
+    #[test]
+    fn times_are_rounded_and_keep_their_kind_and_zone() {
+        let time = |micros| Value::TimeTz(ZonedTime { micros, east: 3600 });
+        assert_eq!(time(1_600_000).rounded(0), time(2_000_000));
+        assert_eq!(Value::Time(1_499).rounded(3), Value::Time(1_000));
+        assert_eq!((Value::Null.rounded(0), Value::BigInt(7).rounded(0)), (Value::Null, Value::BigInt(7)));
+        for kind in TimeKind::ALL {
+            assert_eq!(TimeKind::of(kind.whole()), Some(kind));
+        }
     }
 
     #[test]

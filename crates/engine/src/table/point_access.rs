@@ -55,6 +55,11 @@ impl WordsUpdate {
         lineage::value_of_cell(Cell::Word(word), self.types[at])
     }
 
+    /// The value that a word stands for in the column numbered `at` among those that are set.
+    pub fn new_value(&self, at: usize, word: u64) -> Value {
+        self.value(self.reads.positions().len() + at, word)
+    }
+
     /// The word of a value of the column numbered `at` among those that are set; `None` if it has not exactly the column's type, or is
     /// NULL.
     pub fn word(&self, at: usize, value: &Value) -> Option<u64> {

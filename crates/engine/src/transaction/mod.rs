@@ -350,10 +350,20 @@ impl Transaction {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn get(&self, table: &Table, key: &[Value]) -> Result<Option<Vec<Value>>> {
-        let columns = table.schema().columns();
-        let all: SmallVec<[usize; 16]> = (0..columns.len()).collect();
-        self.read(table, key, &all, |cells| {
-            cells.iter().zip(columns).map(|(cell, column)| value_of_cell(*cell, column.data_type)).collect()
+        let all: SmallVec<[usize; 16]> = (0..table.schema().columns().len()).collect();
+        self.get_columns(table, key, &all)
+    }
+
+    /// The values of `columns` (positions in the table) of the row with this primary key, in this order.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn get_columns(&self, table: &Table, key: &[Value], columns: &[usize]) -> Result<Option<Vec<Value>>> {
+        let known = table.schema().columns();
+        self.read(table, key, columns, |cells| {
+            debug_assert_eq!(cells.len(), columns.len(), "a cell for each column that is asked for");
+            let cells = cells.iter().zip(columns);
+            cells.map(|(cell, column)| value_of_cell(*cell, known[*column].data_type)).collect()
         })
     }
 

@@ -68,6 +68,7 @@ fn samples() -> Vec<(DataType, [Value; 3])> {
         (DataType::Json, ["{}", "[ 1 ]", "null"].map(|text| Value::Json(text.to_owned()))),
         (DataType::Jsonb, ["{}", "[1.50]", "null"].map(|text| Value::Jsonb(Jsonb::parse(text).unwrap()))),
         (DataType::Time, [0, 1, 86_400_000_000].map(Value::Time)),
+        (DataType::TimeTz, [-9, 0, 7].map(|east| Value::TimeTz(types::ZonedTime { micros: 5, east }))),
         (DataType::Interval, [i32::MIN, -1, 7].map(|days| Value::Interval(Interval { months: 1, days, micros: -1 }))),
         (DataType::Range(RangeKind::Num), [-5, 0, 1 << 70].map(|at| range(RangeKind::Num, at))),
         (DataType::Geometry(GeometryKind::Box), [-1.0, 0.0, f64::NAN].map(shape)),

@@ -18,7 +18,7 @@ use types::json::Jsonb;
 use types::range::RANGE_BYTES_MAX;
 use types::{
     ArrayValue, DataType, Decimal, EnumValue, Geometry, GeometryKind, Interval, Network, NetworkKind, Numeric,
-    RangeKind, RangeValue, Value,
+    RangeKind, RangeValue, Value, ZonedTime,
 };
 
 // Arrow keeps decimals in the machine's byte order; cells lend those bytes as they are.
@@ -72,6 +72,7 @@ impl Storage {
     #[inline]
     pub fn of(data_type: DataType) -> Storage {
         match data_type {
+            DataType::TimeDigits { of, .. } => Storage::of(of.whole()),
             DataType::Boolean => Storage::Boolean,
             DataType::SmallInt => Storage::I16,
             DataType::Integer | DataType::Date => Storage::I32,
@@ -86,6 +87,7 @@ impl Storage {
             DataType::Bytea
             | DataType::Jsonb
             | DataType::Numeric
+            | DataType::TimeTz
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)
@@ -123,6 +125,8 @@ pub(crate) fn tag_of(data_type: DataType) -> [u8; 3] {
         DataType::Geometry(kind) => [20, geometry_number(kind), 0],
         DataType::Network(kind) => [21, network_number(kind), 0],
         DataType::Numeric => [22, 0, 0],
+        DataType::TimeTz => [23, 0, 0],
+        DataType::TimeDigits { of, .. } => tag_of(of.whole()),
         // Behind the numbers of all other types: one for arrays of each.
         DataType::Array(item) => {
             let [number, first, second] = tag_of(item.data_type());
@@ -161,7 +165,7 @@ fn geometry_number(kind: GeometryKind) -> u8 {
 /// arrays of another kind.
 macro_rules! with_primitive {
     ($data_type:expr, $arrow:ident => $action:expr, _ => $other:expr) => {
-        match $data_type {
+        match $data_type.whole() {
             ::types::DataType::SmallInt => {
                 type $arrow = ::arrow_array::types::Int16Type;
                 $action
@@ -207,6 +211,8 @@ macro_rules! with_primitive {
             | ::types::DataType::Json
             | ::types::DataType::Jsonb
             | ::types::DataType::Numeric
+            | ::types::DataType::TimeTz
+            | ::types::DataType::TimeDigits { .. }
             | ::types::DataType::Interval
             | ::types::DataType::Range(_)
             | ::types::DataType::Geometry(_)
@@ -244,6 +250,16 @@ const _: () = assert!(SCRATCH_BYTES >= UUID_CHARS && SCRATCH_BYTES >= GEOMETRY_B
 
 /// Room for the bytes of one value that its [`Value`] does not hold in the stored form.
 pub struct Scratch([u8; SCRATCH_BYTES]);
+
+impl Scratch {
+    /// Copies bytes into the room, and lends them from there.
+    #[inline]
+    fn keep<const N: usize>(&mut self, bytes: &[u8; N]) -> &[u8] {
+        let room = &mut self.0[..N];
+        room.copy_from_slice(bytes);
+        room
+    }
+}
 
 impl Default for Scratch {
     #[inline]
@@ -300,6 +316,7 @@ pub(crate) fn word_of(value: &Value) -> Option<u64> {
         | Value::Json(_)
         | Value::Jsonb(_)
         | Value::Numeric(_)
+        | Value::TimeTz(_)
         | Value::Interval(_)
         | Value::Range(_)
         | Value::Geometry(_)
@@ -317,23 +334,13 @@ pub(crate) fn bytes_of<'a>(value: &'a Value, scratch: &'a mut Scratch) -> &'a [u
         Value::Jsonb(value) => value.as_bytes(),
         Value::Numeric(number) => number.as_bytes(),
         Value::Array(array) => array.as_bytes(),
-        Value::Interval(span) => {
-            let bytes = span.to_bytes();
-            scratch.0[..bytes.len()].copy_from_slice(&bytes);
-            &scratch.0[..bytes.len()]
-        }
+        Value::TimeTz(time) => scratch.keep(&time.to_bytes()),
+        Value::Interval(span) => scratch.keep(&span.to_bytes()),
         Value::Range(range) => range.write_bytes(&mut scratch.0),
         Value::Geometry(shape) => shape.write_bytes(&mut scratch.0),
         Value::Network(address) => address.write_bytes(&mut scratch.0),
-        Value::Decimal(number) => {
-            let digits = number.unscaled.to_le_bytes();
-            scratch.0[..digits.len()].copy_from_slice(&digits);
-            &scratch.0[..digits.len()]
-        }
-        Value::Uuid(uuid) => {
-            scratch.0[..UUID_CHARS].copy_from_slice(&text_of_uuid(uuid));
-            &scratch.0[..UUID_CHARS]
-        }
+        Value::Decimal(number) => scratch.keep(&number.unscaled.to_le_bytes()),
+        Value::Uuid(uuid) => scratch.keep(&text_of_uuid(uuid)),
         other => unreachable!("{other} is stored as a word"),
     }
 }
@@ -360,6 +367,8 @@ fn value_of_bytes(bytes: &[u8], data_type: DataType) -> Value {
         DataType::Json => Value::Json(String::from_utf8_lossy(bytes).into_owned()),
         DataType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
         DataType::Numeric => Value::Numeric(Numeric::from_bytes(bytes)),
+        DataType::TimeTz => Value::TimeTz(ZonedTime::from_bytes(bytes)),
+        DataType::TimeDigits { of, .. } => value_of_bytes(bytes, of.whole()),
         DataType::Interval => Value::Interval(Interval::from_bytes(bytes)),
         DataType::Range(kind) => Value::from(RangeValue::from_bytes(kind, bytes)),
         DataType::Geometry(kind) => Value::Geometry(Geometry::from_bytes(kind, bytes)),
@@ -394,6 +403,7 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         DataType::Decimal { scale, .. } => Value::Decimal(Decimal { unscaled: i128::from(word as i64), scale }),
         DataType::BigInt => Value::BigInt(word as i64),
         DataType::Time => Value::Time(word as i64),
+        DataType::TimeDigits { of, .. } => value_of_word(word, of.whole()),
         DataType::Enum(of) => Value::Enum(EnumValue { of, position: word as i64 }),
         DataType::Text { .. }
         | DataType::Char { .. }
@@ -402,6 +412,7 @@ fn value_of_word(word: u64, data_type: DataType) -> Value {
         | DataType::Json
         | DataType::Jsonb
         | DataType::Numeric
+        | DataType::TimeTz
         | DataType::Interval
         | DataType::Range(_)
         | DataType::Geometry(_)
@@ -446,6 +457,7 @@ impl<'a> ArrayCells<'a> {
             DataType::Timestamp | DataType::TimestampTz => {
                 ArrayCells::I64(array.as_primitive::<TimestampMicrosecondType>().values(), array)
             }
+            DataType::TimeDigits { of, .. } => ArrayCells::new(array, of.whole()),
             DataType::Time => ArrayCells::I64(array.as_primitive::<Time64MicrosecondType>().values(), array),
             DataType::Enum(_) => ArrayCells::I64(array.as_primitive::<TimestampSecondType>().values(), array),
             DataType::Real => ArrayCells::F32(array.as_primitive()),
@@ -458,6 +470,7 @@ impl<'a> ArrayCells<'a> {
             DataType::Bytea
             | DataType::Jsonb
             | DataType::Numeric
+            | DataType::TimeTz
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)

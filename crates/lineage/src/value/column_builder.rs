@@ -37,7 +37,7 @@ enum Builder {
 impl ColumnBuilder {
     /// A builder for a column of this type with room for `capacity` values.
     pub fn new(data_type: DataType, capacity: usize) -> Self {
-        let builder = match data_type {
+        let builder = match data_type.whole() {
             DataType::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(capacity)),
             DataType::SmallInt => Builder::I16(Numbers::new(capacity)),
             DataType::Integer => Builder::I32(Numbers::new(capacity)),
@@ -55,6 +55,8 @@ impl ColumnBuilder {
             DataType::Bytea
             | DataType::Jsonb
             | DataType::Numeric
+            | DataType::TimeTz
+            | DataType::TimeDigits { .. }
             | DataType::Interval
             | DataType::Range(_)
             | DataType::Geometry(_)

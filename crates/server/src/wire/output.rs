@@ -1,7 +1,7 @@
 //! The output of the server, put together in one buffer that is written when it is full, or when the client waits.
 use std::io::Write;
 
-use sql::{Notice, SqlError};
+use sql::{Notice, Notification, SqlError};
 
 /// The buffer is written from this size on.
 const FLUSH_BYTES: usize = 1 << 16;
@@ -194,6 +194,20 @@ impl<W: Write> Output<W> {
             }
             body.push(0);
         });
+    }
+
+    /// What another session has said.
+    pub(crate) fn notification(&mut self, word: &Notification) {
+        self.message(b'A', |body| {
+            body.extend_from_slice(&word.process.to_be_bytes());
+            put_text(body, &word.channel);
+            put_text(body, &word.payload);
+        });
+    }
+
+    /// Bytes that are messages already.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
     }
 
     pub(crate) fn notice(&mut self, notice: &Notice) {

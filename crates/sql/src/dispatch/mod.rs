@@ -98,6 +98,9 @@ impl Session {
             command.notices.retain(|notice| self.settings.tells(notice));
         }
         if let Err(error) = &done {
+            if self.block.is_none() {
+                running.fail_alone();
+            }
             self.fail(error);
         }
         self.suspend();
@@ -195,7 +198,7 @@ impl Session {
             }
             _ => block.fail(),
         }
-        self.activity.advisory.back_to(block.locks_kept());
+        self.activity.back_to(block.kept());
     }
 
     /// Leaves the transaction where the watcher finds it.
@@ -281,8 +284,19 @@ impl Session {
                 Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())
             }
             Statement::Discard { object_type } => Ok(self.discard(&object_type)?.into()),
-            // Nothing is listened to.
-            Statement::UNLISTEN { .. } => Ok(Command::new("UNLISTEN").into()),
+            Statement::LISTEN { channel } => {
+                self.activity.notifications.listen(&names::fold(&channel))?;
+                Ok(Command::new("LISTEN").into())
+            }
+            Statement::UNLISTEN { channel } => {
+                let channel = names::fold(&channel);
+                self.activity.notifications.unlisten(Some(&*channel).filter(|channel| *channel != "*"));
+                Ok(Command::new("UNLISTEN").into())
+            }
+            Statement::NOTIFY { channel, payload } => {
+                self.activity.notifications.notify(&names::fold(&channel), payload.as_deref().unwrap_or(""))?;
+                Ok(Command::new("NOTIFY").into())
+            }
             Statement::ShowTables { .. } => {
                 let names = self.moment().map(|moment| self.tables.at(&moment).names())?;
                 let names = names.iter().map(|name| engine::shown_name(name)).collect();

@@ -122,6 +122,7 @@ impl Session {
                 self.cursors.close_all();
                 self.settings.reset(&Reset::ALL)?;
                 self.activity.advisory.end();
+                self.activity.notifications.unlisten(None);
                 self.drop_temporary()?;
                 Ok(Command::new("DISCARD ALL"))
             }

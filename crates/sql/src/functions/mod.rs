@@ -84,6 +84,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
     crate::functions::statement::random::register(state, view)?;
     crate::functions::statement::sequences::register(state, view)?;
     crate::functions::statement::advisory::register(state, view)?;
+    crate::functions::statement::notify::register(state, view)?;
     session::register(state, view)?;
     crate::functions::statement::user::register(state, view)?;
     state.register_udf(Arc::new(ScalarUDF::from(generate::SeriesList::new())))?;

@@ -22,6 +22,7 @@ pub(crate) fn modifier_of(data_type: DataType) -> i32 {
         DataType::Decimal { precision, scale } => (i32::from(precision) << 16 | (i32::from(scale) & 0x7ff)) + 4,
         DataType::Text { max_chars: Some(chars) } => length(chars),
         DataType::Char { chars } => length(chars),
+        DataType::TimeDigits { digits, .. } => digits.into(),
         DataType::Array(item) => modifier_of(item.data_type()),
         _ => -1,
     }

@@ -23,8 +23,10 @@ impl Bound<'_> {
                 let sum = integer(self.values.get(*parameter)?)?.checked_add(*by)?;
                 exact(&exact(&Value::BigInt(sum), *width)?, *column_type)
             }
-            Origin::Now(DataType::Timestamp) => Some(Value::Timestamp(self.now)),
-            Origin::Now(_) => Some(Value::TimestampTz(self.now)),
+            Origin::Now(to) => {
+                let is_plain = to.whole() == DataType::Timestamp;
+                exact(&if is_plain { Value::Timestamp(self.now) } else { Value::TimestampTz(self.now) }, *to)
+            }
             Origin::Assigned(assigned) => assigned.value(&mut std::iter::empty(), self.values),
             // Numbers are taken once it is sure that the row is put in this way.
             Origin::Next(..) => Some(Value::Null),
@@ -142,7 +144,9 @@ fn total(left: i64, right: i64, is_minus: bool, width: DataType) -> Option<i64> 
 fn push_parameter<'v>(value: &'v Value, to: DataType, rows: &mut CellRows<'_, 'v>) -> bool {
     match (value, to) {
         (Value::Text(text), DataType::Char { .. }) => rows.push_text(text.trim_end_matches(' ')),
-        (Value::Decimal(_) | Value::Numeric(_), _) => exact(value, to).is_some_and(|value| rows.push_passing(&value)),
+        (Value::Decimal(_) | Value::Numeric(_), _) | (_, DataType::TimeDigits { .. }) => {
+            exact(value, to).is_some_and(|value| rows.push_passing(&value))
+        }
         // An integer becomes one of another width, all else is of the column's type or is no value here.
         _ => rows.push(value),
     }

@@ -213,7 +213,7 @@ fn is_text(data_type: &ArrowType) -> bool {
 fn is_plain(data_type: DataType) -> bool {
     use DataType::{Boolean, Date, Decimal, Double, Geometry, Network, Numeric, Range, Real, Text, Timestamp};
 
-    match data_type {
+    match data_type.whole() {
         Boolean | Decimal { .. } | Numeric | Real | Double | Text { .. } | Date | Timestamp => true,
         Geometry(_) | Network(_) => true,
         Range(kind) => kind.bound_type() != DataType::TimestampTz,

@@ -23,6 +23,7 @@ pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
         (Value::Decimal(number), DataType::Decimal { scale, .. }) => {
             Some(Value::Decimal(at_scale(*number, scale)?)).filter(|value| value.fits(to))
         }
+        (value, DataType::TimeDigits { digits, .. }) => value.fits(to).then(|| value.clone().rounded(digits)),
         _ => value.fits(to).then(|| value.clone()),
     }
 }

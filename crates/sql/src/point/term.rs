@@ -68,9 +68,9 @@ pub(crate) enum Term {
 
 /// Whether reading a text as a value of this type may round it or cut it off.
 fn is_cut_to_fit(data_type: DataType) -> bool {
-    use DataType::{Char, Decimal, Double, Real, Text};
+    use DataType::{Char, Decimal, Double, Real, Text, TimeDigits};
 
-    matches!(data_type, Decimal { .. } | Real | Double | Char { .. } | Text { max_chars: Some(_) })
+    matches!(data_type, Decimal { .. } | Real | Double | Char { .. } | Text { max_chars: Some(_) } | TimeDigits { .. })
 }
 
 impl Term {
@@ -110,7 +110,7 @@ impl Scope<'_> {
 
     /// A value to compare a column with, which nothing may be rounded or cut off of.
     pub(super) fn key_value(&self, expr: &Expr, column: &Column) -> Option<Origin> {
-        if let Some(parameter) = self.parameter(expr, column.data_type) {
+        if let Some(parameter) = self.parameter(expr, column.data_type.whole()) {
             return Some(parameter);
         }
         if let Some(shifted) = self.shifted(expr, column.data_type) {
@@ -124,7 +124,9 @@ impl Scope<'_> {
             },
             Literal::Text(text) => match column.data_type {
                 DataType::Text { .. } | DataType::Char { .. } => exact(&Value::Text(text), column.data_type)?,
-                DataType::Decimal { .. } | DataType::Real | DataType::Double => return None,
+                DataType::Decimal { .. } | DataType::Real | DataType::Double | DataType::TimeDigits { .. } => {
+                    return None;
+                }
                 DataType::Array(item) if is_cut_to_fit(item.data_type()) => return None,
                 _ => read(Literal::Text(text), column)?,
             },
@@ -157,7 +159,7 @@ impl Scope<'_> {
         if let Some(parameter) = self.parameter(expr, column.data_type) {
             return Some(parameter);
         }
-        if is_now(expr) && matches!(column.data_type, DataType::Timestamp | DataType::TimestampTz) {
+        if is_now(expr) && matches!(column.data_type.whole(), DataType::Timestamp | DataType::TimestampTz) {
             return Some(Origin::Now(column.data_type));
         }
         read(literal(expr)?, column).map(Origin::Constant)
@@ -170,7 +172,7 @@ impl Scope<'_> {
             (from, to) if is_integer(from) => is_integer(to),
             (DataType::Text { .. }, DataType::Text { .. } | DataType::Char { .. })
             | (DataType::Decimal { .. } | DataType::Numeric, DataType::Decimal { .. } | DataType::Numeric) => true,
-            (from, to) => from == to,
+            (from, to) => from == to.whole(),
         };
         fits.then_some(Origin::Parameter(at, to))
     }
@@ -223,6 +225,7 @@ impl Scope<'_> {
             (
                 DataType::Json
                 | DataType::Jsonb
+                | DataType::TimeTz
                 | DataType::Interval
                 | DataType::Range(_)
                 | DataType::Geometry(_)

@@ -15,6 +15,7 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::watcher::Alarm;
 use crate::names::moment::Moment;
 use crate::parsing::modes::{AskedModes, Modes};
+use crate::state::activity;
 use crate::state::outcome::Link;
 use crate::state::settings::SavedSettings;
 
@@ -51,8 +52,8 @@ struct Mark {
     savepoint: Savepoint,
     settings: SavedSettings,
     is_read_only: bool,
-    /// How many advisory locks the transaction had taken.
-    locks: usize,
+    /// What the session had locked and noted.
+    mark: activity::Mark,
 }
 
 /// A query with rows that may still be read, or could not be, and how many savepoints there were when it began.
@@ -173,9 +174,9 @@ impl Block {
         self.savepoints.last().map(|mark| mark.savepoint)
     }
 
-    /// How many of its advisory locks a failure leaves to the transaction.
-    pub(crate) fn locks_kept(&self) -> usize {
-        self.savepoints.last().map_or(0, |mark| mark.locks)
+    /// What a failure leaves of the transaction's advisory locks and of what it has to tell.
+    pub(crate) fn kept(&self) -> activity::Mark {
+        self.savepoints.last().map_or(activity::Mark::default(), |mark| mark.mark)
     }
 
     /// The transaction, begun if it is not yet.
@@ -263,12 +264,12 @@ impl Block {
         &mut self,
         name: String,
         settings: SavedSettings,
-        locks: usize,
+        mark: activity::Mark,
         db: &Database,
         token: &Token,
     ) -> Result<()> {
         let savepoint = self.transaction(db, token)?.savepoint();
-        self.savepoints.push(Mark { name, savepoint, settings, is_read_only: self.modes.is_read_only, locks });
+        self.savepoints.push(Mark { name, savepoint, settings, is_read_only: self.modes.is_read_only, mark });
         Ok(())
     }
 

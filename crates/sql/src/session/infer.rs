@@ -404,6 +404,7 @@ fn plain(data_type: DataType) -> DataType {
     match data_type {
         DataType::Text { .. } | DataType::Char { .. } => DataType::TEXT,
         DataType::Decimal { .. } => DataType::Numeric,
+        DataType::TimeDigits { of, .. } => of.whole(),
         DataType::Array(ArrayItem::Decimal { .. }) => DataType::Array(ArrayItem::Decimal { precision: 38, scale: 10 }),
         DataType::Array(item) => ArrayItem::of(plain(item.data_type())).map_or(data_type, DataType::Array),
         other => other,
@@ -424,7 +425,7 @@ fn takes_one_of(name: &ObjectName) -> bool {
 }
 
 fn is_time(data_type: Option<DataType>) -> bool {
-    matches!(data_type, Some(DataType::Date | DataType::Timestamp | DataType::TimestampTz))
+    matches!(data_type.map(DataType::whole), Some(DataType::Date | DataType::Timestamp | DataType::TimestampTz))
 }
 
 fn is_arithmetic(op: &BinaryOperator) -> bool {

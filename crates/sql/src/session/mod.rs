@@ -42,6 +42,7 @@ use crate::session::temporary::Temporary;
 use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
 use crate::state::advisory::Locks;
+use crate::state::notifications::Mailbox;
 use crate::state::random::Random;
 use crate::state::registered::Registered;
 use crate::state::settings::{Limit, Settings};
@@ -272,6 +273,7 @@ impl Session {
         let settings = Arc::new(self.settings.all(self.modes()));
         let timeout = self.settings.limit(Limit::Lock);
         let locks = Locks::of(&db, &self.activity.advisory, &token, timeout);
+        let notifications = self.activity.notifications.clone();
         let is_read_only = self.modes().is_read_only;
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
@@ -294,6 +296,7 @@ impl Session {
             offload,
             random: self.random.clone(),
             locks,
+            notifications,
             process,
             now,
             token,
@@ -312,6 +315,16 @@ impl Session {
         let locks = Locks::of(&self.db, &self.activity.advisory, &self.token, timeout);
         let numbers = self.sequences(self.modes().is_read_only, &locks).next(&sequence, 1)?;
         numbers.first().copied().ok_or_else(|| SqlError::new("XX000", "a sequence gave no number"))
+    }
+
+    /// What other sessions have said with `NOTIFY` on the channels that this one listens to (`LISTEN`).
+    pub fn mailbox(&self) -> Arc<Mailbox> {
+        self.activity.notifications.mailbox().clone()
+    }
+
+    /// Whether the session has listened to a channel at any time.
+    pub fn has_listened(&self) -> bool {
+        self.activity.notifications.has_listened()
     }
 
     /// The settings as they are become those that `RESET` and `DISCARD ALL` lead back to.

@@ -229,10 +229,10 @@ impl Session {
             Control::RollbackTo(name) => {
                 let block = self.block.as_mut().ok_or_else(|| outside("25P01", "ROLLBACK TO SAVEPOINT"))?;
                 let settings = block.rollback_to(&name)?;
-                let (locks_kept, savepoints) = (block.locks_kept(), block.savepoints());
+                let (kept, savepoints) = (block.kept(), block.savepoints());
                 self.cursors.back_to(savepoints);
                 self.settings.restore(settings);
-                self.activity.advisory.back_to(locks_kept);
+                self.activity.back_to(kept);
                 Ok(Command::new("ROLLBACK"))
             }
             other => {
@@ -265,7 +265,7 @@ impl Session {
                 let settings = self.settings.save();
                 let block = self.block.as_mut().filter(|block| !block.is_implicit());
                 let block = block.ok_or_else(|| outside("25P01", "SAVEPOINT"))?;
-                block.savepoint(name, settings, self.activity.advisory.mark(), &self.db, &self.token)?;
+                block.savepoint(name, settings, self.activity.mark(), &self.db, &self.token)?;
                 Ok(Command::new("SAVEPOINT"))
             }
             Control::Release(name) => {
@@ -363,8 +363,9 @@ impl Session {
             self.temporary.end_transaction(&mut transaction)?;
             transaction.commit().map(drop).map_err(SqlError::from)
         });
-        self.activity.end_block();
-        self.cursors.end_transaction(!has_failed && committed.is_ok());
+        let is_committed = !has_failed && committed.is_ok();
+        self.activity.end_block(is_committed);
+        self.cursors.end_transaction(is_committed);
         match has_failed || committed.is_err() {
             true => self.settings.restore(block.into_settings()),
             false => self.settings.end_local(),
@@ -394,7 +395,7 @@ impl Session {
         let modes = block.modes();
         drop(block.end());
         self.cursors.end_transaction(false);
-        self.activity.end_block();
+        self.activity.end_block(false);
         self.settings.restore(block.into_settings());
         Some(modes)
     }

@@ -20,6 +20,7 @@ use crate::interrupt::time_style::TimeStyle;
 use crate::interrupt::watcher::{self, Alarm};
 use crate::names::tables::Tables;
 use crate::state::advisory::Advisory;
+use crate::state::notifications::Notifications;
 use crate::state::past::wall_time;
 
 /// See the module.
@@ -32,6 +33,8 @@ pub(crate) struct Activity {
     state: Mutex<ActivityState>,
     /// The session's advisory locks.
     pub(crate) advisory: Arc<Advisory>,
+    /// What the session tells others, and is told.
+    pub(crate) notifications: Arc<Notifications>,
 }
 
 #[derive(Default)]
@@ -83,6 +86,13 @@ pub(crate) struct SessionFacts {
     pub(crate) transaction_start: Option<i64>,
     pub(crate) query_start: Option<i64>,
     pub(crate) changed: Option<i64>,
+}
+
+/// How far a transaction had come: how many advisory locks it had taken, and how much it had to tell.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mark {
+    locks: usize,
+    notices: usize,
 }
 
 /// A statement that begins.
@@ -160,8 +170,28 @@ impl Activity {
         let is_over = state.running.is_empty() && !state.is_in_block;
         drop(state);
         if is_over {
-            self.advisory.back_to(0);
+            self.end_transaction(true);
         }
+    }
+
+    /// A transaction is over: its advisory locks are given free, and what it has to tell is told if it was committed.
+    fn end_transaction(&self, is_committed: bool) {
+        self.advisory.back_to(0);
+        match is_committed {
+            true => self.notifications.committed(|| self.state().told.process),
+            false => self.notifications.back_to(0),
+        }
+    }
+
+    /// What the transaction has locked and noted since then is given free and forgotten.
+    pub(crate) fn back_to(&self, mark: Mark) {
+        self.advisory.back_to(mark.locks);
+        self.notifications.back_to(mark.notices);
+    }
+
+    /// How much the transaction has locked and noted.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { locks: self.advisory.mark(), notices: self.notifications.mark() }
     }
 
     /// A block begins, and may take this long.
@@ -176,14 +206,14 @@ impl Activity {
     }
 
     /// The block ends.
-    pub(crate) fn end_block(&self) {
+    pub(crate) fn end_block(&self, is_committed: bool) {
         let mut state = self.state();
         state.block += 1;
         (state.is_in_block, state.expired) = (false, None);
         let parked = state.parked.take();
         drop(state);
         drop(parked);
-        self.advisory.back_to(0);
+        self.end_transaction(is_committed);
     }
 
     /// Leaves the block's transaction here until the next statement. Without one, or if its time is over, it is gone.
@@ -231,7 +261,7 @@ impl Activity {
             parked.transaction.rollback_to(newest).ok().map(|()| parked)
         });
         if state.parked.is_none() {
-            self.advisory.back_to(0);
+            self.end_transaction(false);
         }
     }
 
@@ -288,7 +318,9 @@ static SESSIONS: Mutex<Vec<Weak<Activity>>> = Mutex::new(Vec::new());
 
 /// The activity of a session on a database, under this number, to be asked for until [`leave`].
 pub(crate) fn enter(db: &Database, process: i32) -> Arc<Activity> {
-    let activity = Arc::new(Activity { address: db.address(), begun: wall_time(), ..Activity::default() });
+    let notifications = Arc::new(Notifications::on(db));
+    let activity = Activity { address: db.address(), begun: wall_time(), notifications, ..Activity::default() };
+    let activity = Arc::new(activity);
     activity.set_process(process);
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&activity));
     activity
@@ -299,6 +331,7 @@ pub(crate) fn leave(activity: &Arc<Activity>) {
     let is_other = |known: &Weak<Activity>| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(activity));
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).retain(is_other);
     activity.advisory.end();
+    activity.notifications.end();
 }
 
 /// The sessions of a database.
@@ -344,7 +377,7 @@ fn expire_idle(activity: &Weak<Activity>, idle: u64) {
     let parked = state.parked.take();
     drop(state);
     drop(parked);
-    activity.advisory.back_to(0);
+    activity.end_transaction(false);
 }
 
 fn expire_block(activity: &Weak<Activity>, block: u64) {
@@ -371,6 +404,11 @@ pub(crate) struct RunningStatement {
 impl RunningStatement {
     pub(crate) fn token(&self) -> &Arc<Token> {
         &self.token
+    }
+
+    /// The statement has failed outside of a block: it has nothing to tell.
+    pub(crate) fn fail_alone(&self) {
+        self.activity.notifications.back_to(0);
     }
 
     /// The block that the statement's rows belong to has failed.

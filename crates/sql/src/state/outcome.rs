@@ -315,8 +315,9 @@ impl Iterator for Rows {
         let renamed = batch.and_then(|batch| self.shown(batch));
         if renamed.is_err() {
             let running = self.running.take();
-            if self.link.fail() {
-                running.iter().for_each(RunningStatement::fail_block);
+            match self.link.fail() {
+                true => running.iter().for_each(RunningStatement::fail_block),
+                false => running.iter().for_each(RunningStatement::fail_alone),
             }
         }
         Some(renamed)

@@ -10,6 +10,7 @@ use crate::interrupt::cancel::Token;
 use crate::names::moment::{Moment, Past};
 use crate::names::tables::Tables;
 use crate::state::advisory::Locks;
+use crate::state::notifications::Notifications;
 use crate::state::random::Random;
 use crate::state::registered::Registered;
 use crate::state::taken_numbers::StatementSequences;
@@ -63,6 +64,8 @@ pub(crate) struct View {
     pub(crate) random: Random,
     /// The session's advisory locks.
     pub(crate) locks: Locks,
+    /// What the session tells others, and is told.
+    pub(crate) notifications: Arc<Notifications>,
     /// The value of `pg_backend_pid()`.
     pub(crate) process: i32,
     /// The value of `now()`, in microseconds since 1970.

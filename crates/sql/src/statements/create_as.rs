@@ -14,7 +14,7 @@ use crate::statements::ddl::NewTable;
 use crate::syntax::source::Source;
 use crate::values::assign::Texts;
 use crate::values::stored::rows_as_stored;
-use crate::values::types::{UNLIMITED, is_rounding, type_name, type_of_field};
+use crate::values::types::{UNLIMITED, is_rounding, type_name, type_of_field, with_digits};
 
 /// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
 pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Source) -> Result<Command> {
@@ -73,7 +73,10 @@ pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
             Ok(Column::new(field.name(), DataType::Numeric))
         }
         None if field.data_type().is_decimal() => Ok(Column::new(field.name(), DataType::Numeric)),
-        Some(data_type) => Ok(Column::new(field.name(), data_type)),
+        Some(data_type) => {
+            let digits = u64::try_from(Origin::of_field(field).modifier).ok();
+            Ok(Column::new(field.name(), with_digits(data_type, digits)))
+        }
         None => {
             let message = format!("a column of type {} (\"{}\")", type_name(field.data_type()), field.name());
             Err(SqlError::unsupported(message))

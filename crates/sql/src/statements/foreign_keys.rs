@@ -277,7 +277,7 @@ fn is_comparable(from: DataType, to: DataType) -> bool {
         (from, to) if is_integer(from) => is_integer(to),
         (DataType::Text { .. }, DataType::Text { .. }) | (DataType::Char { .. }, DataType::Char { .. }) => true,
         (DataType::Decimal { scale, .. }, DataType::Decimal { scale: other, .. }) => scale == other,
-        (from, to) => from == to,
+        (from, to) => from.whole() == to.whole(),
     }
 }
 

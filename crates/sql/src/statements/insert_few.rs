@@ -15,7 +15,7 @@ use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
 use crate::state::target::{batch, nullable};
 use crate::statements::on_conflict::{OnConflict, Outcome};
-use crate::statements::point::{Changed, Given, whole};
+use crate::statements::point::{Changed, Given, picked};
 use crate::syntax::source::Source;
 use crate::values::builder::ColumnBuilder;
 
@@ -35,9 +35,10 @@ pub(super) fn put(
         let done = match change_by_key(write, rows, update, bound)? {
             // The row that has the key of this one.
             Some(true) => {
-                Some(Given::of(returning, || Ok(write.transaction.get(table, &key_of(rows))?.into_iter().collect()))?)
+                let row = |columns: &[usize]| write.transaction.get_columns(table, &key_of(rows), columns);
+                Some(Given::of(returning, |columns| Ok(row(columns)?.into_iter().collect()))?)
             }
-            Some(false) if is_put_in(write, rows)? => Some(Given::of(returning, || Ok(whole(rows)))?),
+            Some(false) if is_put_in(write, rows)? => Some(Given::of(returning, |columns| Ok(picked(rows, columns)))?),
             Some(false) | None => None,
         };
         if let Some(given) = done {
@@ -48,7 +49,8 @@ pub(super) fn put(
     let clause = OnConflict::of_values(conflict, bound, (write, table), &source);
     // What is wrong with it is told with its place in the text.
     let Ok(mut clause) = clause else { return Ok(None) };
-    let rows = batch_of(table, &whole(rows))?;
+    let values: Vec<Vec<Value>> = (0..rows.len()).map(|row| rows.values(row)).collect();
+    let rows = batch_of(table, &values)?;
     let before = write.transaction.savepoint();
     let done = clause.put(session, write, table, &rows, returning.is_some())?;
     if clause.needs_query() {

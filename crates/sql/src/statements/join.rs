@@ -295,7 +295,7 @@ impl Combinations {
             return None;
         }
         let value = value_at(rows.column(link.other.place), place as usize, link.other.data_type)?;
-        if value.is_null() || link.data_type == link.other.data_type {
+        if value.is_null() || link.data_type.whole() == link.other.data_type.whole() {
             return Some(value).filter(|value| !value.is_null());
         }
         exact(&value, link.data_type)

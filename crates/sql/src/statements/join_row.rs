@@ -101,7 +101,7 @@ fn key_of(joined: &Joined, table: &Table, tests: &[(usize, Test)], rows: &FoundR
             None => {}
             Some(row) => {
                 let value = row.as_ref().map_or(&Value::Null, |row| &row[link.other.place]);
-                if link.data_type != link.other.data_type || !pin(link.column, value) {
+                if link.data_type.whole() != link.other.data_type.whole() || !pin(link.column, value) {
                     return Key::Other;
                 }
             }

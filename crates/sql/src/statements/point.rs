@@ -1,6 +1,6 @@
 //! Running a statement that touches a row by its key.
 use arrow_array::ArrayRef;
-use engine::{CellRows, PointAccess, ReadView, ScanOptions, SeenTables, Table, TransactionOptions, Value};
+use engine::{CellRows, PointAccess, ReadView, ScanOptions, SeenTables, Table, TransactionOptions, Value, WordsUpdate};
 
 use crate::error::Result;
 use crate::point::bound::Bound;
@@ -67,33 +67,36 @@ fn insert(
         return insert_few::put(session, write, (&rows, conflict), bound, new.returning.as_ref());
     }
     write.transaction.insert_rows(&rows)?;
-    Ok(Some((rows.len() as u64, Given::of(new.returning.as_ref(), || Ok(whole(&rows)))?)))
+    Ok(Some((rows.len() as u64, Given::of(new.returning.as_ref(), |columns| Ok(picked(&rows, columns)))?)))
 }
 
-/// All values of rows.
-pub(super) fn whole(rows: &CellRows<'_, '_>) -> Vec<Vec<Value>> {
-    (0..rows.len()).map(|row| rows.values(row)).collect()
+/// The values of some columns, row by row.
+pub(super) fn picked(rows: &CellRows<'_, '_>, columns: &[usize]) -> Vec<Vec<Value>> {
+    (0..rows.len()).map(|row| columns.iter().map(|column| rows.value(row, *column)).collect()).collect()
 }
 
 /// What a change gives back of the rows that it has put in or changed.
 pub(super) enum Given {
     Nothing,
-    /// all columns of their tables
-    Whole(Vec<Vec<Value>>),
+    /// the columns that are asked for
+    Picked(Vec<Vec<Value>>),
     Rows(Rows),
 }
 
 impl Given {
-    /// Whole rows, where something is to be given back.
-    pub(super) fn of(returning: Option<&Columns>, rows: impl FnOnce() -> Result<Vec<Vec<Value>>>) -> Result<Given> {
-        returning.map_or(Ok(Given::Nothing), |_| rows().map(Given::Whole))
+    /// The columns at these positions of rows, where something is to be given back.
+    pub(super) fn of(
+        returning: Option<&Columns>,
+        rows: impl FnOnce(&[usize]) -> Result<Vec<Vec<Value>>>,
+    ) -> Result<Given> {
+        returning.map_or(Ok(Given::Nothing), |columns| rows(&columns.positions).map(Given::Picked))
     }
 
     fn into_rows(self, returning: Option<&Columns>, table: &Table) -> Result<Option<Rows>> {
         match (self, returning) {
-            (Given::Whole(rows), Some(columns)) => columns.rows(table, &rows).map(Some),
+            (Given::Picked(rows), Some(columns)) => columns.rows(table, &rows).map(Some),
             (Given::Rows(rows), _) => Ok(Some(rows)),
-            (Given::Nothing | Given::Whole(_), _) => Ok(None),
+            (Given::Nothing | Given::Picked(_), _) => Ok(None),
         }
     }
 }
@@ -102,18 +105,36 @@ impl Given {
 pub(super) type Changed = (u64, Given);
 
 impl Columns {
-    /// These columns of rows that were put in or changed.
+    /// The values of these columns in the row of a key that is set to words; `None` if there are others among them than the key and
+    /// those that are set.
+    fn of_words(
+        &self,
+        (key, value_of_key): (usize, &Value),
+        sets: &[(usize, Term)],
+        (update, new): (&WordsUpdate, &[u64]),
+    ) -> Option<Vec<Value>> {
+        let value = |column: &usize| {
+            if *column == key {
+                return Some(value_of_key.clone());
+            }
+            let at = sets.iter().position(|(set, _)| set == column)?;
+            Some(update.new_value(at, new[at]))
+        };
+        self.positions.iter().map(value).collect()
+    }
+
+    /// A batch of these columns of rows that were put in or changed.
     pub(super) fn rows(&self, table: &Table, rows: &[Vec<Value>]) -> Result<Rows> {
         let columns = table.schema().columns();
-        let column = |at: &usize| -> Result<ArrayRef> {
+        let column = |(place, at): (usize, &usize)| -> Result<ArrayRef> {
             let mut builder = ColumnBuilder::new(columns[*at].data_type);
             for row in rows {
-                let appended = builder.append_value(&row[*at]);
+                let appended = builder.append_value(&row[place]);
                 appended.map_err(|misfit| misfit.error(&columns[*at].name, columns[*at].data_type, "", ""))?;
             }
             Ok(builder.finish())
         };
-        let arrays = self.positions.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let arrays = self.positions.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
         Ok(Rows::ready(batch(self.schema.clone(), arrays, rows.len())?))
     }
 }
@@ -171,11 +192,11 @@ impl Point {
             });
             let (rows, given) = match changed {
                 Ok(Some((rows, Given::Nothing))) => (rows, None),
-                Ok(Some((rows, Given::Whole(given)))) => (rows, given.into_iter().next()),
+                Ok(Some((rows, Given::Picked(given)))) => (rows, given.into_iter().next()),
                 _ => return None,
             };
             transaction.end_statement().ok()?;
-            Some((rows, given.map(|row| self.returned(&row))))
+            Some((rows, given))
         });
         match done {
             Ok(done) => Ok(done),
@@ -183,12 +204,6 @@ impl Point {
             Err(error @ engine::Error::Log(_)) => Err(error.into()),
             Err(_) => Ok(None),
         }
-    }
-
-    /// What is given back of a whole row.
-    fn returned(&self, row: &[Value]) -> Vec<Value> {
-        let columns = self.returning().map_or(&[][..], |columns| &columns.positions);
-        columns.iter().map(|at| row[*at].clone()).collect()
     }
 
     /// Makes the change for each set of values; how many rows were changed, or `None` where nothing was done.
@@ -238,11 +253,22 @@ impl Point {
                 let Some(key) = bound.key(key).filter(|_| is_filled_alike(write, table, *settings_changes)) else {
                     return Ok(None);
                 };
-                let updated = if let (Some(update), [key]) = (words, &key[..])
-                    && let Some(key) = integer(key)
-                    && write.transaction.update_at_once(table, update, key, |read, new| {
-                        bound.put_words(sets, update, OfRow::new(update, read), new)
-                    })? {
+                let mut known = None;
+                let is_done = match (words, &key[..], table.schema().primary_key()) {
+                    (Some(update), [value], [at]) if let Some(key) = integer(value) => {
+                        write.transaction.update_at_once(table, update, key, |read, new| {
+                            bound.put_words(sets, update, OfRow::new(update, read), new)?;
+                            known = returning
+                                .as_ref()
+                                .and_then(|columns| columns.of_words((*at, value), sets, (update, new)));
+                            Some(())
+                        })?
+                    }
+                    _ => false,
+                };
+                // What was computed and not put in may be another thing now.
+                known = known.filter(|_| is_done);
+                let updated = if is_done {
                     true
                 } else if reads.is_empty() {
                     let Some(changes) = bound.changes(sets, &[]) else { return Ok(None) };
@@ -254,9 +280,12 @@ impl Point {
                     };
                     updated
                 };
-                // The row is this transaction's, and has its key still.
-                let row = || if updated { write.transaction.get(table, &key) } else { Ok(None) };
-                let given = Given::of(returning.as_ref(), || Ok(row()?.into_iter().collect()))?;
+                let given = Given::of(returning.as_ref(), |columns| match known {
+                    _ if !updated => Ok(Vec::new()),
+                    Some(row) => Ok(vec![row]),
+                    // The row is this transaction's, and has its key still.
+                    None => Ok(write.transaction.get_columns(table, &key, columns)?.into_iter().collect()),
+                })?;
                 Ok(Some((u64::from(updated), given)))
             }
             Action::Delete { key } => {

@@ -83,6 +83,10 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         let plain = Field::new(from.name(), values.as_ref().clone(), true).with_metadata(from.metadata().clone());
         return convert(&kernel(array, values)?, &plain, to, texts);
     }
+    if let DataType::TimeDigits { of, digits } = to {
+        let whole = convert(array, from, of.whole(), texts)?;
+        return clock::rounded(&whole, of, digits).ok_or((None, Misfit::Kind));
+    }
     let target = to.to_arrow();
     let is_label = |of: &ArrowType| matches!(DataType::from_arrow(of), Some(DataType::Enum(_)));
     match (array.data_type(), to) {

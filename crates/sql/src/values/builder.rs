@@ -16,9 +16,10 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_schema::Field;
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use engine::{DataType, Value};
+use engine::{DataType, Value, ZONED_TIME_BYTES};
 
 use super::clock::interval_of;
+use super::single::read;
 use super::{Misfit, array_input, datetime, input, numerics, space_input};
 
 /// A column in the making.
@@ -45,7 +46,7 @@ enum Values {
     Time(Time64MicrosecondBuilder),
     Interval(IntervalMonthDayNanoBuilder),
     Label(TimestampSecondBuilder),
-    /// Ranges and shapes.
+    /// Times with their zone, ranges, shapes and addresses.
     Fixed(FixedSizeBinaryBuilder),
     List(Box<Lists>),
 }
@@ -130,6 +131,7 @@ macro_rules! each {
 impl ColumnBuilder {
     pub(crate) fn new(data_type: DataType) -> ColumnBuilder {
         let values = match data_type {
+            DataType::TimeDigits { of, .. } => ColumnBuilder::new(of.whole()).values,
             DataType::Boolean => Values::Boolean(BooleanBuilder::new()),
             DataType::SmallInt => Values::Int16(Int16Builder::new()),
             DataType::Integer => Values::Int32(Int32Builder::new()),
@@ -143,6 +145,7 @@ impl ColumnBuilder {
             DataType::Json => Values::Json(LargeStringBuilder::new()),
             DataType::Jsonb => Values::Jsonb(LargeBinaryBuilder::new()),
             DataType::Time => Values::Time(Time64MicrosecondBuilder::new()),
+            DataType::TimeTz => fixed(ZONED_TIME_BYTES),
             DataType::Interval => Values::Interval(IntervalMonthDayNanoBuilder::new()),
             DataType::Enum(_) => Values::Label(TimestampSecondBuilder::new().with_data_type(data_type.to_arrow())),
             DataType::Range(kind) => fixed(kind.width()),
@@ -166,6 +169,9 @@ impl ColumnBuilder {
 
     /// Appends the value with this text in the type's input syntax.
     pub(crate) fn append_text(&mut self, text: &str) -> Result<(), Misfit> {
+        if let DataType::TimeDigits { .. } = self.data_type {
+            return self.append_value(&read(text, self.data_type)?);
+        }
         match (&mut self.values, self.data_type) {
             (Values::Boolean(builder), _) => builder.append_value(input::boolean(text)?),
             (Values::Int16(builder), _) => builder.append_value(input::integer(text)?),
@@ -194,6 +200,9 @@ impl ColumnBuilder {
             (Values::Time(builder), _) => builder.append_value(datetime::parse_time(text)?),
             (Values::Interval(builder), _) => builder.append_value(interval_of(input::interval(text)?)),
             (Values::Label(builder), DataType::Enum(of)) => builder.append_value(input::label(text, of)?),
+            (Values::Fixed(builder), DataType::TimeTz) => {
+                put(builder, &datetime::parse_zoned_time(text)?.to_bytes())?;
+            }
             (Values::Fixed(builder), DataType::Range(kind)) => {
                 put(builder, &space_input::range(text, kind)?.to_bytes())?
             }
@@ -272,6 +281,7 @@ impl ColumnBuilder {
             (Values::Time(builder), Value::Time(micros)) => builder.append_value(*micros),
             (Values::Interval(builder), Value::Interval(span)) => builder.append_value(interval_of(*span)),
             (Values::Label(builder), Value::Enum(value)) => builder.append_value(value.position),
+            (Values::Fixed(builder), Value::TimeTz(time)) => put(builder, &time.to_bytes())?,
             (Values::Fixed(builder), Value::Range(range)) => put(builder, &range.to_bytes())?,
             (Values::Fixed(builder), Value::Geometry(shape)) => put(builder, &shape.to_bytes())?,
             (Values::Fixed(builder), Value::Network(address)) => put(builder, &address.to_bytes())?,

@@ -2,15 +2,21 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
-use arrow_array::{ArrayRef, Int64Array, IntervalMonthDayNanoArray, Time64MicrosecondArray};
+use arrow_array::types::{
+    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, Int64Array, IntervalMonthDayNanoArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
 
-use engine::Interval;
+use engine::{DataType, Interval, TimeKind};
 
 use super::Misfit;
+use super::builder::ColumnBuilder;
 use super::datetime::MICROS_PER_DAY;
+use super::single::value_at;
 use super::zoned::cast_in;
 use crate::interrupt::session_zone;
 
@@ -43,6 +49,29 @@ pub(crate) fn times(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     let time = |micros: i64| if matches!(micros, i64::MIN | i64::MAX) { 0 } else { of_day(micros) };
     let times: Int64Array = micros.as_primitive::<Int64Type>().unary(time);
     cast(&times, &ArrowType::Time64(TimeUnit::Microsecond)).map_err(|_| Misfit::Kind)
+}
+
+/// Times of this kind, their seconds rounded to so many digits; `None` if they are none.
+pub(crate) fn rounded(times: &ArrayRef, of: TimeKind, digits: u8) -> Option<ArrayRef> {
+    let round = |micros: i64| of.round(micros, digits);
+    Some(match of {
+        TimeKind::Timestamp | TimeKind::TimestampTz => {
+            let times = times.as_primitive_opt::<TimestampMicrosecondType>()?;
+            let rounded: TimestampMicrosecondArray = times.unary(round);
+            Arc::new(rounded.with_data_type(times.data_type().clone()))
+        }
+        TimeKind::Time => {
+            let rounded: Time64MicrosecondArray = times.as_primitive_opt::<Time64MicrosecondType>()?.unary(round);
+            Arc::new(rounded)
+        }
+        TimeKind::TimeTz => {
+            let mut builder = ColumnBuilder::new(DataType::TimeTz);
+            for row in 0..times.len() {
+                builder.append_value(&value_at(times, row, DataType::TimeTz)?.rounded(digits)).ok()?;
+            }
+            builder.finish()
+        }
+    })
 }
 
 /// Times of day as spans.

@@ -469,7 +469,7 @@ fn parse_offset(zone: &str) -> Result<i64, Misfit> {
         return Err(Misfit::Syntax);
     }
     if hours > 15 || minutes > 59 || seconds > 59 {
-        return Err(Misfit::DateField);
+        return Err(Misfit::Displacement);
     }
     Ok(sign * ((hours * 60 + minutes) * 60 + seconds) * 1_000_000)
 }

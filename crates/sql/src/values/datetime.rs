@@ -1,5 +1,8 @@
 //! Dates and times as text, in PostgreSQL's ISO style: proleptic Gregorian calendar, microseconds.
 use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::ZonedTime;
 
 use super::Misfit;
 use super::date_input::{self, DAY_MAX, DAY_MIN, Moment};
@@ -7,6 +10,7 @@ use crate::interrupt::session_zone;
 use crate::interrupt::zone::{Zone, offset_text};
 
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
+const MICROS_PER_SECOND: i64 = 1_000_000;
 /// 4714-11-24 BC, the first day of PostgreSQL's calendar, and 5874897-12-31, the last.
 pub(crate) const DAYS: std::ops::RangeInclusive<i64> = -2_440_588..=2_145_042_905;
 
@@ -141,6 +145,39 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, Misfit> {
         Moment::At { micros, .. } if !text.trim().is_empty() => Ok(micros),
         _ => Err(Misfit::Syntax),
     }
+}
+
+/// Reads a time of day with the distance of its zone from Greenwich: the zone that is written, or else the session's today. A zone
+/// that changes its clocks in the year needs a day.
+pub(crate) fn parse_zoned_time(text: &str) -> Result<ZonedTime, Misfit> {
+    let micros = parse_time(text)?;
+    let today = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
+    let today = i64::try_from(today).unwrap_or(i64::MAX) / MICROS_PER_DAY;
+    let year = civil(today).0;
+    let offset_on = |day: &str| match date_input::parse(&format!("{day} {text}")) {
+        Ok(Moment::At { offset, .. }) => Some(offset),
+        _ => None,
+    };
+    let east = match [offset_on(&format!("{year:04}-01-01")), offset_on(&format!("{year:04}-07-01"))] {
+        [Some(winter), Some(summer)] if winter != summer => return Err(Misfit::Syntax),
+        [Some(Some(offset)), _] => offset / MICROS_PER_SECOND,
+        [Some(None), _] => session_offset(today, micros),
+        // The text has a day of its own.
+        [None, _] => match date_input::parse(text)? {
+            Moment::At { offset: Some(offset), .. } => offset / MICROS_PER_SECOND,
+            Moment::At { days, micros, offset: None } => session_offset(days, micros),
+            Moment::Infinite { .. } => return Err(Misfit::Syntax),
+        },
+    };
+    let east = i32::try_from(east).map_err(|_| Misfit::DateField)?;
+    Ok(ZonedTime { micros, east })
+}
+
+/// How many seconds the clocks of the session's zone are ahead of Greenwich at a time of a day.
+fn session_offset(day: i64, micros: i64) -> i64 {
+    let zone = session_zone::current();
+    let shown = day.saturating_mul(MICROS_PER_DAY).saturating_add(micros);
+    zone.at_moment(zone.moment(shown).unwrap_or(shown))
 }
 
 #[cfg(test)]

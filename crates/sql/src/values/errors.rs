@@ -20,7 +20,7 @@ impl Misfit {
         let shown = abbreviate(value);
         let error = match self {
             Misfit::Syntax => {
-                let name = name.split(" with").next().unwrap_or(&name);
+                let name = name.split(" without").next().unwrap_or(&name);
                 SqlError::new(syntax_code(name), format!("invalid input syntax for type {name}: \"{shown}\""))
             }
             Misfit::Label => SqlError::new("22P02", format!("invalid input value for enum {name}: \"{shown}\"")),
@@ -59,6 +59,7 @@ impl Misfit {
                 _ => SqlError::new("22000", format!("invalid bounds for type {name}")),
             },
             Misfit::DateField => SqlError::new("22008", format!("date/time field value out of range: \"{shown}\"")),
+            Misfit::Displacement => SqlError::new("22009", format!("time zone displacement out of range: \"{shown}\"")),
             Misfit::NotFinite => {
                 let error = SqlError::unsupported(format!("{shown} as {name}"));
                 return error.hint("Use double precision, which holds NaN and infinity.");

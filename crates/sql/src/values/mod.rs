@@ -41,6 +41,8 @@ pub(crate) enum Misfit {
     Range,
     /// A field of a date or time (month 13, hour 25) lies outside of its range.
     DateField,
+    /// A zone is further away from Greenwich than any.
+    Displacement,
     /// The text has more characters than the column takes.
     TooLong,
     /// The text holds a zero byte or is not UTF-8.

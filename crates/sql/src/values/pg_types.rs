@@ -38,6 +38,7 @@ numbers! {
     TIMESTAMP = 1114: "timestamp without time zone",
     TIMESTAMPTZ = 1184: "timestamp with time zone",
     INTERVAL = 1186: "interval",
+    TIMETZ = 1266: "time with time zone",
     NUMERIC = 1700: "numeric",
     UUID = 2950: "uuid",
     JSONB = 3802: "jsonb",
@@ -80,7 +81,7 @@ const fn named(
 }
 
 /// All types that are known here.
-pub static TYPES: [PgType; 33] = [
+pub static TYPES: [PgType; 34] = [
     named((BOOL, 1000), "bool", "boolean", 1, "B", Some(DataType::Boolean)),
     named((BYTEA, 1001), "bytea", "bytea", -1, "U", Some(DataType::Bytea)),
     named((NAME, 1003), "name", "name", 64, "S", None),
@@ -99,6 +100,7 @@ pub static TYPES: [PgType; 33] = [
     named((TIME, 1183), "time", "time without time zone", 8, "D", Some(DataType::Time)),
     named((TIMESTAMP, 1115), "timestamp", "timestamp without time zone", 8, "D", Some(DataType::Timestamp)),
     named((TIMESTAMPTZ, 1185), "timestamptz", "timestamp with time zone", 8, "D", Some(DataType::TimestampTz)),
+    named((TIMETZ, 1270), "timetz", "time with time zone", 12, "D", Some(DataType::TimeTz)),
     named((INTERVAL, 1187), "interval", "interval", 16, "T", Some(DataType::Interval)),
     named((NUMERIC, 1231), "numeric", "numeric", -1, "N", Some(DataType::Numeric)),
     named((UUID, 2951), "uuid", "uuid", 16, "U", Some(DataType::Uuid)),
@@ -137,7 +139,7 @@ const fn array(number: u32, name: &'static str, shown: &'static str) -> PgType {
 }
 
 /// The arrays of the types that columns have; as parameters they travel as text.
-static ARRAYS: [PgType; 20] = [
+static ARRAYS: [PgType; 32] = [
     array(1000, "_bool", "boolean[]"),
     array(1001, "_bytea", "bytea[]"),
     array(1016, "_int8", "bigint[]"),
@@ -153,11 +155,23 @@ static ARRAYS: [PgType; 20] = [
     array(1183, "_time", "time without time zone[]"),
     array(1115, "_timestamp", "timestamp without time zone[]"),
     array(1185, "_timestamptz", "timestamp with time zone[]"),
+    array(1270, "_timetz", "time with time zone[]"),
     array(1187, "_interval", "interval[]"),
     array(1231, "_numeric", "numeric[]"),
     array(2951, "_uuid", "uuid[]"),
     array(3807, "_jsonb", "jsonb[]"),
     array(1003, "_name", "name[]"),
+    array(1017, "_point", "point[]"),
+    array(1020, "_box", "box[]"),
+    array(719, "_circle", "circle[]"),
+    array(1041, "_inet", "inet[]"),
+    array(651, "_cidr", "cidr[]"),
+    array(3905, "_int4range", "int4range[]"),
+    array(3907, "_numrange", "numrange[]"),
+    array(3909, "_tsrange", "tsrange[]"),
+    array(3911, "_tstzrange", "tstzrange[]"),
+    array(3913, "_daterange", "daterange[]"),
+    array(3927, "_int8range", "int8range[]"),
 ];
 
 /// What all enum types have in common; their names and numbers are those of the user.
@@ -185,6 +199,8 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Json => JSON,
         DataType::Jsonb => JSONB,
         DataType::Time => TIME,
+        DataType::TimeTz => TIMETZ,
+        DataType::TimeDigits { of, .. } => number_of(of.whole()),
         DataType::Interval => INTERVAL,
         DataType::Range(RangeKind::Int4) => INT4RANGE,
         DataType::Range(RangeKind::Int8) => INT8RANGE,
@@ -289,7 +305,10 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Text { max_chars } => Measure::Characters(max_chars),
         DataType::Char { chars } => Measure::Characters(Some(chars)),
         DataType::Date => Measure::Seconds(0),
-        DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::Interval => Measure::Seconds(6),
+        DataType::TimeDigits { digits, .. } => Measure::Seconds(digits),
+        DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::TimeTz | DataType::Interval => {
+            Measure::Seconds(6)
+        }
         DataType::Boolean
         | DataType::Bytea
         | DataType::Numeric

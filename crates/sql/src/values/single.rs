@@ -4,7 +4,9 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
-use engine::{ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, Network, Numeric, RangeValue, Value};
+use engine::{
+    ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, Network, Numeric, RangeValue, Value, ZonedTime,
+};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
@@ -22,7 +24,8 @@ pub fn read_value(text: &str, data_type: DataType) -> Result<Value> {
     })
 }
 
-fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
+/// The value that a text stands for, or why it stands for none.
+pub(super) fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
     Ok(match data_type {
         DataType::Boolean => Value::Boolean(input::boolean(text)?),
         DataType::SmallInt => Value::SmallInt(input::integer(text)?),
@@ -48,6 +51,8 @@ fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Json => Value::Json(input::json(text)?.to_owned()),
         DataType::Jsonb => Value::Jsonb(input::jsonb(text)?),
         DataType::Time => Value::Time(datetime::parse_time(text)?),
+        DataType::TimeTz => Value::TimeTz(datetime::parse_zoned_time(text)?),
+        DataType::TimeDigits { of, digits } => read(text, of.whole())?.rounded(digits),
         DataType::Interval => Value::Interval(input::interval(text)?),
         DataType::Range(kind) => space_input::range(text, kind)?.into(),
         DataType::Geometry(kind) => Value::Geometry(space_input::geometry(text, kind)?),
@@ -106,6 +111,7 @@ pub fn column_of_values(values: &[Value], data_type: DataType) -> Result<ArrayRe
 
 /// A scalar as a value of exactly this type; `None` where it is NULL or of another type.
 pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Option<Value> {
+    let data_type = data_type.whole();
     if scalar.is_null() || scalar.data_type() != data_type.to_arrow() {
         return None;
     }
@@ -141,6 +147,7 @@ pub(crate) fn value_of_scalar(scalar: &ScalarValue, data_type: DataType) -> Opti
         (ScalarValue::FixedSizeBinary(_, Some(bytes)), DataType::Network(kind)) => {
             Value::Network(Network::from_bytes(kind, bytes))
         }
+        (ScalarValue::FixedSizeBinary(_, Some(bytes)), DataType::TimeTz) => Value::TimeTz(ZonedTime::from_bytes(bytes)),
         (ScalarValue::Time64Microsecond(Some(micros)), _) => Value::Time(*micros),
         (ScalarValue::IntervalMonthDayNano(Some(interval)), _) => Value::Interval(span_of(*interval)),
         (ScalarValue::TimestampSecond(Some(position), _), DataType::Enum(of)) => {
@@ -158,11 +165,12 @@ pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Op
     if array.is_null(row) {
         return Some(Value::Null);
     }
-    match data_type {
+    match data_type.whole() {
         DataType::SmallInt => array.as_primitive_opt::<Int16Type>().map(|array| Value::SmallInt(array.value(row))),
         DataType::Integer => array.as_primitive_opt::<Int32Type>().map(|array| Value::Integer(array.value(row))),
         DataType::BigInt => array.as_primitive_opt::<Int64Type>().map(|array| Value::BigInt(array.value(row))),
         DataType::Double => array.as_primitive_opt::<Float64Type>().map(|array| Value::Double(array.value(row))),
+        DataType::TimeTz => bytes_at(array, row).map(|bytes| Value::TimeTz(ZonedTime::from_bytes(bytes))),
         DataType::Range(kind) => bytes_at(array, row).map(|bytes| Value::from(RangeValue::from_bytes(kind, bytes))),
         DataType::Geometry(kind) => {
             bytes_at(array, row).map(|bytes| Value::Geometry(Geometry::from_bytes(kind, bytes)))
@@ -179,7 +187,7 @@ pub(crate) fn value_at(array: &dyn Array, row: usize, data_type: DataType) -> Op
     }
 }
 
-/// The bytes of a range, a shape or an address: rows of the table have them in another array than those of queries.
+/// The bytes of a time with its zone, a range, a shape or an address: rows of the table have them in another array than those of queries.
 fn bytes_at(array: &dyn Array, row: usize) -> Option<&[u8]> {
     match array.as_fixed_size_binary_opt() {
         Some(queried) => Some(queried.value(row)),
@@ -189,7 +197,7 @@ fn bytes_at(array: &dyn Array, row: usize) -> Option<&[u8]> {
 
 /// A value of a column of this type as a scalar of the column's Arrow type; `None` where it is not of that type.
 pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<ScalarValue> {
-    Some(match (value, data_type) {
+    Some(match (value, data_type.whole()) {
         (Value::Null, _) => ScalarValue::try_new_null(&data_type.to_arrow()).ok()?,
         (Value::Boolean(value), DataType::Boolean) => ScalarValue::Boolean(Some(*value)),
         (Value::SmallInt(value), DataType::SmallInt) => ScalarValue::Int16(Some(*value)),
@@ -209,6 +217,7 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
         (Value::Json(text), DataType::Json) => ScalarValue::LargeUtf8(Some(text.clone())),
         (Value::Jsonb(value), DataType::Jsonb) => ScalarValue::LargeBinary(Some(value.as_bytes().to_vec())),
         (Value::Time(micros), DataType::Time) => ScalarValue::Time64Microsecond(Some(*micros)),
+        (Value::TimeTz(time), DataType::TimeTz) => bytes_of(time.to_bytes().to_vec()),
         (Value::Interval(span), DataType::Interval) => ScalarValue::IntervalMonthDayNano(Some(interval_of(*span))),
         (Value::Range(range), DataType::Range(kind)) if range.kind() == kind => bytes_of(range.to_bytes()),
         (Value::Geometry(shape), DataType::Geometry(kind)) if shape.kind() == kind => bytes_of(shape.to_bytes()),
@@ -231,7 +240,7 @@ pub(crate) fn scalar_of_value(value: &Value, data_type: DataType) -> Option<Scal
     })
 }
 
-/// A range, a shape or an address as it is kept.
+/// A time with its zone, a range, a shape or an address as it is kept.
 fn bytes_of(bytes: Vec<u8>) -> ScalarValue {
     ScalarValue::FixedSizeBinary(i32::try_from(bytes.len()).unwrap_or(i32::MAX), Some(bytes))
 }

@@ -151,7 +151,7 @@ pub(crate) fn of_file(array: &ArrayRef, field: &Field) -> (ArrayRef, Field) {
 }
 
 /// A column of a query's answer for other programs, to which `json`, `jsonb`, numerics without limits, ranges, shapes and the labels of
-/// enums are texts; any other is as it was.
+/// enums are texts, and so are times with their zone; any other is as it was.
 pub fn for_file(array: &ArrayRef) -> ArrayRef {
     let is_text = |of: &ArrowType| {
         let is_own = matches!(of, ArrowType::LargeUtf8 | ArrowType::LargeBinary | ArrowType::Binary);
@@ -159,7 +159,9 @@ pub fn for_file(array: &ArrayRef) -> ArrayRef {
     };
     match array.data_type() {
         of if is_text(of) => Arc::new((0..array.len()).map(|row| text_value(array, row)).collect::<StringViewArray>()),
-        ArrowType::List(item) if is_enum(item.data_type()) || is_numeric(item.data_type()) => {
+        ArrowType::List(item)
+            if is_enum(item.data_type()) || is_numeric(item.data_type()) || is_space(item.data_type()) =>
+        {
             let lists = array.as_list::<i32>();
             let item = Arc::new(Field::new_list_field(ArrowType::Utf8View, true));
             let (offsets, items) = (lists.offsets().clone(), for_file(lists.values()));

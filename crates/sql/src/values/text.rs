@@ -12,7 +12,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use engine::json::Jsonb;
 use engine::{
-    EnumType, EnumValue, Geometry, GeometryKind, Network, Numeric, RangeValue, Value, double_text, real_text,
+    EnumType, EnumValue, Geometry, GeometryKind, Network, Numeric, RangeValue, Value, ZonedTime, double_text, real_text,
 };
 
 use crate::interrupt::session_zone;
@@ -138,7 +138,7 @@ fn bytes_text(bytes: &[u8]) -> String {
     out
 }
 
-/// A range, a shape, or bytes.
+/// A range, a shape, an address, a time with its zone, or bytes.
 fn fixed_text(bytes: &[u8], data_type: &DataType) -> String {
     match engine::DataType::from_arrow(data_type) {
         Some(engine::DataType::Range(kind)) => RangeValue::from_bytes(kind, bytes).text_with(|bound| match bound {
@@ -147,6 +147,7 @@ fn fixed_text(bytes: &[u8], data_type: &DataType) -> String {
         }),
         Some(engine::DataType::Geometry(kind)) => Geometry::from_bytes(kind, bytes).to_string(),
         Some(engine::DataType::Network(kind)) => Network::from_bytes(kind, bytes).to_string(),
+        Some(engine::DataType::TimeTz) => ZonedTime::from_bytes(bytes).to_string(),
         _ => bytes_text(bytes),
     }
 }

@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::logical_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
@@ -11,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
     TimezoneInfo,
 };
 use engine::{
-    ArrayItem, Column, DataType, DomainDefinition, EnumType, GeometryKind, NetworkKind, RangeKind, TypeDefinition,
-    schema_and_name,
+    ArrayItem, Column, DataType, DomainDefinition, EnumType, GeometryKind, NetworkKind, RangeKind, SECOND_DIGITS_MAX,
+    TimeKind, TypeDefinition, schema_and_name,
 };
 
 use crate::error::{Result, SqlError};
@@ -47,13 +47,12 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         },
         SqlType::Bytea | SqlType::Blob(None) => DataType::Bytea,
         SqlType::Date => DataType::Date,
-        SqlType::Timestamp(digits @ (None | Some(0..=6)), zone) => {
+        SqlType::Timestamp(digits, zone) => {
             let data_type = match zone {
                 TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => DataType::Timestamp,
                 TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => DataType::TimestampTz,
             };
-            let is_shorter = digits.is_some_and(|digits| digits < 6);
-            return Ok((data_type, is_shorter.then_some("a timestamp is kept with six digits of its seconds")));
+            return Ok((with_digits(data_type, *digits), fewer_digits(*digits)));
         }
         SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("name") => {
             DataType::Text { max_chars: Some(63) }
@@ -63,16 +62,16 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::JSONB => DataType::Jsonb,
         SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item)) => {
             let (item, notice) = column_type(item)?;
-            if matches!(item, DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_)) {
-                return Err(SqlError::unsupported(format!("type {item}[]")));
-            }
             // The dimensions of a type are not kept, in PostgreSQL neither.
             let data_type = ArrayItem::of(item).map_or(item, DataType::Array);
             return Ok((data_type, notice));
         }
-        SqlType::Time(digits @ (None | Some(0..=6)), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            let is_shorter = digits.is_some_and(|digits| digits < 6);
-            return Ok((DataType::Time, is_shorter.then_some("a time is kept with six digits of its seconds")));
+        SqlType::Time(digits, zone) => {
+            let data_type = match zone {
+                TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => DataType::Time,
+                TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => DataType::TimeTz,
+            };
+            return Ok((with_digits(data_type, *digits), fewer_digits(*digits)));
         }
         SqlType::Interval { .. } => {
             let is_shorter = IntervalForm::of_type(name)?.is_some_and(|form| !form.is_whole());
@@ -89,6 +88,19 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         other => return Err(SqlError::unsupported(format!("type {}", other.to_string().to_lowercase()))),
     };
     Ok((data_type, None))
+}
+
+/// What is said of a type that asks for more digits of a second than there are.
+fn fewer_digits(digits: Option<u64>) -> Option<&'static str> {
+    digits.is_some_and(|digits| digits > SECOND_DIGITS_MAX.into()).then_some("precision reduced to maximum allowed, 6")
+}
+
+/// The type of a column of times that says how many digits of a second it keeps.
+pub(crate) fn with_digits(data_type: DataType, digits: Option<u64>) -> DataType {
+    match (TimeKind::of(data_type), digits.and_then(|digits| u8::try_from(digits).ok())) {
+        (Some(of), Some(digits)) => DataType::TimeDigits { of, digits: digits.min(SECOND_DIGITS_MAX) },
+        _ => data_type,
+    }
 }
 
 /// The name of a column type to which a parameter's value is cast; text keeps its length.
@@ -116,6 +128,12 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
             SqlType::Array(ArrayElemTypeDef::SquareBracket(Box::new(sql_type(item.data_type())), None))
         }
         DataType::Time => SqlType::Time(None, TimezoneInfo::None),
+        DataType::TimeTz => SqlType::Time(None, TimezoneInfo::Tz),
+        DataType::TimeDigits { of, digits } => match sql_type(of.whole()) {
+            SqlType::Timestamp(_, zone) => SqlType::Timestamp(Some(digits.into()), zone),
+            SqlType::Time(_, zone) => SqlType::Time(Some(digits.into()), zone),
+            other => other,
+        },
         DataType::Interval => SqlType::Interval { fields: None, precision: None },
         DataType::Enum(of) => named_by_user(of),
         DataType::Range(kind) => SqlType::Custom(ObjectName::from(vec![Ident::new(kind.name())]), Vec::new()),
@@ -255,11 +273,12 @@ impl TypePlanner for CastTypes {
         if let SqlType::Timestamp(Some(digits @ 0..6), _) = sql_type {
             let (data_type, _) = column_type(sql_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
             let field = Field::new("", data_type.to_arrow(), true);
-            return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{digits}")))));
+            return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{}", digits.min(&SECOND_DIGITS_MAX.into()))))));
         }
-        if let SqlType::Time(Some(digits @ 0..=6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) = sql_type {
-            let field = Field::new("", ArrowType::Time64(TimeUnit::Microsecond), true);
-            return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{digits}")))));
+        if let SqlType::Time(Some(digits), _) = sql_type {
+            let (data_type, _) = column_type(sql_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            let field = Field::new("", data_type.to_arrow(), true);
+            return Ok(Some(Arc::new(with_type(field, format!("{DIGITS}{}", digits.min(&SECOND_DIGITS_MAX.into()))))));
         }
         let form = IntervalForm::of_type(sql_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
         if let Some(form) = form.filter(|form| !form.is_whole()) {
@@ -450,10 +469,12 @@ pub(crate) fn is_enum(found: &ArrowType) -> bool {
     matches!(DataType::from_arrow(found), Some(DataType::Enum(_)))
 }
 
-/// Whether an Arrow type is that of ranges, shapes or addresses.
+/// Whether an Arrow type is that of ranges, shapes, addresses or times with their zone.
 pub(crate) fn is_space(found: &ArrowType) -> bool {
     let is_fixed = matches!(found, ArrowType::FixedSizeBinary(_));
-    let is_own = |of: DataType| matches!(of, DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_));
+    let is_own = |of: DataType| {
+        matches!(of, DataType::TimeTz | DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_))
+    };
     is_fixed && DataType::from_arrow(found).is_some_and(is_own)
 }
 

@@ -11,7 +11,7 @@ use types::json::{Json, Jsonb};
 use types::network::Family;
 use types::{
     ArrayItem, ArrayValue, DataType, Geometry, GeometryKind, Interval, Network, NetworkKind, Numeric, RangeKind,
-    RangeValue, Value,
+    RangeValue, Value, ZonedTime,
 };
 
 use super::choose::fill_nulls;
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-pub const TYPES: [DataType; 23] = [
+pub const TYPES: [DataType; 24] = [
     DataType::Boolean,
     DataType::SmallInt,
     DataType::Integer,
@@ -67,6 +67,7 @@ pub const TYPES: [DataType; 23] = [
     DataType::Json,
     DataType::Jsonb,
     DataType::Time,
+    DataType::TimeTz,
     DataType::Interval,
     DataType::Array(ArrayItem::BigInt),
     DataType::Range(RangeKind::Int8),
@@ -110,6 +111,7 @@ pub fn value(data_type: DataType, shape: Shape, i: usize, random: &mut Random) -
 fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
     let number = word as i64;
     match data_type {
+        DataType::TimeDigits { of, .. } => of_word(of.whole(), shape, word),
         DataType::Boolean => Value::Boolean(word % 3 == 1),
         DataType::SmallInt => Value::SmallInt(number as i16),
         DataType::Integer => Value::Integer(number as i32),
@@ -130,6 +132,7 @@ fn of_word(data_type: DataType, shape: Shape, word: u64) -> Value {
         DataType::Json => Value::Json(format!("[{word}]")),
         DataType::Jsonb => Value::Jsonb(Jsonb::of(&Json::Array(vec![Json::Text(text(shape, word))]))),
         DataType::Time => Value::Time(number),
+        DataType::TimeTz => Value::TimeTz(ZonedTime { micros: number >> 1, east: number as i32 % 50_000 }),
         DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::BigInt(number), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: -7, micros: number >> 8 }),
         DataType::Enum(of) => Value::Enum(types::EnumValue { of, position: number }),

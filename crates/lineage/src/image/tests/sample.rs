@@ -73,7 +73,8 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
     if random.below(9) == 0 {
         return Value::Null;
     }
-    match data_type {
+    match data_type.whole() {
+        DataType::TimeDigits { .. } => Value::Null,
         DataType::Boolean => Value::Boolean(number.is_multiple_of(2)),
         DataType::SmallInt => Value::SmallInt(number as i16),
         DataType::Integer => Value::Integer(number as i32 - 50),
@@ -95,6 +96,7 @@ pub(crate) fn value(data_type: DataType, random: &mut Random, distinct: u64) -> 
         DataType::Json => Value::Json(format!("{{\"a\": {number}}}")),
         DataType::Jsonb => Value::Jsonb(Jsonb::of(&Json::Array(vec![Json::Null; number as usize % 9]))),
         DataType::Time => Value::Time(number as i64),
+        DataType::TimeTz => Value::TimeTz(types::ZonedTime { micros: number as i64, east: -3600 }),
         DataType::Array(item) => Value::Array(ArrayValue::of(item, &[Value::from(format!("{number}")), Value::Null])),
         DataType::Interval => Value::Interval(Interval { months: number as i32, days: 1, micros: -5 }),
         DataType::Enum(of) => Value::Enum(types::EnumValue { of, position: number as i64 }),

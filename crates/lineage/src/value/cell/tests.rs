@@ -26,6 +26,7 @@ fn samples() -> Vec<(DataType, Value)> {
         (DataType::Json, Value::Json("[1, 2]".to_owned())),
         (DataType::Jsonb, Value::Jsonb(Jsonb::parse("{\"a\": [1.50, \"b\"]}").unwrap())),
         (DataType::Time, Value::Time(86_399_999_999)),
+        (DataType::TimeTz, Value::TimeTz(ZonedTime { micros: 86_400_000_000, east: -28_800 })),
         (
             DataType::Array(ArrayItem::Integer),
             Value::Array(ArrayValue::of(ArrayItem::Integer, &[Value::Integer(0), Value::Null])),

@@ -21,6 +21,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use crate::error::SqlError;
 use crate::values::assign::argument;
 use crate::values::numerics::{is_exact, is_list, is_numeric, plain, with_items};
+use crate::values::types::is_space;
 
 /// The name of the function that makes an empty array of NULL; no statement can spell it, and it is shown as `array`.
 pub(crate) const FILLED: &str = "\0filled\0array";
@@ -180,6 +181,12 @@ impl Function {
             (Does::Contains | Does::Overlaps | Does::Order(_), [left, right]) => {
                 let item = common(item_of(left)?, item_of(right)?)?;
                 Some(vec![list_of(item.clone()), list_of(item)])
+            }
+            // A literal without a type is read as an item.
+            (Does::Remove, [list, DataType::Utf8]) | (Does::Any(_) | Does::All(_), [DataType::Utf8, list])
+                if item_of(list).is_some_and(is_space) =>
+            {
+                Some(types.to_vec())
             }
             (Does::Remove, [list, value]) => {
                 let item = common(item_of(list)?, value)?;

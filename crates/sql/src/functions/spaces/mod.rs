@@ -1,4 +1,4 @@
-//! Functions and operators of ranges, points, boxes, circles and addresses.
+//! Functions and operators of ranges, points, boxes, circles, addresses and times of day with their zone.
 //!
 //! A function is a list of forms: the types that it takes, the type that it gives, and what it computes of the values of a row. The
 //! first form serves whose types the arguments have or become: a literal without a type becomes any, a number and a date become a
@@ -7,6 +7,7 @@ mod form;
 mod networks;
 mod ranges;
 mod shapes;
+mod zoned_times;
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -20,6 +21,7 @@ use engine::{DataType, NetworkKind, Value};
 
 use super::numbers::bits;
 use super::overloads::beside;
+use super::times::zones;
 use crate::error::SqlError;
 use crate::values::assign::argument;
 use crate::values::builder::ColumnBuilder;
@@ -30,11 +32,13 @@ use form::Form;
 
 pub(crate) use form::PART;
 pub(crate) use shapes::{areas_of, compare_areas};
+pub(crate) use zoned_times::TO_TIME;
 
 /// The functions that SQL may call by their names.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     let of_bits = bits::functions().filter(|function| function.name() == "bitwise_not").map(Arc::new);
-    let of_library: Vec<Arc<ScalarUDF>> = [lower(), upper()].into_iter().chain(of_bits).collect();
+    let of_zones = zones::functions().map(Arc::new);
+    let of_library: Vec<Arc<ScalarUDF>> = [lower(), upper()].into_iter().chain(of_bits).chain(of_zones).collect();
     let is_overloaded = |name: &str| of_library.iter().any(|library| library.name() == name);
     let plain: Vec<ScalarUDF> = NAMED.iter().filter(|function| !is_overloaded(function.name())).cloned().collect();
     let overloaded = of_library.into_iter().filter_map(|library| {
@@ -67,13 +71,14 @@ pub(crate) fn operands_of(function: &ScalarUDF) -> Vec<(DataType, DataType)> {
 }
 
 static NAMED: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
-    let named = ranges::named().into_iter().chain(shapes::named()).chain(networks::named());
+    let named = ranges::named().into_iter().chain(shapes::named()).chain(networks::named()).chain(zoned_times::named());
     named.map(|(name, forms)| function(name.to_owned(), forms)).collect()
 });
 
 static OPERATORS: LazyLock<Vec<ScalarUDF>> = LazyLock::new(|| {
     let mut operators = ranges::operators();
-    for (op, mut forms) in shapes::operators().into_iter().chain(networks::operators()) {
+    let others = shapes::operators().into_iter().chain(networks::operators()).chain(zoned_times::operators());
+    for (op, mut forms) in others {
         match operators.iter_mut().find(|(known, _)| *known == op) {
             Some((_, known)) => known.append(&mut forms),
             None => operators.push((op, forms)),

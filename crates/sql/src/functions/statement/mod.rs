@@ -4,6 +4,7 @@
 pub(crate) mod advisory;
 pub(crate) mod commit;
 pub(crate) mod each_row;
+pub(crate) mod notify;
 pub(crate) mod random;
 pub(crate) mod sample;
 pub(crate) mod sequences;
@@ -25,5 +26,5 @@ pub(crate) fn is_volatile(name: &str) -> bool {
         "pg_sleep",
         "pg_sleep_for",
     ];
-    OTHERS.contains(&name) || advisory::is_one(name) || name == each_row::NAME
+    OTHERS.contains(&name) || advisory::is_one(name) || notify::is_one(name) || name == each_row::NAME
 }

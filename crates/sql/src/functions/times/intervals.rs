@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    DurationMicrosecondType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-};
-use arrow_array::{ArrayRef, Decimal128Array, Int64Array, IntervalMonthDayNanoArray, TimestampMicrosecondArray};
+use arrow_array::types::{DurationMicrosecondType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::{ArrayRef, Decimal128Array, IntervalMonthDayNanoArray, TimestampMicrosecondArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -18,7 +16,10 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast as as_type,
 };
 
+use engine::TimeKind;
+
 use crate::error::SqlError;
+use crate::values::clock;
 use crate::values::datetime::MICROS_PER_DAY;
 use crate::values::interval_form::{IntervalForm, Span};
 use crate::values::interval_input;
@@ -40,36 +41,18 @@ enum Does {
     Fields(IntervalForm),
     /// A time that keeps so many digits of its seconds.
     Digits {
-        digits: u32,
-        of: RoundedOperand,
+        digits: u8,
+        of: TimeKind,
     },
-}
-
-/// The operand that is rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum RoundedOperand {
-    Timestamp { has_zone: bool },
-    Time,
-}
-
-impl RoundedOperand {
-    fn arrow(self) -> DataType {
-        match self {
-            RoundedOperand::Timestamp { has_zone } => {
-                DataType::Timestamp(TimeUnit::Microsecond, has_zone.then(|| Arc::from("UTC")))
-            }
-            RoundedOperand::Time => DataType::Time64(TimeUnit::Microsecond),
-        }
-    }
 }
 
 /// A time of this type, its seconds rounded to so many digits.
 pub(crate) fn with_digits(time: Expr, data_type: &DataType, digits: u32) -> Expr {
-    let of = match data_type {
-        DataType::Timestamp(_, zone) => RoundedOperand::Timestamp { has_zone: zone.is_some() },
-        _ => RoundedOperand::Time,
-    };
-    call(Does::Digits { digits, of }, vec![time])
+    let of = engine::DataType::from_arrow(data_type).and_then(TimeKind::of);
+    match (of, u8::try_from(digits)) {
+        (Some(of), Ok(digits)) => call(Does::Digits { digits, of }, vec![time]),
+        _ => time,
+    }
 }
 
 /// The value of a type with these fields that an interval becomes.
@@ -148,7 +131,7 @@ impl ScalarUDFImpl for Function {
             Does::Multiply | Does::Divide | Does::FromMicros | Does::Fields(_) => INTERVAL,
             Does::Order => ORDER,
             Does::ToTimestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            Does::Digits { of, .. } => of.arrow(),
+            Does::Digits { of, .. } => of.whole().to_arrow(),
         })
     }
 
@@ -213,15 +196,9 @@ impl Function {
                 Ok(Arc::new(computed.with_timezone("UTC")))
             }
             (Does::Digits { digits, of }, [times]) => {
-                let unit = 10i64.pow(6 - digits.min(6));
-                let round = |micros: i64| match micros {
-                    i64::MIN | i64::MAX => micros,
-                    _ => (micros + unit / 2).div_euclid(unit) * unit,
-                };
-                let numbers = cast(&cast(times, &of.arrow())?, &DataType::Int64)?;
-                let rounded: Int64Array = numbers.as_primitive::<Int64Type>().unary(round);
-                let rounded: ArrayRef = Arc::new(rounded);
-                Ok(cast(&rounded, &of.arrow())?)
+                let whole = cast(times, &of.whole().to_arrow())?;
+                clock::rounded(&whole, of, digits)
+                    .ok_or_else(|| DataFusionError::Internal(format!("{whole:?} is no time")))
             }
             _ => Err(DataFusionError::Internal("a function of intervals without its arguments".to_owned())),
         }

@@ -12,6 +12,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use engine::ZonedTime;
+
 use crate::error::SqlError;
 use crate::interrupt::session_zone;
 use crate::interrupt::zone::Zone;
@@ -46,6 +48,7 @@ enum Kind {
     Date,
     Timestamp { has_zone: bool },
     Time,
+    TimeTz,
     Interval,
 }
 
@@ -56,6 +59,7 @@ impl Kind {
             DataType::Timestamp(_, zone) => Kind::Timestamp { has_zone: zone.is_some() },
             DataType::Time32(_) | DataType::Time64(_) => Kind::Time,
             DataType::Interval(_) | DataType::Duration(_) => Kind::Interval,
+            other if engine::DataType::from_arrow(other) == Some(engine::DataType::TimeTz) => Kind::TimeTz,
             _ => return None,
         })
     }
@@ -66,6 +70,7 @@ impl Kind {
             Kind::Timestamp { has_zone: false } => "timestamp without time zone",
             Kind::Timestamp { has_zone: true } => "timestamp with time zone",
             Kind::Time => "time without time zone",
+            Kind::TimeTz => "time with time zone",
             Kind::Interval => "interval",
         }
     }
@@ -76,6 +81,7 @@ impl Kind {
             Kind::Timestamp { has_zone: false } => DataType::Timestamp(TimeUnit::Microsecond, None),
             Kind::Timestamp { has_zone: true } => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Kind::Time => DataType::Time64(TimeUnit::Microsecond),
+            Kind::TimeTz => engine::DataType::TimeTz.to_arrow(),
             Kind::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
         }
     }
@@ -179,6 +185,7 @@ fn values(of: &ArrayRef, name: &str, kind: Kind) -> Result<Vec<Option<i128>>, Sq
                 of_timestamp(name, micros, if has_zone { Some(session_zone::current()) } else { None })
             }
             Kind::Time => of_time(name, of.as_primitive::<Time64MicrosecondType>().value(row)),
+            Kind::TimeTz => of_zoned_time(name, ZonedTime::from_bytes(of.as_fixed_size_binary().value(row))),
             Kind::Interval => {
                 let value = of.as_primitive::<IntervalMonthDayNanoType>().value(row);
                 of_interval(name, value.months.into(), value.days.into(), value.nanoseconds / 1000)
@@ -271,10 +278,10 @@ fn of_timestamp(name: &str, moment: i64, zone: Option<Zone>) -> Option<i128> {
             let fraction = (i128::from(time) * 10i128.pow(20) + day / 2) / day;
             Some(i128::from(days + 2_440_588) * 10i128.pow(20) + fraction)
         }
-        "timezone" => offset.map(i128::from),
-        "timezone_hour" => offset.map(|offset| (offset / 3_600).into()),
-        "timezone_minute" => offset.map(|offset| (offset / 60 % 60).into()),
-        _ => of_clock(name, time).or_else(|| of_day(name, days)).map(i128::from),
+        _ => {
+            let field = offset.and_then(|offset| of_zone(name, offset));
+            field.or_else(|| of_clock(name, time)).or_else(|| of_day(name, days)).map(i128::from)
+        }
     }
 }
 
@@ -282,6 +289,23 @@ fn of_time(name: &str, micros: i64) -> Option<i128> {
     match name {
         "epoch" => Some(micros.into()),
         _ => of_clock(name, micros).map(i128::from),
+    }
+}
+
+fn of_zoned_time(name: &str, time: ZonedTime) -> Option<i128> {
+    match name {
+        "epoch" => Some(time.at_greenwich().into()),
+        _ => of_zone(name, time.east.into()).or_else(|| of_clock(name, time.micros)).map(i128::from),
+    }
+}
+
+/// The fields of a zone that is so many seconds ahead of Greenwich.
+fn of_zone(name: &str, offset: i64) -> Option<i64> {
+    match name {
+        "timezone" => Some(offset),
+        "timezone_hour" => Some(offset / 3_600),
+        "timezone_minute" => Some(offset / 60 % 60),
+        _ => None,
     }
 }
 

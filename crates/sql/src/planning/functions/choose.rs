@@ -151,7 +151,8 @@ fn kind(data_type: DataType) -> char {
         | DataType::Decimal { .. }
         | DataType::Numeric => 'N',
         DataType::Text { .. } | DataType::Char { .. } => 'S',
-        DataType::Date | DataType::Timestamp | DataType::TimestampTz | DataType::Time => 'D',
+        DataType::Date | DataType::Timestamp | DataType::TimestampTz | DataType::Time | DataType::TimeTz => 'D',
+        DataType::TimeDigits { of, .. } => kind(of.whole()),
         DataType::Interval => 'T',
         DataType::Array(_) => 'A',
         DataType::Enum(_) => 'E',
@@ -185,7 +186,7 @@ pub(super) fn becomes(from: DataType, to: DataType) -> bool {
         DataType::Double => Some(5),
         _ => None,
     };
-    let detail = |data_type: DataType| match data_type {
+    let detail = |data_type: DataType| match data_type.whole() {
         DataType::Date => Some(0),
         DataType::Timestamp => Some(1),
         DataType::TimestampTz => Some(2),
@@ -193,7 +194,7 @@ pub(super) fn becomes(from: DataType, to: DataType) -> bool {
     };
     let grows = |rank: &dyn Fn(DataType) -> Option<i32>| rank(from).zip(rank(to)).is_some_and(|(from, to)| from <= to);
     let is_text = kind(from) == 'S' && kind(to) == 'S';
-    let is_span = from == DataType::Time && to == DataType::Interval;
+    let is_span = from.whole() == DataType::Time && to == DataType::Interval;
     number_of(from) == number_of(to) || grows(&width) || grows(&detail) || is_text || is_span
 }
 

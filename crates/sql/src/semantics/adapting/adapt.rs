@@ -291,7 +291,7 @@ fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 call.func = Arc::new(function);
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
-            beside_enums(&mut call, schema)?;
+            beside_own_items(&mut call, schema)?;
             unlimited::as_wanted(&mut call, schema);
             unlimited::beside_items(&mut call, schema);
             written_out(&mut call, schema);
@@ -429,15 +429,12 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// The literals without a type among the arguments of functions of arrays of an enum as its labels, and enums, ranges and shapes among
-/// those of functions of texts as their texts.
-fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
+/// The literals without a type among the arguments of functions of arrays as items of these, where the items are labels of an enum,
+/// ranges, shapes and the like; such values among the arguments of functions of texts as their texts.
+fn beside_own_items(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
     const OF_ITEMS: [&str; 6] =
         ["array_append", "array_prepend", "array_remove", "array_position", "array_positions", "array_replace"];
     const OF_TEXTS: [&str; 5] = ["concat", "concat_ws", "format", "quote_literal", "quote_nullable"];
-    if !engine::has_made_types() && !OF_TEXTS.contains(&call.name()) {
-        return Ok(());
-    }
     let types: Vec<_> = call.args.iter().filter_map(|arg| arg.get_type(schema).ok()).collect();
     if OF_TEXTS.contains(&call.name()) && types.len() == call.args.len() {
         for (arg, _) in call.args.iter_mut().zip(&types).filter(|(_, found)| is_enum(found) || is_space(found)) {
@@ -447,7 +444,7 @@ fn beside_enums(call: &mut ScalarFunction, schema: &DFSchema) -> Result<()> {
     }
     let is_of_items =
         OF_ITEMS.contains(&call.name()) || call.name().starts_with("\0any ") || call.name().starts_with("\0all ");
-    let Some(list) = types.iter().find(|found| has_enums(found)).filter(|_| is_of_items) else { return Ok(()) };
+    let Some(list) = types.iter().find(|found| has_own_items(found)).filter(|_| is_of_items) else { return Ok(()) };
     if let Some(of) = DataType::from_arrow(item_of(list)) {
         for arg in &mut call.args {
             if let Some(text) = untyped(arg) {
@@ -482,12 +479,12 @@ fn item_of(found: &arrow_schema::DataType) -> &arrow_schema::DataType {
     }
 }
 
-/// Whether it is a type of arrays of an enum.
-fn has_enums(found: &arrow_schema::DataType) -> bool {
-    found.is_list() && is_enum(item_of(found))
+/// Whether it is a type of arrays of an enum, of ranges, shapes, addresses or times with their zone.
+fn has_own_items(found: &arrow_schema::DataType) -> bool {
+    found.is_list() && (is_enum(item_of(found)) || is_space(item_of(found)))
 }
 
-/// A cast of JSON, of ranges and shapes, or of arrays of which the items are, or become, labels of an enum.
+/// A cast of JSON, of ranges and shapes, or of arrays of which the items are, or become, such or labels of an enum.
 fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>) -> Result<Option<Transformed<Expr>>> {
     if let Some(adapted) = json_casts::adapt(cast, from)? {
         return Ok(Some(adapted));
@@ -504,8 +501,14 @@ fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>
         return Ok(Some(Transformed::yes(number)));
     }
     match target {
-        Some(target @ DataType::Array(_)) if from.is_list() && from != to && (has_enums(from) || has_enums(to)) => {
-            check_enum_cast(item_of(from), item_of(to))?;
+        Some(target @ DataType::Array(_))
+            if from.is_list() && from != to && (has_own_items(from) || has_own_items(to)) =>
+        {
+            let (from, to) = (item_of(from), item_of(to));
+            check_enum_cast(from, to)?;
+            if is_space(from) != is_space(to) && !is_text(from) && !is_text(to) && !from.is_null() {
+                return Err(json::no_cast(&type_name(from), &type_name(to)));
+            }
             let function = Arc::new(CastItems::function(target));
             let call = ScalarFunction::new_udf(function, vec![cast.expr.as_ref().clone()]);
             Ok(Some(Transformed::yes(Expr::ScalarFunction(call))))

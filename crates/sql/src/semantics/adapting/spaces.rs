@@ -14,9 +14,9 @@ use super::alike;
 use super::arithmetic::type_of;
 use super::untyped::{adapt, read, untyped};
 use crate::error::SqlError;
-use crate::functions::spaces::{PART, becomes, operands_of, operator};
+use crate::functions::spaces::{PART, becomes, named, operands_of, operator};
 use crate::semantics::operations::operand_types;
-use crate::semantics::operations::spaces::{is_network, is_shape, need_operators, space_of};
+use crate::semantics::operations::spaces::{is_network, is_shape, is_zoned_time, need_operators, space_of};
 use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::values::types::type_name;
 
@@ -37,7 +37,7 @@ pub(crate) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
     }
     let is_comparison = ["=", "<>", "<", "<=", ">", ">="].contains(&name.as_str());
     if is_comparison && !is_shape(&first) && !is_shape(&second) {
-        return compared_addresses(op, left, right, schema);
+        return compared(op, left, right, schema);
     }
     let refused = || operand_types::refused(op, left, right, schema);
     let pairs = operands_of(&function);
@@ -70,18 +70,20 @@ fn operand_of(found: &ArrowType) -> Option<DataType> {
     }
 }
 
-/// A comparison of addresses of two kinds.
-fn compared_addresses(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+/// A comparison of addresses of two kinds, or of a time with its zone and one on the session's clocks.
+fn compared(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let (left, right) = (adapt(left.clone(), right, schema)?, adapt(right.clone(), left, schema)?);
     let types = [left.get_type(schema)?, right.get_type(schema)?];
-    if types[0] == types[1] || !types.iter().all(is_network) {
+    let are_times = types.iter().all(|found| is_zoned_time(found) || matches!(found, ArrowType::Time64(_)));
+    if types[0] == types[1] || !(are_times || types.iter().all(is_network)) {
         return Ok(None);
     }
-    let as_inet = |of: Expr, found: &ArrowType| match space_of(found) {
+    let widened = |of: Expr, found: &ArrowType| match space_of(found) {
         Some(DataType::Network(NetworkKind::Cidr)) => alike::as_inet(of),
+        None => named("timetz").map_or(of.clone(), |function| function.call(vec![of])),
         _ => of,
     };
-    let (left, right) = (as_inet(left, &types[0]), as_inet(right, &types[1]));
+    let (left, right) = (widened(left, &types[0]), widened(right, &types[1]));
     let op = match op {
         BinaryOperator::NotEq => Operator::NotEq,
         BinaryOperator::Lt => Operator::Lt,

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::operand_types;
-use super::spaces::{is_network, is_shape};
+use super::spaces::{is_network, is_shape, is_zoned_time};
 use crate::error::SqlError;
 use crate::functions::json::access;
 use crate::functions::spaces::takes_spaces;
@@ -135,7 +135,8 @@ pub(crate) fn check_call(name: &str, types: &[ArrowType]) -> Result<()> {
     let is_cast = name.starts_with("to_") || name.starts_with("as_") || name.starts_with("array_");
     let compares = |found: &ArrowType| match name {
         "greatest" | "least" => !is_shape(found),
-        "min" | "max" => is_network(found),
+        "min" | "max" => is_network(found) || is_zoned_time(found),
+        "extract" | "date_part" => is_zoned_time(found),
         _ => false,
     };
     let is_fine = |found: &ArrowType| !is_json(found) && (!is_space(found) || takes_spaces(name) || compares(found));

@@ -59,11 +59,13 @@ enum Family {
     Shape,
     /// Addresses, of hosts and of networks.
     Network,
+    /// Times of day with their zone.
+    ZonedTime,
 }
 
 use Family::{
     Any, Array, Bytes, Date, Enum, Interval, Json, Jsonb, Network, Number, Range, Shape, Text, Time, Timestamp, Truth,
-    Whole,
+    Whole, ZonedTime,
 };
 
 impl Family {
@@ -83,6 +85,7 @@ impl Family {
             other if let Some(space) = space_of(other) => match space {
                 DataType::Range(kind) => Range(kind),
                 DataType::Network(_) => Network,
+                DataType::TimeTz => ZonedTime,
                 _ => Shape,
             },
             other if other.is_list() => Array,

@@ -1,4 +1,5 @@
-//! Where ranges, points, boxes, circles and addresses are not as other values are: their casts, and that shapes have no order.
+//! Where ranges, points, boxes, circles, addresses and times with their zone are not as other values are: their casts, and that shapes
+//! have no order.
 use arrow_schema::{DataType as ArrowType, Field};
 use datafusion::common::{DFSchema, FunctionalDependence, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
@@ -8,8 +9,9 @@ use engine::{DataType, GeometryKind};
 
 use super::json::no_cast;
 use crate::error::SqlError;
-use crate::functions::spaces::{becomes, named, operands_of, operator};
+use crate::functions::spaces::{TO_TIME, becomes, named, operands_of, operator};
 use crate::values::types::{is_space, type_name};
+use crate::values::zoned::is_moment;
 
 /// The range type, geometric type or type of addresses that an Arrow type is.
 pub(crate) fn space_of(found: &ArrowType) -> Option<DataType> {
@@ -24,6 +26,11 @@ pub(crate) fn is_shape(found: &ArrowType) -> bool {
 /// Whether an Arrow type is that of addresses.
 pub(crate) fn is_network(found: &ArrowType) -> bool {
     matches!(space_of(found), Some(DataType::Network(_)))
+}
+
+/// Whether an Arrow type is that of times of day with their zone.
+pub(crate) fn is_zoned_time(found: &ArrowType) -> bool {
+    space_of(found) == Some(DataType::TimeTz)
 }
 
 /// Whether values of these types are compared by operators that are functions: shapes, and addresses of two kinds.
@@ -48,6 +55,8 @@ pub(crate) fn cast(expr: &Expr, from: &ArrowType, to: &ArrowType) -> Result<Opti
             _ => None,
         },
         (Some(DataType::Network(_)), Some(DataType::Network(to))) => named(to.name()),
+        (Some(DataType::TimeTz), None) if matches!(to, ArrowType::Time64(_)) => operator(TO_TIME),
+        (None, Some(DataType::TimeTz)) if matches!(from, ArrowType::Time64(_)) || is_moment(from) => named("timetz"),
         _ => None,
     };
     match function {

@@ -14,23 +14,25 @@ use crate::functions::arrays::fills;
 use crate::functions::columns_of;
 use crate::functions::json::path;
 use crate::functions::numbers::unlimited::signs;
+use crate::functions::statement::notify;
 use crate::functions::texts::regexp;
 use crate::functions::times::zones;
 use crate::syntax::identifiers::fold;
 use crate::syntax::walk::{WalkMut, walk_expressions};
 
 /// Names of PostgreSQL and of the planner.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("sign", "signum"),
     ("variance", "var_samp"),
     ("every", "bool_and"),
     ("regexp_matches", "regexp_matches_of"),
     ("regexp_split_to_table", "regexp_split_to_array"),
     ("string_to_table", "string_to_array"),
+    ("pg_listening_channels", notify::CHANNELS),
 ];
 
 /// Functions that give rows, for which the planner has one that gives an array.
-const GIVE_ROWS: [&str; 3] = ["regexp_matches", "regexp_split_to_table", "string_to_table"];
+const GIVE_ROWS: [&str; 4] = ["regexp_matches", "regexp_split_to_table", "string_to_table", "pg_listening_channels"];
 
 /// Rewrites the calls of a statement.
 ///
@@ -216,17 +218,8 @@ fn respell(call: &mut Function) -> Option<Expr> {
         "string_agg" => return Some(joined(call)),
         "gen_random_uuid" | "uuid_generate_v4" => return Some(cast(calling("uuid", Vec::new()), DataType::Uuid)),
         // The library's has nanoseconds, which hold no `infinity`.
-        "now" | "transaction_timestamp" | "localtimestamp" | "localtime" | "current_timestamp" => {
-            let digits = match &call.args {
-                FunctionArguments::List(list) => list.args.first().and_then(|arg| arg.to_string().parse().ok()),
-                _ => None,
-            };
-            let now = calling("now", Vec::new());
-            return Some(match name.as_str() {
-                "localtime" => cast(now, DataType::Time(digits, TimezoneInfo::None)),
-                "localtimestamp" => cast(now, DataType::Timestamp(digits, TimezoneInfo::None)),
-                _ => cast(now, DataType::Timestamp(digits, TimezoneInfo::Tz)),
-            });
+        "now" | "transaction_timestamp" | "localtimestamp" | "localtime" | "current_timestamp" | "current_time" => {
+            return Some(cast(calling("now", Vec::new()), type_of_now(&name, &call.args)));
         }
         _ => {}
     }
@@ -246,6 +239,20 @@ fn respell(call: &mut Function) -> Option<Expr> {
         }
     }
     None
+}
+
+/// The type of a function that tells the time, with the digits of its seconds that it is asked for.
+fn type_of_now(name: &str, args: &FunctionArguments) -> DataType {
+    let digits = match args {
+        FunctionArguments::List(list) => list.args.first().and_then(|arg| arg.to_string().parse().ok()),
+        _ => None,
+    };
+    match name {
+        "localtime" => DataType::Time(digits, TimezoneInfo::None),
+        "current_time" => DataType::Time(digits, TimezoneInfo::Tz),
+        "localtimestamp" => DataType::Timestamp(digits, TimezoneInfo::None),
+        _ => DataType::Timestamp(digits, TimezoneInfo::Tz),
+    }
 }
 
 /// Whether a type is that of paths of SQL/JSON.

@@ -122,11 +122,13 @@ fn append(builder: &mut ColumnBuilder, column: &Column, bytes: &[u8]) -> Result<
 
 /// The error for bytes that are no value.
 fn malformed(wrong: &Wrong, data_type: DataType, length: usize) -> SqlError {
+    let data_type = data_type.whole();
     let width = match data_type {
         DataType::Boolean => 1,
         DataType::SmallInt => 2,
         DataType::Integer | DataType::Real | DataType::Date => 4,
         DataType::BigInt | DataType::Double | DataType::Timestamp | DataType::TimestampTz | DataType::Time => 8,
+        DataType::TimeTz => 12,
         DataType::Uuid | DataType::Interval => 16,
         _ => 0,
     };
@@ -134,7 +136,7 @@ fn malformed(wrong: &Wrong, data_type: DataType, length: usize) -> SqlError {
         (Wrong::Form, _) if length < width => SqlError::new("08P01", "insufficient data left in message"),
         (Wrong::Form, _) => SqlError::new("22P03", "incorrect binary data format"),
         (Wrong::Range, DataType::Date) => SqlError::new("22008", "date out of range"),
-        (Wrong::Range, DataType::Time) => SqlError::new("22008", "time out of range"),
+        (Wrong::Range, DataType::Time | DataType::TimeTz) => SqlError::new("22008", "time out of range"),
         (Wrong::Range, DataType::Timestamp | DataType::TimestampTz) => SqlError::new("22008", "timestamp out of range"),
         (Wrong::Range, _) => SqlError::new("22003", "value out of range"),
     }

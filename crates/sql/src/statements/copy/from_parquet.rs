@@ -82,6 +82,7 @@ pub(super) fn texts(column: &Column) -> Texts {
         | DataType::Numeric
         | DataType::Json
         | DataType::Jsonb
+        | DataType::TimeTz
         | DataType::Interval
         | DataType::Range(_)
         | DataType::Geometry(_)

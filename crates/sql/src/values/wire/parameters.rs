@@ -65,6 +65,10 @@ pub(crate) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
         DataType::Range(kind) => return spaces::range(bytes, kind),
         DataType::Geometry(kind) => return spaces::geometry(bytes, kind),
         DataType::Network(kind) => return spaces::network(bytes, kind),
+        DataType::TimeTz => spaces::zoned_time(bytes)?,
+        DataType::TimeDigits { of, digits } => {
+            return Ok(binary(bytes, of.whole(), oid)?.map(|value| value.rounded(digits)));
+        }
         DataType::Json | DataType::Enum(_) => {
             return Ok(text_of(bytes).and_then(|text| read_value(text, data_type)));
         }

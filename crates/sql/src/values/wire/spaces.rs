@@ -1,12 +1,13 @@
-//! The binary form of ranges, shapes and addresses.
+//! The binary form of ranges, shapes, addresses and times with their zone.
 //!
 //! ```text
 //! range    flags (1 byte)   for each bound that there is: its length (4 bytes), its binary form
 //! shape    its numbers, 8 bytes each: x, y | x, y, x, y | x, y, radius
 //! address  family (2 or 3), bits of the network, 1 of a cidr, how many bytes follow (1 byte each), the bytes of the address
+//! time     microseconds since midnight (8 bytes), seconds to the west of Greenwich (4 bytes)
 //! flags    1 empty, 2 holds its lower bound, 4 holds its upper bound, 8 has no lower bound, 16 has no upper bound
 //! ```
-use engine::{DataType, Geometry, GeometryKind, Network, NetworkKind, RangeKind, RangeValue, Value};
+use engine::{DataType, Geometry, GeometryKind, Network, NetworkKind, RangeKind, RangeValue, Value, ZonedTime};
 use types::network::Family;
 
 use super::numeric::{self, Wrong};
@@ -29,6 +30,11 @@ pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8], data_type: Option<DataType>) 
             numbers[..kind.numbers()].iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
         }
         Some(DataType::Network(kind)) => put_network(out, &Network::from_bytes(kind, bytes)),
+        Some(DataType::TimeTz) => {
+            let time = ZonedTime::from_bytes(bytes);
+            out.extend_from_slice(&time.micros.to_be_bytes());
+            out.extend_from_slice(&time.east.wrapping_neg().to_be_bytes());
+        }
         _ => return false,
     }
     true
@@ -106,6 +112,18 @@ pub(crate) fn geometry(bytes: &[u8], kind: GeometryKind) -> Result<Result<Value,
         return Ok(Err(SqlError::new("22P03", "invalid radius in external \"circle\" value")));
     }
     Ok(Ok(Value::Geometry(Geometry::of_numbers(kind, numbers))))
+}
+
+/// Reads a time with its zone.
+pub(crate) fn zoned_time(bytes: &[u8]) -> Result<Value, Wrong> {
+    let (micros, west) = bytes.split_first_chunk::<8>().ok_or(Wrong::Form)?;
+    let west: [u8; 4] = west.try_into().map_err(|_| Wrong::Form)?;
+    let (micros, west) = (i64::from_be_bytes(*micros), i32::from_be_bytes(west));
+    let is_zone = west > -ZonedTime::EAST_MAX && west < ZonedTime::EAST_MAX;
+    match micros {
+        0..=86_400_000_000 if is_zone => Ok(Value::TimeTz(ZonedTime { micros, east: -west })),
+        _ => Err(Wrong::Range),
+    }
 }
 
 /// PostgreSQL's numbers of the families.
@@ -189,6 +207,17 @@ mod tests {
             assert_eq!(geometry(&out[1..], kind), Err(Wrong::Form), "{text}");
         }
         assert!(!put(&mut Vec::new(), b"", None));
+    }
+
+    #[test]
+    fn times_with_a_zone_come_back_from_their_binary_form() {
+        let value = read_value("04:05:06.5-08:30", DataType::TimeTz).unwrap();
+        let Value::TimeTz(time) = value else { panic!("{value} is no time") };
+        let mut out = Vec::new();
+        assert!(put(&mut out, &time.to_bytes(), Some(DataType::TimeTz)));
+        assert_eq!(out, [0, 0, 0, 3, 108, 147, 97, 160, 0, 0, 119, 136]);
+        assert_eq!(zoned_time(&out), Ok(Value::TimeTz(time)));
+        assert_eq!((zoned_time(&out[1..]), zoned_time(&[255; 12])), (Err(Wrong::Form), Err(Wrong::Range)));
     }
 
     #[test]
