@@ -102,9 +102,7 @@ impl<'a> Connection<'a> {
     pub(crate) fn run(&mut self) {
         let ended = self.serve();
         let farewell = match ended {
-            _ if self.shared.registry.is_stopping() => {
-                SqlError::new("57P01", "terminating connection due to administrator command")
-            }
+            _ if self.is_over() => SqlError::new("57P01", "terminating connection due to administrator command"),
             Err(Failure::Connection(WireError::Fatal(message))) => SqlError::new("08P01", message),
             Err(Failure::Statement(error)) => error,
             Ok(()) | Err(Failure::Connection(_)) => return,
@@ -128,7 +126,7 @@ impl<'a> Connection<'a> {
                 self.entry.set_idle();
                 self.session.set_asked(false);
             }
-            if self.shared.registry.is_stopping() {
+            if self.is_over() {
                 return Ok(());
             }
             let message = self.input.message()?;
@@ -152,6 +150,11 @@ impl<'a> Connection<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the server or another session has ended the connection.
+    fn is_over(&self) -> bool {
+        self.shared.registry.is_stopping() || self.entry.is_ended()
     }
 
     /// Whether what other sessions say is sent to the client while it is idle.
@@ -209,7 +212,7 @@ impl<'a> Connection<'a> {
 
     /// Sends an error. Some end the connection.
     pub(crate) fn tell(&mut self, error: &SqlError, position: Option<usize>) -> Answer {
-        if matches!(error.sqlstate, "25P03" | "25P04") {
+        if matches!(error.sqlstate, "25P03" | "25P04" | "57P01") {
             return Err(Failure::Statement(error.clone()));
         }
         self.output.error(Gravity::Error, error, position);

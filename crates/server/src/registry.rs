@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     behind: AtomicU8,
     /// Held by the thread that takes bytes from the stream, or looks at them.
     reading: Mutex<()>,
+    /// Whether another session has ended it.
+    is_ended: AtomicBool,
     /// What other sessions say.
     pub(crate) delivery: Delivery,
 }
@@ -95,7 +97,9 @@ impl Registry {
         let (busy_since, behind) = (AtomicU64::new(self.now()), AtomicU8::new(Behind::Nothing as u8));
         let (reading, delivery) = (Mutex::new(()), Delivery::default());
         let cancel = OnceLock::new();
-        let entry = Arc::new(Entry { process, key, stream, cancel, busy_since, behind, reading, delivery });
+        let is_ended = AtomicBool::new(false);
+        let entry = Entry { process, key, stream, cancel, busy_since, behind, reading, is_ended, delivery };
+        let entry = Arc::new(entry);
         state.entries.insert(process, entry.clone());
         entry
     }
@@ -206,6 +210,17 @@ impl Entry {
     /// Stops what the session runs.
     pub(crate) fn cancel(&self) {
         self.cancel.get().map(CancelHandle::cancel);
+    }
+
+    /// Another session ends the connection: once its statement is over, its client is told.
+    pub(crate) fn end(&self) {
+        self.is_ended.store(true, Ordering::Release);
+        self.stop_reading();
+    }
+
+    /// Whether another session has ended it.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Acquire)
     }
 
     /// Ends the wait for the client. One that has gone already needs no end.

@@ -106,6 +106,8 @@ fn begin(
     session.set_process(entry.process);
     entry.set_session(session.cancel_handle());
     entry.delivery.attach(&session.mailbox(), entry);
+    let ended = Arc::downgrade(entry);
+    session.ended_by(move || ended.upgrade().iter().for_each(|entry| entry.end()));
     output.authentication_ok();
     for name in REPORTED {
         output.parameter_status(name, &session.setting(&name.to_ascii_lowercase()).unwrap_or_default());

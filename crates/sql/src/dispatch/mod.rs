@@ -278,7 +278,10 @@ impl Session {
         }
         match statement {
             Statement::Query(query) => self.query(query, source),
-            Statement::Explain { .. } => Ok(Outcome::Rows(explain::run(self, statement, source)?)),
+            Statement::Explain { .. } => {
+                let change = |session: &mut Session, change| session.run(change, source);
+                Ok(Outcome::Rows(explain::run(self, statement, source, change)?))
+            }
             Statement::Deallocate { name, .. } => {
                 let name = names::fold(&name);
                 Ok(self.deallocate(Some(&*name).filter(|name| *name != "all"))?.into())

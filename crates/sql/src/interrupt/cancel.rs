@@ -22,11 +22,15 @@ pub(crate) enum Reason {
     StatementTimeout,
     TransactionTimeout,
     IdleTimeout,
+    /// Its connection is ended by another session.
+    Terminated,
 }
 
 impl Reason {
     fn of(number: u8) -> Option<Reason> {
-        let all = [Reason::User, Reason::StatementTimeout, Reason::TransactionTimeout, Reason::IdleTimeout];
+        use Reason::{IdleTimeout, StatementTimeout, Terminated, TransactionTimeout, User};
+
+        let all = [User, StatementTimeout, TransactionTimeout, IdleTimeout, Terminated];
         all.into_iter().find(|reason| *reason as u8 == number)
     }
 
@@ -36,6 +40,7 @@ impl Reason {
         let rolled_back = "The transaction was rolled back, and nothing of it is held any more.";
         match self {
             Reason::User => SqlError::new("57014", "canceling statement due to user request"),
+            Reason::Terminated => SqlError::new("57P01", "terminating connection due to administrator command"),
             Reason::StatementTimeout => SqlError::new("57014", "canceling statement due to statement timeout"),
             Reason::TransactionTimeout => {
                 SqlError::new("25P04", "terminating connection due to transaction timeout").detail(rolled_back)

@@ -213,7 +213,14 @@ impl Rewrite<'_> {
             }
             _ => None,
         };
-        let is_of_session = ["pg_advisory_", "pg_try_advisory_", "pg_sleep", "pg_backend_pid", "pg_cancel_backend"];
+        let is_of_session = [
+            "pg_advisory_",
+            "pg_try_advisory_",
+            "pg_sleep",
+            "pg_backend_pid",
+            "pg_cancel_backend",
+            "pg_terminate_backend",
+        ];
         let is_of_session = is_of_session.iter().any(|prefix| name.starts_with(prefix));
         let prefixes = ["pg_", "has_", "to_reg", "_pg_", "generate_sub"];
         self.is_about_catalog |= prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_of_session

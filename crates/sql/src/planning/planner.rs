@@ -454,6 +454,11 @@ impl Plan {
         Ok(last.unwrap_or(planned))
     }
 
+    /// Whether it calls nothing that does more than give a value, such as `nextval`.
+    pub(crate) fn may_run_again(&self) -> bool {
+        self.again.may_run_again()
+    }
+
     /// Starts the query; its rows come as they are computed.
     pub(crate) fn start(self) -> Result<Rows> {
         let schema = self.schema();

@@ -317,6 +317,12 @@ impl Session {
         numbers.first().copied().ok_or_else(|| SqlError::new("XX000", "a sequence gave no number"))
     }
 
+    /// Has `end` called when another session ends the connection that this one serves (`pg_terminate_backend`). The first call counts;
+    /// without one nothing is ended but the statement that runs.
+    pub fn ended_by(&self, end: impl Fn() + Send + Sync + 'static) {
+        self.activity.ended_by(end);
+    }
+
     /// What other sessions have said with `NOTIFY` on the channels that this one listens to (`LISTEN`).
     pub fn mailbox(&self) -> Arc<Mailbox> {
         self.activity.notifications.mailbox().clone()

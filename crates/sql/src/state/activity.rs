@@ -9,7 +9,7 @@
 //!
 //! So the locks and the snapshot of a block that is over its time go at once, whether or not its session ever comes back.
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use engine::{Database, Savepoint, Transaction, TxnId};
@@ -31,6 +31,8 @@ pub(crate) struct Activity {
     /// when it began, in microseconds since 1970
     begun: i64,
     state: Mutex<ActivityState>,
+    /// What ends the connection that the session serves.
+    ends: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// The session's advisory locks.
     pub(crate) advisory: Arc<Advisory>,
     /// What the session tells others, and is told.
@@ -281,6 +283,11 @@ impl Activity {
         is_any
     }
 
+    /// Has `end` called when another session ends this one's connection. The first call counts.
+    pub(crate) fn ended_by(&self, end: impl Fn() + Send + Sync + 'static) {
+        let _ = self.ends.set(Box::new(end));
+    }
+
     /// Gives the session the number by which others name it.
     pub(crate) fn set_process(&self, process: i32) {
         self.state().told.process = process;
@@ -347,10 +354,23 @@ pub(crate) fn facts(db: &Database) -> Vec<SessionFacts> {
 
 /// Cancels what the session with this number does; whether there is such a session.
 pub(crate) fn cancel_process(db: &Database, process: i32) -> bool {
+    stop_process(db, process, Reason::User)
+}
+
+/// Ends the connection of the session with this number, and what it does; whether there is such a session.
+pub(crate) fn end_process(db: &Database, process: i32) -> bool {
+    stop_process(db, process, Reason::Terminated)
+}
+
+fn stop_process(db: &Database, process: i32, reason: Reason) -> bool {
     let mut found = sessions(db);
     found.retain(|activity| activity.state().told.process == process);
     for activity in &found {
-        activity.cancel(Reason::User);
+        // First, so that nothing begins behind what is cancelled.
+        if reason == Reason::Terminated {
+            activity.ends.get().into_iter().for_each(|end| end());
+        }
+        activity.cancel(reason);
     }
     !found.is_empty()
 }

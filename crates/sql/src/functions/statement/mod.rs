@@ -13,7 +13,7 @@ pub(crate) mod user;
 
 /// Whether one of these functions has another value each time, or does more than give one.
 pub(crate) fn is_volatile(name: &str) -> bool {
-    const OTHERS: [&str; 11] = [
+    const OTHERS: [&str; 13] = [
         "random",
         "setseed",
         "nextval",
@@ -25,6 +25,8 @@ pub(crate) fn is_volatile(name: &str) -> bool {
         "timeofday",
         "pg_sleep",
         "pg_sleep_for",
+        "pg_cancel_backend",
+        "pg_terminate_backend",
     ];
     OTHERS.contains(&name) || advisory::is_one(name) || notify::is_one(name) || name == each_row::NAME
 }

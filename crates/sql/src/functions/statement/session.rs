@@ -1,5 +1,5 @@
-//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `pg_cancel_backend(pid)`, and the clocks beside that of the
-//! transaction: `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
+//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `pg_cancel_backend(pid)`, `pg_terminate_backend(pid)`, and the
+//! clocks beside that of the transaction: `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,6 +37,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
         ("pg_sleep", Call::Sleep, Signature::exact(vec![DataType::Float64], volatile)),
         ("pg_sleep_for", Call::Sleep, Signature::exact(vec![interval], volatile)),
         ("pg_cancel_backend", Call::Cancel, Signature::uniform(1, vec![DataType::Int32, DataType::Int64], volatile)),
+        ("pg_terminate_backend", Call::End, Signature::uniform(1, vec![DataType::Int32, DataType::Int64], volatile)),
         ("pg_backend_pid", Call::Process(view.process), Signature::nullary(Volatility::Stable)),
         ("statement_timestamp", Call::Statement(wall_time()), Signature::nullary(Volatility::Stable)),
         ("clock_timestamp", Call::Clock, Signature::nullary(volatile)),
@@ -53,6 +54,7 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
 enum Call {
     Sleep,
     Cancel,
+    End,
     Process(i32),
     /// When the statement began.
     Statement(i64),
@@ -116,7 +118,7 @@ impl ScalarUDFImpl for SessionFunction {
         Ok(match self.call {
             Call::Sleep | Call::Text => DataType::Utf8View,
             Call::Process(_) => DataType::Int32,
-            Call::Cancel => DataType::Boolean,
+            Call::Cancel | Call::End => DataType::Boolean,
             Call::Statement(_) | Call::Clock => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         })
     }
@@ -137,12 +139,12 @@ impl ScalarUDFImpl for SessionFunction {
                 let texts = (0..rows).map(|_| Some(time_of_day(wall_time())));
                 return Ok(ColumnarValue::Array(Arc::new(texts.collect::<StringViewArray>())));
             }
-            Call::Cancel => {
+            Call::Cancel | Call::End => {
+                let stop = if self.call == Call::End { activity::end_process } else { activity::cancel_process };
                 let processes = cast(&args.args[0].to_array(rows)?, &DataType::Int64)?;
-                let is_cancelled =
-                    |process| i32::try_from(process).is_ok_and(|process| activity::cancel_process(&self.db, process));
-                let cancelled = processes.as_primitive::<Int64Type>().iter().map(|process| process.map(is_cancelled));
-                return Ok(ColumnarValue::Array(Arc::new(cancelled.collect::<BooleanArray>())));
+                let is_stopped = |process| i32::try_from(process).is_ok_and(|process| stop(&self.db, process));
+                let stopped = processes.as_primitive::<Int64Type>().iter().map(|process| process.map(is_stopped));
+                return Ok(ColumnarValue::Array(Arc::new(stopped.collect::<BooleanArray>())));
             }
             Call::Sleep => {}
         }

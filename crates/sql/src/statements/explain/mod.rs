@@ -24,7 +24,7 @@ use engine::{Column, Value};
 use crate::error::{Result, SqlError};
 use crate::planning::planner::Plan;
 use crate::session::Session;
-use crate::state::outcome::Rows;
+use crate::state::outcome::{Outcome, Rows};
 use crate::syntax::source::Source;
 use crate::values::column_of_values;
 use crate::values::types::arrow_columns;
@@ -37,7 +37,6 @@ mod operators;
 mod options;
 mod written;
 
-use changes::Change;
 use columns::unmarked;
 use nodes::Node;
 use options::{Format, Options, read};
@@ -46,13 +45,18 @@ use written::{Summary, written};
 /// The column of a plan.
 const HEADING: &str = "QUERY PLAN";
 
-/// Runs an `EXPLAIN`.
-pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) -> Result<Rows> {
+/// Runs an `EXPLAIN`; `make` makes the change of rows that it is about, where it is to be run.
+pub(crate) fn run(
+    session: &mut Session,
+    statement: Statement,
+    source: &Source,
+    make: impl FnOnce(&mut Session, Statement) -> Result<Outcome>,
+) -> Result<Rows> {
     let (options, statement) = read(statement)?;
+    let original = options.analyze.then(|| statement.clone());
     let (query, change) = changes::read(statement)?;
-    if change.is_some() && (options.analyze || options.operators) {
-        let what = if options.analyze { "EXPLAIN (ANALYZE)" } else { "EXPLAIN (OPERATORS)" };
-        let refused = SqlError::unsupported(format!("{what} of a statement that changes rows"));
+    if change.is_some() && options.operators {
+        let refused = SqlError::unsupported("EXPLAIN (OPERATORS) of a statement that changes rows");
         return Err(refused.hint("EXPLAIN alone shows how it finds them."));
     }
     if options.operators && !options.costs {
@@ -61,7 +65,45 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
     let start = Instant::now();
     let plan = session.plan(query, source)?;
     let planning = start.elapsed();
-    if options.operators { costs(&plan) } else { shown(plan, change.as_ref(), &options, planning) }
+    if options.operators {
+        return costs(&plan);
+    }
+    let mut summary = Summary { planning_ms: options.summary.then(|| ms(planning)), execution_ms: None };
+    let model = plan.cost_model();
+    // Where rows are changed their search is run by itself before, so that its operators can be asked, unless it does more than search.
+    let is_run = options.analyze && (change.is_none() || plan.may_run_again());
+    let start = Instant::now();
+    let physical = if is_run { plan.analyzed()? } else { plan.physical().clone() };
+    let searched = start.elapsed();
+    let mut node = Node::of(&physical, &model, is_run).map_err(|error| SqlError::new("XX000", error.to_string()))?;
+    match (change, original) {
+        (Some(change), Some(original)) => {
+            let (rows, took) = made(session, original, make)?;
+            node = node.changing(&change).measured(rows, ms(took));
+            summary.execution_ms = options.summary.then(|| ms(took));
+        }
+        (Some(change), None) => node = node.changing(&change),
+        (None, _) => summary.execution_ms = (options.summary && options.analyze).then(|| ms(searched)),
+    }
+    shown(&node, &options, &summary)
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Makes a change: how many rows it has given back, and how long it took.
+fn made(
+    session: &mut Session,
+    change: Statement,
+    make: impl FnOnce(&mut Session, Statement) -> Result<Outcome>,
+) -> Result<(usize, Duration)> {
+    let start = Instant::now();
+    let rows = match make(session, change)? {
+        Outcome::Done(_) => 0,
+        Outcome::Rows(mut rows) => rows.try_fold(0, |sum, batch| batch.map(|batch| sum + batch.num_rows()))?,
+    };
+    Ok((rows, start.elapsed()))
 }
 
 /// The library's own `EXPLAIN` of a query.
@@ -98,26 +140,8 @@ fn data_type(options: &Options) -> engine::DataType {
 }
 
 /// The plan in PostgreSQL's words.
-fn shown(plan: Plan, change: Option<&Change>, options: &Options, planning: Duration) -> Result<Rows> {
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let mut summary = Summary { planning_ms: options.summary.then(|| ms(planning)), execution_ms: None };
-    let model = plan.cost_model();
-    let physical = match options.analyze {
-        false => plan.physical().clone(),
-        true => {
-            let start = Instant::now();
-            let ran = plan.analyzed()?;
-            summary.execution_ms = options.summary.then(|| ms(start.elapsed()));
-            ran
-        }
-    };
-    let node = Node::of(&physical, &model, options.analyze);
-    let node = node.map_err(|error| SqlError::new("XX000", error.to_string()))?;
-    let node = match change {
-        Some(change) => node.changing(change),
-        None => node,
-    };
-    let lines = written(&node, options, &summary);
+fn shown(node: &Node, options: &Options, summary: &Summary) -> Result<Rows> {
+    let lines = written(node, options, summary);
     let is_json = options.format == Format::Json;
     let value = |line: String| if is_json { Value::Json(line) } else { Value::Text(line) };
     let values = column_of_values(&lines.into_iter().map(value).collect::<Vec<_>>(), data_type(options))?;

@@ -116,6 +116,12 @@ impl Node {
         Node { told, filter: Vec::new(), removed: None, cost, measured: None, inputs: vec![self] }
     }
 
+    /// The node with what its run took by the clock, and the rows that it gave.
+    pub(super) fn measured(self, rows: usize, ms: f64) -> Node {
+        let measured = Measured { rows, total_ms: ms, startup_ms: ms, spilled_bytes: 0 };
+        Node { measured: Some(measured), ..self }
+    }
+
     /// The node with a limit above it, which PostgreSQL has for itself.
     fn limited(self, rows: usize) -> Node {
         let told = Told::new("Limit").with("Rows", rows.to_string());
