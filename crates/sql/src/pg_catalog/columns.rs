@@ -115,7 +115,7 @@ pub(super) const RELATIONS: [(&str, &str); 30] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 35] = [
+pub(super) const EMPTY: [(&str, &str); 57] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_available_extensions", "name t default_version t installed_version t comment t"),
@@ -161,7 +161,99 @@ pub(super) const EMPTY: [(&str, &str); 35] = [
     ("pg_ts_template", "oid n tmplname t tmplnamespace n"),
     ("pg_user_mapping", "oid n umuser n umserver n umoptions l"),
     ("pg_seclabels", "objoid n classoid n objsubid n provider t label t"),
+    ("pg_group", "groname t grosysid n grolist l"),
+    ("pg_largeobject", "loid n pageno n data t"),
+    ("pg_largeobject_metadata", "oid n lomowner n lomacl l"),
+    (
+        "pg_amop",
+        "oid n amopfamily n amoplefttype n amoprighttype n amopstrategy n amoppurpose t amopopr n amopmethod n \
+         amopsortfamily n",
+    ),
+    ("pg_amproc", "oid n amprocfamily n amproclefttype n amprocrighttype n amprocnum n amproc t"),
+    ("pg_init_privs", "objoid n classoid n objsubid n privtype t initprivs l"),
+    ("pg_seclabel", "objoid n classoid n objsubid n provider t label t"),
+    ("pg_shseclabel", "objoid n classoid n provider t label t"),
+    ("pg_transform", "oid n trftype n trflang n trffromsql t trftosql t"),
+    ("pg_statistic_ext_data", "stxoid n stxdinherit b stxdndistinct t stxddependencies t stxdmcv t stxdexpr l"),
+    ("pg_publication_tables", "pubname t schemaname t tablename t attnames l rowfilter t"),
+    ("pg_subscription_rel", "srsubid n srrelid n srsubstate t srsublsn t"),
+    (
+        "pg_replication_slots",
+        "slot_name t plugin t slot_type t datoid n database t temporary b active b active_pid n xmin n catalog_xmin n \
+         restart_lsn t confirmed_flush_lsn t wal_status t safe_wal_size n two_phase b",
+    ),
+    (
+        "pg_stat_replication",
+        "pid n usesysid n usename t application_name t client_addr t client_hostname t client_port n backend_start m \
+         backend_xmin n state t sent_lsn t write_lsn t flush_lsn t replay_lsn t write_lag i flush_lag i replay_lag i \
+         sync_priority n sync_state t reply_time m",
+    ),
+    ("pg_stat_subscription", "subid n subname t pid n relid n received_lsn t latest_end_lsn t"),
+    ("pg_stat_ssl", "pid n ssl b version t cipher t bits n client_dn t client_serial n issuer_dn t"),
+    ("pg_stat_user_functions", "funcid n schemaname t funcname t calls n total_time r self_time r"),
+    (
+        "pg_stat_progress_vacuum",
+        "pid n datid n datname t relid n phase t heap_blks_total n heap_blks_scanned n heap_blks_vacuumed n \
+         index_vacuum_count n max_dead_tuples n num_dead_tuples n",
+    ),
+    (
+        "pg_stat_progress_create_index",
+        "pid n datid n datname t relid n index_relid n command t phase t lockers_total n lockers_done n blocks_total n \
+         blocks_done n tuples_total n tuples_done n",
+    ),
+    ("pg_hba_file_rules", "line_number n type t database l user_name l address t netmask t auth_method t error t"),
+    ("pg_file_settings", "sourcefile t sourceline n seqno n name t setting t applied b error t"),
+    ("pg_timezone_abbrevs", "abbrev t utc_offset i is_dst b"),
 ];
+
+/// Those that programs ask for which watch a database.
+pub(super) const MONITORING: [(&str, &str); 13] = [
+    ("pg_stat_user_tables", TABLES_WATCHED),
+    ("pg_stat_all_tables", TABLES_WATCHED),
+    ("pg_statio_user_tables", BLOCKS_OF_TABLES),
+    ("pg_statio_all_tables", BLOCKS_OF_TABLES),
+    ("pg_stat_user_indexes", INDEXES_WATCHED),
+    ("pg_stat_all_indexes", INDEXES_WATCHED),
+    ("pg_statio_user_indexes", BLOCKS_OF_INDEXES),
+    ("pg_statio_all_indexes", BLOCKS_OF_INDEXES),
+    (
+        "pg_stat_database",
+        "datid n datname t numbackends n xact_commit n xact_rollback n blks_read n blks_hit n tup_returned n tup_fetched n \
+         tup_inserted n tup_updated n tup_deleted n conflicts n temp_files n temp_bytes n deadlocks n checksum_failures n \
+         checksum_last_failure m blk_read_time r blk_write_time r session_time r active_time r \
+         idle_in_transaction_time r sessions n sessions_abandoned n sessions_fatal n sessions_killed n stats_reset m",
+    ),
+    (
+        "pg_locks",
+        "locktype t database n relation n page n tuple n virtualxid t transactionid n classid n objid n objsubid n \
+         virtualtransaction t pid n mode t granted b fastpath b waitstart m",
+    ),
+    (
+        "pg_stat_bgwriter",
+        "checkpoints_timed n checkpoints_req n checkpoint_write_time r checkpoint_sync_time r buffers_checkpoint n \
+         buffers_clean n maxwritten_clean n buffers_backend n buffers_backend_fsync n buffers_alloc n stats_reset m",
+    ),
+    (
+        "pg_stat_archiver",
+        "archived_count n last_archived_wal t last_archived_time m failed_count n last_failed_wal t last_failed_time m \
+         stats_reset m",
+    ),
+    (
+        "pg_shadow",
+        "usename t usesysid n usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
+    ),
+];
+
+const TABLES_WATCHED: &str = "relid n schemaname t relname t seq_scan n seq_tup_read n idx_scan n idx_tup_fetch n n_tup_ins n n_tup_upd n n_tup_del n \
+    n_tup_hot_upd n n_live_tup n n_dead_tup n n_mod_since_analyze n n_ins_since_vacuum n last_vacuum m \
+    last_autovacuum m last_analyze m last_autoanalyze m vacuum_count n autovacuum_count n analyze_count n \
+    autoanalyze_count n";
+const BLOCKS_OF_TABLES: &str = "relid n schemaname t relname t heap_blks_read n heap_blks_hit n idx_blks_read n idx_blks_hit n toast_blks_read n \
+    toast_blks_hit n tidx_blks_read n tidx_blks_hit n";
+const INDEXES_WATCHED: &str =
+    "relid n indexrelid n schemaname t relname t indexrelname t idx_scan n idx_tup_read n idx_tup_fetch n";
+const BLOCKS_OF_INDEXES: &str =
+    "relid n indexrelid n schemaname t relname t indexrelname t idx_blks_read n idx_blks_hit n";
 
 /// The relations of `information_schema`.
 pub(super) const INFORMATION: [(&str, &str); 15] = [
@@ -254,7 +346,7 @@ pub(super) const INFORMATION_PREFIX: &str = "information_schema.";
 pub(super) fn columns(name: &str) -> Option<(&'static str, &'static str)> {
     let found = match name.strip_prefix(INFORMATION_PREFIX) {
         Some(name) => INFORMATION.iter().find(|known| known.0 == name),
-        None => RELATIONS.iter().chain(&EMPTY).find(|known| known.0 == name),
+        None => RELATIONS.iter().chain(&MONITORING).chain(&EMPTY).find(|known| known.0 == name),
     };
     found.copied()
 }
@@ -285,7 +377,7 @@ mod tests {
 
     #[test]
     fn every_relation_has_columns_of_known_types() {
-        for (name, columns) in RELATIONS.iter().chain(&EMPTY).chain(&INFORMATION) {
+        for (name, columns) in RELATIONS.iter().chain(&MONITORING).chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len().is_multiple_of(2), "{name}");
             assert!(words.chunks(2).all(|pair| "ntcbaimvlr".contains(pair[1]) && pair[0].len() > 1), "{name}");

@@ -31,6 +31,7 @@ mod defaults;
 mod devices;
 mod functions;
 mod information;
+mod monitoring;
 mod nothing;
 mod objects;
 mod oids;

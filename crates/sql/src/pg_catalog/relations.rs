@@ -19,6 +19,7 @@ use super::comments;
 use super::constraints::{self, numbers};
 use super::defaults;
 use super::information;
+use super::monitoring;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{
     CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, schema_oid, type_of,
@@ -59,6 +60,8 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
             false if known == "pg_db_role_setting" => database_settings(&db)?,
             false if known == "pg_description" => comments::descriptions(&objects(), &tables)?,
             false if known == "pg_stat_activity" => activity::facts(&db).into_iter().map(session).collect(),
+            false if known == "pg_locks" => monitoring::locks(&db, &objects()),
+            false if known == "pg_stat_database" => vec![monitoring::database(&db)],
             false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false => rows(known, objects, &settings),
         })
@@ -165,7 +168,15 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_range" => types::ranges(),
         "pg_timezone_names" => zones(),
         "pg_type" => types::types(&objects()),
-        "pg_user" => vec![user()],
+        "pg_stat_user_tables" | "pg_stat_all_tables" | "pg_statio_user_tables" | "pg_statio_all_tables" => {
+            monitoring::tables(&objects())
+        }
+        "pg_stat_user_indexes" | "pg_stat_all_indexes" | "pg_statio_user_indexes" | "pg_statio_all_indexes" => {
+            monitoring::indexes(&objects())
+        }
+        // One row each, of which nothing is counted.
+        "pg_stat_bgwriter" | "pg_stat_archiver" => vec![Row::new()],
+        "pg_user" | "pg_shadow" => vec![user()],
         "pg_views" => objects().views.iter().map(view_row).collect(),
         _ => Vec::new(),
     }

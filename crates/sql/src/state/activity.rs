@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use engine::{Database, Savepoint, Transaction, TxnId};
+use engine::{Database, Savepoint, SessionNumber, Transaction, TxnId};
 
 use crate::error::Result;
 use crate::interrupt::cancel::{Reason, Token};
@@ -345,6 +345,11 @@ pub(crate) fn leave(activity: &Arc<Activity>) {
 fn sessions(db: &Database) -> Vec<Arc<Activity>> {
     let known = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     known.iter().filter_map(Weak::upgrade).filter(|activity| activity.address == db.address()).collect()
+}
+
+/// The numbers by which the sessions of a database are known here and to others.
+pub(crate) fn processes(db: &Database) -> Vec<(SessionNumber, i32)> {
+    sessions(db).iter().map(|activity| (activity.advisory.session(), activity.state().told.process)).collect()
 }
 
 /// What there is to know of the sessions of a database.

@@ -154,6 +154,27 @@ impl Table {
     }
 }
 
+/// A lock that a session holds or waits for.
+pub(crate) struct Held {
+    pub(crate) number: Number,
+    /// PostgreSQL's name of it
+    pub(crate) mode: &'static str,
+    pub(crate) session: SessionNumber,
+    pub(crate) is_granted: bool,
+}
+
+/// The locks of a database, held and waited for.
+pub(crate) fn held(db: &Database) -> Vec<Held> {
+    let table = TABLE.lock();
+    let mut all = Vec::new();
+    for ((_, number), lock) in table.locks.iter().filter(|((address, _), _)| *address == db.address()) {
+        let held = |session, mode: Mode, is_granted| Held { number: *number, mode: mode.name(), session, is_granted };
+        all.extend(lock.holders.iter().map(|hold| held(hold.session, hold.mode, true)));
+        all.extend(lock.queue.iter().map(|waiter| held(waiter.session, waiter.mode, false)));
+    }
+    all
+}
+
 /// The advisory locks of one session.
 #[derive(Debug)]
 pub(crate) struct Advisory {
