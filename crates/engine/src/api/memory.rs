@@ -15,7 +15,7 @@ impl Database {
     pub fn memory(&self) -> Vec<TableMemory> {
         let memory = |data: Arc<TableData>| {
             let is_gone = matches!(data.lock.standing(), Standing::Gone(_));
-            let memory = Table { database: self.clone(), data }.memory();
+            let memory = Table::of(self.clone(), data).memory();
             TableMemory { table: if is_gone { format!("{} (gone)", memory.table) } else { memory.table }, ..memory }
         };
         let tables = self.shared.core.catalog.all_tables();

@@ -70,7 +70,7 @@ impl Database {
         }
         let is_asked = |chapter: &&Chapter| chapter.from <= to && chapter.to.is_none_or(|end| from < end);
         for chapter in tables.iter().filter(is_asked) {
-            let rows = Table { database: self.clone(), data: chapter.table.clone() };
+            let rows = Table::of(self.clone(), chapter.table.clone());
             if !rows.has_columns_of(table) {
                 let end = chapter.to.unwrap_or(chapter.from);
                 return Err(Error::OtherColumns { name: name.into(), at: end.0 });
@@ -101,7 +101,7 @@ impl Database {
         let tables: Vec<(Chapter, Table)> = tables
             .into_iter()
             .map(|chapter| {
-                let rows = Table { database: self.clone(), data: chapter.table.clone() };
+                let rows = Table::of(self.clone(), chapter.table.clone());
                 (chapter, rows)
             })
             .take_while(|(_, rows)| {

@@ -77,7 +77,7 @@ impl Database {
     pub fn table(&self, name: &str) -> Result<Table> {
         let core = &self.shared.core;
         let found = core.catalog.find(&core.transactions, Snapshot::at(Timestamp::MAX), name);
-        let handle = |data| Table { database: self.clone(), data };
+        let handle = |data| Table::of(self.clone(), data);
         found.map(handle).ok_or_else(|| Error::NoSuchTable(name.into()))
     }
 

@@ -7,7 +7,7 @@ use lineage::{Cell, MemoryBudget, Projection, Request, TableOptions, Test, View}
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 use sync::Counter;
-use types::{Column, EnumDefinition, Rid, Schema, Value};
+use types::{Column, DataType, EnumDefinition, Rid, Schema, Value};
 
 use super::array::data::ArrayData;
 use super::numbers::Numbers;
@@ -295,6 +295,14 @@ impl TableData {
             return Ok(None);
         }
         let columns = primary_key.columns.iter().copied();
+        let mut parts = columns.clone().zip(values);
+        // A text that is longer than its column's may be is in no row.
+        let is_beyond = |(column, value): (usize, &Value)| {
+            matches!(value, Value::Text(_)) && is_too_long(value, self.schema.columns()[column].data_type)
+        };
+        if parts.any(is_beyond) {
+            return Ok(None);
+        }
         let mut fitted = FittedRow::new(&self.name, self.schema.columns(), columns.zip(values))?;
         Ok(Some(primary_key.key(&fitted.all())))
     }
@@ -412,4 +420,9 @@ impl TableData {
             schema: Arc::new(ArrowSchema::new(fields)),
         }
     }
+}
+
+/// Whether a text has more characters than a type takes.
+fn is_too_long(value: &Value, data_type: DataType) -> bool {
+    matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. }) && !value.fits(data_type)
 }

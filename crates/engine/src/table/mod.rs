@@ -57,6 +57,8 @@ use crate::terms::view_definition::ViewDefinition;
 pub struct Table {
     pub(crate) database: Database,
     pub(crate) data: Arc<TableData>,
+    /// its name in the transaction that has renamed it, as long as that has not committed
+    renamed: Option<Arc<str>>,
 }
 
 /// The memory that a table takes.
@@ -74,9 +76,20 @@ pub struct TableMemory {
 }
 
 impl Table {
-    /// The name.
+    /// A handle under the name that all know.
+    pub(crate) fn of(database: Database, data: Arc<TableData>) -> Table {
+        Table { database, data, renamed: None }
+    }
+
+    /// The handle under the name by which a transaction has found it.
+    pub(crate) fn found_as(self, name: &str) -> Table {
+        let renamed = (*self.data.name != *name).then(|| Arc::from(name));
+        Table { renamed, ..self }
+    }
+
+    /// The name; in a transaction that has renamed the table, that which it has given it.
     pub fn name(&self) -> &str {
-        &self.data.name
+        self.renamed.as_deref().unwrap_or(&self.data.name)
     }
 
     /// Tells it from every other table of its database, also from those that had its name or will have it.

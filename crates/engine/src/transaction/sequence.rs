@@ -199,7 +199,7 @@ impl Sequence {
 
     fn successor(&self) -> Option<Sequence> {
         let data = self.table.data.numbers.as_ref()?.successor.lock().clone()?;
-        let successor = Sequence::of(&Table { database: self.table.database.clone(), data }, self.own)?;
+        let successor = Sequence::of(&Table::of(self.table.database.clone(), data), self.own)?;
         Some(Sequence { waits: self.waits.clone(), ..successor })
     }
 

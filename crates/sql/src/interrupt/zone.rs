@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeZone};
+use chrono::{DateTime, Datelike, MappedLocalTime, NaiveDate, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
 
 const MICROS: i64 = 1_000_000;
@@ -133,8 +133,21 @@ pub(crate) fn offset_text(seconds: i64) -> String {
     }
 }
 
+/// The last year that the database of zones tells of. Rules that hold then hold for good.
+const LAST_YEAR: i32 = 2099;
+
+/// A moment at which the clocks of a zone are as far from Greenwich as at this one, in a year that the database knows.
 fn naive(micros: i64) -> Option<NaiveDateTime> {
-    DateTime::from_timestamp_micros(micros).map(|moment| moment.naive_utc())
+    let at = DateTime::from_timestamp_micros(micros)?.naive_utc();
+    if at.year() <= LAST_YEAR {
+        return Some(at);
+    }
+    let first = |year| NaiveDate::from_ymd_opt(year, 1, 1);
+    let (own, is_leap) = (first(at.year())?, at.date().leap_year());
+    // Within twenty-eight years there is one of each kind: it begins with the same day of the week, and has as many days.
+    let mut known = (LAST_YEAR - 27..=LAST_YEAR).filter_map(first);
+    let like = known.find(|year| year.weekday() == own.weekday() && year.leap_year() == is_leap)?;
+    Some(at + (like - own))
 }
 
 /// The offset behind a name that POSIX has for a zone: of `GMT-02:00`, and of `<+02>-02`.

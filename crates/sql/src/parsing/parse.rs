@@ -27,6 +27,7 @@ use crate::syntax::constraint_tokens;
 use crate::syntax::create_as_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
+use crate::syntax::explain_tokens;
 use crate::syntax::fetch_tokens;
 use crate::syntax::identity_tokens;
 use crate::syntax::like_tokens;
@@ -114,6 +115,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
     fetch_tokens::spell_out(&mut tokens);
+    explain_tokens::spell_out(&mut tokens);
     row_tokens::spell_out(&mut tokens);
     join_alias::mark(&mut tokens);
     search_cycle::mark(&mut tokens);
@@ -253,6 +255,8 @@ fn with_locks(parsed: ParsedStatement, Taken { mut outer, mut inner }: Taken) ->
         Statement::Query(query) if inner.is_empty() && !composed::writes(&query) => {
             Ok(ParsedStatement::Locking(query, outer))
         }
+        // The plan is that of the query; the locks are not shown.
+        Statement::Explain { .. } if inner.is_empty() => Ok(ParsedStatement::Statement(statement)),
         Statement::Query(mut query) if !composed::changes_rows(&query.body) => {
             lock_clauses::mark(&mut query, numbers);
             inner.append(&mut outer);

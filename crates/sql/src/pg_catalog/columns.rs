@@ -244,11 +244,12 @@ pub(super) const MONITORING: [(&str, &str); 13] = [
     ),
 ];
 
-const TABLES_WATCHED: &str = "relid n schemaname t relname t seq_scan n seq_tup_read n idx_scan n idx_tup_fetch n n_tup_ins n n_tup_upd n n_tup_del n \
-    n_tup_hot_upd n n_live_tup n n_dead_tup n n_mod_since_analyze n n_ins_since_vacuum n last_vacuum m \
-    last_autovacuum m last_analyze m last_autoanalyze m vacuum_count n autovacuum_count n analyze_count n \
-    autoanalyze_count n";
-const BLOCKS_OF_TABLES: &str = "relid n schemaname t relname t heap_blks_read n heap_blks_hit n idx_blks_read n idx_blks_hit n toast_blks_read n \
+const TABLES_WATCHED: &str = "\
+    relid n schemaname t relname t seq_scan n seq_tup_read n idx_scan n idx_tup_fetch n n_tup_ins n n_tup_upd n n_tup_del \
+    n n_tup_hot_upd n n_live_tup n n_dead_tup n n_mod_since_analyze n n_ins_since_vacuum n last_vacuum m last_autovacuum m \
+    last_analyze m last_autoanalyze m vacuum_count n autovacuum_count n analyze_count n autoanalyze_count n";
+const BLOCKS_OF_TABLES: &str = "\
+    relid n schemaname t relname t heap_blks_read n heap_blks_hit n idx_blks_read n idx_blks_hit n toast_blks_read n \
     toast_blks_hit n tidx_blks_read n tidx_blks_hit n";
 const INDEXES_WATCHED: &str =
     "relid n indexrelid n schemaname t relname t indexrelname t idx_scan n idx_tup_read n idx_tup_fetch n";

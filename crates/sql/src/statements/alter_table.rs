@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::ast::{
     AlterTable, AlterTableOperation, Expr, ObjectName, RenameTableNameKind, SqlOption,
 };
-use engine::{Retention, TableSettings};
+use engine::{Retention, TableSettings, Transaction, schema_and_name};
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::beside;
@@ -85,6 +85,19 @@ fn not_there(alter: &AlterTable) -> SqlError {
     SqlError::unsupported(message).hint(hint)
 }
 
+/// Has the key of a table that is renamed keep its name, which may be made of the table's.
+fn keep_key_name(transaction: &mut Transaction, name: &str, new_name: &str) -> Result<()> {
+    let table = transaction.table(new_name)?;
+    if table.schema().primary_key().is_empty() {
+        return Ok(());
+    }
+    let settings = transaction.settings(&table);
+    let key = settings.name_of_key(name);
+    let made = TableSettings { key_name: None, ..settings }.name_of_key(new_name);
+    let key_name = (key != made).then(|| schema_and_name(&key).1.to_owned());
+    Ok(transaction.set_key_name(new_name, key_name)?)
+}
+
 /// `ALTER TABLE ... RENAME TO`.
 fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &Source) -> Result<Command> {
     let name = table_name(&alter.name, source)?;
@@ -95,6 +108,7 @@ fn rename(session: &mut Session, alter: &AlterTable, to: &ObjectName, source: &S
         }
         let renamed = write.transaction.rename_table(&name, &new_name);
         renamed.map_err(|error| SqlError::from(error).at(position(to, source)))?;
+        keep_key_name(write.transaction, &name, &new_name)?;
         function_users::rename_rows(write.transaction, &name, &new_name)?;
         view_users::rename(write.transaction, &name, &new_name)?;
         comments::rename(write.transaction, &name, &new_name)?;

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::interrupt;
-use crate::syntax::{infix, operators, reserved};
+use crate::syntax::{infix, operators, reserved, set_queries};
 
 /// How many steps the parser may take for a statement, and how many more for each of its tokens. It tries one reading after
 /// the other, and where these are within each other each level may double its work.
@@ -127,7 +127,10 @@ impl Dialect for SqlDialect {
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         match self.step() {
             Ok(()) => match reserved::expression(parser) {
-                Ok(None) => operators::prefixed(self, parser).transpose(),
+                Ok(None) => match set_queries::expression(parser) {
+                    Ok(None) => operators::prefixed(self, parser).transpose(),
+                    read => read.transpose(),
+                },
                 read => read.transpose(),
             },
             Err(error) => Some(Err(error)),

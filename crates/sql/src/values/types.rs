@@ -507,7 +507,8 @@ pub(crate) fn type_name_of_field(field: &Field) -> String {
 /// The name of a column that is nothing but a cast, which is PostgreSQL's internal name of the type.
 pub(crate) fn type_name_of_sql(name: &SqlType) -> String {
     let known = column_type(name).map(|(data_type, _)| internal_name(data_type).1);
-    known.unwrap_or_else(|_| name.to_string().to_lowercase())
+    let is_numeric = digits_named(name).is_some();
+    known.unwrap_or_else(|_| if is_numeric { "numeric".to_owned() } else { name.to_string().to_lowercase() })
 }
 
 /// The types that a function of the library takes where it is called with these; an error that names it where it takes none.

@@ -1,4 +1,5 @@
-//! `date_trunc` of a time to decades, centuries and millennia, which the library's function does not know.
+//! `date_trunc` of a timestamp. The library's function knows no decades, centuries and millennia, and of other units only the years that
+//! nanoseconds reach.
 //!
 //! Centuries and millennia begin with their year 1, decades with a year that ends in 0; the year before the first is the year 0, as the
 //! calendar counts without a gap.
@@ -54,14 +55,17 @@ impl ScalarUDFImpl for Truncation {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let years = match args.args.first() {
-            Some(ColumnarValue::Scalar(unit)) => unit.try_as_str().flatten().and_then(years_of),
+        let unit = match args.args.first() {
+            Some(ColumnarValue::Scalar(unit)) => unit.try_as_str().flatten().and_then(unit_of),
             _ => None,
         };
-        match (years, args.args.get(1)) {
-            (Some(years), Some(ColumnarValue::Array(times))) => Ok(ColumnarValue::Array(first_years(times, years)?)),
-            (Some(years), Some(ColumnarValue::Scalar(time))) => {
-                let first = first_years(&time.to_array()?, years)?;
+        let is_time = |found: &DataType| matches!(found, DataType::Timestamp(..) | DataType::Date32);
+        match (unit, args.args.get(1)) {
+            (Some(unit), Some(ColumnarValue::Array(times))) if is_time(times.data_type()) => {
+                Ok(ColumnarValue::Array(beginnings(times, unit)?))
+            }
+            (Some(unit), Some(ColumnarValue::Scalar(time))) if is_time(&time.data_type()) => {
+                let first = beginnings(&time.to_array()?, unit)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&first, 0)?))
             }
             _ => self.0.invoke_with_args(args),
@@ -69,27 +73,44 @@ impl ScalarUDFImpl for Truncation {
     }
 }
 
-/// How many years a unit has that is longer than one.
-fn years_of(name: &str) -> Option<i64> {
-    match unit(name)? {
-        Unit::Months(months) if months > 12 => Some(months / 12),
-        _ => None,
+/// The unit of a name.
+fn unit_of(name: &str) -> Option<Unit> {
+    match name.to_ascii_lowercase().as_str() {
+        "quarter" | "qtr" => Some(Unit::Months(3)),
+        name => unit(name),
     }
 }
 
-/// The moments at which units of so many years began, in the type of the times.
-fn first_years(times: &ArrayRef, years: i64) -> Result<ArrayRef> {
+/// The moments at which units began, in the type of the times.
+fn beginnings(times: &ArrayRef, unit: Unit) -> Result<ArrayRef> {
     let micros = cast(times, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
     let first = micros.as_primitive::<TimestampMicrosecondType>();
-    let first = first.unary::<_, TimestampMicrosecondType>(|moment| first_of_years(moment, years));
+    let first = first.unary::<_, TimestampMicrosecondType>(|moment| beginning(moment, unit));
     Ok(cast(&first, times.data_type())?)
+}
+
+/// The moment at which a unit began.
+fn beginning(moment: i64, unit: Unit) -> i64 {
+    if [i64::MIN, i64::MAX].contains(&moment) {
+        return moment;
+    }
+    let (day, within) = (moment.div_euclid(MICROS_PER_DAY), moment.rem_euclid(MICROS_PER_DAY));
+    match unit {
+        Unit::Micros(micros) => moment - within % micros,
+        Unit::Days(1) => moment - within,
+        // Weeks begin on mondays; the first day of 1970 was a thursday.
+        Unit::Days(days) => (day - (day + 3).rem_euclid(days)) * MICROS_PER_DAY,
+        Unit::Months(months @ 1..=12) => {
+            let (year, month, _) = civil(day);
+            let first = (i64::from(month) - 1) / months * months + 1;
+            day_number(year, u32::try_from(first).unwrap_or(1), 1) * MICROS_PER_DAY
+        }
+        Unit::Months(months) => first_of_years(moment, months / 12),
+    }
 }
 
 /// The moment at which a unit of so many years began.
 fn first_of_years(moment: i64, years: i64) -> i64 {
-    if [i64::MIN, i64::MAX].contains(&moment) {
-        return moment;
-    }
     let (year, ..) = civil(moment.div_euclid(MICROS_PER_DAY));
     let offset = i64::from(years > 10);
     day_number((year - offset).div_euclid(years) * years + offset, 1, 1) * MICROS_PER_DAY
@@ -119,6 +140,23 @@ mod tests {
                 assert_eq!(first_of_years(start(year) + within, years), start(first), "{years} years of {year}");
             }
         }
-        assert_eq!(first_of_years(i64::MAX, 100), i64::MAX, "infinity");
+        assert_eq!(beginning(i64::MAX, Unit::Months(1200)), i64::MAX, "infinity");
+    }
+
+    #[test]
+    fn units_of_any_year_begin_by_the_calendar() {
+        let at = |year, month, day, hours: i64| day_number(year, month, day) * MICROS_PER_DAY + hours * 3_600_000_000;
+        for (unit, moment, first) in [
+            ("week", at(998, 5, 6, 7), at(998, 4, 30, 0)),
+            ("week", at(2020, 5, 4, 0), at(2020, 5, 4, 0)),
+            ("month", at(-43, 3, 15, 1), at(-43, 3, 1, 0)),
+            ("quarter", at(2024, 12, 31, 23), at(2024, 10, 1, 0)),
+            ("year", at(5000, 12, 31, 23), at(5000, 1, 1, 0)),
+            ("day", at(1969, 12, 31, 23), at(1969, 12, 31, 0)),
+            ("hour", at(1, 1, 1, 5) + 1, at(1, 1, 1, 5)),
+        ] {
+            assert_eq!(unit_of(unit).map(|unit| beginning(moment, unit)), Some(first), "{unit} of {moment}");
+        }
+        assert_eq!(unit_of("fortnight"), None);
     }
 }

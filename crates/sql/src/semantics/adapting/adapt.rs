@@ -62,7 +62,7 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::Gt
             | BinaryOperator::GtEq => {
                 let (left, right) = compared(left, right, schema)?;
-                let (left, right) = (*left, *right);
+                let (left, right) = unlimited::arrays_alike(*left, *right, schema);
                 match lists::order(&op) {
                     Some(order) if is_array(&left, schema) && is_array(&right, schema) => {
                         return Ok(PlannerResult::Planned(order.call(vec![left, right])));
@@ -479,9 +479,11 @@ fn item_of(found: &arrow_schema::DataType) -> &arrow_schema::DataType {
     }
 }
 
-/// Whether it is a type of arrays of an enum, of ranges, shapes, addresses or times with their zone.
+/// Whether it is a type of arrays of which the library knows no casts: of an enum, of ranges, shapes, addresses, times with their zone,
+/// of JSON or of numerics without limits.
 fn has_own_items(found: &arrow_schema::DataType) -> bool {
-    found.is_list() && (is_enum(item_of(found)) || is_space(item_of(found)))
+    let is_own = |item: &ArrowType| is_enum(item) || is_space(item) || json::is_json(item) || is_numeric(item);
+    found.is_list() && is_own(item_of(found))
 }
 
 /// A cast of JSON, of ranges and shapes, or of arrays of which the items are, or become, such or labels of an enum.
@@ -501,12 +503,11 @@ fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>
         return Ok(Some(Transformed::yes(number)));
     }
     match target {
-        Some(target @ DataType::Array(_))
-            if from.is_list() && from != to && (has_own_items(from) || has_own_items(to)) =>
-        {
+        Some(target @ DataType::Array(_)) if from.is_list() && from != to && are_cast_here(from, to) => {
             let (from, to) = (item_of(from), item_of(to));
             check_enum_cast(from, to)?;
-            if is_space(from) != is_space(to) && !is_text(from) && !is_text(to) && !from.is_null() {
+            let differs = is_space(from) != is_space(to) || json::is_json(from) != json::is_json(to);
+            if differs && !is_text(from) && !is_text(to) && !from.is_null() {
                 return Err(json::no_cast(&type_name(from), &type_name(to)));
             }
             let function = Arc::new(CastItems::function(target));
@@ -515,6 +516,12 @@ fn own_cast(cast: &Cast, from: &arrow_schema::DataType, target: Option<DataType>
         }
         _ => Ok(None),
     }
+}
+
+/// Whether the library would not cast the items of arrays, or cut off what is rounded.
+fn are_cast_here(from: &ArrowType, to: &ArrowType) -> bool {
+    let (own, other) = (item_of(from), item_of(to));
+    has_own_items(from) || has_own_items(to) || (own.is_decimal() || own.is_floating()) && other.is_integer()
 }
 
 /// Refuses a cast between an enum and anything but texts.

@@ -2,8 +2,8 @@
 //!
 //! A literal without a type among them is of the type that the others have, whatever that is. A `cidr` among addresses of both kinds
 //! becomes an `inet`, and what was made of uuids is a uuid.
-use arrow_schema::FieldRef;
-use datafusion::common::DFSchema;
+use arrow_schema::{DataType as ArrowType, FieldRef};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Expr, ExprSchemable};
@@ -70,8 +70,12 @@ pub(super) fn common(fields: &[FieldRef]) -> Option<FieldRef> {
 
 /// A literal without a type, or an address of another kind, as a value of a field's type.
 pub(super) fn become_one(value: &mut Expr, to: &FieldRef, schema: &DFSchema) -> Result<()> {
+    let of = to.data_type();
     if untyped(value).is_some() {
         *value = as_field(std::mem::take(value), to)?;
+    } else if matches!(value, Expr::Literal(ScalarValue::Null, _)) && (is_space(of) || *of == ArrowType::LargeBinary) {
+        // The library has no cast of NULL to these.
+        *value = Expr::Literal(ScalarValue::try_new_null(of)?, None);
     } else if space_of(to.data_type()) == Some(DataType::Network(NetworkKind::Inet))
         && value.get_type(schema).is_ok_and(|found| is_network(&found) && found != *to.data_type())
     {

@@ -166,13 +166,14 @@ fn with_operators(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }))
 }
 
-/// A window whose frame goes by values of ranges, as one that goes by groups of equal ones.
+/// A window whose frame goes by values of ranges or of `jsonb`, as one that goes by groups of equal ones.
 fn by_groups(mut call: WindowFunction, schema: &DFSchema) -> Result<WindowFunction> {
     let Some(key) = call.params.order_by.first().and_then(|key| key.expr.get_type(schema).ok()) else {
         return Ok(call);
     };
     let frame = &mut call.params.window_frame;
-    if frame.units != WindowFrameUnits::Range || !is_space(&key) || is_shape(&key) {
+    let is_jsonb = key == arrow_schema::DataType::LargeBinary;
+    if frame.units != WindowFrameUnits::Range || !(is_space(&key) || is_jsonb) || is_shape(&key) {
         return Ok(call);
     }
     let has_offset = |bound: &WindowFrameBound| match bound {

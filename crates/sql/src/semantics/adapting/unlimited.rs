@@ -4,8 +4,9 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, WindowFunctionDefinition};
-use engine::DataType;
+use engine::{ArrayItem, DataType};
 
+use super::casts::CastItems;
 use super::untyped::{failed, is_text, of_own_digits, typed};
 use crate::functions::numbers::unlimited::{as_type, is_plain, plain, signs};
 use crate::functions::statement::user::UserCall;
@@ -44,6 +45,22 @@ fn as_double(arg: &mut Expr, schema: &DFSchema) {
         && is_numeric(&from)
     {
         *arg = as_type(std::mem::take(arg), &from, &ArrowType::Float64);
+    }
+}
+
+/// Two arrays that are compared, both of numerics without limits where one is, and the other one is of exact numbers.
+pub(super) fn arrays_alike(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    let item = |expr: &Expr| match expr.get_type(schema) {
+        Ok(ArrowType::List(item)) => Some(item.data_type().clone()),
+        _ => None,
+    };
+    let widened = |expr: Expr| CastItems::function(DataType::Array(ArrayItem::Numeric)).call(vec![expr]);
+    match (item(&left), item(&right)) {
+        (Some(one), Some(other)) if is_numeric(&one) && is_exact(&other) && !is_numeric(&other) => {
+            (left, widened(right))
+        }
+        (Some(one), Some(other)) if is_numeric(&other) && is_exact(&one) && !is_numeric(&one) => (widened(left), right),
+        _ => (left, right),
     }
 }
 

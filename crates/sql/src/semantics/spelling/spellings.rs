@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, Subscript, TimezoneInfo, UnaryOperator, Value,
-    VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Statement, Subscript, TimezoneInfo,
+    UnaryOperator, Value, VisitorMut,
 };
 
 use super::{argument_names, called_types, variadics};
@@ -91,6 +91,12 @@ impl VisitorMut for Calls {
             }
             Expr::Cast { expr: inner, data_type, .. } if is_path(data_type) => {
                 *expr = calling(path::CAST, vec![take(inner)]);
+            }
+            // A numeric of more digits than the library has is one without limits, with so many decimals.
+            Expr::Cast { expr: inner, data_type, .. } if let Some(scale) = scale_of_wide(data_type) => {
+                let whole = |expr| cast(expr, DataType::Numeric(ExactNumberInfo::None));
+                let scale = Expr::value(Value::Number(scale.to_string(), false));
+                *expr = whole(calling("round", vec![whole(take(inner)), scale]));
             }
             Expr::Function(call) => {
                 if let Some(operation) = called_types::cast_of(call).or_else(|| respell(call)) {
@@ -253,6 +259,17 @@ fn type_of_now(name: &str, args: &FunctionArguments) -> DataType {
         "localtimestamp" => DataType::Timestamp(digits, TimezoneInfo::None),
         _ => DataType::Timestamp(digits, TimezoneInfo::Tz),
     }
+}
+
+/// The decimals of a numeric of more digits than 38, and at most as many as PostgreSQL has.
+fn scale_of_wide(data_type: &DataType) -> Option<i64> {
+    let (DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info)) = data_type else { return None };
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => return None,
+        ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    ((39..=1000).contains(&precision) && (0..=1000).contains(&scale)).then_some(scale)
 }
 
 /// Whether a type is that of paths of SQL/JSON.

@@ -228,7 +228,7 @@ impl Resolver<'_> {
             self.qualify(&mut select.projection);
             self.qualify(&mut select.group_by);
             self.qualify(&mut select.having);
-            keys::tell_apart(select, order);
+            rows::named_as_before(select, |select| keys::tell_apart(select, order));
         }
         let level = self.end()?;
         if select.having.is_some() && !level.aggregates.has_any {

@@ -188,6 +188,13 @@ pub(super) fn keep_names(select: &mut Select, names: Vec<Option<String>>) {
     }
 }
 
+/// Changes a query, whose columns keep their names.
+pub(super) fn named_as_before(select: &mut Select, change: impl FnOnce(&mut Select)) {
+    let names = names(select);
+    change(select);
+    keep_names(select, names);
+}
+
 /// The names that a select list gives columns.
 pub(super) fn aliases(select: &Select) -> Vec<String> {
     let alias = |item: &SelectItem| match item {
