@@ -57,7 +57,8 @@ use crate::terms::view_definition::ViewDefinition;
 pub struct Table {
     pub(crate) database: Database,
     pub(crate) data: Arc<TableData>,
-    /// its name in the transaction that has renamed it, as long as that has not committed
+    /// its name in the transaction that found it, where that is another than all know: it has renamed the table and not
+    /// committed, or its snapshot is of before a renaming
     renamed: Option<Arc<str>>,
 }
 
@@ -87,7 +88,8 @@ impl Table {
         Table { renamed, ..self }
     }
 
-    /// The name; in a transaction that has renamed the table, that which it has given it.
+    /// The name; of a table found in a transaction, that by which the transaction finds it, renamed by it or of its
+    /// snapshot.
     pub fn name(&self) -> &str {
         self.renamed.as_deref().unwrap_or(&self.data.name)
     }

@@ -86,6 +86,10 @@ impl Dialect for SqlDialect {
         self.reads_past
     }
 
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+
     fn supports_left_associative_joins_without_parens(&self) -> bool {
         !self.nests_joins
     }

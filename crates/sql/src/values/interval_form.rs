@@ -55,7 +55,8 @@ pub(crate) fn unit(name: &str) -> Option<Unit> {
 impl Span {
     /// All of it with the other sign.
     pub(crate) fn negated(self) -> Span {
-        Span { months: -self.months, days: -self.days, micros: -self.micros }
+        let negated = |number: i64| number.saturating_neg();
+        Span { months: negated(self.months), days: negated(self.days), micros: negated(self.micros) }
     }
 }
 

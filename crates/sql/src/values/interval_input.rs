@@ -12,30 +12,30 @@ impl Span {
         match unit {
             Unit::Months(count @ 2..) => {
                 // Years have parts of whole months.
-                self.months = self.months.checked_add(product(whole, count)?).ok_or(Misfit::DateField)?;
-                self.months += rounded(part * count_of(count))?;
+                self.months = sum(self.months, product(whole, count)?)?;
+                self.months = sum(self.months, rounded(part * count_of(count))?)?;
             }
             Unit::Months(_) => {
-                self.months = self.months.checked_add(rounded(whole)?).ok_or(Misfit::DateField)?;
+                self.months = sum(self.months, rounded(whole)?)?;
                 let days = part * 30.0;
                 self.add_days(days)?;
             }
             Unit::Days(count) => {
-                self.days = self.days.checked_add(product(whole, count)?).ok_or(Misfit::DateField)?;
+                self.days = sum(self.days, product(whole, count)?)?;
                 self.add_days(part * count_of(count))?;
             }
             Unit::Micros(count) => {
                 let whole = product(whole, count)?;
                 let part = rounded(part * count_of(count))?;
-                self.micros = self.micros.checked_add(whole + part).ok_or(Misfit::DateField)?;
+                self.micros = sum(self.micros, sum(whole, part)?)?;
             }
         }
         Ok(())
     }
 
     fn add_days(&mut self, days: f64) -> Result<(), Misfit> {
-        self.days += rounded(days.trunc())?;
-        self.micros += rounded(days.fract() * count_of(MICROS_PER_DAY))?;
+        self.days = sum(self.days, rounded(days.trunc())?)?;
+        self.micros = sum(self.micros, rounded(days.fract() * count_of(MICROS_PER_DAY))?)?;
         Ok(())
     }
 }
@@ -50,6 +50,10 @@ fn rounded(number: f64) -> Result<i64, Misfit> {
     if number.abs() < 9e18 { Ok(number.round_ties_even() as i64) } else { Err(Misfit::DateField) }
 }
 
+fn sum(left: i64, right: i64) -> Result<i64, Misfit> {
+    left.checked_add(right).ok_or(Misfit::DateField)
+}
+
 fn product(whole: f64, count: i64) -> Result<i64, Misfit> {
     rounded(whole)?.checked_mul(count).ok_or(Misfit::DateField)
 }
@@ -61,7 +65,11 @@ pub(crate) fn parse(text: &str) -> Result<Span, Misfit> {
 
 /// Reads an interval of a type: with regard to its fields, and nothing beside them.
 pub(crate) fn parse_as(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
-    uncut(text, form).map(|span| form.cut(span))
+    let span = form.cut(uncut(text, form)?);
+    let counts_fit = [span.months, span.days].into_iter().all(|count| i32::try_from(count).is_ok());
+    // Queries count it in nanoseconds.
+    let time_fits = span.micros.checked_mul(1000).is_some();
+    if counts_fit && time_fits { Ok(span) } else { Err(Misfit::DateField) }
 }
 
 fn uncut(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
@@ -86,13 +94,15 @@ fn uncut(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
         seen = true;
         if word.contains(':') {
             let (sign, time) = signed(word);
-            span.micros += sign * clock(time, form.has_short_clock())?;
+            span.micros = sum(span.micros, sign * clock(time, form.has_short_clock())?)?;
             continue;
         }
         let (sign, unsigned) = signed(word);
         if let Some((years, months)) = unsigned.split_once('-') {
             let whole = |text: &str| text.parse::<i64>().map_err(|_| Misfit::Syntax);
-            span.months += sign * (whole(years)? * 12 + whole(months)?);
+            let years = whole(years)?.checked_mul(12).ok_or(Misfit::DateField)?;
+            let months = sum(years, whole(months)?)?;
+            span.months = sum(span.months, months.checked_mul(sign).ok_or(Misfit::DateField)?)?;
             continue;
         }
         let number: f64 = match unsigned.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.') {
@@ -165,8 +175,8 @@ fn clock(text: &str, is_minutes_and_seconds: bool) -> Result<i64, Misfit> {
     if minutes > 59 || !(0.0..60.000_001).contains(&seconds) {
         return Err(Misfit::DateField);
     }
-    let whole = hours.checked_mul(3600).ok_or(Misfit::DateField)? + minutes * 60;
-    whole.checked_mul(SECOND).map(|whole| whole + rounded(seconds * 1e6).unwrap_or(0)).ok_or(Misfit::DateField)
+    let whole = sum(hours.checked_mul(3600).ok_or(Misfit::DateField)?, minutes * 60)?;
+    sum(whole.checked_mul(SECOND).ok_or(Misfit::DateField)?, rounded(seconds * 1e6)?)
 }
 
 /// What is behind the `P`.
@@ -225,5 +235,25 @@ mod tests {
         {
             assert_eq!(parse(wrong), Err(Misfit::Syntax), "{wrong}");
         }
+    }
+
+    #[test]
+    fn no_number_is_too_large_to_be_refused() {
+        let numbers =
+            ["9223372036854775807", "-9223372036854775808", "153722867280.912930117", "1e19", "2147483648", "0.5"];
+        let units = ["us", "seconds", "minutes", "hours", "days", "weeks", "months", "years", "decades", "millennia"];
+        for (number, unit) in numbers.iter().flat_map(|number| units.map(|unit| (number, unit))) {
+            let once = format!("{number} {unit}");
+            for text in [once.clone(), format!("{once} {once}"), format!("{once} ago"), format!("P{number}Y{number}D")]
+            {
+                drop(parse(&text));
+            }
+        }
+        for text in ["9223372036854775807-11", "1-9223372036854775807", "2562047788015215:30:00", "1 day 2562047789:00"]
+        {
+            drop(parse(text));
+        }
+        assert_eq!(parse("9223372036854775807-11"), Err(Misfit::DateField));
+        assert_eq!(parse("9223372036854775807 us 1 us"), Err(Misfit::DateField));
     }
 }

@@ -59,11 +59,16 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     ];
     const MAKE_INTERVAL: &[Variant] =
         &[Variant::strict(&[Count, Count, Count, Count, Count, Count, Double], Interval, make_interval)];
+    const BIN: &[Variant] = &[
+        Variant::strict(&[Interval, Timestamp, Timestamp], Timestamp, binned),
+        Variant::strict(&[Interval, TimestampTz, TimestampTz], TimestampTz, binned),
+    ];
     const TRUNC: &[Variant] = &[Variant::strict(&[Text, Interval], Interval, truncated)];
     let is_interval = |found: &DataType| matches!(found, DataType::Interval(_) | DataType::Duration(_));
     let truncating = overloaded(truncation::truncating(), "date_trunc", is_interval, TRUNC);
-    let named: [(&'static str, &'static [Variant]); 10] = [
+    let named: [(&'static str, &'static [Variant]); 11] = [
         ("age", AGE),
+        ("date_bin", BIN),
         ("isfinite", FINITE),
         ("justify_days", JUSTIFY_DAYS),
         ("justify_hours", JUSTIFY_HOURS),
@@ -253,13 +258,39 @@ fn shown(row: &Row) -> Result<i64, SqlError> {
     time.ok_or_else(|| out_of_range("timestamp"))
 }
 
+/// The beginning of the stride that a time is in, if one begins at the last argument.
+fn binned(row: &Row) -> Result<Option<Cell>, SqlError> {
+    let (stride, time, origin) = (interval(row.first()), whole(row.get(1)), whole(row.get(2)));
+    if stride.months != 0 {
+        let message = "timestamps cannot be binned into intervals containing months or years";
+        return Err(SqlError::new("0A000", message));
+    }
+    let micros = i64::from(stride.days).checked_mul(MICROS_PER_DAY);
+    let micros = micros.and_then(|days| days.checked_add(stride.nanoseconds / 1000));
+    let micros = micros.ok_or_else(|| out_of_range("interval"))?;
+    if micros <= 0 {
+        return Err(SqlError::new("22008", "stride must be greater than zero"));
+    }
+    let is_end = |time: i64| [i64::MIN, i64::MAX].contains(&time);
+    if is_end(origin) {
+        return Err(out_of_range("origin"));
+    }
+    if is_end(time) {
+        return Ok(Some(Cell::Time(time)));
+    }
+    let since = time.checked_sub(origin).ok_or_else(|| out_of_range("interval"))?;
+    let first = time.checked_sub(since.rem_euclid(micros)).ok_or_else(|| out_of_range("timestamp"))?;
+    Ok(Some(Cell::Time(first)))
+}
+
 fn make_interval(row: &Row) -> Result<Option<Cell>, SqlError> {
     let part = |at| whole(row.get(at));
     let seconds = double(row.get(6));
     if !seconds.is_finite() || seconds.abs() > 9e12 {
         return Err(out_of_range("interval"));
     }
-    let micros = (part(4) * 60 + part(5)) * 60 * MICROS_PER_SECOND + micros(seconds);
+    let clock = (part(4) * 60 + part(5)).checked_mul(60 * MICROS_PER_SECOND);
+    let micros = clock.and_then(|clock| clock.checked_add(micros(seconds))).ok_or_else(|| out_of_range("interval"))?;
     made(part(0) * 12 + part(1), part(2) * 7 + part(3), micros)
 }
 

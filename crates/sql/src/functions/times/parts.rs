@@ -158,6 +158,8 @@ impl Part {
                 return Err(DataFusionError::Plan(message));
             }
         };
+        // A date is a timestamp below, but for its ends.
+        let (given, given_kind) = (of.clone(), Kind::of(of.data_type()).unwrap_or(kind));
         let of = cast_in(session_zone::current(), &of, &kind.arrow())?;
         let values = values(&of, name, kind).map_err(external)?;
         let scale = u32::try_from(decimals(name, Some(kind))).unwrap_or(0);
@@ -167,18 +169,49 @@ impl Part {
             return Ok(Arc::new(values.collect::<Decimal128Array>().with_data_type(to.clone())));
         }
         let unit = 10f64.powi(i32::try_from(scale).unwrap_or(0));
-        let floats = values.into_iter().map(|value| value.map(|value| value as f64 / unit));
-        Ok(Arc::new(floats.collect::<Float64Array>()))
+        let float = |(row, value): (usize, Option<i128>)| match value {
+            Some(value) => Some(value as f64 / unit),
+            None if GROW.contains(&name) => end_of_time(&given, row, given_kind),
+            None => None,
+        };
+        Ok(Arc::new(values.into_iter().enumerate().map(float).collect::<Float64Array>()))
     }
 }
 
-/// The field of each row, as many decimals as [`decimals`] says being shifted before the point.
+/// Fields that grow with time, and are infinite at its ends.
+const GROW: [&str; 7] = ["year", "decade", "century", "millennium", "isoyear", "julian", "epoch"];
+
+/// The end of time that a row has, as an infinite number.
+fn end_of_time(of: &ArrayRef, row: usize, kind: Kind) -> Option<f64> {
+    let (lowest, highest) = match kind {
+        _ if of.is_null(row) => return None,
+        Kind::Date => {
+            let days = of.as_primitive::<Date32Type>().value(row);
+            (days == i32::MIN, days == i32::MAX)
+        }
+        Kind::Timestamp { .. } => {
+            let micros = of.as_primitive::<TimestampMicrosecondType>().value(row);
+            (micros == i64::MIN, micros == i64::MAX)
+        }
+        Kind::Time | Kind::TimeTz | Kind::Interval => return None,
+    };
+    match (lowest, highest) {
+        (true, _) => Some(f64::NEG_INFINITY),
+        (_, true) => Some(f64::INFINITY),
+        _ => None,
+    }
+}
+
+/// The field of each row, none of the ends of time, as many decimals as [`decimals`] says being shifted before the point.
 fn values(of: &ArrayRef, name: &str, kind: Kind) -> Result<Vec<Option<i128>>, SqlError> {
     let each = |row: usize| -> Result<Option<i128>, SqlError> {
         if of.is_null(row) {
             return Ok(None);
         }
         let value = match kind {
+            Kind::Date | Kind::Timestamp { .. } if end_of_time(of, row, kind).is_some() => {
+                return of_timestamp(name, 0, Some(Zone::UTC)).map(|_| None).ok_or_else(|| unknown(name, kind));
+            }
             Kind::Date => of_day(name, of.as_primitive::<Date32Type>().value(row).into()).map(i128::from),
             Kind::Timestamp { has_zone } => {
                 let micros = of.as_primitive::<TimestampMicrosecondType>().value(row);

@@ -5,20 +5,22 @@
 //! calendar counts without a gap.
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::{ArrayRef, TimestampMicrosecondArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, FieldRef, TimeUnit};
 use datafusion::common::ScalarValue;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::functions::datetime::date_trunc;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use crate::error::SqlError;
 use crate::values::datetime::{MICROS_PER_DAY, civil, day_number};
 use crate::values::interval_form::{Unit, unit};
+use crate::values::types::type_name;
 
 /// The library's function, with these units.
 pub(super) fn truncating() -> Arc<ScalarUDF> {
@@ -51,7 +53,8 @@ impl ScalarUDFImpl for Truncation {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.0.return_field_from_args(args)
+        // A unit may be NULL.
+        Ok(Arc::new(self.0.return_field_from_args(args)?.as_ref().clone().with_nullable(true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -68,9 +71,36 @@ impl ScalarUDFImpl for Truncation {
                 let first = beginnings(&time.to_array()?, unit)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&first, 0)?))
             }
+            (None, Some(time)) if is_time(&time.data_type()) => {
+                let is_scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+                let rows = if is_scalar { 1 } else { args.number_rows };
+                let first = each_beginning(&args.args[0].to_array(rows)?, &time.to_array(rows)?)?;
+                Ok(match is_scalar {
+                    true => ColumnarValue::Scalar(ScalarValue::try_from_array(&first, 0)?),
+                    false => ColumnarValue::Array(first),
+                })
+            }
             _ => self.0.invoke_with_args(args),
         }
     }
+}
+
+/// The moments at which the units of each row began, in the type of the times.
+fn each_beginning(units: &ArrayRef, times: &ArrayRef) -> Result<ArrayRef> {
+    let (units, kind) = (cast(units, &DataType::Utf8View)?, type_name(times.data_type()));
+    let micros = cast(times, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+    let rows = units.as_string_view().iter().zip(micros.as_primitive::<TimestampMicrosecondType>());
+    let first = rows.map(|row| match row {
+        (Some(name), Some(moment)) => match unit_of(name) {
+            Some(unit) => Ok(Some(beginning(moment, unit))),
+            None => {
+                let error = SqlError::new("22023", format!("unit \"{name}\" not recognized for type {kind}"));
+                Err(DataFusionError::External(Box::new(error)))
+            }
+        },
+        _ => Ok(None),
+    });
+    Ok(cast(&first.collect::<Result<TimestampMicrosecondArray>>()?, times.data_type())?)
 }
 
 /// The unit of a name.
