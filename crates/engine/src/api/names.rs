@@ -29,7 +29,7 @@ impl Database {
         {
             reads.note_name(name, found.as_ref().ok().map(|data| data.id));
         }
-        found.map(|data| Table::of(self.clone(), data).found_as(name))
+        found.map(|data| Table::of(self.clone(), data).found_as(name, snapshot.own))
     }
 
     /// As [`table_seen`](Self::table_seen), without the latch of the names where the caller has found the table before, and no name was

@@ -38,7 +38,7 @@ use arrow_schema::SchemaRef;
 use lineage::{
     Cell, ColumnBuilder, Encoding, Projection, Request, SplitRange, TableStatistics, TableStats, View, value_of_cell,
 };
-use types::{Rid, Schema, Snapshot, Timestamp, Value};
+use types::{Rid, Schema, Snapshot, Timestamp, TxnId, Value};
 
 use crate::background::read_ahead::ReadAhead;
 use crate::database::handle::Database;
@@ -57,8 +57,7 @@ use crate::terms::view_definition::ViewDefinition;
 pub struct Table {
     pub(crate) database: Database,
     pub(crate) data: Arc<TableData>,
-    /// its name in the transaction that found it, where that is another than all know: it has renamed the table and not
-    /// committed, or its snapshot is of before a renaming
+    /// its name in the transaction that has renamed it, as long as that has not committed
     renamed: Option<Arc<str>>,
 }
 
@@ -82,14 +81,15 @@ impl Table {
         Table { database, data, renamed: None }
     }
 
-    /// The handle under the name by which a transaction has found it.
-    pub(crate) fn found_as(self, name: &str) -> Table {
-        let renamed = (*self.data.name != *name).then(|| Arc::from(name));
-        Table { renamed, ..self }
+    /// The handle under the name by which a transaction has found it, if that name is of its own making.
+    pub(crate) fn found_as(self, name: &str, finder: impl Into<Option<TxnId>>) -> Table {
+        let is_other = *self.data.name != *name;
+        let catalog = &self.database.shared.core.catalog;
+        let is_own = is_other && finder.into().is_some_and(|finder| catalog.is_claimed_by(name, finder));
+        Table { renamed: is_own.then(|| Arc::from(name)), ..self }
     }
 
-    /// The name; of a table found in a transaction, that by which the transaction finds it, renamed by it or of its
-    /// snapshot.
+    /// The newest name; in a transaction that has renamed the table, that which it has given it.
     pub fn name(&self) -> &str {
         self.renamed.as_deref().unwrap_or(&self.data.name)
     }

@@ -67,7 +67,7 @@ impl Transaction {
         {
             reads.note_name(name, found.as_ref().map(|data| data.id));
         }
-        found.map(|data| self.table_of(data).found_as(name)).ok_or_else(|| Error::NoSuchTable(name.into()))
+        found.map(|data| self.table_of(data).found_as(name, self.id())).ok_or_else(|| Error::NoSuchTable(name.into()))
     }
 
     /// The table of this name for writing to it, or for locking its rows: waits for a transaction that has it for

@@ -13,7 +13,7 @@ use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
 use crate::session::Session;
 use crate::session::block::options;
-use crate::session::kept_statements::Statements;
+use crate::session::kept_statements::{Maker, Statements};
 use crate::session::prepared::PreparedStatement;
 use crate::session::substitute;
 use crate::state::outcome::{Command, Outcome, Rows};
@@ -224,7 +224,7 @@ impl Session {
     /// # Errors
     /// 42P05 if the name is taken.
     pub fn keep_statement(&mut self, name: &str, prepared: PreparedStatement) -> Result<Arc<PreparedStatement>> {
-        self.statements.add(name, prepared)
+        self.statements.add(name, prepared, Maker::Client)
     }
 
     /// The prepared statement of a name.

@@ -9,6 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::names::fold;
 use crate::parsing::ParsedStatement;
 use crate::session::Session;
+use crate::session::kept_statements::Maker;
 use crate::state::outcome::{Command, Outcome};
 use crate::statements::copy::input::CopyInput;
 use crate::syntax::source::Source;
@@ -54,7 +55,7 @@ impl Session {
         }
         let prepared =
             self.prepare_parsed(source.text, ParsedStatement::of(Box::new(statement), Vec::new()), &types)?;
-        self.statements.add(&fold(name), prepared)?;
+        self.statements.add(&fold(name), prepared, Maker::Sql)?;
         Ok(Command::new("PREPARE"))
     }
 

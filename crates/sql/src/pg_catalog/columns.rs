@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use crate::values::types::TYPE_KEY;
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 30] = [
+pub(super) const RELATIONS: [(&str, &str); 31] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -50,7 +50,11 @@ pub(super) const RELATIONS: [(&str, &str); 30] = [
          client_port n backend_start m xact_start m query_start m state_change m wait_event_type t wait_event t state t \
          backend_xid n backend_xmin n query_id n query t backend_type t",
     ),
-    ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b"),
+    ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b creation_time m"),
+    (
+        "pg_prepared_statements",
+        "name t statement t prepare_time m parameter_types l from_sql b generic_plans n custom_plans n",
+    ),
     ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
     (
         "pg_index",

@@ -38,7 +38,7 @@ use crate::state::activity::{self, SessionFacts};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::memory_limit::BUDGET;
 use crate::state::past::wall_time;
-use crate::state::view::{CursorFacts, View};
+use crate::state::view::{CursorFacts, StatementFacts, View};
 use crate::values::pg_types;
 
 use Cell::{Number, Numbers, Texts, Truth};
@@ -52,7 +52,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
     let is_information = name.starts_with(INFORMATION_PREFIX);
     let schema = columns::schema(columns);
     let (made, tables, settings) = (schema.clone(), view.tables.clone(), view.settings.clone());
-    let (db, cursors) = (view.db.clone(), view.cursors.clone());
+    let (db, cursors, statements) = (view.db.clone(), view.cursors.clone(), view.statements.clone());
     let rows = move || -> Result<Vec<Row>> {
         let objects = || Objects::of(&tables);
         Ok(match is_information {
@@ -63,6 +63,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
             false if known == "pg_locks" => monitoring::locks(&db, &objects()),
             false if known == "pg_stat_database" => vec![monitoring::database(&db)],
             false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
+            false if known == "pg_prepared_statements" => statements.iter().map(statement).collect(),
             false => rows(known, objects, &settings),
         })
     };
@@ -199,6 +200,14 @@ fn cursor(cursor: &CursorFacts) -> Row {
     let is_holdable = ("is_holdable", Truth(cursor.is_holdable));
     let mut row = vec![("name", text(&cursor.name)), ("statement", text(&cursor.statement)), is_holdable];
     row.extend([("is_binary", Truth(false)), ("is_scrollable", Truth(cursor.is_scrollable))]);
+    row.push(("creation_time", Cell::Moment(cursor.made)));
+    row
+}
+
+fn statement((name, statement): (&String, &StatementFacts)) -> Row {
+    let mut row = vec![("name", text(name)), ("statement", text(&statement.text))];
+    row.extend([("prepare_time", Cell::Moment(statement.made)), ("from_sql", Truth(statement.is_of_sql))]);
+    row.push(("parameter_types", Texts(statement.parameters.clone())));
     row
 }
 

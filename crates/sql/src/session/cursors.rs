@@ -19,6 +19,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
 use crate::parsing::cursor_statement::Direction;
 use crate::state::outcome::Rows;
+use crate::state::past::wall_time;
 use crate::state::view::CursorFacts;
 
 /// The cursors of a session by their names.
@@ -30,6 +31,8 @@ pub(crate) struct Cursors {
 /// See the module.
 pub(crate) struct Cursor {
     statement: String,
+    /// When it was declared, in microseconds since 1970.
+    made: i64,
     is_scrollable: bool,
     is_holdable: bool,
     /// How many savepoints there were when it was declared; none once its transaction has committed.
@@ -119,6 +122,7 @@ impl Cursors {
             statement: cursor.statement.clone(),
             is_holdable: cursor.is_holdable,
             is_scrollable: cursor.is_scrollable,
+            made: cursor.made,
         };
         self.by_name.iter().map(facts).collect()
     }
@@ -134,6 +138,7 @@ impl Cursor {
     ) -> Cursor {
         Cursor {
             statement: statement.to_owned(),
+            made: wall_time(),
             is_scrollable,
             is_holdable,
             depth: Some(savepoints),

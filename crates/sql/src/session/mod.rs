@@ -277,7 +277,7 @@ impl Session {
         let is_read_only = self.modes().is_read_only;
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
-        let cursors = self.cursors.facts().into();
+        let (cursors, statements) = (self.cursors.facts().into(), self.statements.facts());
         let (given, offload) = (Arc::default(), self.offload.clone());
         let (registered, user_functions) = (self.registered.clone(), self.user_functions.clone());
         View {
@@ -291,6 +291,7 @@ impl Session {
             taking,
             settings,
             cursors,
+            statements,
             registered,
             user_functions,
             offload,

@@ -12,6 +12,7 @@ use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::point::{Point, Reading};
 use crate::syntax::composed::{self, returning};
 use crate::syntax::stack;
+use crate::values::pg_types::of_column;
 
 /// A statement that is ready to be run with values for its parameters.
 pub struct PreparedStatement {
@@ -56,6 +57,15 @@ impl PreparedStatement {
     /// The type of a parameter's items if it is an array, which is given as PostgreSQL's text of it: `{1,2}`.
     pub fn items(&self, parameter: usize) -> Option<DataType> {
         self.items.get(parameter).copied().flatten()
+    }
+
+    /// The names of the types of `$1`, `$2`, ...
+    pub(crate) fn parameter_names(&self) -> Vec<String> {
+        let name = |(at, data_type): (usize, &DataType)| match self.items(at) {
+            Some(item) => format!("{}[]", of_column(item).shown),
+            None => of_column(*data_type).shown.to_owned(),
+        };
+        self.parameters.iter().enumerate().map(name).collect()
     }
 
     /// Whether a parameter is cast to an array of the catalog's numbers: items are numbers of 32 bits where they

@@ -54,6 +54,8 @@ pub(crate) struct View {
     pub(crate) settings: Arc<BTreeMap<String, String>>,
     /// The session's cursors.
     pub(crate) cursors: Arc<[CursorFacts]>,
+    /// The session's prepared statements, but for the one without a name.
+    pub(crate) statements: Arc<StatementsFacts>,
     /// The tables that the session was given by its program.
     pub(crate) registered: Registered,
     /// The functions that the session was given by its program.
@@ -81,6 +83,23 @@ pub(crate) struct CursorFacts {
     pub(crate) statement: String,
     pub(crate) is_holdable: bool,
     pub(crate) is_scrollable: bool,
+    /// When it was declared, in microseconds since 1970.
+    pub(crate) made: i64,
+}
+
+/// What the catalog says of the prepared statements of a session, by their names.
+pub(crate) type StatementsFacts = BTreeMap<String, StatementFacts>;
+
+/// What the catalog says of a prepared statement.
+#[derive(Clone)]
+pub(crate) struct StatementFacts {
+    pub(crate) text: String,
+    /// The names of the types of its parameters.
+    pub(crate) parameters: Vec<String>,
+    /// Whether `PREPARE` has made it; a client's message otherwise.
+    pub(crate) is_of_sql: bool,
+    /// When it was prepared, in microseconds since 1970.
+    pub(crate) made: i64,
 }
 
 /// A table of which the rows are wanted with their ids.
