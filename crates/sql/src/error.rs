@@ -1,6 +1,8 @@
 //! The one error type of this crate, shaped as PostgreSQL's error message is.
 use std::fmt;
 
+use datafusion::error::DataFusionError;
+
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
@@ -16,6 +18,11 @@ pub struct SqlError {
     pub detail: Option<String>,
     /// The objects that the error is about, where they are known.
     pub about: Option<Box<About>>,
+}
+
+/// An error of a function or an operator as one of the library, which hands it on.
+pub(crate) fn external(error: SqlError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }
 
 /// The names of what an error is about, for programs that look at it.

@@ -36,12 +36,12 @@ use crate::session::block::Block;
 use crate::session::prepared::PreparedStatement;
 use crate::state::activity::{Beginning, RunningStatement};
 use crate::state::outcome::{Command, Outcome, Rows, texts};
-use crate::state::past::wall_time;
 use crate::state::settings::Limit;
 use crate::statements::copy::input::{CopyInput, NoInput};
 use crate::statements::{self, explain, function_run, locking, set_config};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
+use crate::values::datetime::wall_time;
 
 /// What a session is asked to run.
 pub(crate) enum Request<'w> {

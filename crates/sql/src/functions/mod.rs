@@ -32,10 +32,10 @@ use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
 use crate::functions::texts::{bytes, codes, collation, hashes, octets, quoting, regexp};
 use crate::functions::times::{calendar, parts, templates, zones};
-use crate::state::past::wall_time;
 use crate::state::view::View;
 use crate::syntax::identifiers::fold;
 use crate::syntax::walk::WalkMut;
+use crate::values::datetime::wall_time;
 
 pub(crate) use numbers::zeros::of_one_zero;
 pub(crate) use tables::in_from::{SUBSCRIPTS, is_set_returning, numbered, spell_out as spell_out_in_from};

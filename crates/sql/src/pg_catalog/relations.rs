@@ -37,8 +37,8 @@ use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::activity::{self, SessionFacts};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
 use crate::state::memory_limit::BUDGET;
-use crate::state::past::wall_time;
 use crate::state::view::{CursorFacts, StatementFacts, View};
+use crate::values::datetime::wall_time;
 use crate::values::pg_types;
 
 use Cell::{Number, Numbers, Texts, Truth};

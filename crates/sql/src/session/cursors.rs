@@ -19,8 +19,8 @@ use crate::error::{Result, SqlError};
 use crate::interrupt::cancel::Token;
 use crate::parsing::cursor_statement::Direction;
 use crate::state::outcome::Rows;
-use crate::state::past::wall_time;
 use crate::state::view::CursorFacts;
+use crate::values::datetime::wall_time;
 
 /// The cursors of a session by their names.
 #[derive(Default)]

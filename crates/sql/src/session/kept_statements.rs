@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
 use crate::session::prepared::PreparedStatement;
-use crate::state::past::wall_time;
 use crate::state::view::{StatementFacts, StatementsFacts};
+use crate::values::datetime::wall_time;
 
 /// Names and what they stand for.
 #[derive(Default)]

@@ -15,11 +15,11 @@ use crate::session::block::{Block, options};
 use crate::session::{FileAccess, Session};
 use crate::state::database_settings::with_memory_limit;
 use crate::state::outcome::{Command, Notice};
-use crate::state::past::wall_time;
 use crate::state::settings::Limit;
 use crate::state::view::{RowTarget, View};
 use crate::state::with_rows::WithRows;
 use crate::syntax::source::Source;
+use crate::values::datetime::wall_time;
 
 /// How often a wait looks whether the statement is to stop.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(20);

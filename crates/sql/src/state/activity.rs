@@ -21,7 +21,7 @@ use crate::interrupt::watcher::{self, Alarm};
 use crate::names::tables::Tables;
 use crate::state::advisory::Advisory;
 use crate::state::notifications::Notifications;
-use crate::state::past::wall_time;
+use crate::values::datetime::wall_time;
 
 /// See the module.
 #[derive(Default)]

@@ -6,7 +6,6 @@
 //! under the name that it had. A table that was not there yet has no rows then, as in SQL:2011 and MariaDB; where its
 //! history, or that of the name, does not reach back so far, reading it is an error.
 use std::ops::ControlFlow;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
@@ -27,7 +26,7 @@ use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::syntax::walk::WalkMut;
 use crate::values::Misfit;
-use crate::values::datetime::{format_timestamp, parse_timestamp};
+use crate::values::datetime::{format_timestamp, parse_timestamp, wall_time};
 use crate::values::types::type_name;
 
 /// Runs a query over what a view shows.
@@ -96,12 +95,6 @@ impl Resolve<'_> {
         let first = batches.iter().find(|batch| batch.num_rows() > 0);
         first.map(|batch| batch.column(0).clone()).ok_or_else(|| SqlError::new("XX000", "AS OF gave no value"))
     }
-}
-
-/// Microseconds since 1970.
-pub(crate) fn wall_time() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The commit that a value of one row means: a number, or the newest at a time. `newest` is the newest that the

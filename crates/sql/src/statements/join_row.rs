@@ -13,7 +13,7 @@ use crate::point::bound::Bound;
 use crate::point::join::{Join, Joined};
 use crate::point::search::answer::Answer;
 use crate::session::Session;
-use crate::state::past::wall_time;
+use crate::values::datetime::wall_time;
 
 /// What is known of a table's row: the columns that are read of it, or that there is none.
 type Found = Option<Vec<Value>>;

@@ -13,12 +13,12 @@ use crate::point::{Action, NewRows, Point};
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::outcome::{Outcome, Rows};
-use crate::state::past::wall_time;
 use crate::state::target::batch;
 use crate::statements::change::outcome;
 use crate::statements::{insert_few, join_row};
 use crate::values::Misfit;
 use crate::values::builder::ColumnBuilder;
+use crate::values::datetime::wall_time;
 use crate::values::stored::rows_as_queried;
 
 /// The sums of fewer ranges are added up by the thread that asks.

@@ -5,12 +5,11 @@
 //! then says by its form what it is: a time has a colon, a date signs between its numbers, a month or a zone a name. Numbers
 //! by themselves are whatever is missing: a day and a year beside the name of a month, else a date of six or eight digits,
 //! and after it a time of four or six.
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono_tz::Tz;
 
 use super::Misfit;
-use super::datetime::{DAYS, MICROS_PER_DAY, day_number, days_in};
+use super::datetime::{DAYS, MICROS_PER_DAY, day_number, days_in, wall_time};
 use crate::interrupt::session_zone;
 use crate::interrupt::time_style::DateOrder;
 use crate::interrupt::zone::{Zone, of_small_name};
@@ -170,7 +169,7 @@ impl Fields {
     fn name(&mut self, word: &str) -> Result<(), Misfit> {
         // What the session's clocks show.
         let now = || {
-            let moment = now_micros();
+            let moment = wall_time();
             session_zone::current().shown(moment).unwrap_or(moment)
         };
         let today = || now().div_euclid(MICROS_PER_DAY);
@@ -180,7 +179,7 @@ impl Fields {
             "infinity" | "+infinity" => return once(&mut self.special, Moment::Infinite { is_late: true }),
             "-infinity" => return once(&mut self.special, Moment::Infinite { is_late: false }),
             "now" => {
-                let (moment, shown) = (now_micros(), now());
+                let (moment, shown) = (wall_time(), now());
                 let (days, micros) = (shown.div_euclid(MICROS_PER_DAY), shown.rem_euclid(MICROS_PER_DAY));
                 let offset = session_zone::current().at_moment(moment) * 1_000_000;
                 return once(&mut self.special, Moment::At { days, micros, offset: Some(offset) });
@@ -396,11 +395,6 @@ impl Fields {
         }
         Some(day_number(year, month, day)).filter(|days| DAYS.contains(days)).ok_or(Misfit::DateField)
     }
-}
-
-fn now_micros() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(0)
 }
 
 fn month_of(word: &str) -> Option<u32> {

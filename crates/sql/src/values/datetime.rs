@@ -10,7 +10,7 @@ use crate::interrupt::session_zone;
 use crate::interrupt::zone::{Zone, offset_text};
 
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
-const MICROS_PER_SECOND: i64 = 1_000_000;
+pub(crate) const MICROS_PER_SECOND: i64 = 1_000_000;
 /// 4714-11-24 BC, the first day of PostgreSQL's calendar, and 5874897-12-31, the last.
 pub(crate) const DAYS: std::ops::RangeInclusive<i64> = -2_440_588..=2_145_042_905;
 
@@ -147,12 +147,17 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, Misfit> {
     }
 }
 
+/// What the machine's clock shows, in microseconds since 1970.
+pub(crate) fn wall_time() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
 /// Reads a time of day with the distance of its zone from Greenwich: the zone that is written, or else the session's today. A zone
 /// that changes its clocks in the year needs a day.
 pub(crate) fn parse_zoned_time(text: &str) -> Result<ZonedTime, Misfit> {
     let micros = parse_time(text)?;
-    let today = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
-    let today = i64::try_from(today).unwrap_or(i64::MAX) / MICROS_PER_DAY;
+    let today = wall_time() / MICROS_PER_DAY;
     let year = civil(today).0;
     let offset_on = |day: &str| match date_input::parse(&format!("{day} {text}")) {
         Ok(Moment::At { offset, .. }) => Some(offset),

@@ -241,17 +241,21 @@ mod tests {
     fn no_number_is_too_large_to_be_refused() {
         let numbers =
             ["9223372036854775807", "-9223372036854775808", "153722867280.912930117", "1e19", "2147483648", "0.5"];
+        let is_held_or_refused = |text: &str| match parse(text) {
+            Ok(span) => [span.months, span.days].iter().all(|count| i32::try_from(*count).is_ok()),
+            Err(misfit) => matches!(misfit, Misfit::DateField | Misfit::Syntax),
+        };
         let units = ["us", "seconds", "minutes", "hours", "days", "weeks", "months", "years", "decades", "millennia"];
         for (number, unit) in numbers.iter().flat_map(|number| units.map(|unit| (number, unit))) {
             let once = format!("{number} {unit}");
             for text in [once.clone(), format!("{once} {once}"), format!("{once} ago"), format!("P{number}Y{number}D")]
             {
-                drop(parse(&text));
+                assert!(is_held_or_refused(&text), "{text}");
             }
         }
         for text in ["9223372036854775807-11", "1-9223372036854775807", "2562047788015215:30:00", "1 day 2562047789:00"]
         {
-            drop(parse(text));
+            assert!(is_held_or_refused(text), "{text}");
         }
         assert_eq!(parse("9223372036854775807-11"), Err(Misfit::DateField));
         assert_eq!(parse("9223372036854775807 us 1 us"), Err(Misfit::DateField));

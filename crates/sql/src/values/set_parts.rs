@@ -1,18 +1,13 @@
 //! What becomes a part of an array or a `jsonb` that subscripts name: its type and its conversion.
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType as ArrowType, Field};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use engine::DataType;
 
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::long_name;
 use crate::values::types::type_name_of_field;
-
-/// An error of a function as one of the library.
-pub(crate) fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
-}
 
 /// How a value that has this type goes into a column.
 fn texts(field: &Field) -> Texts {

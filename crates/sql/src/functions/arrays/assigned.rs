@@ -22,10 +22,10 @@ use datafusion::logical_expr::{
 };
 use engine::DataType;
 
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::syntax::subscript_tokens::{ITEM, SLICE};
 use crate::values::builder::ColumnBuilder;
-use crate::values::set_parts::{check_part, external, part};
+use crate::values::set_parts::{check_part, part};
 use crate::values::types::{type_name_of_field, type_of_field};
 
 /// How many items an array may have.

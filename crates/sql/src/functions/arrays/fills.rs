@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::values::types::{field_of_items, type_name};
 
 /// How many items an array may have.
@@ -56,10 +56,6 @@ struct Function {
     name: &'static str,
     makes: Makes,
     signature: Signature,
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 fn list_of(item: &DataType) -> DataType {

@@ -15,7 +15,7 @@ use engine::json::{Json, Jsonb};
 
 use super::cells::{faulty, wrong};
 use super::written::json_text;
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::values::array_input;
 
 /// What is made.
@@ -57,10 +57,6 @@ struct Build {
     /// Whether it makes a `jsonb`.
     is_kept: bool,
     signature: Signature,
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 impl ScalarUDFImpl for Build {

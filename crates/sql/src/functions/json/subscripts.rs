@@ -21,9 +21,9 @@ use engine::DataType;
 use engine::json::{Json, Jsonb};
 
 use super::cells::wrong;
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::syntax::subscript_tokens::ITEM;
-use crate::values::set_parts::{check_part, external, part};
+use crate::values::set_parts::{check_part, part};
 use crate::values::types::{type_name_of_field, type_of_field};
 
 /// As many `null`s are put before an item at the most.

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use super::numerics::{self, Elementary};
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 
 /// The computation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -229,10 +229,6 @@ impl Function {
         let numeric = self.compute.of_numerics().and_then(|of| numerics::result_of(of, types, literals));
         Ok(numeric.unwrap_or(DataType::Float64))
     }
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 fn outside() -> SqlError {

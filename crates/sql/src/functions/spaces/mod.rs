@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_schema::DataType as ArrowType;
 use datafusion::common::ScalarValue;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::functions::string::{lower, upper};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use engine::{DataType, NetworkKind, Value};
@@ -22,7 +22,7 @@ use engine::{DataType, NetworkKind, Value};
 use super::numbers::bits;
 use super::overloads::beside;
 use super::times::zones;
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::values::assign::argument;
 use crate::values::builder::ColumnBuilder;
 use crate::values::numerics::{is_exact, is_numeric};
@@ -161,10 +161,6 @@ pub(crate) fn becomes(found: &ArrowType, to: DataType) -> bool {
         (ArrowType::Date32 | ArrowType::Timestamp(..), DataType::TimestampTz) => !is_enum(found),
         (found, to) => *found == to.to_arrow(),
     }
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 impl ScalarUDFImpl for OfSpaces {

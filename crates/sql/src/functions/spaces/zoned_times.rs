@@ -1,20 +1,17 @@
 //! The functions and operators of times of day with their zone (`timetz`).
 //!
 //! They are compared by the planner's library, as the bytes that it has of them are in their order.
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use engine::{DataType, Interval, Value, ZonedTime};
 
 use super::form::{Form, strict};
 use crate::error::SqlError;
 use crate::interrupt::session_zone;
 use crate::interrupt::zone::Zone;
-use crate::values::datetime::MICROS_PER_DAY;
+use crate::values::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, wall_time};
 
 const TIME: DataType = DataType::Time;
 const TIMETZ: DataType = DataType::TimeTz;
 const MOMENT: DataType = DataType::TimestampTz;
-const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// The function of a cast to `time`.
 pub(crate) const TO_TIME: &str = "\0time of timetz";
@@ -56,16 +53,11 @@ fn time(row: &[Value]) -> Option<ZonedTime> {
     row.iter().find_map(|value| if let Value::TimeTz(time) = value { Some(*time) } else { None })
 }
 
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
-    i64::try_from(since).unwrap_or(i64::MAX)
-}
-
 /// A time on the session's clocks of today.
 fn of_clock(row: &[Value]) -> Result<Value, SqlError> {
     let [Value::Time(micros)] = row else { return Ok(Value::Null) };
     let zone = session_zone::current();
-    let midnight = zone.shown(now()).unwrap_or_default().div_euclid(MICROS_PER_DAY) * MICROS_PER_DAY;
+    let midnight = zone.shown(wall_time()).unwrap_or_default().div_euclid(MICROS_PER_DAY) * MICROS_PER_DAY;
     let moment = zone.moment(midnight.saturating_add(*micros)).unwrap_or(midnight);
     Ok(Value::TimeTz(ZonedTime { micros: *micros, east: seconds(zone, moment) }))
 }
@@ -90,7 +82,7 @@ fn in_named(row: &[Value]) -> Result<Value, SqlError> {
     let ([Value::Text(name), _], Some(time)) = (row, time(row)) else { return Ok(Value::Null) };
     let zone = Zone::named(name);
     let zone = zone.ok_or_else(|| SqlError::new("22023", format!("time zone \"{name}\" not recognized")))?;
-    Ok(Value::TimeTz(shown(time, seconds(zone, now()))))
+    Ok(Value::TimeTz(shown(time, seconds(zone, wall_time()))))
 }
 
 /// The clocks that are so far from those of Greenwich.

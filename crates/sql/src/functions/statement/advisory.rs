@@ -1,5 +1,4 @@
 //! `pg_advisory_lock` and its sisters: for the session or the transaction, alone or shared, waiting or trying.
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -13,6 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
+use super::told_by;
 use crate::error::{Result, SqlError};
 use crate::interrupt::runtimes::blocking;
 use crate::state::advisory::{Locks, Mode, Number, Span};
@@ -125,22 +125,4 @@ impl ScalarUDFImpl for LockFunction {
     }
 }
 
-impl PartialEq for LockFunction {
-    fn eq(&self, other: &Self) -> bool {
-        self.call == other.call
-    }
-}
-
-impl Eq for LockFunction {}
-
-impl Hash for LockFunction {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.call.hash(state);
-    }
-}
-
-impl std::fmt::Debug for LockFunction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LockFunction").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+told_by!(LockFunction, call);

@@ -1,5 +1,4 @@
 //! `pg_notify(channel, payload)`, which sends a word as `NOTIFY` does, and the channels that a session listens to.
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
@@ -7,12 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Float64Array, StringViewArray};
 use arrow_schema::{DataType, Field};
 use datafusion::common::cast::as_string_view_array;
-use datafusion::error::{DataFusionError, Result as DataFusionResult};
+use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-use crate::error::Result;
+use super::told_by;
+use crate::error::{Result, external};
 use crate::state::notifications::Notifications;
 use crate::state::view::View;
 
@@ -84,7 +84,7 @@ impl ScalarUDFImpl for NotifyFunction {
                 let text = |arg: &ColumnarValue| arrow_cast::cast(&arg.to_array(rows)?, &DataType::Utf8View);
                 let (channels, payloads) = (text(channels)?, text(payloads)?);
                 let sent = self.notify(as_string_view_array(&channels)?, payloads.as_string_view());
-                sent.map_err(|error| DataFusionError::External(Box::new(error)))?;
+                sent.map_err(external)?;
                 // PostgreSQL's type for nothing is sent as an empty text.
                 Arc::new(StringViewArray::from_iter_values((0..rows).map(|_| "")))
             }
@@ -102,22 +102,4 @@ impl ScalarUDFImpl for NotifyFunction {
     }
 }
 
-impl std::fmt::Debug for NotifyFunction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NotifyFunction").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl PartialEq for NotifyFunction {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for NotifyFunction {}
-
-impl Hash for NotifyFunction {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
+told_by!(NotifyFunction, name);

@@ -1,5 +1,4 @@
 //! `random()` and `setseed`.
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -11,6 +10,7 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
+use super::told_by;
 use crate::error::SqlError;
 use crate::state::random::Random;
 use crate::state::view::View;
@@ -69,22 +69,4 @@ impl ScalarUDFImpl for RandomFunction {
     }
 }
 
-impl PartialEq for RandomFunction {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for RandomFunction {}
-
-impl Hash for RandomFunction {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
-
-impl std::fmt::Debug for RandomFunction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RandomFunction").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+told_by!(RandomFunction, name);

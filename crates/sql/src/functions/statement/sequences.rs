@@ -2,7 +2,6 @@
 //!
 //! They are computed anew for every row, and named by what the statement's transaction sees. Numbers for the rows of a batch are
 //! taken together, as each is on disk before it is given out.
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,6 +16,7 @@ use datafusion::logical_expr::{
 };
 use engine::Sequence;
 
+use super::told_by;
 use crate::error::{Result, SqlError};
 use crate::names::found_by_text;
 use crate::names::tables::Tables;
@@ -144,25 +144,7 @@ impl ScalarUDFImpl for SequenceFunction {
     }
 }
 
-impl PartialEq for SequenceFunction {
-    fn eq(&self, other: &Self) -> bool {
-        self.call == other.call
-    }
-}
-
-impl Eq for SequenceFunction {}
-
-impl Hash for SequenceFunction {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.call.hash(state);
-    }
-}
-
-impl std::fmt::Debug for SequenceFunction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SequenceFunction").field("call", &self.call).finish_non_exhaustive()
-    }
-}
+told_by!(SequenceFunction, call);
 
 impl Tables {
     /// The sequence of this name.

@@ -1,6 +1,5 @@
 //! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `pg_cancel_backend(pid)`, `pg_terminate_backend(pid)`, and the
 //! clocks beside that of the transaction: `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,13 +16,14 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 
 use engine::Database;
 
+use super::told_by;
 use crate::error::Result as SqlResult;
 use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::blocking;
 use crate::interrupt::session_zone;
 use crate::state::activity;
-use crate::state::past::wall_time;
 use crate::state::view::View;
+use crate::values::datetime::wall_time;
 
 /// How long a sleep goes on without a look at whether its statement is to stop.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(10);
@@ -163,22 +163,4 @@ impl ScalarUDFImpl for SessionFunction {
     }
 }
 
-impl PartialEq for SessionFunction {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for SessionFunction {}
-
-impl Hash for SessionFunction {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
-
-impl std::fmt::Debug for SessionFunction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SessionFunction").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+told_by!(SessionFunction, name);

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 use engine::DataType;
 
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::interrupt::runtimes::blocking;
 use crate::state::user_functions::{StopCheck, UserFunction};
 use crate::state::view::View;
@@ -81,10 +81,6 @@ fn given(found: &ArrowType, wanted: DataType) -> Option<ArrowType> {
         _ if *found == wanted || becomes(width) || becomes(detail) => Some(wanted),
         _ => None,
     }
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 impl UserCall {

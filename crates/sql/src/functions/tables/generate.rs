@@ -21,17 +21,13 @@ use parking_lot::RwLock;
 
 use super::arguments::literals;
 use super::series::{Series, type_of};
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 
 pub(crate) const NAME: &str = "generate_series";
 /// The name of the function that gives the series as a list; no statement can spell it.
 pub(crate) const LIST_NAME: &str = "\0series";
 /// How many values a row of the list may have.
 const VALUES_MAX: usize = 10_000_000;
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
-}
 
 /// The function in FROM.
 #[derive(Debug)]

@@ -10,9 +10,7 @@ use crate::functions::row_wise::{Cell, Kind, Variant, double, function, interval
 use crate::functions::times::truncation;
 use crate::interrupt::session_zone;
 use crate::interrupt::zone::Zone;
-use crate::values::datetime::{DAYS, MICROS_PER_DAY, civil, day_number, days_in};
-
-const MICROS_PER_SECOND: i64 = 1_000_000;
+use crate::values::datetime::{DAYS, MICROS_PER_DAY, MICROS_PER_SECOND, civil, day_number, days_in};
 
 type Row = [Option<Cell>];
 

@@ -11,13 +11,13 @@ use arrow_array::{ArrayRef, TimestampMicrosecondArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, FieldRef, TimeUnit};
 use datafusion::common::ScalarValue;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::functions::datetime::date_trunc;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::values::datetime::{MICROS_PER_DAY, civil, day_number};
 use crate::values::interval_form::{Unit, unit};
 use crate::values::types::type_name;
@@ -93,10 +93,7 @@ fn each_beginning(units: &ArrayRef, times: &ArrayRef) -> Result<ArrayRef> {
     let first = rows.map(|row| match row {
         (Some(name), Some(moment)) => match unit_of(name) {
             Some(unit) => Ok(Some(beginning(moment, unit))),
-            None => {
-                let error = SqlError::new("22023", format!("unit \"{name}\" not recognized for type {kind}"));
-                Err(DataFusionError::External(Box::new(error)))
-            }
+            None => Err(external(SqlError::new("22023", format!("unit \"{name}\" not recognized for type {kind}")))),
         },
         _ => Ok(None),
     });

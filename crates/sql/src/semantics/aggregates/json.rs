@@ -8,13 +8,13 @@ use arrow_array::{Array, ArrayRef, StringViewArray};
 use arrow_schema::{DataType, Field, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::common::utils::SingleRowListArrayBuilder;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use engine::json::Json;
 
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::functions::json::build::{as_json, key_text};
 use crate::functions::json::written::json_text;
 
@@ -78,10 +78,6 @@ struct Parts {
     is_row: bool,
     parts: Vec<String>,
     seen: Option<HashSet<String>>,
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 impl Parts {

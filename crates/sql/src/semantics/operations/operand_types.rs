@@ -28,7 +28,7 @@ use engine::{DataType, EnumType, RangeKind};
 use super::json;
 use super::spaces::{self, space_of};
 use super::visible::{has_expressions, visible};
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::functions::statement::user::UserCall;
 use crate::values::types::{type_name, type_name_of_field};
 
@@ -160,10 +160,6 @@ fn name(expr: &Expr, schema: &DFSchema) -> String {
 
 fn family(expr: &Expr, schema: &DFSchema) -> Family {
     expr.get_type(schema).map_or(Any, |found| Family::of(&found))
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 /// The error that there is no such operator for two operands.

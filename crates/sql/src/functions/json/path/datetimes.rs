@@ -8,8 +8,7 @@ use std::sync::LazyLock;
 use crate::error::SqlError;
 use crate::functions::times::templates::standard::{Datetime, Template};
 use crate::interrupt::session_zone;
-use crate::state::past::wall_time;
-use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp};
+use crate::values::datetime::{MICROS_PER_DAY, format_date, format_time, format_timestamp, wall_time};
 
 const SECOND: i64 = 1_000_000;
 

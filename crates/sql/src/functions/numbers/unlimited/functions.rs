@@ -13,7 +13,7 @@ use num_bigint::BigInt;
 
 use super::super::numerics::{Elementary, bucket, elementary};
 use super::{NUMERIC, arguments, column, failed, is_numeric, kept, rows};
-use crate::error::SqlError;
+use crate::error::{SqlError, external};
 use crate::functions::overloads::beside;
 use crate::values::assign::doubles;
 
@@ -209,10 +209,6 @@ impl Unlimited {
             _ => None,
         })
     }
-}
-
-fn external(error: SqlError) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 /// The digits behind the point that are asked for, none if nothing is said.
