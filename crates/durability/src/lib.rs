@@ -40,7 +40,7 @@
 //!    hits the end of the log (`tests/damage.rs`, `tests/log_end.rs`). The limits of this promise are listed in `recovery/recover.rs`.
 //!
 //! The promises of checkpoints stand in `checkpoint.rs`.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod archive;
 mod checkpoint;

@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use durability::{CommitMode, Device, Log, LogError, LogOptions, MAX_PAYLOAD_BYTES};
 use support::{Ledger, SMALL, commit, commit_and_wait, commit_many, open, open_with};
@@ -320,6 +320,35 @@ fn the_flusher_bounds_how_long_an_async_commit_waits() {
     let image = device.after_power_loss(0);
     drop(log);
     open(&image).unwrap().2.check(&ledger, 0);
+}
+
+/// The flusher leaves room in the file for what is likely to come: that much is accepted even where the disk is full meanwhile.
+#[test]
+fn the_flusher_makes_room_ahead() {
+    let device = FaultyDevice::new(0);
+    let interval = Some(Duration::from_millis(1));
+    let options = LogOptions { segment_bytes: 1 << 20, buffer_bytes: 1 << 20, flush_interval: interval, ..SMALL };
+    let (log, _, _) = open_with(&device, options).unwrap();
+    // More than a step by which an appender makes room for itself.
+    let append = |txn: u64| log.append_commit(0, txn, &[7; 1500], CommitMode::Async, || txn).map(drop);
+    let (start, mut txn) = (Instant::now(), 1);
+    loop {
+        append(txn).unwrap();
+        while !log.is_stable(txn) {
+            std::thread::yield_now();
+        }
+        // The flusher has a moment for it.
+        std::thread::sleep(Duration::from_millis(2));
+        device.set_capacity(Some(0));
+        txn += 1;
+        match append(txn) {
+            Ok(()) => break,
+            Err(error) => assert!(matches!(error, LogError::DiskFull { .. }), "{error}"),
+        }
+        device.set_capacity(None);
+        assert!(start.elapsed() < Duration::from_secs(60), "each of {txn} appenders made room for itself");
+    }
+    log.wait_stable(txn).unwrap();
 }
 
 /// Segments that data frames of a running transaction stand in are kept, however old.

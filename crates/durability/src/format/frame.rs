@@ -42,6 +42,8 @@
 //! of its flush before, so a valid frame testifies that every byte of the partition before the first frame of its
 //! flush was once on disk. Recovery tells a torn tail from corruption by it.
 
+use super::checksum::crc32c;
+
 /// The largest payload of one frame.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
 
@@ -131,7 +133,7 @@ pub(crate) struct FramePlace {
 
 impl FramePlace {
     fn seed(self) -> u32 {
-        crc32c::crc32c_append(crc32c::crc32c(&self.salt.to_le_bytes()), &self.offset.to_le_bytes())
+        crc32c(crc32c(0, &self.salt.to_le_bytes()), &self.offset.to_le_bytes())
     }
 }
 
@@ -144,7 +146,7 @@ pub(crate) struct Salt {
 
 impl Salt {
     pub(crate) fn new(salt: u64) -> Salt {
-        Salt { salt, checksum: crc32c::crc32c(&salt.to_le_bytes()) }
+        Salt { salt, checksum: crc32c(0, &salt.to_le_bytes()) }
     }
 }
 
@@ -167,6 +169,7 @@ impl Header {
         self.encode_at(Salt::new(place.salt), place.offset)
     }
 
+    #[inline]
     pub(crate) fn encode_at(&self, salt: Salt, offset: u64) -> [u8; HEADER_BYTES] {
         assert_eq!(offset % ALIGN_BYTES as u64, 0, "frames are aligned");
         debug_assert!(self.payload_bytes as usize <= MAX_PAYLOAD_BYTES, "invariant 8: the frame would be refused");
@@ -183,7 +186,7 @@ impl Header {
         bytes[32..36].copy_from_slice(&(salt.salt as u32).to_le_bytes());
         let tag_and_count = self.tag as u32 | self.data_frames.min(DATA_FRAMES_MAX) << 8;
         bytes[36..40].copy_from_slice(&tag_and_count.to_le_bytes());
-        let checksum = crc32c::crc32c_append(salt.checksum, &room);
+        let checksum = crc32c(salt.checksum, &room);
         let mut bytes = [0; HEADER_BYTES];
         bytes.copy_from_slice(&room[4..]);
         bytes[..4].copy_from_slice(&checksum.to_le_bytes());
@@ -198,7 +201,10 @@ impl Header {
         if let Some(lsn) = depends_on {
             out.extend_from_slice(&lsn.to_le_bytes());
         }
-        out.extend_from_slice(padding(self.payload_bytes as usize));
+        let padding = padding(self.payload_bytes as usize);
+        if !padding.is_empty() {
+            out.extend_from_slice(padding);
+        }
         debug_assert!(out.len().is_multiple_of(ALIGN_BYTES), "the next frame would not be aligned");
     }
 
@@ -214,7 +220,7 @@ impl Header {
         if payload_bytes as usize > MAX_PAYLOAD_BYTES || u64::from(flush_distance) > place.offset {
             return None;
         }
-        if u32_at(bytes, 0) != crc32c::crc32c_append(place.seed(), &bytes[4..HEADER_BYTES]) {
+        if u32_at(bytes, 0) != crc32c(place.seed(), &bytes[4..HEADER_BYTES]) {
             return None;
         }
         let payload_checksum = u32_at(bytes, 4);
@@ -258,20 +264,21 @@ impl Hole {
 }
 
 /// The size of a frame with a payload of so many bytes.
+#[inline]
 pub(crate) fn frame_bytes(payload_bytes: usize) -> usize {
     HEADER_BYTES + payload_bytes.next_multiple_of(ALIGN_BYTES)
 }
 
 /// The zeros that follow a payload.
+#[inline]
 pub(crate) fn padding(payload_bytes: usize) -> &'static [u8] {
     &[0; ALIGN_BYTES][..payload_bytes.next_multiple_of(ALIGN_BYTES) - payload_bytes]
 }
 
 /// The checksum of a payload and its padding.
+#[inline]
 pub(crate) fn payload_checksum(payload: &[u8]) -> u32 {
-    let (checksum, padding) = (crc32c::crc32c(payload), padding(payload.len()));
-    // A call of the library takes longer than what it does for so few bytes.
-    if padding.is_empty() { checksum } else { crc32c::crc32c_append(checksum, padding) }
+    crc32c(crc32c(0, payload), padding(payload.len()))
 }
 
 /// The LSN at the end of the payload of a commit that depends on others.

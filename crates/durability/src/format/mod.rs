@@ -2,6 +2,7 @@
 //!
 //! Imports the device; reading and writing the log, recovery, the archive and checkpoints import it.
 pub(crate) mod begun;
+pub(crate) mod checksum;
 pub(crate) mod frame;
 pub(crate) mod log_files;
 pub(crate) mod segment;

@@ -16,6 +16,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::Lsn;
+use crate::format::checksum::crc32c;
 use crate::format::frame::{self, DEPENDENCY_BYTES, FLUSH_BYTES_MAX, FramePlace, Header, Hole, Salt, Tag, frame_bytes};
 use crate::format::segment::{Segment, SegmentInfo};
 use crate::log::dependency::{Dependencies, RecentCommits};
@@ -88,6 +89,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
+    #[inline]
     pub(crate) fn new(tag: Tag, txn: u64, lsn: Lsn, payload: &'a [u8]) -> Entry<'a> {
         let payload_checksum = frame::payload_checksum(payload);
         Entry { tag, txn, lsn, payload, payload_checksum, dependencies: None, depends_on: 0, is_unawaited: false }
@@ -95,15 +97,17 @@ impl<'a> Entry<'a> {
 
     /// A partition commit that may depend on others.
     pub(crate) fn partition_commit(txn: u64, lsn: Lsn, payload: &'a [u8], on: Dependencies<'a>) -> Entry<'a> {
-        let (tag, payload_checksum) = (Tag::PartitionCommit, crc32c::crc32c(payload));
+        let (tag, payload_checksum) = (Tag::PartitionCommit, crc32c(0, payload));
         Entry { tag, txn, lsn, payload, payload_checksum, dependencies: Some(on), depends_on: 0, is_unawaited: false }
     }
 
+    #[inline]
     pub(crate) fn may_depend(&self) -> bool {
         self.dependencies.is_some()
     }
 
     /// The most that the payload takes, what the commit depends on included.
+    #[inline]
     pub(crate) fn payload_bytes_max(&self) -> usize {
         self.payload.len() + if self.dependencies.is_some() { DEPENDENCY_BYTES } else { 0 }
     }
@@ -184,10 +188,12 @@ impl Append {
     }
 
     /// The flush that everything appended so far is on disk with.
+    #[inline]
     pub(crate) fn last_flush(&self) -> u64 {
         self.taken + u64::from(self.has_buffered())
     }
 
+    #[inline]
     pub(crate) fn has_buffered(&self) -> bool {
         !self.buffer.is_empty()
     }
@@ -198,16 +204,19 @@ impl Append {
     }
 
     /// Where the frames end, once everything is on disk.
+    #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.buffer_start + self.buffer.len() as u64
     }
 
     /// Bytes that a frame takes at most, the flush frame before it included.
+    #[inline]
     pub(crate) fn need(payload_bytes: usize) -> u64 {
         (frame_bytes(payload_bytes) + FLUSH_BYTES_MAX) as u64
     }
 
     /// Whether `need` more bytes fit, beside what is reserved. Seals the segment when it is full.
+    #[inline]
     pub(crate) fn room(&mut self, need: u64, options: &LogOptions) -> Room {
         let offset = self.end() + self.reserved;
         if self.is_sealed {
@@ -242,6 +251,18 @@ impl Append {
         Extension::Grow(stepped.min(self.frames_limit).max(end))
     }
 
+    /// Of `need` more bytes those that the segment takes, if the file is not allocated for them yet.
+    pub(crate) fn not_allocated(&self, need: u64) -> Option<u64> {
+        let end = self.end() + self.reserved;
+        let need = need.min(self.frames_limit.saturating_sub(end));
+        let is_needed = !self.is_sealed && end + need > self.allocated_end;
+        debug_assert!(
+            !is_needed || end + need <= self.frames_limit,
+            "the segment would be made longer than it is to be"
+        );
+        is_needed.then_some(need)
+    }
+
     pub(crate) fn extended_to(&mut self, allocated_end: u64) {
         debug_assert!(allocated_end >= self.allocated_end, "room was given back that frames may stand in");
         self.allocated_end = allocated_end;
@@ -264,10 +285,10 @@ impl Append {
         self.recent.note(entry.lsn, depends_on, stable);
         let end = (entry.payload.len(), entry.payload_checksum);
         let (tag, payload_checksum) = match depends_on {
-            0 => (Tag::PartitionCommit, crc32c::crc32c_append(end.1, frame::padding(end.0))),
+            0 => (Tag::PartitionCommit, crc32c(end.1, frame::padding(end.0))),
             _ => {
                 let (lsn, padding) = frame::dependency_and_padding(end.0, depends_on);
-                let checksum = crc32c::crc32c_append(crc32c::crc32c_append(end.1, &lsn), padding);
+                let checksum = crc32c(crc32c(end.1, &lsn), padding);
                 (Tag::DependentCommit, checksum)
             }
         };
@@ -276,11 +297,13 @@ impl Append {
 
     /// Notes that no thread waits for the commit that was just appended. Returns whether it is the first such
     /// commit in the buffer: then the flusher has to be told that the buffer is to be flushed.
+    #[inline]
     pub(crate) fn is_first_unawaited(&mut self) -> bool {
         !std::mem::replace(&mut self.has_unawaited, true)
     }
 
     /// Puts a frame into the buffer, which has room. Returns the number of the flush that will take it.
+    #[inline]
     pub(crate) fn push(&mut self, entry: &Entry<'_>) -> u64 {
         debug_assert!(entry.dependencies.is_none(), "what it depends on is resolved");
         if self.buffer.is_empty() {
@@ -306,6 +329,7 @@ impl Append {
     }
 
     /// The frame that begins a flush. Its LSN is filled in by [`Append::take`].
+    #[cold]
     fn push_first(&mut self) {
         match self.opening.take() {
             None => self.put(&Entry::new(Tag::Flush, 0, 0, &[]), 0),
@@ -316,6 +340,7 @@ impl Append {
         }
     }
 
+    #[inline]
     fn put(&mut self, entry: &Entry<'_>, data_frames: u32) {
         let (distance, offset) = (self.buffer.len(), self.end());
         let depends_on = (entry.tag == Tag::DependentCommit).then_some(entry.depends_on);
@@ -360,6 +385,7 @@ impl Append {
     }
 
     /// Returns how many data frames the transaction had.
+    #[inline]
     fn end_transaction(&mut self, txn: u64, lsn: Lsn) -> u32 {
         // Most transactions have none, and then no other transaction has any either.
         let open = if self.open.is_empty() { None } else { self.open.remove(&txn) };
@@ -368,6 +394,7 @@ impl Append {
     }
 
     /// The segments from `first` on, or else the last one, are needed until `lsn` is given up.
+    #[inline]
     fn needed_for(&mut self, lsn: Lsn, first: Option<u64>) {
         let needed = |segment: &mut SegmentInfo| segment.lsn_max = segment.lsn_max.max(lsn);
         self.segments.back_mut().into_iter().for_each(needed);
@@ -413,6 +440,7 @@ impl Append {
     }
 
     /// The lowest LSN in the partition that is not on disk.
+    #[inline]
     pub(crate) fn pending_first(&self) -> Lsn {
         self.buffered_first.min(self.taken_first)
     }

@@ -5,6 +5,7 @@
 //!   asleep          until an async commit finds it so and wakes it
 //!   one interval    what is committed meanwhile goes out together
 //!   flush           every partition with commits that are not on disk
+//!   extend          files that have no room for twice as much again, as no thread waits for this one
 //!   nothing left    asleep again
 //! ```
 //!
@@ -71,6 +72,7 @@ impl Drop for Flusher {
 fn run(shared: &LogState, interval: Duration) {
     let alarm = &shared.alarm;
     let is_over = || alarm.is_over.load(Ordering::Acquire) || shared.common.poison.is_set();
+    let mut appended = Vec::new();
     while !is_over() {
         alarm.is_asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -85,7 +87,7 @@ fn run(shared: &LogState, interval: Duration) {
         if !is_over() {
             // A full disk is reported to appenders; a failure has poisoned the log. Either way there is a next
             // time.
-            let _ = shared.flush_pending();
+            let _ = shared.flush_pending().and_then(|()| shared.extend_ahead(&mut appended));
         }
     }
 }

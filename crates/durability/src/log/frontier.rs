@@ -48,6 +48,7 @@ impl Frontier {
     }
 
     /// The largest LSN up to which everything is on disk.
+    #[inline]
     pub(crate) fn stable(&self) -> Lsn {
         self.stable.load(Ordering::Acquire)
     }

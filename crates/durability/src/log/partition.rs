@@ -116,6 +116,7 @@ impl Partition {
     }
 
     /// Appends a frame under the LSN that `number` takes when there is room.
+    #[inline]
     pub(crate) fn append_numbered(
         &self,
         common: &Common,
@@ -154,6 +155,7 @@ impl Partition {
         self.append.lock().release(reserved);
     }
 
+    #[inline]
     fn push(&self, common: &Common, append: &mut Append, entry: &Entry<'_>) -> FrameLocation {
         let resolved;
         let entry = if entry.may_depend() {
@@ -172,7 +174,21 @@ impl Partition {
     }
 
     /// The append latch with room for a frame; flushes or extends as long as there is none (back-pressure).
+    #[inline]
     fn room_for(&self, common: &Common, payload_bytes: usize) -> Result<MutexGuard<'_, Append>> {
+        let need = Append::need(payload_bytes);
+        if payload_bytes <= MAX_PAYLOAD_BYTES && !common.poison.is_set() {
+            let mut append = self.append.lock();
+            if append.room(need, &common.options) == Room::Enough {
+                return Ok(append);
+            }
+        }
+        self.room_made_for(common, payload_bytes)
+    }
+
+    /// As [`Partition::room_for`], where there was none at first.
+    #[cold]
+    fn room_made_for(&self, common: &Common, payload_bytes: usize) -> Result<MutexGuard<'_, Append>> {
         if payload_bytes > MAX_PAYLOAD_BYTES {
             return Err(LogError::FrameTooLarge { bytes: payload_bytes, limit: MAX_PAYLOAD_BYTES });
         }
@@ -222,6 +238,21 @@ impl Partition {
         }
         self.extensions.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// Extends the file for twice the bytes that were appended since `appended` bytes were, so that appenders seldom do it themselves.
+    /// Returns how many bytes are appended by now.
+    pub(crate) fn extend_ahead(&self, common: &Common, appended: u64) -> Result<u64> {
+        let extensions = self.extensions.load(Ordering::Acquire);
+        let (now, need) = {
+            let append = self.append.lock();
+            debug_assert!(append.appended >= appended, "bytes were taken back");
+            (append.appended, append.not_allocated(2 * (append.appended - appended)))
+        };
+        if let Some(need) = need {
+            self.wait_for(common, Target::Extension(extensions + 1), || self.extend(common, need))?;
+        }
+        Ok(now)
     }
 
     /// Goes on to the next segment. No append happens meanwhile, as the segment before is sealed and everything in

@@ -16,6 +16,7 @@ pub(crate) struct Poison {
 }
 
 impl Poison {
+    #[inline]
     pub(crate) fn is_set(&self) -> bool {
         self.cause.get().is_some()
     }

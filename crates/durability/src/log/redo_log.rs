@@ -442,6 +442,16 @@ impl LogState {
         let mut pending = self.partitions.iter().filter(|partition| partition.has_pending(NO_LSN - 1));
         pending.try_for_each(|partition| partition.wait_lsns(&self.common, NO_LSN - 1).map(drop))
     }
+
+    /// Makes room in the files for what is likely to come, by what came since the last call: `appended` holds the bytes of each partition.
+    pub(crate) fn extend_ahead(&self, appended: &mut Vec<u64>) -> Result<()> {
+        appended.resize(self.partitions.len(), 0);
+        let mut each = self.partitions.iter().zip(appended);
+        each.try_for_each(|(partition, appended)| {
+            *appended = partition.extend_ahead(&self.common, *appended)?;
+            Ok(())
+        })
+    }
 }
 
 impl Reservation<'_> {
