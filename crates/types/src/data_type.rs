@@ -31,7 +31,7 @@ pub enum DataType {
     },
     /// `numeric` without limits; see [`Numeric`](crate::Numeric)
     Numeric,
-    /// `text`, or `varchar(n)` where `max_chars` is given
+    /// `text`, or `varchar(n)` where `max_chars` is given, or [`DataType::VARCHAR`]
     Text {
         /// the longest value allowed, in characters
         max_chars: Option<u32>,
@@ -83,6 +83,9 @@ pub enum DataType {
 impl DataType {
     /// `text` of any length.
     pub const TEXT: DataType = DataType::Text { max_chars: None };
+
+    /// `varchar` of any length, which is `text` but for its name.
+    pub const VARCHAR: DataType = DataType::Text { max_chars: Some(u32::MAX) };
 
     /// The Arrow type of arrays of this column in queries, which is one for each type but for those of texts and of `uuid`.
     pub fn to_arrow(self) -> ArrowType {
@@ -243,6 +246,7 @@ impl fmt::Display for DataType {
             DataType::Decimal { precision, scale } => write!(f, "numeric({precision},{scale})"),
             DataType::Numeric => f.write_str("numeric"),
             DataType::Text { max_chars: None } => f.write_str("text"),
+            varchar if *varchar == DataType::VARCHAR => f.write_str("varchar"),
             DataType::Text { max_chars: Some(n) } => write!(f, "varchar({n})"),
             DataType::Char { chars } => write!(f, "char({chars})"),
             DataType::Bytea => f.write_str("bytea"),

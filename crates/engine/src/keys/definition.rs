@@ -117,6 +117,15 @@ pub enum IndexPart {
     Expression(IndexExpression),
 }
 
+/// The order that a part of the keys of an index was asked for in. The index is read from either end: it is told, and nothing goes by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PartOrder {
+    /// Whether greater values come first.
+    pub descending: bool,
+    /// Whether NULL comes before all values.
+    pub nulls_first: bool,
+}
+
 /// When two keys exclude each other, as far as a part of them goes: in an exclusion constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -194,6 +203,9 @@ pub struct IndexDefinition {
     /// For each part when two keys exclude each other, if it stands for an exclusion constraint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusion: Vec<Exclusion>,
+    /// The order of each part, if one is not ascending with NULL last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<PartOrder>,
     /// The bytes that are searched first in an index of distributed columns, if they were said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_bytes: Option<u64>,
@@ -218,6 +230,7 @@ impl IndexDefinition {
             is_primary: false,
             predicate: None,
             exclusion: Vec::new(),
+            orders: Vec::new(),
             budget_bytes: None,
         }
     }
@@ -255,6 +268,18 @@ impl IndexDefinition {
     pub fn excluding(mut self, exclusion: Vec<Exclusion>) -> IndexDefinition {
         (self.exclusion, self.is_constraint) = (exclusion, true);
         self
+    }
+
+    /// Notes the order of each part.
+    pub fn ordered(mut self, orders: Vec<PartOrder>) -> IndexDefinition {
+        debug_assert_eq!(orders.len(), self.parts.len(), "an order for each part");
+        self.orders = if orders.iter().all(|order| *order == PartOrder::default()) { Vec::new() } else { orders };
+        self
+    }
+
+    /// The order that the part numbered `at` was asked for in.
+    pub fn order(&self, at: usize) -> PartOrder {
+        self.orders.get(at).copied().unwrap_or_default()
     }
 
     /// Sets the bytes that are searched first, of an index of distributed columns.

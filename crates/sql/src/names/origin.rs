@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow_schema::Field;
 use engine::{DataType, Table};
 
-use crate::values::types::{UNLIMITED, type_of_field};
+use crate::values::types::type_of_field;
 
 /// The first number that PostgreSQL gives to what users make.
 const FIRST_OID: i64 = 16_384;
@@ -84,7 +84,7 @@ impl Origin {
         };
         let origin = noted().unwrap_or(Origin::NONE);
         let modifier = match type_of_field(field) {
-            Some(DataType::Text { max_chars: Some(UNLIMITED) } | DataType::Char { chars: 0 }) => -1,
+            Some(DataType::VARCHAR | DataType::Char { chars: 0 }) => -1,
             Some(data_type @ (DataType::Text { .. } | DataType::Char { .. })) => modifier_of(data_type),
             _ => origin.modifier,
         };

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
     Check, CheckOption, Column, ColumnDefault, DataType, Deferral, DomainDefinition, ForeignKey, Index,
-    IndexDefinition, IndexExpression, IndexMethod, IndexPart, MaterializedQuery, Sequence, Table, TypeDefinition,
-    ViewDefinition,
+    IndexDefinition, IndexExpression, IndexMethod, IndexPart, MaterializedQuery, PartOrder, Sequence, Table,
+    TypeDefinition, ViewDefinition,
 };
 
 use crate::access::index_expressions::text::{parsed, part_names};
@@ -361,8 +361,14 @@ impl TableObject {
             (IndexMethod::Gist, DataType::Network(_)) => " inet_ops",
             _ => "",
         };
-        let parts = self.parts(index, style).into_iter().zip(&index.definition.parts);
-        parts.map(|(written, part)| format!("{written}{}", class(part))).collect()
+        let order = |at: usize| match index.definition.order(at) {
+            PartOrder { descending: false, nulls_first: false } => "",
+            PartOrder { descending: false, nulls_first: true } => " NULLS FIRST",
+            PartOrder { descending: true, nulls_first: false } => " DESC NULLS LAST",
+            PartOrder { descending: true, nulls_first: true } => " DESC",
+        };
+        let parts = self.parts(index, style).into_iter().zip(&index.definition.parts).enumerate();
+        parts.map(|(at, (written, part))| format!("{written}{}{}", class(part), order(at))).collect()
     }
 
     /// The expressions among them, and the predicate.

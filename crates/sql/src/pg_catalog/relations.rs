@@ -396,7 +396,12 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
     let (expressions, predicate) = table.expressions(index);
     row.extend(expressions.map(|expressions| ("indexprs", Cell::Text(expressions))));
     row.extend(predicate.map(|predicate| ("indpred", Cell::Text(predicate))));
-    row.extend([("indcollation", none()), ("indclass", none()), ("indoption", none())]);
+    let option = |at| {
+        let order = index.definition.order(at);
+        i64::from(order.descending) | i64::from(order.nulls_first) << 1
+    };
+    let options = Numbers((0..width).map(option).collect());
+    row.extend([("indcollation", none()), ("indclass", none()), ("indoption", options)]);
     row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);
     row.extend(["indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
     row.push(("indimmediate", Truth(index.definition.deferral.is_none())));

@@ -80,6 +80,7 @@ impl Casts<'_> {
 fn cast_type(base: DataType) -> SqlType {
     let length = |length: u32| Some(CharacterLength::IntegerLength { length: length.into(), unit: None });
     match base {
+        DataType::VARCHAR => SqlType::Varchar(None),
         DataType::Text { max_chars: Some(chars) } => SqlType::Varchar(length(chars)),
         DataType::Char { chars } => SqlType::Character(length(chars)),
         other => sql_type(other),

@@ -70,7 +70,8 @@ pub(crate) enum Term {
 fn is_cut_to_fit(data_type: DataType) -> bool {
     use DataType::{Char, Decimal, Double, Real, Text, TimeDigits};
 
-    matches!(data_type, Decimal { .. } | Real | Double | Char { .. } | Text { max_chars: Some(_) } | TimeDigits { .. })
+    let is_short = matches!(data_type, Char { .. } | Text { max_chars: Some(_) }) && data_type != DataType::VARCHAR;
+    is_short || matches!(data_type, Decimal { .. } | Real | Double | TimeDigits { .. })
 }
 
 impl Term {

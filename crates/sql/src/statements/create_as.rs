@@ -14,7 +14,7 @@ use crate::statements::ddl::NewTable;
 use crate::syntax::source::Source;
 use crate::values::assign::Texts;
 use crate::values::stored::rows_as_stored;
-use crate::values::types::{UNLIMITED, is_rounding, type_name, type_of_field, with_digits};
+use crate::values::types::{is_rounding, type_name, type_of_field, with_digits};
 
 /// Runs a `CREATE TABLE ... AS`: the table and its rows are one statement's work.
 pub(crate) fn run(session: &mut Session, mut create: CreateTable, source: &Source) -> Result<Command> {
@@ -65,9 +65,7 @@ pub(crate) fn rounding_columns(query: &Query) -> Option<Vec<bool>> {
 /// A column for the values of a query's column, which has its precision for good if the query names it.
 pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
     match type_of_field(field) {
-        Some(DataType::Char { chars: 0 } | DataType::Text { max_chars: Some(UNLIMITED) }) => {
-            Ok(Column::new(field.name(), DataType::TEXT))
-        }
+        Some(DataType::Char { chars: 0 }) => Ok(Column::new(field.name(), DataType::TEXT)),
         // What is computed has no precision of its own, and values to come may have more digits.
         Some(DataType::Decimal { .. }) if !is_rounded && Origin::of_field(field).modifier == -1 => {
             Ok(Column::new(field.name(), DataType::Numeric))

@@ -1,6 +1,6 @@
 //! What an index is of: columns and expressions, as `CREATE INDEX` and exclusion constraints list them.
-use datafusion::sql::sqlparser::ast::{Expr, IndexColumn, Spanned};
-use engine::{IndexMethod, IndexPart, Table};
+use datafusion::sql::sqlparser::ast::{CastKind, Expr, IndexColumn, Spanned};
+use engine::{IndexMethod, IndexPart, PartOrder, Table};
 
 use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
@@ -30,7 +30,7 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
     }
     let part = match inner {
         Expr::Identifier(ident) => IndexPart::Column(place(table, &fold(ident))?),
-        _ if matches!(expr, Expr::Nested(_)) || is_call(expr) => {
+        _ if matches!(expr, Expr::Nested(_) | Expr::Cast { kind: CastKind::Cast, .. }) || is_call(expr) => {
             IndexPart::Expression(crate::planning::index_define::define(inner, table, Kind::Expression, source)?)
         }
         _ => {
@@ -49,6 +49,13 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
         operator_classes::check(class, data_type, method, source)?;
     }
     Ok(part)
+}
+
+/// The order that a part is asked for in.
+pub(super) fn order(column: &IndexColumn) -> PartOrder {
+    let options = &column.column.options;
+    let descending = options.asc == Some(false);
+    PartOrder { descending, nulls_first: options.nulls_first.unwrap_or(descending) }
 }
 
 /// A method without an order has no direction. Ordered ones are read from either end.

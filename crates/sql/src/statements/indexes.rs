@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
 use crate::statements::exclusion::AskedExclusion;
-use crate::statements::index_parts::part;
+use crate::statements::index_parts::{order, part};
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::source::Source;
 
@@ -62,7 +62,8 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         }
         let part = |column| part(column, &found, method, source);
         let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
-        let mut definition = IndexDefinition::of(String::new(), parts).using(method);
+        let orders = create.columns.iter().map(order).collect();
+        let mut definition = IndexDefinition::of(String::new(), parts).using(method).ordered(orders);
         (definition.unique, definition.budget_bytes) = (create.unique, budget_bytes);
         definition.nulls_equal = create.unique && create.nulls_distinct == Some(false);
         let predicate = create.predicate.as_ref();

@@ -302,6 +302,7 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Real => Measure::Bits(24, None),
         DataType::Double => Measure::Bits(53, None),
         DataType::Decimal { precision, scale } => Measure::Digits(precision, scale),
+        DataType::VARCHAR => Measure::Characters(None),
         DataType::Text { max_chars } => Measure::Characters(max_chars),
         DataType::Char { chars } => Measure::Characters(Some(chars)),
         DataType::Date => Measure::Seconds(0),

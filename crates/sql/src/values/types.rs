@@ -38,6 +38,7 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
             ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(*precision, *scale)?,
         },
         SqlType::Text => DataType::TEXT,
+        SqlType::Varchar(None) | SqlType::CharacterVarying(None) | SqlType::CharVarying(None) => DataType::VARCHAR,
         SqlType::Varchar(length) | SqlType::CharacterVarying(length) | SqlType::CharVarying(length) => {
             text(length.as_ref(), None)?
         }
@@ -327,7 +328,7 @@ pub(crate) fn is_rounding(sql_type: &SqlType) -> bool {
 fn without_length(sql_type: &SqlType) -> Option<DataType> {
     match sql_type {
         SqlType::Varchar(None) | SqlType::CharacterVarying(None) | SqlType::CharVarying(None) => {
-            Some(DataType::Text { max_chars: Some(UNLIMITED) })
+            Some(DataType::VARCHAR)
         }
         SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("bpchar") => {
             Some(DataType::Char { chars: 0 })
@@ -335,9 +336,6 @@ fn without_length(sql_type: &SqlType) -> Option<DataType> {
         _ => None,
     }
 }
-
-/// The length of a `varchar` that has none.
-pub(crate) const UNLIMITED: u32 = 10_485_760;
 
 /// The key under which a field's metadata tells its column type where the Arrow type does not.
 pub(crate) const TYPE_KEY: &str = "lstore.type";
@@ -426,6 +424,7 @@ fn named_type(name: Option<&str>) -> Option<DataType> {
             Some(DataType::Array(ArrayItem::of(named_type(Some(item))?)?))
         }
         Some("uuid") => Some(DataType::Uuid),
+        Some("varchar") => Some(DataType::VARCHAR),
         Some(name) if let Some(chars) = length_in(name, "char(") => Some(DataType::Char { chars }),
         Some(name) if let Some(max) = length_in(name, "varchar(") => Some(DataType::Text { max_chars: Some(max) }),
         _ => None,

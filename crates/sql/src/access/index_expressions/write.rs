@@ -98,6 +98,30 @@ fn is_string(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
 }
 
+/// Functions that take no other type of texts.
+const OF_TEXTS: [&str; 20] = [
+    "ascii",
+    "btrim",
+    "initcap",
+    "left",
+    "lower",
+    "lpad",
+    "ltrim",
+    "md5",
+    "overlay",
+    "regexp_replace",
+    "repeat",
+    "replace",
+    "reverse",
+    "right",
+    "rpad",
+    "rtrim",
+    "split_part",
+    "substr",
+    "translate",
+    "upper",
+];
+
 impl Writer<'_> {
     fn expr(&self, expr: &Expr) -> String {
         match expr {
@@ -225,10 +249,18 @@ impl Writer<'_> {
         let text = self.expr(inner);
         let is_bare = match inner {
             Expr::Value(_) => true,
-            Expr::Function(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.style == Style::Pretty,
-            _ => self.style == Style::Plain && text.starts_with('('),
+            Expr::Function(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Cast { .. } => {
+                self.style == Style::Pretty
+            }
+            _ => false,
         };
         if is_bare { format!("{text}::{to}") } else { format!("({text})::{to}") }
+    }
+
+    /// An argument of a function that takes texts.
+    fn as_text(&self, argument: &Expr) -> String {
+        let is_other = self.column_of(argument).is_some_and(|column| is_varchar(column.data_type));
+        if is_other || is_string(argument) { self.cast(argument, "text") } else { self.expr(argument) }
     }
 
     fn call(&self, whole: &Expr, function: &datafusion::sql::sqlparser::ast::Function) -> String {
@@ -237,20 +269,37 @@ impl Writer<'_> {
             && list.clauses.is_empty()
             && function.filter.is_none()
             && function.within_group.is_empty();
-        let argument = |argument: &FunctionArg| match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(self.expr(expr)),
-            _ => None,
+        let name = function.name.to_string().to_lowercase();
+        // These are written as words of the language.
+        let is_word = ["coalesce", "nullif", "greatest", "least"].contains(&name.as_str());
+        let takes_texts = OF_TEXTS.contains(&name.as_str());
+        let first = list.args.first().and_then(argument_of).and_then(|first| self.column_of(first));
+        let is_length =
+            name == "length" && first.is_some_and(|column| !matches!(column.data_type, DataType::Char { .. }));
+        let unlimited =
+            |column: &Column| if is_varchar(column.data_type) { DataType::VARCHAR } else { column.data_type };
+        let argument = |argument: &FunctionArg| {
+            let expr = argument_of(argument)?;
+            Some(match first {
+                _ if takes_texts || is_length => self.as_text(expr),
+                Some(column) if is_word && is_string(expr) => self.cast(expr, &type_text(unlimited(column))),
+                _ => self.expr(expr),
+            })
         };
         match list.args.iter().map(argument).collect::<Option<Vec<String>>>().filter(|_| is_plain) {
             Some(arguments) => {
-                let name = function.name.to_string().to_lowercase();
-                // These are written as words of the language.
-                let is_word = ["coalesce", "nullif", "greatest", "least"].contains(&name.as_str());
                 let name = if is_word { name.to_uppercase() } else { name };
                 format!("{name}({})", arguments.join(", "))
             }
             None => whole.to_string(),
         }
+    }
+}
+
+fn argument_of(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
     }
 }
 
@@ -329,8 +378,12 @@ mod tests {
             ("v <> 'x'", "((v)::text <> 'x'::text)", "v::text <> 'x'::text"),
             ("d >= '2020-01-31'", "(d >= '2020-01-31'::date)", "d >= '2020-01-31'::date"),
             ("cast(a as text)", "(a)::text", "a::text"),
-            ("(a + 1)::bigint", "(a + 1)::bigint", "(a + 1)::bigint"),
+            ("(a + 1)::bigint", "((a + 1))::bigint", "(a + 1)::bigint"),
+            ("a::bigint::text", "((a)::bigint)::text", "a::bigint::text"),
+            ("upper(v)", "upper((v)::text)", "upper(v::text)"),
+            ("length(v)", "length((v)::text)", "length(v::text)"),
             ("coalesce(a, -1)", "COALESCE(a, -1)", "COALESCE(a, -1)"),
+            ("coalesce(v, 'x')", "COALESCE(v, 'x'::character varying)", "COALESCE(v, 'x'::character varying)"),
             ("t.a in (1, 2)", "(a IN (1, 2))", "a IN (1, 2)"),
             ("a between 1 and 2", "(a BETWEEN 1 AND 2)", "a BETWEEN 1 AND 2"),
             ("- a", "(- a)", "- a"),

@@ -16,10 +16,10 @@ use engine::DataType;
 use super::untyped::untyped;
 use super::{alike, lengths};
 use crate::semantics::aggregates::extremes;
-use crate::values::types::{UNLIMITED, type_of_field};
+use crate::values::types::type_of_field;
 
 const CHAR: DataType = DataType::Char { chars: 0 };
-const VARCHAR: DataType = DataType::Text { max_chars: Some(UNLIMITED) };
+const VARCHAR: DataType = DataType::VARCHAR;
 
 /// The type of an expression that is a `char(n)` or a `varchar(n)`; found without looking at all of it.
 pub(crate) fn mark(expr: &Expr, schema: &DFSchema) -> Option<DataType> {

@@ -17,7 +17,7 @@ use engine::DataType;
 
 use super::casts::each;
 use crate::values::blanks;
-use crate::values::types::{UNLIMITED, marked, type_of_field};
+use crate::values::types::{marked, type_of_field};
 
 /// The result that a text becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,7 +102,7 @@ impl ScalarUDFImpl for Lengths {
             let texts = cast(texts, &ArrowType::Utf8View)?;
             Ok(match self.to {
                 To::Padded(chars) => blanks::padded(&texts, chars),
-                To::Known(_) | To::Type(DataType::Text { max_chars: None | Some(UNLIMITED) }) => texts,
+                To::Known(_) | To::Type(DataType::TEXT | DataType::VARCHAR) => texts,
                 To::Type(DataType::Char { chars: 0 }) => blanks::without(&texts),
                 To::Type(DataType::Text { max_chars: Some(max) }) => cut_to(&texts, max),
                 To::Type(DataType::Char { chars }) => blanks::without(&cut_to(&texts, chars)),
