@@ -8,11 +8,11 @@ use testkit::instructions::counted;
 
 /// Of one transaction, in one call, held, and in one call with a log: with the compiler's optimisation, and without.
 const INSTRUCTIONS_MAX: [(&str, u64); 3] = if cfg!(debug_assertions) { DEBUG_MAX } else { RELEASE_MAX };
-const RELEASE_MAX: [(&str, u64); 3] = [("points", 5_700), ("held", 6_850), ("logged", 7_500)];
+const RELEASE_MAX: [(&str, u64); 3] = [("points", 5_700), ("held", 6_850), ("logged", 6_700)];
 const DEBUG_MAX: [(&str, u64); 3] = [("points", 73_000), ("held", 87_000), ("logged", 90_000)];
 
 /// Of a transaction of one statement, with the compiler's optimisation.
-const STATEMENTS_MAX: [(&str, u64); 4] = [("insert", 5_000), ("upsert", 2_900), ("update", 2_850), ("index", 6_300)];
+const STATEMENTS_MAX: [(&str, u64); 4] = [("insert", 5_300), ("upsert", 2_700), ("update", 2_850), ("index", 7_100)];
 
 /// Transactions that are counted, after as many that are not: those update columns for the first time.
 const TRANSACTIONS: u64 = 500;
@@ -37,7 +37,8 @@ fn a_short_transaction_stays_as_short_as_it_is() {
 #[cfg_attr(debug_assertions, ignore = "its bounds are those of optimised programs")]
 fn a_transaction_of_one_statement_stays_as_short_as_it_is() {
     for bound in STATEMENTS_MAX {
-        let rows = ["rows=1500", "range=1024"].map(String::from);
+        // Ranges so large that none is merged on the way, which the counted thread would do itself under valgrind.
+        let rows = ["rows=9000", "range=8192"].map(String::from);
         hold("statements", bound, |count| [vec![bound.0.into(), format!("count={count}")], rows.to_vec()].concat());
     }
 }
