@@ -19,11 +19,23 @@ pub struct SequenceOptions {
     pub max: i64,
     /// whether it begins again at the other bound instead of ending
     pub cycle: bool,
+    /// how many numbers a session was to take at a time; they are always taken one by one
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cache: i64,
+}
+
+fn one() -> i64 {
+    1
+}
+
+fn is_one(number: &i64) -> bool {
+    *number == 1
 }
 
 impl Default for SequenceOptions {
     fn default() -> Self {
-        SequenceOptions { data_type: DataType::BigInt, start: 1, increment: 1, min: 1, max: i64::MAX, cycle: false }
+        let (data_type, max) = (DataType::BigInt, i64::MAX);
+        SequenceOptions { data_type, start: 1, increment: 1, min: 1, max, cycle: false, cache: 1 }
     }
 }
 

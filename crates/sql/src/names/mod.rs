@@ -5,6 +5,7 @@
 pub(crate) mod diagnose;
 pub(crate) mod headings;
 pub(crate) mod made_functions;
+pub(crate) mod made_names;
 pub(crate) mod made_types;
 pub(crate) mod moment;
 pub(crate) mod origin;

@@ -15,7 +15,7 @@ pub(crate) struct AskedOptions {
     pub(crate) start: Option<i64>,
     /// `Some(None)`: with the number to start with
     pub(crate) restart: Option<Option<i64>>,
-    /// checked and otherwise of no meaning: numbers always come from memory
+    /// told, and otherwise of no meaning: numbers always come from memory
     pub(crate) cache: Option<i64>,
     pub(crate) cycle: Option<bool>,
     /// `Some(None)`: of no column
@@ -40,7 +40,8 @@ impl AskedOptions {
         let min = self.min.flatten().unwrap_or(lowest);
         let max = self.max.flatten().unwrap_or(highest);
         let start = self.start.unwrap_or(if increment > 0 { min } else { max });
-        Ok(SequenceOptions { data_type, start, increment, min, max, cycle: self.cycle.unwrap_or(false) })
+        let (cycle, cache) = (self.cycle.unwrap_or(false), self.cache.unwrap_or(1));
+        Ok(SequenceOptions { data_type, start, increment, min, max, cycle, cache })
     }
 
     /// The options of a sequence that is there, and the number that it restarts with.
@@ -64,9 +65,9 @@ impl AskedOptions {
         let min = bound(self.min, moves_min.then_some(new_lowest), lowest, before.min);
         let max = bound(self.max, moves_max.then_some(new_highest), highest, before.max);
         let start = self.start.unwrap_or(before.start);
-        let cycle = self.cycle.unwrap_or(before.cycle);
+        let (cycle, cache) = (self.cycle.unwrap_or(before.cycle), self.cache.unwrap_or(before.cache));
         let restart = self.restart.map(|restart| restart.unwrap_or(start));
-        Ok((SequenceOptions { data_type, start, increment, min, max, cycle }, restart))
+        Ok((SequenceOptions { data_type, start, increment, min, max, cycle, cache }, restart))
     }
 
     fn check_cache(&self) -> Result<()> {

@@ -19,7 +19,9 @@ use super::comments::{Class, Comments};
 use super::constraints;
 use super::defaults::serial_sequences;
 use super::objects::{FunctionObject, Objects};
-use super::oids::{NO_RELATION, OWNER, catalog_relation, catalog_relation_oid, format_type, size_text, type_oid};
+use super::oids::{
+    NO_RELATION, OWNER, catalog_relation, catalog_relation_oid, format_type, numbered_schemas, size_text, type_oid,
+};
 use super::routines;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
@@ -46,6 +48,8 @@ enum Answer {
     Comment(Comments, bool),
     /// Whether a relation is found without its schema.
     Visible(BTreeSet<i64>),
+    /// Whether a type is found without its schema: these are not.
+    Unhidden(BTreeSet<i64>),
     /// The definition of the constraint of the number that is the first argument: plain, or pretty if the second says so.
     Definition(BTreeMap<i64, [String; 2]>),
     /// The definition of an index, or of its column of the number that is the second argument: plain, or pretty if the third
@@ -85,8 +89,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 17] = [
-    ("pg_type_is_visible", Answer::Truth(true)),
+const ALWAYS: [(&str, Answer); 16] = [
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
     ("pg_get_triggerdef", Answer::Null),
@@ -118,6 +121,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         let of = |style| [vec![table.definition(index, style)], table.parts(index, style)].concat();
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
+    let schemas = numbered_schemas(&objects).map(|(number, name)| (number, quoted(name))).collect();
     let types = objects.made_types();
     let views = objects.views.iter().map(|view| (view.oid, view.definition()));
     let views = views.chain(objects.materialized().map(|(view, query, _)| (view.oid, query))).collect();
@@ -134,6 +138,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     ];
     let own = [
         ("pg_table_is_visible", Answer::Visible(visible)),
+        ("pg_type_is_visible", Answer::Unhidden(objects.hidden_types())),
         ("obj_description", Answer::Comment(comments.clone(), false)),
         ("shobj_description", Answer::Comment(comments.clone(), false)),
         ("col_description", Answer::Comment(comments, true)),
@@ -144,6 +149,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_get_constraintdef", Answer::Definition(constraints::definitions(&objects).collect())),
         ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
         ("regclassout", Answer::RelationName(shown, names.clone())),
+        ("regnamespaceout", Answer::RelationName(schemas, BTreeMap::new())),
         ("to_regclass", Answer::Relation(names)),
         ("to_regtype", Answer::Type(types.iter().map(|(number, name)| (name.clone(), *number)).collect())),
         ("format_type", Answer::TypeName(types)),
@@ -225,7 +231,7 @@ impl Arguments {
 impl Answer {
     fn data_type(&self) -> DataType {
         match self {
-            Answer::Truth(_) | Answer::Visible(_) => DataType::Boolean,
+            Answer::Truth(_) | Answer::Visible(_) | Answer::Unhidden(_) => DataType::Boolean,
             Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Total(_) => {
                 DataType::Int64
             }
@@ -242,18 +248,12 @@ impl Answer {
             Answer::Truth(truth) => Arc::new(BooleanArray::from(vec![Some(*truth); rows])),
             Answer::Comment(known, of_columns) => comments(arguments, known, *of_columns)?,
             Answer::Visible(visible) => Arc::new(are_visible(&arguments.numbers(0)?, visible)),
+            Answer::Unhidden(hidden) => Arc::new(are_unhidden(&arguments.numbers(0)?, hidden)),
             Answer::Null => Arc::new(StringViewArray::new_null(rows)),
             Answer::Same => Arc::new(arguments.numbers(0)?),
             Answer::OfRelation(texts, names) => of_relations(arguments, texts, names)?,
             Answer::RelationName(shown, names) => relation_names(arguments, shown, names)?,
-            Answer::Definition(known) => {
-                let (numbers, pretty) = (arguments.numbers(0)?, arguments.truths(1)?);
-                let definition = |(number, pretty): (Option<i64>, Option<bool>)| {
-                    let [plain, with_less] = known.get(&number?)?;
-                    Some(if pretty == Some(true) { with_less } else { plain }.as_str())
-                };
-                Arc::new(numbers.iter().zip(pretty.iter()).map(definition).collect::<StringViewArray>())
-            }
+            Answer::Definition(known) => definitions_of(arguments, known)?,
             Answer::Index(known) => {
                 let (numbers, columns) = (arguments.numbers(0)?, arguments.numbers(1)?);
                 let pretty = arguments.truths(2)?;
@@ -323,10 +323,25 @@ fn comments(arguments: &Arguments, known: &Comments, of_columns: bool) -> Result
     Ok(Arc::new(oids.iter().zip(&classes).map(comment).collect::<StringViewArray>()))
 }
 
+/// The definitions of constraints, plain or pretty.
+fn definitions_of(arguments: &Arguments, known: &BTreeMap<i64, [String; 2]>) -> Result<ArrayRef> {
+    let (numbers, pretty) = (arguments.numbers(0)?, arguments.truths(1)?);
+    let definition = |(number, pretty): (Option<i64>, Option<bool>)| {
+        let [plain, with_less] = known.get(&number?)?;
+        Some(if pretty == Some(true) { with_less } else { plain }.as_str())
+    };
+    Ok(Arc::new(numbers.iter().zip(pretty.iter()).map(definition).collect::<StringViewArray>()))
+}
+
 /// Whether relations of these numbers are found without their schemas.
 fn are_visible(oids: &Int64Array, visible: &BTreeSet<i64>) -> BooleanArray {
     let is_visible = |oid: Option<i64>| oid.map(|oid| visible.contains(&oid) || oid < FIRST_OWN_OID);
     oids.iter().map(is_visible).collect()
+}
+
+/// Whether types of these numbers are found without their schemas.
+fn are_unhidden(oids: &Int64Array, hidden: &BTreeSet<i64>) -> BooleanArray {
+    oids.iter().map(|oid| oid.map(|oid| !hidden.contains(&oid))).collect()
 }
 
 /// The numbers of relations, which are told by these or by their names.

@@ -271,7 +271,7 @@ fn schema(name: &str) -> Row {
 }
 
 fn sequence(sequence: &SequenceObject) -> Row {
-    let SequenceOptions { data_type, start, increment, min, max, cycle } = *sequence.sequence.options();
+    let SequenceOptions { data_type, start, increment, min, max, cycle, .. } = *sequence.sequence.options();
     let names = [
         ("sequence_catalog", CATALOG),
         ("sequence_schema", schema_of(&sequence.key)),

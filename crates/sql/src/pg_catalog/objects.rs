@@ -235,6 +235,18 @@ impl Objects {
         names
     }
 
+    /// The numbers of the types that users have made and that are not found by their names without a schema.
+    pub(super) fn hidden_types(&self) -> BTreeSet<i64> {
+        let is_type = |name: &str| self.types.iter().any(|(key, _)| key == name);
+        let is_hidden =
+            |key: &str| self.path.names(local(key)).find(|name| is_type(name)).is_none_or(|first| first != key);
+        let numbers = |of_type: &TypeDefinition| match of_type {
+            TypeDefinition::Domain(domain) => vec![domain.number.into()],
+            TypeDefinition::Enum(labels) => vec![labels.of.number().into(), labels.of.array_number().into()],
+        };
+        self.types.iter().filter(|(key, _)| is_hidden(key)).flat_map(|(_, of_type)| numbers(of_type)).collect()
+    }
+
     /// The domain of a column, with its name.
     pub(super) fn domain_of(&self, table: &TableObject, column: usize) -> Option<(&str, &DomainDefinition)> {
         let domain = table.default(column)?.domain.as_ref()?;

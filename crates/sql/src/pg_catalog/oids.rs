@@ -130,6 +130,12 @@ pub(super) fn schema_oid(schema: &str) -> i64 {
     }
 }
 
+/// All schemas by their numbers.
+pub(super) fn numbered_schemas(objects: &Objects) -> impl Iterator<Item = (i64, &str)> {
+    let names = [(CATALOG_OID, CATALOG_SCHEMA), (INFORMATION_OID, "information_schema"), (PUBLIC_OID, SCHEMA)];
+    names.into_iter().chain(objects.schemas.iter().map(|name| (schema_oid(name), name.as_str())))
+}
+
 /// The text that stands for no relation.
 pub(super) const NO_RELATION: &str = "-";
 
@@ -147,9 +153,8 @@ pub(super) fn relation_oid(tables: &Tables, text: &str) -> Result<i64> {
     if let Some(oid) = catalog_relation_oid(&name) {
         return Ok(oid);
     }
-    let objects = Objects::of(tables);
-    let found = objects.names().find(|known| known.0 == name).map(|known| known.1);
-    found.ok_or_else(|| SqlError::new("42P01", format!("relation \"{text}\" does not exist")))
+    let found = Objects::of(tables).found();
+    found.get(&name).copied().ok_or_else(|| SqlError::new("42P01", format!("relation \"{text}\" does not exist")))
 }
 
 /// The number of the type that a text names.

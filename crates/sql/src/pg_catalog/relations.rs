@@ -21,9 +21,7 @@ use super::defaults;
 use super::information;
 use super::monitoring;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
-use super::oids::{
-    CATALOG_OID, CATALOG_SCHEMA, DATABASE_OID, INFORMATION_OID, OWNER, OWNER_OID, PUBLIC_OID, schema_oid, type_of,
-};
+use super::oids::{DATABASE_OID, OWNER, OWNER_OID, numbered_schemas, schema_oid, type_of};
 use super::routines;
 use super::statistics;
 use super::types;
@@ -32,7 +30,7 @@ use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::interrupt::zone;
 use crate::names::schemas::{is_temporary, schema_of};
-use crate::names::tables::{CATALOG, SCHEMA};
+use crate::names::tables::CATALOG;
 use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::activity::{self, SessionFacts};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
@@ -146,12 +144,9 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_index" => objects().indexes().map(|(table, index)| index_row(table, index)).collect(),
         "pg_indexes" => objects().indexes().map(|(table, index)| index_view(table, index)).collect(),
         "pg_namespace" => {
-            let names = [(CATALOG_OID, CATALOG_SCHEMA), (INFORMATION_OID, "information_schema"), (PUBLIC_OID, SCHEMA)];
             let row =
                 |(oid, name)| vec![("oid", Number(oid)), ("nspname", text(name)), ("nspowner", Number(OWNER_OID))];
-            let objects = objects();
-            let made = objects.schemas.iter().map(|name| (schema_oid(name), name.as_str()));
-            names.into_iter().chain(made).map(row).collect()
+            numbered_schemas(&objects()).map(row).collect()
         }
         "pg_language" => routines::languages(),
         "pg_proc" => routines::rows(&objects()),
@@ -421,7 +416,7 @@ fn sequence(sequence: &SequenceObject) -> Row {
         ("seqincrement", Number(options.increment)),
         ("seqmax", Number(options.max)),
         ("seqmin", Number(options.min)),
-        ("seqcache", Number(1)),
+        ("seqcache", Number(options.cache)),
         ("seqcycle", Truth(options.cycle)),
     ]
 }
@@ -432,7 +427,7 @@ fn sequence_view(sequence: &SequenceObject) -> Row {
     row.extend([("sequenceowner", text(OWNER)), ("data_type", Cell::Text(options.data_type.to_string()))]);
     row.extend([("start_value", Number(options.start)), ("min_value", Number(options.min))]);
     row.extend([("max_value", Number(options.max)), ("increment_by", Number(options.increment))]);
-    row.extend([("cycle", Truth(options.cycle)), ("cache_size", Number(1))]);
+    row.extend([("cycle", Truth(options.cycle)), ("cache_size", Number(options.cache))]);
     // NULL until it has given a number.
     let last = sequence.sequence.position().ok().filter(|stands| stands.is_called);
     row.extend(last.map(|stands| ("last_value", Number(stands.last_value))));

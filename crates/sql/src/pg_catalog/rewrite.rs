@@ -278,6 +278,7 @@ impl Rewrite<'_> {
         match to {
             "regclass" => call("regclassout", vec![expr]),
             "regtype" => call("format_type", vec![expr]),
+            "regnamespace" => call("regnamespaceout", vec![expr]),
             "regrole" => call("pg_get_userbyid", vec![expr]),
             "regprocedure" => call("regprocedureout", vec![expr]),
             _ => Ok(expr),

@@ -198,7 +198,8 @@ impl Scope<'_> {
                 let is_wider = is_integer(from) && is_integer(to) && bits(from) <= bits(to);
                 // A cast to its own type may still cut something off.
                 let stays = from == to && (to == DataType::Numeric || !is_cut_to_fit(to)) && !cuts_times(data_type);
-                (is_wider || stays).then_some((at, to))
+                let is_text = matches!(from, DataType::Text { .. }) && matches!(to, DataType::TEXT | DataType::VARCHAR);
+                (is_wider || stays || is_text).then_some((at, to))
             }
             _ => None,
         }

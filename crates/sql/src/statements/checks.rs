@@ -7,6 +7,7 @@ use engine::{Check, Column, Table, Transaction};
 use crate::access::index_expressions::text::parsed;
 use crate::error::{About, Result, SqlError, of_domain};
 use crate::names::fold;
+use crate::names::made_names::free_name;
 use crate::names::moment::Moment;
 use crate::names::schemas::{local, schema_of};
 use crate::planning::index_compile::Kind;
@@ -55,10 +56,10 @@ impl<'a> AskedCheck<'a> {
             Some(name) => names.take(fold(name)).map_err(|error| error.at(source.start(name.span)))?,
             None => {
                 let column = match &condition.columns[..] {
-                    [column] => format!("_{}", columns[*column].name),
-                    _ => String::new(),
+                    [column] => &columns[*column].name,
+                    _ => "",
                 };
-                names.find(&format!("{}{column}_check", local(table)))
+                names.find(local(table), column, "check")
             }
         };
         Ok(Check { name, condition: condition.text, columns: condition.columns, validated: true })
@@ -103,11 +104,10 @@ impl Names {
         Ok(name)
     }
 
-    /// The first name that no constraint has: this one, or with a number.
-    pub(crate) fn find(&mut self, plain: &str) -> String {
-        let numbered = (1..).map(|number| format!("{plain}{number}"));
-        let is_free = |name: &String| !self.own.contains(name) && !self.others.contains(name);
-        let found = std::iter::once(plain.to_owned()).chain(numbered).find(is_free).unwrap_or_default();
+    /// The first name for what is of columns of a table that no constraint has.
+    pub(crate) fn find(&mut self, table: &str, columns: &str, label: &str) -> String {
+        let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        let found = free_name(table, columns, label, |name| !has(&self.own, name) && !has(&self.others, name));
         self.own.push(found.clone());
         found
     }

@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 use engine::{Column, DomainDefinition, TypeDefinition, schema_and_name};
 
 use crate::error::{Result, SqlError};
+use crate::names::made_names::free_name;
 use crate::names::{fold, position};
 use crate::parsing::domain_statement::{DomainChange, DomainStatement, NewDomain};
 use crate::planning::default_define::define as define_default;
@@ -80,10 +81,7 @@ pub(crate) fn taken(checks: &[(String, String)], name: String, domain: &str) -> 
 }
 
 pub(crate) fn free(checks: &[(String, String)], domain: &str) -> String {
-    let plain = format!("{domain}_check");
-    let numbered = (1..).map(|number| format!("{plain}{number}"));
-    let is_free = |name: &String| !checks.iter().any(|(known, _)| known == name);
-    std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain)
+    free_name(domain, "", "check", |name| !checks.iter().any(|(known, _)| known == name))
 }
 
 fn drop(

@@ -109,7 +109,7 @@ impl<'a> AskedKey<'a> {
         }
         let chosen = match self.name {
             Some(name) => names.take(fold(name)).map_err(|error| error.at(source.start(name.span)))?,
-            None => names.find(&format!("{}_{}_fkey", local(name), self.columns.join("_"))),
+            None => names.find(local(name), &self.columns.join("_"), "fkey"),
         };
         let set_on_delete = set_columns(table, set.get(1..).unwrap_or_default(), &columns)?;
         check_types(&chosen, (table, &columns), (&referenced, &positions)).map_err(|error| error.at(at))?;

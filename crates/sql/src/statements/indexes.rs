@@ -8,7 +8,7 @@ use engine::{Deferral, IndexDefinition, IndexMethod, Table, Transaction, name_in
 use crate::access::index_expressions::text::part_names;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{beside, local};
-use crate::names::{find_column, fold, position, table_name};
+use crate::names::{find_column, fold, made_names, position, table_name};
 use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::comments::{self, About};
@@ -121,10 +121,7 @@ fn free_name(transaction: &Transaction, table: &Table, columns: &[String], suffi
 
 /// A name that nothing has yet, for what belongs to columns of a table of this name.
 pub(crate) fn free_name_of(transaction: &Transaction, table: &str, columns: &[String], suffix: &str) -> String {
-    let plain = format!("{table}_{}_{suffix}", columns.join("_"));
-    let numbered = (1..).map(|number| format!("{plain}{number}"));
-    let mut names = std::iter::once(plain.clone()).chain(numbered);
-    names.find(|name| !is_taken(transaction, name)).unwrap_or(plain)
+    made_names::free_name(table, &columns.join("_"), suffix, |name| !is_taken(transaction, name))
 }
 
 /// `ALTER INDEX ... RENAME TO`.

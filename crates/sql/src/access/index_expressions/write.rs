@@ -188,7 +188,11 @@ impl Writer<'_> {
         // Operators of one strength are read from the left; AND and OR may be regrouped.
         let is_chain = matches!(op, BinaryOperator::And | BinaryOperator::Or);
         let right_outer = if is_chain { outer } else { outer + 1 };
-        let mut text = format!("{} {op} {}", self.below(left, outer), self.below(right, right_outer));
+        let operand = |operand: &Expr, outer| match self.is_made_text(operand) {
+            true if *op == BinaryOperator::StringConcat => self.cast(operand, "text"),
+            _ => self.below(operand, outer),
+        };
+        let mut text = format!("{} {op} {}", operand(left, outer), operand(right, right_outer));
         // The key of a part of JSON.
         let is_key = matches!(op, BinaryOperator::Arrow | BinaryOperator::LongArrow | BinaryOperator::Question);
         if is_key && self.style == Style::Plain && is_string(right) {
@@ -257,10 +261,14 @@ impl Writer<'_> {
         if is_bare { format!("{text}::{to}") } else { format!("({text})::{to}") }
     }
 
+    /// Whether an operand of a function or an operator of texts is cast to one.
+    fn is_made_text(&self, operand: &Expr) -> bool {
+        is_string(operand) || self.column_of(operand).is_some_and(|column| is_varchar(column.data_type))
+    }
+
     /// An argument of a function that takes texts.
     fn as_text(&self, argument: &Expr) -> String {
-        let is_other = self.column_of(argument).is_some_and(|column| is_varchar(column.data_type));
-        if is_other || is_string(argument) { self.cast(argument, "text") } else { self.expr(argument) }
+        if self.is_made_text(argument) { self.cast(argument, "text") } else { self.expr(argument) }
     }
 
     fn call(&self, whole: &Expr, function: &datafusion::sql::sqlparser::ast::Function) -> String {
@@ -367,7 +375,7 @@ mod tests {
             ("a+b*2", "(a + (b * 2))", "a + b * 2"),
             ("(a+b)*2", "((a + b) * 2)", "(a + b) * 2"),
             ("a-(b-2)", "(a - (b - 2))", "a - (b - 2)"),
-            ("lower(c || 'x')", "lower((c || 'x'))", "lower(c || 'x')"),
+            ("lower(c || 'x')", "lower((c || 'x'::text))", "lower(c || 'x'::text)"),
             ("a > 0 and b < 1 and c is null", "((a > 0) AND (b < 1) AND (c IS NULL))", "a > 0 AND b < 1 AND c IS NULL"),
             (
                 "(a > 0 or b < 1) and not \"Odd\"",

@@ -105,6 +105,9 @@ fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
             }
             // The type of a column of arrays has no digits of seconds, to which each item is rounded.
             (None, Some(item @ DataType::Interval { precision: Some(_), .. })) => each_cast(expr, &item),
+            // Each item becomes one of the type at once: a text among them has not to be of a type with the others.
+            (None, Some(item)) if is_nested(expr) => each_cast(expr, &item),
+            (None, Some(item)) if is_mixed(expr) => each_cast(expr, &item).map(|items| cast(items, data_type.clone())),
             _ => None,
         },
         _ => None,
@@ -164,6 +167,28 @@ fn each_cast(array: &Expr, data_type: &DataType) -> Option<Expr> {
             Some(Expr::Array(Array { elem: elem.iter().map(item).collect(), named: *named }))
         }
         _ => None,
+    }
+}
+
+/// Whether an array that is written out has arrays as items.
+fn is_nested(array: &Expr) -> bool {
+    match array {
+        Expr::Nested(inner) => is_nested(inner),
+        Expr::Array(Array { elem, .. }) => elem.iter().any(|item| matches!(item, Expr::Array(_))),
+        _ => false,
+    }
+}
+
+/// Whether an array that is written out has both texts and other items that are not NULL.
+fn is_mixed(array: &Expr) -> bool {
+    match array {
+        Expr::Nested(inner) => is_mixed(inner),
+        Expr::Array(Array { elem, .. }) => {
+            let is_null = |item: &Expr| matches!(item, Expr::Value(value) if value.value == Value::Null);
+            let is_text = |item: &Expr| text_of(item).is_some();
+            elem.iter().any(is_text) && !elem.iter().all(|item| is_text(item) || is_null(item))
+        }
+        _ => false,
     }
 }
 
