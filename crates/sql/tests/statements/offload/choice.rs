@@ -60,8 +60,16 @@ fn tables_on_disk_stay_with_the_cpu() {
     run(&mut session, "CHECKPOINT");
     let query = "SELECT x, sum(y) FROM t GROUP BY x";
     assert!(plan(&mut session, query).contains("device="));
-    assert!(db.evict_now(u64::MAX) > 0);
-    assert!(!plan(&mut session, query).contains("device="));
+    let mut evicted = db.evict_now(u64::MAX);
+    // Pages that another thread reads at the moment stay.
+    for _ in 0..100 {
+        if !plan(&mut session, query).contains("device=") {
+            break;
+        }
+        run(&mut session, "CHECKPOINT");
+        evicted += db.evict_now(u64::MAX);
+    }
+    assert!(evicted > 0 && !plan(&mut session, query).contains("device="));
     assert_eq!(last_reason(&mut session).as_deref(), Some("the tables are on disk"));
     sorted(&mut session, "SELECT * FROM t").unwrap();
     assert!(plan(&mut session, query).contains("device="), "it is in memory again");
