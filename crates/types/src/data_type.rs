@@ -87,6 +87,11 @@ impl DataType {
     /// `varchar` of any length, which is `text` but for its name.
     pub const VARCHAR: DataType = DataType::Text { max_chars: Some(u32::MAX) };
 
+    /// Whether it says how many characters a text has at most.
+    pub fn has_length(self) -> bool {
+        self != DataType::VARCHAR && matches!(self, DataType::Char { .. } | DataType::Text { max_chars: Some(_) })
+    }
+
     /// The Arrow type of arrays of this column in queries, which is one for each type but for those of texts and of `uuid`.
     pub fn to_arrow(self) -> ArrowType {
         match self {

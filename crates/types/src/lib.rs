@@ -42,5 +42,5 @@ pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};
 pub use time::{Command, Snapshot, StartTime, Timestamp, TxnId};
 pub use time_digits::{SECOND_DIGITS_MAX, TimeKind};
-pub use value::{Decimal, Value};
+pub use value::{Decimal, Value, has_at_most};
 pub use zoned_time::{ZONED_TIME_BYTES, ZonedTime};

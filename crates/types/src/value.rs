@@ -133,12 +133,8 @@ impl Value {
             (Value::Geometry(shape), DataType::Geometry(kind)) => shape.kind() == kind,
             (Value::Network(address), DataType::Network(kind)) => address.kind() == kind,
             (Value::Array(array), DataType::Array(item)) => array.item() == item,
-            (Value::Text(text), DataType::Text { max_chars }) => {
-                max_chars.is_none_or(|max| text.chars().nth(max as usize).is_none())
-            }
-            (Value::Text(text), DataType::Char { chars }) => {
-                !text.ends_with(' ') && text.chars().nth(chars as usize).is_none()
-            }
+            (Value::Text(text), DataType::Text { max_chars }) => max_chars.is_none_or(|max| has_at_most(text, max)),
+            (Value::Text(text), DataType::Char { chars }) => !text.ends_with(' ') && has_at_most(text, chars),
             (Value::Decimal(number), DataType::Decimal { precision, scale }) => {
                 number.scale == scale && number.unscaled.unsigned_abs() < 10u128.pow(u32::from(precision))
             }
@@ -201,6 +197,11 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Value {
         value.map_or(Value::Null, Into::into)
     }
+}
+
+/// Whether a text has at most so many characters. It has no more of them than bytes, so that they are seldom counted.
+pub fn has_at_most(text: &str, chars: u32) -> bool {
+    text.len() <= chars as usize || text.chars().nth(chars as usize).is_none()
 }
 
 #[cfg(test)]

@@ -424,5 +424,5 @@ impl TableData {
 
 /// Whether a text has more characters than a type takes.
 fn is_too_long(value: &Value, data_type: DataType) -> bool {
-    matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. }) && !value.fits(data_type)
+    data_type.has_length() && !value.fits(data_type)
 }

@@ -9,7 +9,7 @@
 //! A value is taken if it is plainly one of its column's type, or an integer of another width that fits.
 use lineage::{Cell, Scratch, VALUE_BYTES_MAX, cell_of_value, value_of_cell, word_of_value, words_of};
 use smallvec::SmallVec;
-use types::{Column, DataType, Value};
+use types::{Column, DataType, Value, has_at_most};
 
 use crate::error::Result;
 use crate::table::Table;
@@ -271,11 +271,8 @@ fn bytes(value: &Value, data_type: DataType) -> Option<&[u8]> {
 /// Whether a text is a value of this type.
 fn text_fits(text: &str, data_type: DataType) -> bool {
     match data_type {
-        // A text has no more characters than bytes.
-        DataType::Text { max_chars } => {
-            max_chars.is_none_or(|max| text.len() <= max as usize || text.chars().nth(max as usize).is_none())
-        }
-        DataType::Char { chars } => !text.ends_with(' ') && text.chars().nth(chars as usize).is_none(),
+        DataType::Text { max_chars } => max_chars.is_none_or(|max| has_at_most(text, max)),
+        DataType::Char { chars } => !text.ends_with(' ') && has_at_most(text, chars),
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! NULLs and values that are not there take no place; the reader knows which records have a value.
-use types::DataType;
+use types::{DataType, has_at_most};
 
 use super::{Damage, Reader, Writer};
 use crate::value::cell::{Cell, Storage, is_wide, words_of};
@@ -48,8 +48,7 @@ pub(crate) fn check_bytes(reader: &Reader<'_>, bytes: &[u8], data_type: DataType
 /// Whether text is as short as its type says.
 pub(crate) fn check_length(reader: &Reader<'_>, text: &str, data_type: DataType) -> Result<(), Damage> {
     let (DataType::Text { max_chars: Some(max) } | DataType::Char { chars: max }) = data_type else { return Ok(()) };
-    let is_short = text.len() <= max as usize || text.chars().nth(max as usize).is_none();
-    reader.check(is_short, || format!("has text of {} bytes as {data_type}", text.len()))
+    reader.check(has_at_most(text, max), || format!("has text of {} bytes as {data_type}", text.len()))
 }
 
 /// Whether a decimal has as few digits as its type says.

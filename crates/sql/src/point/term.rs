@@ -68,10 +68,9 @@ pub(crate) enum Term {
 
 /// Whether reading a text as a value of this type may round it or cut it off.
 fn is_cut_to_fit(data_type: DataType) -> bool {
-    use DataType::{Char, Decimal, Double, Real, Text, TimeDigits};
+    use DataType::{Decimal, Double, Real, TimeDigits};
 
-    let is_short = matches!(data_type, Char { .. } | Text { max_chars: Some(_) }) && data_type != DataType::VARCHAR;
-    is_short || matches!(data_type, Decimal { .. } | Real | Double | TimeDigits { .. })
+    data_type.has_length() || matches!(data_type, Decimal { .. } | Real | Double | TimeDigits { .. })
 }
 
 impl Term {

@@ -68,9 +68,7 @@ fn literal_value(value: &Value) -> Option<Literal> {
 fn typed_literal(value: &Value, data_type: &datafusion::sql::sqlparser::ast::DataType) -> Option<Literal> {
     let Some(Literal::Text(text)) = literal_value(value).filter(|_| !cuts_times(data_type)) else { return None };
     let (data_type, _) = column_type(data_type).ok()?;
-    if data_type != DataType::VARCHAR
-        && matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. })
-    {
+    if data_type.has_length() {
         return None;
     }
     let mut builder = ColumnBuilder::new(data_type);
