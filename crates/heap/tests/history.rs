@@ -5,8 +5,8 @@
 //! snapshot stands. So the order of the log is an order in which the heap could have come about, which is what
 //! recovery needs; and as LSNs are taken while a transaction runs, it is linearizable as well.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 
 use durability::{CommitMode, LogOptions, Lsn};
 use heap::{CheckpointCopy, Heap, HeapError, HeapOptions, HeapRef, HeapResult};
@@ -38,8 +38,9 @@ struct Done {
     steps: Vec<(u64, u64, bool)>,
 }
 
-fn work(heap: &Heap, block: HeapRef, thread: u64) -> Vec<Done> {
+fn work(heap: &Heap, block: HeapRef, thread: u64, start: &Barrier) -> Vec<Done> {
     let mut random = StdRng::seed_from_u64(thread);
+    start.wait();
     let mut all = Vec::new();
     for number in 0..EACH {
         let seed = random.random::<u64>();
@@ -50,6 +51,10 @@ fn work(heap: &Heap, block: HeapRef, thread: u64) -> Vec<Done> {
             let mut steps = Vec::new();
             let writes = random.random_bool(0.7);
             for _ in 0..random.random_range(1..8) {
+                // Others run in its midst also where each transaction is shorter than a thread's turn on its core.
+                if random.random_ratio(1, 8) {
+                    std::thread::yield_now();
+                }
                 let at = random.random_range(0..WORDS);
                 if writes && random.random_bool(0.5) {
                     let value = thread << 40 | number << 8 | steps.len() as u64;
@@ -89,9 +94,11 @@ fn repeat(mut history: Vec<Done>) -> Vec<u64> {
 
 fn histories(heap: &Heap, also: impl Fn(HeapRef, &AtomicBool) + Sync) -> (HeapRef, Vec<u64>) {
     let block = heap.atomically(CommitMode::Sync, |tx| tx.pmalloc(WORDS)).unwrap();
-    let is_over = AtomicBool::new(false);
+    let (is_over, start) = (AtomicBool::new(false), Barrier::new(THREADS as usize));
     let history = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || work(heap, block, thread))).collect();
+        let start = &start;
+        let threads: Vec<_> =
+            (0..THREADS).map(|thread| scope.spawn(move || work(heap, block, thread, start))).collect();
         let beside = scope.spawn(|| also(block, &is_over));
         let histories: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         is_over.store(true, Ordering::Relaxed);
@@ -170,10 +177,13 @@ fn a_transaction_that_is_bound_to_fail_sees_one_moment_too() {
         let readers: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(move || {
-                    for _ in 0..6_000 {
+                    for number in 0..6_000 {
                         let mut tx = heap.begin();
                         let sum = (0..WORDS)
                             .try_fold(0_u64, |sum, at| Ok::<_, HeapError>(sum.wrapping_add(tx.read(block.at(at))?)));
+                        if number % 8 == 0 {
+                            std::thread::yield_now();
+                        }
                         // Again, from the other end: all that it was given before the conflict belongs together.
                         let again = (0..WORDS)
                             .rev()
