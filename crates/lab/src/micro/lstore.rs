@@ -11,6 +11,7 @@ use engine::{
     BareStatements, Cell, Column, DataType, Database, Durability, Isolation, LayoutSetting, OpenOptions, PointAccess,
     PointAction, PointStatement, Schema, Sum, Table, TableSettings, TableStats, Transaction, TransactionOptions, Value,
 };
+use smallvec::SmallVec;
 
 use super::args::{Access, Layout, Retention, SumMethod};
 use super::contestant::{Contestant, Worker};
@@ -172,7 +173,7 @@ impl Contestant for Lstore {
             store: self,
             changes: Vec::with_capacity(COLUMNS),
             keys: Vec::new(),
-            accesses: vec![None; 1 << COLUMNS],
+            accesses: Vec::new(),
             words: Vec::new(),
         })
     }
@@ -218,7 +219,7 @@ struct LstoreWorker<'s> {
     changes: Vec<(usize, Value)>,
     /// The keys of one transaction, likewise.
     keys: Vec<[Value; 1]>,
-    /// The accesses prepared so far, by their sets of columns.
+    /// The accesses prepared so far, by the numbers of their sets of columns.
     accesses: Vec<Option<PointAccess>>,
     /// The values that the statements of one transaction read and write.
     words: Vec<[u64; COLUMNS]>,
@@ -295,11 +296,6 @@ impl LstoreWorker<'_> {
     }
 }
 
-/// A set of columns, a bit each.
-fn set_of(columns: &[usize]) -> usize {
-    columns.iter().fold(0, |set, column| set | 1 << column)
-}
-
 impl LstoreWorker<'_> {
     /// Runs and commits the statements as one group by prepared access. Returns how often it was started again, and the sum of
     /// the values read; `None` if a row was missing.
@@ -310,14 +306,17 @@ impl LstoreWorker<'_> {
     ) -> engine::Result<(u64, Option<i64>)> {
         self.words.resize(statements.len(), [0; COLUMNS]);
         for statement in statements {
-            let access = &mut self.accesses[set_of(statement.columns)];
+            if self.accesses.len() <= statement.set {
+                self.accesses.resize(statement.set + 1, None);
+            }
+            let access = &mut self.accesses[statement.set];
             if access.is_none() {
                 *access = self.store.table.point_access(statement.columns)?;
             }
         }
-        let mut group = Vec::with_capacity(statements.len());
+        let mut group = Group::new();
         for (statement, words) in statements.iter().zip(&mut self.words) {
-            let Some(access) = &self.accesses[set_of(statement.columns)] else { return Ok((0, None)) };
+            let Some(access) = &self.accesses[statement.set] else { return Ok((0, None)) };
             let words = &mut words[..statement.columns.len()];
             let action = match statement.new_values() {
                 None => PointAction::Read(words),
@@ -329,7 +328,9 @@ impl LstoreWorker<'_> {
             group.push(PointStatement::new(access, statement.key as i64, action));
         }
         let again = self.store.database.run_points(options, &mut group)?;
-        if group.iter().any(|statement| !statement.is_found) {
+        let has_all = group.iter().all(|statement| statement.is_found);
+        drop(group);
+        if !has_all {
             return Ok((again, None));
         }
         let reads = statements.iter().zip(&self.words).filter(|(statement, _)| statement.new_values().is_none());
@@ -337,6 +338,9 @@ impl LstoreWorker<'_> {
         Ok((again, Some(words.fold(0, |sum, word| sum.wrapping_add(*word as i64)))))
     }
 }
+
+/// The statements of a transaction; as many as they are by default need no memory of their own.
+type Group<'s> = SmallVec<[PointStatement<'s>; 10]>;
 
 /// The sum of the bigints of a row, wrapped.
 fn sum_of_cells(cells: &[Cell<'_>]) -> i64 {

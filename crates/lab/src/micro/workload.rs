@@ -56,21 +56,20 @@ pub(super) struct Workload {
     active: u64,
     reads: usize,
     updates: usize,
-    read_sets: Vec<Vec<usize>>,
-    update_sets: Vec<Vec<usize>>,
+    /// those of reads, then those of updates
+    sets: Vec<Vec<usize>>,
+    /// how many are of reads
+    read_sets: usize,
 }
 
 impl Workload {
     /// Transactions of so many point reads and updates of rows with keys below `active`, each of `columns` columns.
     pub(super) fn new(active: u64, reads: u32, updates: u32, columns: u32) -> Workload {
         let columns = columns as usize;
-        Workload {
-            active: active.max(1),
-            reads: reads as usize,
-            updates: updates as usize,
-            read_sets: column_sets(0, columns),
-            update_sets: column_sets(1, columns.min(COLUMNS - 1)),
-        }
+        let mut sets = column_sets(0, columns);
+        let read_sets = sets.len();
+        sets.extend(column_sets(1, columns.min(COLUMNS - 1)));
+        Workload { active: active.max(1), reads: reads as usize, updates: updates as usize, sets, read_sets }
     }
 
     /// The transactions that follow from a seed.
@@ -81,7 +80,7 @@ impl Workload {
 
     /// Transactions of one such update each.
     pub(super) fn single_updates(&self) -> Workload {
-        Workload { reads: 0, updates: 1, read_sets: Vec::new(), update_sets: self.update_sets.clone(), ..*self }
+        Workload { reads: 0, updates: 1, sets: self.sets.clone(), ..*self }
     }
 
     /// How many rows may be touched, the first of the table.
@@ -113,6 +112,8 @@ pub(super) struct Statement<'w> {
     pub(super) key: u64,
     /// Which of its columns, ascending.
     pub(super) columns: &'w [usize],
+    /// The number of this set of columns among all that statements choose from.
+    pub(super) set: usize,
     is_update: bool,
     values: [i64; COLUMNS],
 }
@@ -140,8 +141,12 @@ impl<'w> Transactions<'w> {
             let bits = random.next();
             statement.key = scaled(bits as u32, workload.active);
             statement.is_update = at >= workload.reads;
-            let sets = if statement.is_update { &workload.update_sets } else { &workload.read_sets };
-            statement.columns = &sets[scaled((bits >> 32) as u32, sets.len() as u64) as usize];
+            let (first, end) = match statement.is_update {
+                true => (workload.read_sets, workload.sets.len()),
+                false => (0, workload.read_sets),
+            };
+            statement.set = first + scaled((bits >> 32) as u32, (end - first) as u64) as usize;
+            statement.columns = &workload.sets[statement.set];
             if statement.is_update {
                 let count = statement.columns.len();
                 statement.values[..count].fill_with(|| random.next_value());
