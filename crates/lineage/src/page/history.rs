@@ -6,7 +6,8 @@
 //!                                           are O(log n) pages; versions that came to be seen together become one
 //! append:  [p] + [p p ... p | 800p]         while everything is kept no version can go: pages wait until all that is newer
 //!      ->  [32p | 800p]                     is 31 times as large, a fifth as much is rewritten, and a walk looks into
-//!                                           the outlines of some pages more
+//!                                           the outlines of some pages more; where a page has many versions of each of
+//!                                           its records, which a walk passes without a look at another page, 255 times
 //! expire:  the settled part of every record becomes its origin, or goes; and in every page, versions that are seen
 //!          together become one
 //! ```
@@ -41,10 +42,18 @@ pub(crate) struct History {
     meter: Arc<Meter>,
 }
 
-/// Whether a page of so many versions is joined with all that is newer.
-fn is_joined(versions: usize, newer: usize, kept: &Kept) -> bool {
+/// Versions that each record of a page has on the average, from which on a walk gains little where pages are joined.
+const DENSE_VERSIONS: usize = 16;
+
+/// Whether a page of so many versions, of so many records, is joined with all that is newer.
+fn is_joined((versions, records): (usize, usize), newer: usize, kept: &Kept) -> bool {
     let keeps_all = kept.oldest() == Timestamp::ZERO;
-    if keeps_all { versions * 31 <= newer } else { versions <= 2 * newer }
+    let is_dense = versions >= DENSE_VERSIONS * records;
+    match (keeps_all, is_dense) {
+        (false, _) => versions <= 2 * newer,
+        (true, false) => versions * 31 <= newer,
+        (true, true) => versions * 255 <= newer,
+    }
 }
 
 /// The fate of a record when history expires.
@@ -227,7 +236,7 @@ impl History {
         pages.retain(|page| page.outline.versions > 0);
         let (mut newer, mut joined) = (0, 0);
         for (at, page) in pages.iter().enumerate() {
-            if is_joined(page.outline.versions, newer, kept) {
+            if is_joined((page.outline.versions, page.outline.slots.len()), newer, kept) {
                 joined = at + 1;
             }
             newer += page.outline.versions;
@@ -526,6 +535,22 @@ mod tests {
             .map(|page| Evictable::of_history(page, &types, &Arc::default(), None));
         let joined = join(&types, &sync::pin(), &parts, &Kept::default()).unwrap();
         assert_eq!(format!("{joined:?}"), format!("{:?}", page(0..2000)));
+    }
+
+    #[test]
+    fn pages_of_many_versions_a_record_are_joined_later() {
+        let everything = Kept::default();
+        let pages_after = |appends: u64, versions: u64| {
+            let all = (0..appends).fold(empty(), |history, append| {
+                let starts = append * versions + 2..=(append + 1) * versions + 1;
+                let newest_first = (0..2).flat_map(|slot| starts.clone().rev().map(move |start| (slot, start)));
+                updates_kept(&history, newest_first, *starts.end(), &everything)
+            });
+            assert_eq!(starts(&all, 1).len() as u64, appends * versions);
+            all.pages().len()
+        };
+        assert_eq!([31, 32].map(|appends| pages_after(appends, 15)), [31, 1]);
+        assert_eq!([255, 256].map(|appends| pages_after(appends, 16)), [255, 1]);
     }
 
     #[test]
