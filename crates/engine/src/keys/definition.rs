@@ -206,6 +206,10 @@ pub struct IndexDefinition {
     /// The order of each part, if one is not ascending with NULL last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<PartOrder>,
+    /// Positions of the columns that it was asked to have beside its keys. Rows are read from the table: they are told, and nothing
+    /// goes by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub included: Vec<usize>,
     /// The bytes that are searched first in an index of distributed columns, if they were said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_bytes: Option<u64>,
@@ -231,6 +235,7 @@ impl IndexDefinition {
             predicate: None,
             exclusion: Vec::new(),
             orders: Vec::new(),
+            included: Vec::new(),
             budget_bytes: None,
         }
     }
@@ -280,6 +285,12 @@ impl IndexDefinition {
     /// The order that the part numbered `at` was asked for in.
     pub fn order(&self, at: usize) -> PartOrder {
         self.orders.get(at).copied().unwrap_or_default()
+    }
+
+    /// Notes the columns that it was asked to have beside its keys.
+    pub fn including(mut self, columns: Vec<usize>) -> IndexDefinition {
+        self.included = columns;
+        self
     }
 
     /// Sets the bytes that are searched first, of an index of distributed columns.

@@ -23,13 +23,13 @@ pub(super) fn rows(objects: &Objects) -> Vec<Row> {
     objects.tables.iter().flat_map(of_table).chain(types::constraints(objects)).collect()
 }
 
-/// The positions of an index's columns in the table as they are counted in the catalog, from 1; 0 for an expression.
-pub(super) fn numbers(index: &IndexObject) -> Cell {
+/// The positions of the columns of an index's keys in the table as they are counted in the catalog, from 1; 0 for an expression.
+pub(super) fn numbers(index: &IndexObject) -> Vec<i64> {
     let number = |part: &IndexPart| match part {
         IndexPart::Column(at) => i64::try_from(at + 1).unwrap_or(0),
         IndexPart::Expression(_) => 0,
     };
-    Numbers(index.definition.parts.iter().map(number).collect())
+    index.definition.parts.iter().map(number).collect()
 }
 
 /// What is the same for constraints of every kind; what stands before it in a row holds.
@@ -49,7 +49,8 @@ fn of_index(table: &TableObject, index: &IndexObject) -> Row {
         true => "p",
         false => "u",
     };
-    let mut row = vec![("conindid", Number(index.oid)), ("connoinherit", Truth(true)), ("conkey", numbers(index))];
+    let mut row =
+        vec![("conindid", Number(index.oid)), ("connoinherit", Truth(true)), ("conkey", Numbers(numbers(index)))];
     let deferral = index.definition.deferral;
     row.push(("condeferrable", Truth(deferral.is_some())));
     row.push(("condeferred", Truth(deferral == Some(Deferral::Deferred))));

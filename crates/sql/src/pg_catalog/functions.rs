@@ -118,7 +118,8 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         |(key, oid): (&str, i64)| (oid, if visible.contains(&oid) { quoted(local(key)) } else { with_its_schema(key) });
     let shown = objects.names().map(name).collect();
     let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {
-        let of = |style| [vec![table.definition(index, style)], table.parts(index, style)].concat();
+        let of =
+            |style| [vec![table.definition(index, style)], table.parts(index, style), table.included(index)].concat();
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
     let schemas = numbered_schemas(&objects).map(|(number, name)| (number, quoted(name))).collect();

@@ -263,7 +263,7 @@ fn key_columns(table: &TableObject, index: &IndexObject, is_numbered: bool) -> V
         }
         row
     };
-    index.names.iter().enumerate().map(column).collect()
+    index.names.iter().take(index.columns.len()).enumerate().map(column).collect()
 }
 
 fn schema(name: &str) -> Row {

@@ -12,7 +12,7 @@ use engine::{
     TypeDefinition, ViewDefinition,
 };
 
-use crate::access::index_expressions::text::{parsed, part_names};
+use crate::access::index_expressions::text::{column_names, parsed};
 use crate::access::index_expressions::write::{Style, in_list, written};
 use crate::error::DOMAIN_RULE;
 use crate::interrupt::made_types::MadeFunction;
@@ -303,7 +303,7 @@ impl TableObject {
                 oid: free_oid(FIRST_INDEX_OID, &key),
                 name: local(&key).to_owned(),
                 key,
-                names: part_names(&definition, table.schema()),
+                names: column_names(&definition, table.schema()),
                 columns: index.key_columns().to_vec(),
                 is_unique: definition.is_unique() || is_primary,
                 is_primary,
@@ -362,6 +362,20 @@ impl TableObject {
         index.definition.parts.iter().map(part).collect()
     }
 
+    /// The names of the columns that an index has beside its keys, as they are written in a definition.
+    pub(super) fn included(&self, index: &IndexObject) -> Vec<String> {
+        let columns = self.table.schema().columns();
+        index.definition.included.iter().map(|at| quoted(&columns[*at].name)).collect()
+    }
+
+    /// What a definition says of these columns.
+    fn include_clause(&self, index: &IndexObject) -> String {
+        match &self.included(index)[..] {
+            [] => String::new(),
+            columns => format!(" INCLUDE ({})", columns.join(", ")),
+        }
+    }
+
     /// The parts as a statement has them that makes the index: with the operator classes without which PostgreSQL would not take them.
     fn classed_parts(&self, index: &IndexObject, style: Style) -> Vec<String> {
         let columns = self.table.schema().columns();
@@ -414,7 +428,8 @@ impl TableObject {
         let nulls = if index.definition.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
         let with = index.budget().map_or_else(String::new, |budget| format!(" WITH ({BUDGET}='{budget}')"));
         let method = index.definition.method.name();
-        format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({parts}){nulls}{with}{predicate}")
+        let included = self.include_clause(index);
+        format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({parts}){included}{nulls}{with}{predicate}")
     }
 
     /// The definition of the constraint that an index stands for.
@@ -436,7 +451,7 @@ impl TableObject {
             Some(Deferral::Immediate) => " DEFERRABLE",
             Some(Deferral::Deferred) => " DEFERRABLE INITIALLY DEFERRED",
         };
-        format!("{kind}{nulls} ({}){deferral}", parts.join(", "))
+        format!("{kind}{nulls} ({}){}{deferral}", parts.join(", "), self.include_clause(index))
     }
 
     /// The index of the key over these columns.

@@ -339,7 +339,8 @@ fn attributes(objects: &Objects) -> Vec<Row> {
         };
         rows.extend(schema.columns().iter().enumerate().map(column));
         for index in &table.indexes {
-            let columns = index.columns.iter().zip(&index.names).enumerate();
+            let included = index.definition.included.iter().map(|at| &schema.columns()[*at]);
+            let columns = index.columns.iter().chain(included).zip(&index.names).enumerate();
             rows.extend(columns.map(|(at, (column, name))| attribute(index.oid, at, column, name, false)));
         }
     }
@@ -387,7 +388,9 @@ fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_n
 fn index_row(table: &TableObject, index: &IndexObject) -> Row {
     let (width, none) = (index.columns.len(), || Numbers(vec![0; index.columns.len()]));
     let mut row = vec![("indexrelid", Number(index.oid)), ("indrelid", Number(table.oid))];
-    row.extend([("indnatts", count(width)), ("indnkeyatts", count(width)), ("indkey", numbers(index))]);
+    let included = index.definition.included.iter().map(|at| i64::try_from(at + 1).unwrap_or(0));
+    let keys: Vec<i64> = numbers(index).into_iter().chain(included).collect();
+    row.extend([("indnatts", count(keys.len())), ("indnkeyatts", count(width)), ("indkey", Numbers(keys))]);
     let (expressions, predicate) = table.expressions(index);
     row.extend(expressions.map(|expressions| ("indexprs", Cell::Text(expressions))));
     row.extend(predicate.map(|predicate| ("indpred", Cell::Text(predicate))));

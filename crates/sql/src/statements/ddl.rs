@@ -20,6 +20,7 @@ use crate::statements::indexes::{self, Unique};
 use crate::statements::like::{self, Copied};
 use crate::statements::sequence_users::{self, Dropped};
 use crate::statements::{domain_rules, function_users, generated, held_types, schemas, view_users, wrong_kind};
+use crate::syntax::constraint_tokens::INCLUDE;
 use crate::syntax::source::Source;
 
 /// The table that a `CREATE TABLE` asks for.
@@ -261,6 +262,10 @@ impl Key {
         };
         let deferral = key_deferral(constraint, source.find_word("primary"), source)?;
         let column = |column: &IndexColumn| match &column.column.expr {
+            Expr::Identifier(ident) if ident.value == INCLUDE => {
+                let error = SqlError::unsupported("INCLUDE of a primary key").at(source.find_word("include"));
+                Err(error.hint("Leave it out: all columns of a row are read from the table."))
+            }
             Expr::Identifier(ident) if column.operator_class.is_none() => Ok(fold(ident)),
             other => Err(SqlError::syntax(format!("{other} can't be part of a primary key"))),
         };

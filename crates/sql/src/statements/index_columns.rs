@@ -55,7 +55,8 @@ impl Moved<'_> {
                 moved => moved,
             },
         };
-        Ok(Some(IndexDefinition { parts, predicate, ..before.clone() }))
+        let included = before.included.iter().map(|column| self.place(*column)).collect::<Option<_>>();
+        Ok(included.map(|included| IndexDefinition { parts, predicate, included, ..before.clone() }))
     }
 
     /// The text of a CHECK constraint over the new columns, and these; none where one of them is gone.

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Deferral, IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
 
-use crate::access::index_expressions::text::part_names;
+use crate::access::index_expressions::text::column_names as names_of;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{beside, local};
 use crate::names::{find_column, fold, made_names, position, table_name};
@@ -16,6 +16,7 @@ use crate::state::outcome::{Command, Notice};
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::{order, part};
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
+use crate::syntax::constraint_tokens::INCLUDE;
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -53,24 +54,19 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
             command = command.with_notice(Notice::skipping("42P07", format!("relation \"{name}\" already exists")));
             return Ok(command);
         }
-        for included in &create.include {
-            find_column(&found, &fold(included), source.start(included.span))?;
-        }
-        if !create.include.is_empty() {
-            command =
-                command.with_notice("an index has no columns to INCLUDE: they are read from the table".to_owned());
-        }
+        let included = |ident: &Ident| find_column(&found, &fold(ident), source.start(ident.span));
+        let included = create.include.iter().map(included).collect::<Result<_>>()?;
         let part = |column| part(column, &found, method, source);
         let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
         let orders = create.columns.iter().map(order).collect();
-        let mut definition = IndexDefinition::of(String::new(), parts).using(method).ordered(orders);
+        let mut definition =
+            IndexDefinition::of(String::new(), parts).using(method).ordered(orders).including(included);
         (definition.unique, definition.budget_bytes) = (create.unique, budget_bytes);
         definition.nulls_equal = create.unique && create.nulls_distinct == Some(false);
         let predicate = create.predicate.as_ref();
         let predicate = predicate.map(|of| crate::planning::index_define::define(of, &found, Kind::Predicate, source));
         definition.predicate = predicate.transpose()?;
-        let mut columns = part_names(&definition, found.schema());
-        columns.extend(create.include.iter().map(fold));
+        let columns = names_of(&definition, found.schema());
         let free = || free_name(write.transaction, &found, &columns, "idx");
         definition.name = name.clone().unwrap_or_else(free);
         write.transaction.create_index(&table, definition).map_err(|error| match error {
@@ -198,9 +194,12 @@ pub(crate) fn deferral(asked: Option<&ConstraintCharacteristics>, source: &Sourc
 }
 
 /// A UNIQUE constraint, or an exclusion constraint, of a table that is to be made.
+#[derive(Default)]
 pub(crate) struct Unique {
     name: Option<String>,
     columns: Vec<String>,
+    /// The columns that its index is asked to have beside these.
+    included: Vec<String>,
     /// Whether NULL equals NULL in it.
     nulls_equal: bool,
     /// When it is looked at, if a transaction may put that off.
@@ -228,8 +227,7 @@ impl Unique {
     pub(crate) fn of_table(constraint: &UniqueConstraint, source: &Source) -> Result<Unique> {
         let name = constraint.name.as_ref().map(fold);
         if let exclusion @ Some(_) = AskedExclusion::read(constraint)? {
-            let columns = Vec::new();
-            return Ok(Unique { name, columns, nulls_equal: false, deferral: None, is_primary: false, exclusion });
+            return Ok(Unique { name, exclusion, ..Unique::default() });
         }
         let is_plain =
             constraint.index_type.is_none() && constraint.index_options.is_empty() && constraint.index_name.is_none();
@@ -238,13 +236,15 @@ impl Unique {
         }
         let deferral = deferral(constraint.characteristics.as_ref(), source)?;
         let nulls_equal = constraint.nulls_distinct == NullsDistinctOption::NotDistinct;
-        let columns = column_names(&constraint.columns)?;
-        Ok(Unique { name, columns, nulls_equal, deferral, is_primary: false, exclusion: None })
+        let mut columns = column_names(&constraint.columns)?;
+        let mark = columns.iter().position(|column| column == INCLUDE);
+        let included = mark.map_or_else(Vec::new, |at| columns.split_off(at).split_off(1));
+        Ok(Unique { name, columns, included, nulls_equal, deferral, ..Unique::default() })
     }
 
     /// A primary key that a transaction may put off.
     pub(crate) fn of_key(name: Option<String>, columns: Vec<String>, deferral: Deferral) -> Unique {
-        Unique { name, columns, nulls_equal: false, deferral: Some(deferral), is_primary: true, exclusion: None }
+        Unique { name, columns, deferral: Some(deferral), is_primary: true, ..Unique::default() }
     }
 
     /// Makes the index behind it.
@@ -252,7 +252,7 @@ impl Unique {
         let named = self.name.as_ref().map(|name| name_in_schema(schema_and_name(table.name()).0, name));
         if let Some(exclusion) = &self.exclusion {
             let mut definition = exclusion.define(table, source)?;
-            let free = || free_name(transaction, table, &part_names(&definition, table.schema()), "excl");
+            let free = || free_name(transaction, table, &names_of(&definition, table.schema()), "excl");
             definition.name = named.unwrap_or_else(free);
             transaction.create_index(table.name(), definition)?;
             return Ok(());
@@ -261,14 +261,15 @@ impl Unique {
             let missing = || SqlError::new("42703", format!("column \"{name}\" named in key does not exist"));
             table.schema().position(name).ok_or_else(missing)
         };
-        let columns = self.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
+        let positions = |names: &[String]| names.iter().map(position).collect::<Result<Vec<_>>>();
+        let (columns, included) = (positions(&self.columns)?, positions(&self.included)?);
         let mut types = columns.iter().map(|column| table.schema().columns()[*column].data_type);
         types.try_for_each(|data_type| operator_classes::check_default(data_type, IndexMethod::default()))?;
         let name = named.unwrap_or_else(|| match self.is_primary {
             true => format!("{}_pkey", table.name()),
-            false => free_name(transaction, table, &self.columns, "key"),
+            false => free_name(transaction, table, &[&self.columns[..], &self.included].concat(), "key"),
         });
-        let mut definition = IndexDefinition::new(name, &columns).unique();
+        let mut definition = IndexDefinition::new(name, &columns).unique().including(included);
         (definition.is_constraint, definition.nulls_equal) = (true, self.nulls_equal);
         definition.is_primary = self.is_primary;
         if let Some(deferral) = self.deferral {

@@ -22,7 +22,7 @@ use engine::{
     Transaction, name_in_schema, schema_and_name,
 };
 
-use crate::access::index_expressions::text::{parsed, part_names};
+use crate::access::index_expressions::text::{column_names, parsed};
 use crate::error::{DOMAIN_RULE, Result, SqlError};
 use crate::names::table_name;
 use crate::planning::index_compile::Kind;
@@ -261,7 +261,8 @@ fn moved(
     };
     let parts = index.parts.iter().map(part).collect::<Result<_>>()?;
     let predicate = index.predicate.as_ref().map(|old| expression(&old.text, Kind::Predicate)).transpose()?;
-    Ok(IndexDefinition { name: String::new(), parts, predicate, ..index.clone() })
+    let included = index.included.iter().map(|column| first + column).collect();
+    Ok(IndexDefinition { name: String::new(), parts, predicate, included, ..index.clone() })
 }
 
 /// An index under a name that nothing has yet.
@@ -274,6 +275,6 @@ fn with_name(transaction: &Transaction, definition: IndexDefinition, table: &Tab
         true => "key",
         false => "idx",
     };
-    let name = free_name_of(transaction, table.name(), &part_names(&definition, table.schema()), suffix);
+    let name = free_name_of(transaction, table.name(), &column_names(&definition, table.schema()), suffix);
     IndexDefinition { name: name_in_schema(schema_and_name(table.name()).0, schema_and_name(&name).1), ..definition }
 }

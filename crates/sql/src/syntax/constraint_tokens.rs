@@ -5,6 +5,7 @@
 //! a int UNIQUE NULLS DISTINCT                        ->  a int UNIQUE
 //! REFERENCES p (x, y) ON DELETE SET NULL (b)         ->  REFERENCES p (x, y, "\0set", b) ON DELETE SET NULL
 //! REFERENCES p ON DELETE SET DEFAULT (b)             ->  REFERENCES p ("\0set", b) ON DELETE SET DEFAULT
+//! UNIQUE (a) INCLUDE (b, c)                          ->  UNIQUE (a, "\0include", b, c)
 //! ```
 //!
 //! A constraint of a table says `UNIQUE NULLS NOT DISTINCT (a)`, which the library reads.
@@ -19,6 +20,9 @@ pub(crate) const NULLS_NOT_DISTINCT: &str = "\0nulls not distinct";
 /// The name behind which, among the columns that are referred to, those stand that a delete sets.
 pub(crate) const SET: &str = "\0set";
 
+/// The name behind which, among the columns of a key, those stand that its index is asked to have beside it.
+pub(crate) const INCLUDE: &str = "\0include";
+
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     let first = tokens.iter().find(|token| is_sign(token)).map_or(Keyword::NoKeyword, keyword);
@@ -29,6 +33,7 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
         match keyword(&tokens[at]) {
             Keyword::UNIQUE => nulls(tokens, at),
             Keyword::DELETE => set(tokens, at),
+            Keyword::INCLUDE => include(tokens, at),
             _ => {}
         }
     }
@@ -61,6 +66,23 @@ fn nulls(tokens: &mut Vec<TokenWithSpan>, unique: usize) {
     let mark = Token::make_word(NULLS_NOT_DISTINCT, Some('"'));
     let made = [Token::make_keyword("COLLATE"), blank(), mark, blank()];
     tokens.splice(at..at, made.map(|token| TokenWithSpan { token, span }));
+}
+
+/// `INCLUDE (b)` here, behind the columns of a key; that of an index is read.
+fn include(tokens: &mut Vec<TokenWithSpan>, include: usize) {
+    let (Some(close), Some(open)) = (preceding(tokens, include).next(), following(tokens, include).next()) else {
+        return;
+    };
+    if tokens[close].token != Token::RParen || tokens[open].token != Token::LParen {
+        return;
+    }
+    let list = preceding(tokens, close).find(|at| tokens[*at].token == Token::LParen);
+    let before = list.and_then(|list| preceding(tokens, list).next());
+    if before.is_some_and(|at| matches!(keyword(&tokens[at]), Keyword::UNIQUE | Keyword::DISTINCT | Keyword::KEY)) {
+        let span = tokens[include].span;
+        let made = [Token::Comma, Token::make_word(INCLUDE, Some('"')), Token::Comma];
+        tokens.splice(close..=open, made.map(|token| TokenWithSpan { token, span }));
+    }
 }
 
 /// `SET NULL (b)` behind the `DELETE` here.
@@ -128,11 +150,14 @@ mod tests {
                 "CREATE TABLE t (FOREIGN KEY (a) REFERENCES p (x, y) ON DELETE SET DEFAULT (b, c) ON UPDATE CASCADE)",
                 "CREATE TABLE t (FOREIGN KEY (a) REFERENCES p (x, y,\"#set\",b, c) ON DELETE SET DEFAULT  ON UPDATE CASCADE)",
             ),
+            ("CREATE TABLE t (UNIQUE (a, b) INCLUDE (c, d))", "CREATE TABLE t (UNIQUE (a, b,\"#include\",c, d))"),
+            ("ALTER TABLE t ADD PRIMARY KEY (a) INCLUDE (b)", "ALTER TABLE t ADD PRIMARY KEY (a,\"#include\",b)"),
         ];
         for (text, expected) in cases {
             assert_eq!(spelled(text), expected);
         }
-        for text in ["SELECT 1", "ALTER TABLE t ALTER a SET DEFAULT (5)"] {
+        for text in ["SELECT 1", "CREATE UNIQUE INDEX i ON t (a) INCLUDE (b)", "ALTER TABLE t ALTER a SET DEFAULT (5)"]
+        {
             assert_eq!(spelled(text), text);
         }
     }

@@ -9,16 +9,18 @@ use crate::names::headings::heading;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::source::Source;
 
-/// The names of the columns of an index as PostgreSQL finds them: that of a column, or of a function, or `expr`.
-pub(crate) fn part_names(definition: &IndexDefinition, schema: &Schema) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(definition.parts.len());
-    for part in &definition.parts {
-        let name = match part {
-            IndexPart::Column(column) => schema.columns()[*column].name.clone(),
-            IndexPart::Expression(expression) => {
-                parsed(&expression.text).ok().and_then(|expr| heading(&expr)).unwrap_or_else(|| "expr".to_owned())
-            }
-        };
+/// The names of the columns of an index as PostgreSQL finds them, those of its keys first: that of a column, or of a function, or
+/// `expr`.
+pub(crate) fn column_names(definition: &IndexDefinition, schema: &Schema) -> Vec<String> {
+    let of_column = |column: &usize| schema.columns()[*column].name.clone();
+    let of_part = |part: &IndexPart| match part {
+        IndexPart::Column(column) => of_column(column),
+        IndexPart::Expression(expression) => {
+            parsed(&expression.text).ok().and_then(|expr| heading(&expr)).unwrap_or_else(|| "expr".to_owned())
+        }
+    };
+    let mut names: Vec<String> = Vec::with_capacity(definition.parts.len() + definition.included.len());
+    for name in definition.parts.iter().map(of_part).chain(definition.included.iter().map(of_column)) {
         let numbered = (1..).map(|number| format!("{name}{number}"));
         let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
         names.push(free.unwrap_or(name));
