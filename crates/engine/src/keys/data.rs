@@ -152,9 +152,14 @@ impl IndexData {
             return Err(bad("it has no columns".into()));
         }
         let columns = definition.reads();
-        if let Some(column) = columns.iter().find(|column| **column >= schema.columns().len()) {
+        let mut all = columns.iter().chain(&definition.included);
+        if let Some(column) = all.find(|column| **column >= schema.columns().len()) {
             return Err(bad(format!("there is no column number {column}")));
         }
+        debug_assert!(
+            definition.orders.is_empty() || definition.orders.len() == definition.parts.len(),
+            "the order of each part is known, or that of none: {definition:?}"
+        );
         let key_column = |part: &IndexPart| match part {
             IndexPart::Column(column) => schema.columns()[*column].clone(),
             IndexPart::Expression(expression) => Column::new(&expression.text, expression.data_type),
