@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p lstore-engine --example statements -- insert count=100000
-//! valgrind --tool=callgrind --toggle-collect='statements::counted' .../statements insert count=1000 [rows=70000 range=65536]
+//! valgrind --tool=callgrind --toggle-collect='statements::counted' .../statements insert count=1000 [rows=70000 range=65536 keys=100]
 //! ```
 //!
 //! | name | statement |
@@ -12,7 +12,7 @@
 //! | `update` | four columns of a row by its key, one of them made of its own value |
 //! | `upsert` | two columns of a row by its key, as where a new row meets one |
 //! | `index` | two columns of ten rows by the second index |
-//! | `range` | two columns of a hundred rows by their keys; of ten rows `moved=3` were deleted and put in again before |
+//! | `range` | two columns of a hundred rows, or `keys=`, by their keys; of ten rows `moved=3` were deleted and put in again before |
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ const RANGE_ROWS: i64 = 1 << 16;
 /// Rows that are changed; each is changed several times.
 const ACTIVE_ROWS: i64 = 500;
 const ACCOUNTS_OF_OWNER: i64 = 10;
+/// Keys of a range, unless it is said.
 const RANGE_KEYS: i64 = 100;
 
 struct Fixture {
@@ -38,6 +39,7 @@ struct Fixture {
     options: TransactionOptions,
     rows: i64,
     base_rows: i64,
+    range_keys: i64,
 }
 
 fn account(id: i64) -> [Value; 10] {
@@ -77,7 +79,17 @@ impl Fixture {
             lock_timeout: Some(Duration::ZERO),
             ..TransactionOptions::at(Isolation::ReadCommitted)
         };
-        Fixture { db, table, seen: SeenTables::default(), update, upsert, options, rows, base_rows }
+        Fixture {
+            db,
+            table,
+            seen: SeenTables::default(),
+            update,
+            upsert,
+            options,
+            rows,
+            base_rows,
+            range_keys: RANGE_KEYS,
+        }
     }
 
     fn insert(&mut self, row: &[Value]) {
@@ -130,7 +142,10 @@ fn counted(fixture: &mut Fixture, name: &str, from: i64, count: i64) {
             "index" => {
                 fixture.read(1, random(number) % (fixture.base_rows / ACCOUNTS_OF_OWNER), (1, ACCOUNTS_OF_OWNER))
             }
-            "range" => fixture.read(0, random(number) % (fixture.base_rows - RANGE_KEYS), (RANGE_KEYS, RANGE_KEYS)),
+            "range" => {
+                let keys = fixture.range_keys;
+                fixture.read(0, random(number) % (fixture.base_rows - keys), (keys, keys));
+            }
             other => panic!("no statement is called {other}"),
         }
     }
@@ -143,6 +158,7 @@ fn main() {
     let count = number("count=").unwrap_or(1_000);
     let (rows, base_rows) = (number("rows=").unwrap_or(ROWS), number("range=").unwrap_or(RANGE_ROWS));
     let mut fixture = Fixture::new(rows, base_rows, number("moved=").unwrap_or(0));
+    fixture.range_keys = number("keys=").unwrap_or(RANGE_KEYS);
     let started = Instant::now();
     counted(&mut fixture, name, 0, count);
     println!("{name}: {:.0} ns", started.elapsed().as_nanos() as f64 / count as f64);
