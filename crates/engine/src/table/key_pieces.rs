@@ -180,19 +180,28 @@ impl Table {
         options: &ScanOptions,
     ) -> Result<RowArrays> {
         let mut parts: SmallVec<[Vec<ArrayRef>; 4]> = SmallVec::new();
-        let (mut rows, mut count) = (Rows::with_room(self, options, 0), 0);
+        // Made for the first piece that is read row by row: most ranges have none.
+        let (mut rows, mut count) = (None::<Rows<'_>>, 0);
+        let no_rows = || Rows::with_room(self, options, 0);
         for piece in &pieces.pieces {
             match self.columns_of_piece(guard, view, (pieces, *piece), options)? {
                 Some(arrays) => {
-                    count += piece.count + rows.len();
-                    parts.extend((rows.len() > 0).then(|| rows.take_arrays()));
+                    if let Some(rows) = rows.as_mut().filter(|rows| rows.len() > 0) {
+                        count += rows.len();
+                        parts.push(rows.take_arrays());
+                    }
+                    count += piece.count;
                     parts.push(arrays);
                 }
-                None => self.push_rows_of_piece(guard, view, index, (pieces, *piece), &mut rows)?,
+                None => {
+                    let rows = rows.get_or_insert_with(no_rows);
+                    self.push_rows_of_piece(guard, view, index, (pieces, *piece), rows)?;
+                }
             }
         }
-        count += rows.len();
-        if rows.len() > 0 || parts.is_empty() {
+        let last = rows.filter(|rows| rows.len() > 0).or_else(|| parts.is_empty().then(no_rows));
+        if let Some(mut rows) = last {
+            count += rows.len();
             parts.push(rows.take_arrays());
         }
         debug_assert!(count <= pieces.pieces.iter().map(|piece| piece.count).sum(), "invariant 7: a key has two rows");
