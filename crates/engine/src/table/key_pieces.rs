@@ -27,8 +27,7 @@ use crate::table::key_runs::{RowArrays, joined};
 use crate::table::{Rows, Table};
 use crate::terms::outcomes::Transactions;
 
-/// A piece of fewer keys is read row by row. Two rows cost as much either way: 6,000 instructions with all around them; ten cost 6,500
-/// by column and twice that by row.
+/// A piece of fewer keys is read row by row. Two rows cost as much either way; ten cost less than half by column (docs/costs.md).
 const BY_COLUMN: usize = 2;
 /// A piece does not go on behind another one of so many keys.
 const LONG: usize = 16;
