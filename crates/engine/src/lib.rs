@@ -70,6 +70,7 @@ pub use index::{
 pub use keys::computed::{ExpressionCompiler, RowExpression};
 pub use keys::data::Index;
 pub use keys::definition::{Deferral, Exclusion, IndexDefinition, IndexExpression, IndexMethod, IndexPart, PartOrder};
+pub use keys::inverted::{TermClass, TermRelation};
 pub use keys::order::Direction;
 pub use keys::range::IndexRange;
 pub use keys::space::IndexWindow;

@@ -14,7 +14,7 @@ fn table(db: &Database) -> Table {
 }
 
 fn unique_methods() -> impl Iterator<Item = IndexMethod> {
-    IndexMethod::ALL.into_iter().filter(|method| !method.is_spatial())
+    IndexMethod::ALL.into_iter().filter(|method| method.may_be_unique())
 }
 
 fn unique(method: IndexMethod) -> IndexDefinition {

@@ -10,6 +10,7 @@
 use std::fmt::{self, Write};
 
 use crate::json::Jsonb;
+use crate::numeric;
 use crate::{
     ArrayItem, ArrayValue, Decimal, EnumValue, Geometry, Interval, Network, Numeric, RangeValue, Value, ZonedTime,
 };
@@ -37,9 +38,18 @@ impl ArrayValue {
 
     /// Its items. What is kept as bytes that no array has ends it.
     pub fn values(&self) -> Vec<Value> {
-        let (mut values, mut rest) = (Vec::new(), self.as_bytes());
+        let mut values = Vec::new();
+        ArrayValue::for_each_item(self.as_bytes(), &mut |own| {
+            values.push(own.map_or(Value::Null, |own| value_of(self.item(), own)));
+        });
+        values
+    }
+
+    /// Passes on the bytes of each item of an array that is kept as these bytes, `None` for NULL.
+    pub fn for_each_item(bytes: &[u8], take: &mut dyn FnMut(Option<&[u8]>)) {
+        let (mut own, mut rest) = (Vec::new(), bytes);
         while let Some((first, mut after)) = rest.split_first() {
-            let mut own = Vec::new();
+            own.clear();
             if *first != NULL {
                 loop {
                     match after {
@@ -55,15 +65,34 @@ impl ArrayValue {
                             own.push(*byte);
                             after = behind;
                         }
-                        [] => return values,
+                        [] => return,
                     }
                 }
             }
-            values.push(if *first == NULL { Value::Null } else { value_of(self.item(), &own) });
+            take((*first != NULL).then_some(&own[..]));
             rest = after;
         }
-        values
     }
+
+    /// The part of an item's bytes that equal items have in common. Of items whose equality is not that of their bytes there is none.
+    pub fn item_key(item: ArrayItem, own: &[u8]) -> Option<&[u8]> {
+        const MINUS_ZERO: [u8; 8] = (SIGN - 1).to_be_bytes();
+        const ZERO: [u8; 8] = SIGN.to_be_bytes();
+        Some(match item {
+            ArrayItem::Numeric => numeric::key_of(own),
+            ArrayItem::Jsonb => Jsonb::key_of(own),
+            ArrayItem::Real | ArrayItem::Double if *own == MINUS_ZERO => &ZERO,
+            ArrayItem::Char { .. } => without_blanks(own),
+            ArrayItem::Json | ArrayItem::Interval | ArrayItem::Geometry(_) => return None,
+            _ => own,
+        })
+    }
+}
+
+/// Texts of `char(n)` are equal whatever blanks stand at their ends.
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let length = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    &text[..length]
 }
 
 fn put(out: &mut Vec<u8>, value: &Value) {

@@ -20,12 +20,13 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use lineage::{ArrayCells, Cell, ColumnBuilder, value_of_cell};
+use smallvec::smallvec;
 use types::{Column, DataType, Value};
 
-use super::definition::{IndexDefinition, IndexExpression, IndexPart};
-use crate::error::{Error, ExpressionError, Result};
+use super::definition::{IndexDefinition, IndexExpression, IndexMethod, IndexPart};
+use crate::error::{ExpressionError, Result};
 use crate::keys::data::IndexData;
-use crate::keys::order::IndexKey;
+use crate::keys::order::{IndexKey, Keyed, RowKeys};
 use crate::terms::row::Cells;
 
 /// Makes of the text of an expression what works it out.
@@ -49,14 +50,6 @@ pub trait RowExpression: Any + Send + Sync {
     /// # Errors
     /// If it has no value for one of the rows.
     fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef, ExpressionError>;
-}
-
-/// The key of a row.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Keyed {
-    pub(crate) key: IndexKey,
-    /// Whether no other record may have this key.
-    pub(crate) is_compared: bool,
 }
 
 /// Where a part of a key comes from.
@@ -223,32 +216,43 @@ fn broken(why: &dyn std::fmt::Display) -> ExpressionError {
 }
 
 impl IndexData {
-    fn keyed_of_parts(&self, parts: &[Cell<'_>]) -> Keyed {
+    #[inline]
+    fn keyed_of_parts(&self, parts: &[Cell<'_>]) -> RowKeys {
         let definition = &self.definition;
+        if definition.method == IndexMethod::Gin {
+            return self.keyed_of_terms(parts);
+        }
         let is_compared = definition.is_unique() && (definition.nulls_equal || !parts.contains(&Cell::Null));
-        Keyed { key: self.shape.key(parts), is_compared }
+        smallvec![Keyed { key: self.shape.key(parts), is_compared }]
     }
 
-    /// The key under which a row is entered, from its cells in [`IndexData::columns`]; `None` if it has no entry.
+    #[inline(never)]
+    fn keyed_of_terms(&self, parts: &[Cell<'_>]) -> RowKeys {
+        let mut keys = RowKeys::new();
+        self.for_each_term_key(parts, |key| keys.push(Keyed { key, is_compared: false }));
+        debug_assert!(keys.is_sorted_by(|left, right| left.key < right.key), "invariant 7: a row has a term twice");
+        keys
+    }
+
+    /// The keys under which a row is entered, from its cells in [`IndexData::columns`].
     ///
     /// # Errors
-    /// [`Error::Expression`] if an expression fails for it.
+    /// [`Error::Expression`](crate::error::Error::Expression) if an expression fails for it.
     #[inline]
-    pub(crate) fn keyed(&self, cells: &[Cell<'_>]) -> Result<Option<Keyed>> {
+    pub(crate) fn keyed(&self, cells: &[Cell<'_>]) -> Result<RowKeys> {
         match self.computed() {
-            None => Ok(Some(self.keyed_of_parts(cells))),
-            Some(computed) => Ok(self.worked_out(computed, cells, |parts| self.keyed_of_parts(parts))?),
+            None => Ok(self.keyed_of_parts(cells)),
+            Some(computed) => {
+                Ok(self.worked_out(computed, cells, |parts| self.keyed_of_parts(parts))?.unwrap_or_default())
+            }
         }
     }
 
     /// The keys of rows, from the columns that the index reads.
-    fn keys_of(
-        &self,
-        computed: &ComputedExpressions,
-        rows: &RecordBatch,
-    ) -> Result<Vec<Option<Keyed>>, ExpressionError> {
+    fn keys_of(&self, computed: &ComputedExpressions, rows: &RecordBatch) -> Result<Vec<RowKeys>, ExpressionError> {
         let mut keys = Vec::with_capacity(rows.num_rows());
-        computed.for_each(rows, |parts| keys.push(parts.map(|parts| self.keyed_of_parts(parts))))?;
+        computed
+            .for_each(rows, |parts| keys.push(parts.map_or_else(RowKeys::new, |parts| self.keyed_of_parts(parts))))?;
         debug_assert_eq!(keys.len(), rows.num_rows(), "invariant 7: each row is told its key, or that it has none");
         Ok(keys)
     }
@@ -269,24 +273,21 @@ impl IndexData {
         Ok(found)
     }
 
-    /// The key under which a version with these cells is found; `None` if it has no entry.
+    /// The keys under which a version with these cells is found; none if that can't be told.
     #[inline]
-    pub(crate) fn key(&self, cells: &[Cell<'_>]) -> Option<IndexKey> {
-        match self.computed() {
-            None => Some(self.shape.key(cells)),
-            Some(_) => self.keyed(cells).ok().flatten().map(|keyed| keyed.key),
-        }
+    pub(crate) fn keys(&self, cells: &[Cell<'_>]) -> RowKeys {
+        self.keyed(cells).unwrap_or_default()
     }
 
     /// Whether a version with these cells is found under a key.
     #[inline]
     pub(crate) fn has_key(&self, cells: &[Cell<'_>], key: &IndexKey) -> bool {
-        self.key(cells).as_ref() == Some(key)
+        self.keys(cells).iter().any(|keyed| keyed.key == *key)
     }
 
-    /// The key of a row, whose cell of a column `cell` returns.
+    /// The keys of a row, whose cell of a column `cell` returns.
     #[inline]
-    pub(crate) fn keyed_row<'r>(&self, cell: impl Fn(usize) -> Cell<'r>) -> Result<Option<Keyed>> {
+    pub(crate) fn keyed_row<'r>(&self, cell: impl Fn(usize) -> Cell<'r>) -> Result<RowKeys> {
         if let [column] = *self.columns() {
             return self.keyed(&[cell(column)]);
         }
@@ -328,7 +329,7 @@ impl IndexData {
 pub(crate) const ROWS_AT_ONCE: usize = 1024;
 
 /// The keys of the rows of a batch, in the indexes that have their keys worked out.
-pub(crate) struct KeysOfBatch(Vec<(Arc<IndexData>, Vec<Option<Keyed>>)>);
+pub(crate) struct KeysOfBatch(Vec<(Arc<IndexData>, Vec<RowKeys>)>);
 
 impl KeysOfBatch {
     /// Works out the keys of rows that have the columns of the table, in their Arrow form. Where that fails for one of them,
@@ -343,18 +344,18 @@ impl KeysOfBatch {
         KeysOfBatch(indexes.iter().filter_map(keys).collect())
     }
 
-    /// The key in an index of the row at this place of the batch, whose cell of a column `cell` returns.
+    /// The keys in an index of the row at this place of the batch, whose cell of a column `cell` returns.
     pub(crate) fn keyed<'r>(
         &self,
         index: &Arc<IndexData>,
         at: usize,
         cell: impl Fn(usize) -> Cell<'r>,
-    ) -> Result<Option<Keyed>> {
+    ) -> Result<RowKeys> {
         match self.0.iter().find(|(of, _)| Arc::ptr_eq(of, index)) {
             Some((_, keys)) => {
                 debug_assert!(
                     at > 0 || index.keyed_row(cell).is_ok_and(|alone| alone == keys[0]),
-                    "invariant 7: a row has one key by itself and another one in its batch"
+                    "invariant 7: a row has other keys by itself than in its batch"
                 );
                 Ok(keys[at].clone())
             }
@@ -363,7 +364,7 @@ impl KeysOfBatch {
     }
 }
 
-/// Works out the keys of many rows, and passes on each with what it is entered under, in order.
+/// Works out the keys of many rows, and passes each row on with each key that it is entered under, in order.
 pub(crate) struct KeysOfRows<'i, T, F> {
     index: &'i IndexData,
     take: F,
@@ -372,7 +373,7 @@ pub(crate) struct KeysOfRows<'i, T, F> {
     rows: Vec<T>,
 }
 
-impl<'i, T, F: FnMut(T, Result<Option<Keyed>>)> KeysOfRows<'i, T, F> {
+impl<'i, T: Copy, F: FnMut(T, Result<Keyed>)> KeysOfRows<'i, T, F> {
     /// To be given the rows of an index; `take` gets them, at the latest when it is told that there are no more.
     pub(crate) fn new(index: &'i IndexData, take: F) -> KeysOfRows<'i, T, F> {
         let builders = index.computed().map_or_else(Vec::new, |computed| computed.builders(ROWS_AT_ONCE));
@@ -383,7 +384,8 @@ impl<'i, T, F: FnMut(T, Result<Option<Keyed>>)> KeysOfRows<'i, T, F> {
     #[inline]
     pub(crate) fn push(&mut self, row: T, cells: &[Cell<'_>]) {
         if self.index.computed().is_none() {
-            return (self.take)(row, Ok(Some(self.index.keyed_of_parts(cells))));
+            let keys = self.index.keyed_of_parts(cells);
+            return self.give(row, keys);
         }
         debug_assert_eq!(cells.len(), self.builders.len(), "a cell for each column that the index reads");
         self.builders.iter_mut().zip(cells).for_each(|(builder, cell)| builder.push(*cell));
@@ -401,16 +403,21 @@ impl<'i, T, F: FnMut(T, Result<Option<Keyed>>)> KeysOfRows<'i, T, F> {
             Ok(batch) => batch,
             Err(error) => return rows.into_iter().for_each(|row| (self.take)(row, Err(error.clone().into()))),
         };
-        let keys_of = |batch: &RecordBatch| self.index.keys_of(computed, batch);
-        match keys_of(&batch) {
-            Ok(keys) => rows.into_iter().zip(keys).for_each(|(row, keyed)| (self.take)(row, Ok(keyed))),
+        match self.index.keys_of(computed, &batch) {
+            Ok(keys) => rows.into_iter().zip(keys).for_each(|(row, keys)| self.give(row, keys)),
             // One of them fails, and the others are to have their keys.
             Err(_) => {
                 for (at, row) in rows.into_iter().enumerate() {
-                    let keyed = keys_of(&batch.slice(at, 1)).map(|mut keys| keys.pop().flatten());
-                    (self.take)(row, keyed.map_err(Error::from));
+                    match self.index.keys_of(computed, &batch.slice(at, 1)) {
+                        Ok(keys) => self.give(row, keys.into_iter().flatten()),
+                        Err(error) => (self.take)(row, Err(error.into())),
+                    }
                 }
             }
         }
+    }
+
+    fn give(&mut self, row: T, keys: impl IntoIterator<Item = Keyed>) {
+        keys.into_iter().for_each(|keyed| (self.take)(row, Ok(keyed)));
     }
 }

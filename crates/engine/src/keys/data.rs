@@ -8,7 +8,7 @@ use lineage::{Cell, MemoryBudget};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use sync::{EpochCell, Guard, Late};
-use types::{Column, Extent, Rid, Schema, Timestamp, TxnId, Value};
+use types::{Column, DataType, Extent, Rid, Schema, Timestamp, TxnId, Value};
 
 use super::blocks::{BlockPlace, Blocks, Counting};
 use super::computed::{ComputedExpressions, ExpressionCompiler, RowExpression};
@@ -16,6 +16,7 @@ use super::definition::{IndexDefinition, IndexMethod, IndexPart, KeptIndex};
 use super::entries::{Entries, Entry};
 use super::extents::{DIMENSIONS_MAX, dimensions, extent_between, extent_of};
 use super::image::Imaged;
+use super::inverted::TermClass;
 use super::order::{IndexKey, KeyShape};
 use super::space::{COLUMNS_MAX, is_whole};
 use crate::error::{Error, Result};
@@ -167,16 +168,20 @@ impl IndexData {
         let key_columns: Box<[Column]> = definition.parts.iter().map(key_column).collect();
         let types = key_columns.iter().map(|column| column.data_type).collect();
         let method = definition.method;
-        let shape = if method == IndexMethod::Gist { KeyShape::of_extents(types) } else { KeyShape::new(types) };
+        let shape = match method {
+            IndexMethod::Gist => KeyShape::of_extents(types),
+            IndexMethod::Gin => KeyShape::new([DataType::Bytea].into()),
+            _ => KeyShape::new(types),
+        };
         if method.takes_only_words() && !shape.is_word() {
             let name = method.name();
             return Err(bad(format!("access method \"{name}\" takes one column whose values have 64 bits at most")));
         }
-        if method.is_spatial() && definition.is_unique() {
+        if !method.may_be_unique() && definition.is_unique() {
             return Err(bad(format!("access method \"{}\" does not support unique indexes", method.name())));
         }
         debug_assert_eq!(key_columns.len(), definition.parts.len(), "a key has a part for each of the definition");
-        check_space(&definition, &key_columns).map_err(bad)?;
+        check_method(&definition, &key_columns).map_err(bad)?;
         let entries = Entries::new(&definition, &shape)
             .map_err(|source| Error::IndexWithoutRoom { index: definition.name.clone(), source })?;
         Ok(IndexData {
@@ -296,6 +301,11 @@ impl IndexData {
     /// The memory that the entries took when that was last counted.
     pub(crate) fn counted_bytes(&self) -> u64 {
         self.counted.lock().bytes
+    }
+
+    /// Whether readers walk through its entries, from key to key.
+    pub(crate) fn is_walked(&self) -> bool {
+        self.definition.method.is_ordered()
     }
 
     /// Whether its entries are in order, so that it has blocks where it has an image.
@@ -441,8 +451,8 @@ impl IndexData {
     }
 }
 
-/// Refuses what an index of space is not.
-fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result::Result<(), String> {
+/// Refuses what an index of space, or of terms, is not.
+fn check_method(definition: &IndexDefinition, columns: &[Column]) -> std::result::Result<(), String> {
     let name = definition.method.name();
     match definition.method {
         IndexMethod::Bwd if columns.len() > COLUMNS_MAX => {
@@ -460,6 +470,8 @@ fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result:
         {
             Err("an exclusion constraint is of access method \"gist\", with an operator for each part".into())
         }
+        IndexMethod::Gin => check_classes(&definition.classes, columns),
+        _ if !definition.classes.is_empty() => Err(format!("access method \"{name}\" knows no terms")),
         IndexMethod::Gist => {
             let dimensions: usize = dimensions(columns.iter().map(|column| column.data_type)).into_iter().sum();
             match dimensions > DIMENSIONS_MAX {
@@ -470,6 +482,19 @@ fn check_space(definition: &IndexDefinition, columns: &[Column]) -> std::result:
             }
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses parts that do not have the terms of their classes.
+fn check_classes(classes: &[TermClass], columns: &[Column]) -> std::result::Result<(), String> {
+    if classes.len() != columns.len() {
+        return Err(format!("{} parts have {} classes of terms", columns.len(), classes.len()));
+    }
+    match columns.iter().zip(classes).find(|(column, class)| !class.accepts(column.data_type)) {
+        Some((column, class)) => {
+            Err(format!("\"{}\" is {}, which has no terms of \"{}\"", column.name, column.data_type, class.name()))
+        }
+        None => Ok(()),
     }
 }
 

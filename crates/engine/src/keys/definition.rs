@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use types::geometry::Relation;
 use types::{DataType, Geometry, Value};
 
+use super::inverted::TermClass;
+
 /// How an index keeps its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -27,6 +29,8 @@ pub enum IndexMethod {
     Bwd,
     /// By what values overlap: ranges, points, boxes, circles and all others, in a generalized search tree.
     Gist,
+    /// By the terms of values, in a B+tree of them: the items of arrays, the keys and values of documents.
+    Gin,
 }
 
 /// All that is said of a method outside of its structure.
@@ -36,12 +40,19 @@ struct MethodFacts {
     is_ordered: bool,
     takes_only_words: bool,
     is_spatial: bool,
+    may_be_unique: bool,
 }
 
 impl IndexMethod {
     /// All methods.
-    pub const ALL: [IndexMethod; 5] =
-        [IndexMethod::Btree, IndexMethod::Hash, IndexMethod::Kiss, IndexMethod::Bwd, IndexMethod::Gist];
+    pub const ALL: [IndexMethod; 6] = [
+        IndexMethod::Btree,
+        IndexMethod::Hash,
+        IndexMethod::Kiss,
+        IndexMethod::Bwd,
+        IndexMethod::Gist,
+        IndexMethod::Gin,
+    ];
 
     fn facts(self) -> MethodFacts {
         let of = |name, number, is_ordered| MethodFacts {
@@ -50,13 +61,16 @@ impl IndexMethod {
             is_ordered,
             takes_only_words: false,
             is_spatial: false,
+            may_be_unique: true,
         };
+        let of_space = |name, number| MethodFacts { is_spatial: true, may_be_unique: false, ..of(name, number, false) };
         match self {
             IndexMethod::Btree => of("btree", 403, true),
             IndexMethod::Kiss => MethodFacts { takes_only_words: true, ..of("kiss", 9_405, true) },
             IndexMethod::Hash => of("hash", 405, false),
-            IndexMethod::Bwd => MethodFacts { is_spatial: true, ..of("bwd", 9_406, false) },
-            IndexMethod::Gist => MethodFacts { is_spatial: true, ..of("gist", 783, false) },
+            IndexMethod::Bwd => of_space("bwd", 9_406),
+            IndexMethod::Gist => of_space("gist", 783),
+            IndexMethod::Gin => MethodFacts { may_be_unique: false, ..of("gin", 2742, false) },
         }
     }
 
@@ -80,14 +94,19 @@ impl IndexMethod {
         self.facts().is_ordered
     }
 
-    /// Whether it is asked for windows ([`IndexWindow`](crate::IndexWindow)). Such an index is not unique.
+    /// Whether it may refuse a second row with one key.
+    pub fn may_be_unique(self) -> bool {
+        self.facts().may_be_unique
+    }
+
+    /// Whether it is asked for a part of space ([`IndexWindow`](crate::IndexWindow)).
     pub fn is_spatial(self) -> bool {
         self.facts().is_spatial
     }
 
     /// Whether the rows of a key are found by that key: not where an index knows less of it than a row has.
     pub fn finds_keys(self) -> bool {
-        self != IndexMethod::Gist
+        !matches!(self, IndexMethod::Gist | IndexMethod::Gin)
     }
 
     /// Whether a key must be one value of 64 bits at most.
@@ -203,6 +222,9 @@ pub struct IndexDefinition {
     /// For each part when two keys exclude each other, if it stands for an exclusion constraint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusion: Vec<Exclusion>,
+    /// The terms that each part has, of an inverted index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<TermClass>,
     /// The order of each part, if one is not ascending with NULL last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<PartOrder>,
@@ -234,6 +256,7 @@ impl IndexDefinition {
             is_primary: false,
             predicate: None,
             exclusion: Vec::new(),
+            classes: Vec::new(),
             orders: Vec::new(),
             included: Vec::new(),
             budget_bytes: None,
@@ -266,6 +289,12 @@ impl IndexDefinition {
     /// Sets the method.
     pub fn using(mut self, method: IndexMethod) -> IndexDefinition {
         self.method = method;
+        self
+    }
+
+    /// Makes it an inverted index, whose parts have these terms.
+    pub fn inverted(mut self, classes: Vec<TermClass>) -> IndexDefinition {
+        (self.method, self.classes) = (IndexMethod::Gin, classes);
         self
     }
 

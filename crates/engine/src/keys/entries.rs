@@ -5,6 +5,7 @@
 //! | `btree` | words, bytes | a B+tree of pairs (key, Rid); if unique, of keys with their Rids |
 //! | `kiss` | words | a KISS-Tree of keys with their Rids |
 //! | `hash` | words, bytes | a hash table of keys with their Rids |
+//! | `gin` | bytes: terms, several of a row | a B+tree of pairs (term, Rid) |
 //! | `bwd`, `gist` | whole numbers; extents | see [`super::space_entries`] |
 //!
 //! In an index with keys that are words, rows with NULL stand in a tree of their own, behind all others.
@@ -107,14 +108,15 @@ impl Entries {
             (IndexMethod::Btree, true) if is_unique => Keyed::UniqueWords(UniqueTree::new()),
             (IndexMethod::Btree, false) if is_unique => Keyed::UniqueBytes(UniqueTree::new()),
             (IndexMethod::Btree, true) => Keyed::Words(BPlusTree::new()),
-            (IndexMethod::Btree, false) => Keyed::Bytes(BPlusTree::new()),
+            (IndexMethod::Btree, false) | (IndexMethod::Gin, _) => Keyed::Bytes(BPlusTree::new()),
             (IndexMethod::Kiss, _) => Keyed::Kiss(KissIndex::new(HOME)?),
             (IndexMethod::Hash, true) => Keyed::HashedWords(WordIndex::new()),
             (IndexMethod::Hash, false) => Keyed::HashedBytes(HashIndex::new()),
             (IndexMethod::Bwd | IndexMethod::Gist, _) => Keyed::Space(SpaceEntries::new(definition, shape)),
         };
         let claiming_null = (is_unique && definition.nulls_equal).then(|| Mutex::new(()));
-        Ok(Entries { keyed, is_ordered: method.is_ordered(), nulls: BPlusTree::new(), claiming_null })
+        let is_ordered = method.is_ordered() || method == IndexMethod::Gin;
+        Ok(Entries { keyed, is_ordered, nulls: BPlusTree::new(), claiming_null })
     }
 
     /// Whether entries can be read in order.
@@ -342,6 +344,14 @@ impl Entries {
             None
         });
         rids
+    }
+
+    /// Whether there is an entry, where keys are bytes and entries pairs.
+    pub(crate) fn has(&self, guard: &Guard, key: &IndexKey, rid: Rid) -> bool {
+        match (&self.keyed, key) {
+            (Keyed::Bytes(tree), IndexKey::Bytes(bytes)) => tree.get_pinned((bytes, rid), guard).is_some(),
+            _ => self.rids(key).contains(&rid),
+        }
     }
 
     /// The records of a key, in the order in which they were entered as far as is known; about `count` of them, if they are more.

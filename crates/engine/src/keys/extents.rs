@@ -19,7 +19,7 @@ use std::ops::Bound;
 
 use lineage::{Cell, Storage, value_of_cell};
 use smallvec::SmallVec;
-use types::{DataType, EXTENT_DIMENSIONS_MAX, Extent, RangeKind, Value};
+use types::{DataType, EXTENT_DIMENSIONS_MAX, Extent, RangeKind, STABLE_SEED, Value, stable_hash};
 
 /// The most dimensions of all parts together.
 pub(crate) const DIMENSIONS_MAX: usize = EXTENT_DIMENSIONS_MAX;
@@ -82,8 +82,7 @@ fn at(number: f64) -> Extent {
 /// The first bytes, as many as go into each dimension, and in the last one a number made of all of them (FNV-1a), as many bits as a
 /// float tells apart.
 fn of_bytes(bytes: &[u8], dimensions: usize) -> Extent {
-    let mixed = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, mixed) >> (u64::BITS - f64::MANTISSA_DIGITS);
+    let hash = stable_hash(STABLE_SEED, bytes) >> (u64::BITS - f64::MANTISSA_DIGITS);
     let word = |at: usize| {
         let mut word = [0; size_of::<u64>()];
         let first = bytes.iter().skip(at * TEXT_BYTES).take(TEXT_BYTES);

@@ -33,6 +33,7 @@
 //! | `computed` | keys that are worked out by expressions, and which rows have one |
 //! | `order`, `range` | keys that compare as rows do, and what an index is asked for |
 //! | `space`, `extents` | windows in space, and where values lie in it |
+//! | `inverted`, `inverted_lists` | by what an inverted index knows values, and the records that it leads to |
 //! | `space_entries`, `box_entries` | the structures that are asked for windows |
 //! | `entries` | the structures of the `index` crate behind one interface |
 //! | `blocks`, `resident` | what of an image is in memory, and how that is asked |
@@ -48,6 +49,8 @@ pub(crate) mod directory;
 pub(crate) mod entries;
 pub(crate) mod extents;
 pub(crate) mod image;
+pub(crate) mod inverted;
+mod inverted_lists;
 pub(crate) mod order;
 pub(crate) mod primary_key;
 pub(crate) mod range;

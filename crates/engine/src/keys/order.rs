@@ -15,6 +15,7 @@
 use std::ops::Bound;
 
 use lineage::{Cell, Storage};
+use smallvec::SmallVec;
 use types::{DataType, Rid, numeric};
 
 use super::extents;
@@ -43,6 +44,17 @@ pub(crate) enum IndexKey {
     /// NULL in the one column of an index that has words as keys.
     Null,
 }
+
+/// A key of a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Keyed {
+    pub(crate) key: IndexKey,
+    /// Whether no other record may have it.
+    pub(crate) is_compared: bool,
+}
+
+/// The keys of a row in an index: one in most, none where the row is not in the index, and as many as it has terms in an inverted one.
+pub(crate) type RowKeys = SmallVec<[Keyed; 1]>;
 
 /// The entries of an index between two bounds.
 pub(crate) type Bounds = (Bound<(IndexKey, Rid)>, Bound<(IndexKey, Rid)>);

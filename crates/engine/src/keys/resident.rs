@@ -75,6 +75,18 @@ impl IndexData {
         }
     }
 
+    /// Whether there is an entry, in an index whose entries are pairs.
+    ///
+    /// # Errors
+    /// As [`IndexData::at`].
+    pub(crate) fn has_entry(&self, guard: &Guard, key: &IndexKey, rid: Rid) -> Result<bool> {
+        if self.blocks(guard).is_none() {
+            return Ok(self.entries().has(guard, key, rid));
+        }
+        let entry = (key.clone(), rid);
+        Ok(self.between(guard, &entry, &entry)?.has(guard, key, rid))
+    }
+
     /// All entries. None leaves meanwhile, whatever memory they take.
     ///
     /// # Errors

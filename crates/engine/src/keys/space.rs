@@ -14,7 +14,8 @@ use smallvec::SmallVec;
 use types::{Column, DataType, Extent, Rid, Value};
 
 use super::extents::{Ends, ends, near};
-use super::order::{Bounds, Direction, IndexKey, NULL, VALUE, ordered_integer};
+use super::inverted::TermGroup;
+use super::order::{Bounds, Direction, IndexKey, Keyed, NULL, VALUE, ordered_integer};
 use crate::error::Result;
 use crate::terms::row::FittedRow;
 use crate::terms::table_name::TableName;
@@ -46,6 +47,9 @@ pub enum IndexWindow {
         /// Whether rows are asked for that have NULL or an empty range in a part.
         takes_others: bool,
     },
+    /// Rows that have or had a term of each of these groups ([`IndexWindow::having`]), of an inverted index. There may be others among
+    /// them: ask each row.
+    Having(Vec<TermGroup>),
 }
 
 /// A window as an index looks for it; its edges belong to it.
@@ -64,6 +68,8 @@ pub(crate) enum Asked {
     Keys(Bounds),
     /// Those in a part of space.
     Space(Window),
+    /// Those of records with a key of each of these groups.
+    Terms(Vec<Vec<IndexKey>>),
 }
 
 impl Asked {
@@ -72,15 +78,16 @@ impl Asked {
         match (self, direction) {
             (Asked::Keys((low, _)), Direction::Upward) => Asked::Keys((low, Bound::Included(end))),
             (Asked::Keys((_, high)), Direction::Downward) => Asked::Keys((Bound::Included(end), high)),
-            (space @ Asked::Space(_), _) => space,
+            (all @ (Asked::Space(_) | Asked::Terms(_)), _) => all,
         }
     }
 
-    /// Whether an entry is one of these.
-    pub(crate) fn contains(&self, entry: &(IndexKey, Rid)) -> bool {
+    /// Whether a version of a record is asked for that has these keys.
+    pub(crate) fn holds(&self, keys: &[Keyed], rid: Rid) -> bool {
         match self {
-            Asked::Keys(bounds) => bounds.contains(entry),
-            Asked::Space(window) => window.contains(&entry.0),
+            Asked::Keys(bounds) => keys.iter().any(|keyed| bounds.contains(&(keyed.key.clone(), rid))),
+            Asked::Space(window) => keys.iter().any(|keyed| window.contains(&keyed.key)),
+            Asked::Terms(groups) => groups.iter().all(|group| keys.iter().any(|keyed| group.contains(&keyed.key))),
         }
     }
 }
@@ -92,6 +99,7 @@ impl IndexWindow {
             |bound: &Bound<Value>| matches!(bound, Bound::Included(Value::Null) | Bound::Excluded(Value::Null));
         match self {
             IndexWindow::Between(bounds) => bounds.iter().any(|(low, high)| is_null(low) || is_null(high)),
+            IndexWindow::Having(groups) => groups.iter().any(Vec::is_empty),
             IndexWindow::Overlapping { .. } => false,
         }
     }

@@ -22,10 +22,10 @@ use types::{Rid, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::keys::blocks::{BlockPlace, Blocks, Counting, bounds_of};
-use crate::keys::computed::{Keyed, KeysOfRows};
+use crate::keys::computed::KeysOfRows;
 use crate::keys::data::{BlockSource, IndexData};
 use crate::keys::entries::LoadError;
-use crate::keys::order::{Bounds, IndexKey, ordered_integer};
+use crate::keys::order::{Bounds, IndexKey, Keyed, ordered_integer};
 use crate::keys::runs::Run;
 use crate::state::share_out::share_out;
 use crate::state::table_data::TableData;
@@ -49,9 +49,9 @@ pub(crate) fn enter_committed(
         }
         let (mut entered, mut loaded) = (Ok(()), Vec::new());
         let space = index.entries_so_far().space();
-        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match keyed {
-            Ok(Some(keyed)) if space.is_some() => loaded.push((keyed.key, rid)),
-            Ok(Some(keyed)) if entered.is_ok() => entered = index.enter(&keyed.key, rid),
+        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Keyed>| match keyed {
+            Ok(keyed) if space.is_some() => loaded.push((keyed.key, rid)),
+            Ok(keyed) if entered.is_ok() => entered = index.enter(&keyed.key, rid),
             Ok(_) => {}
             Err(_) => drop(failing.lock().insert(rid)),
         });
@@ -206,8 +206,8 @@ fn enter_between(table: &TableData, index: &IndexData, ranges: usize, bounds: &B
     let to_order = Mutex::new(HashSet::new());
     share_out(ranges, |range| {
         let mut entered = Ok(());
-        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| {
-            if let (Ok(Some(Keyed { key, .. })), Ok(())) = (keyed, &entered)
+        let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Keyed>| {
+            if let (Ok(Keyed { key, .. }), Ok(())) = (keyed, &entered)
                 && bounds.contains(&(key.clone(), rid))
             {
                 entered = enter_alone(index, &key, rid, &to_order);
@@ -261,9 +261,9 @@ fn enter_range(
     }
     let (space, mut loaded) = (index.entries_so_far().space(), Vec::new());
     // Versions for which an expression fails are from before the index.
-    let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Option<Keyed>>| match (keyed, &entered) {
-        (Ok(Some(Keyed { key, .. })), Ok(())) if space.is_some() => loaded.push((key, rid)),
-        (Ok(Some(Keyed { key, .. })), Ok(())) => entered = run.enter(key, rid),
+    let mut keys = KeysOfRows::new(index, |rid, keyed: Result<Keyed>| match (keyed, &entered) {
+        (Ok(Keyed { key, .. }), Ok(())) if space.is_some() => loaded.push((key, rid)),
+        (Ok(Keyed { key, .. }), Ok(())) => entered = run.enter(key, rid),
         _ => {}
     });
     let enter = |rid: Rid, cells: &[Cell<'_>]| keys.push(rid, cells);

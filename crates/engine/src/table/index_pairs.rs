@@ -35,7 +35,7 @@ impl TableData {
         for (at, window) in (0..).zip(windows) {
             match self.index_bounds(index, &IndexRange::within(window.clone()))? {
                 Some(Asked::Space(window)) => asked.push((at, window)),
-                Some(Asked::Keys(_)) => return Err(index.refuse_range("is asked for windows")),
+                Some(Asked::Keys(_) | Asked::Terms(_)) => return Err(index.refuse_range("is asked for parts of space")),
                 None => {}
             }
         }

@@ -1,29 +1,26 @@
 //! Reading rows through an index: in the order of their keys, each checked on the version that the view sees.
-use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use lineage::{Cell, View, word_of_value};
+use lineage::{Cell, View};
 use smallvec::SmallVec;
-use types::{Column, Rid, Snapshot, Timestamp, Value};
+use types::{Rid, Snapshot, Timestamp, Value};
 
 use crate::error::{Error, Result};
-use crate::keys::computed::{Keyed, KeysOfRows};
+use crate::keys::computed::KeysOfRows;
 use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::IndexMethod;
 use crate::keys::entries::Entry;
-use crate::keys::extents::dimensions;
-use crate::keys::order::{Direction, IndexKey, beside_all};
+use crate::keys::order::{Direction, IndexKey, Keyed, beside_all};
 use crate::keys::range::IndexRange;
-use crate::keys::space::{Asked, IndexWindow, Window};
+use crate::keys::space::Asked;
 use crate::state::table_data::{ScanOptions, TableData};
 use crate::table::index_walk::{Cursor, ENTRIES_FIRST, Used};
 use crate::table::read_set::ReadSet;
 use crate::table::read_view::{ReadView, Sight};
 use crate::table::{Rows, Table};
 use crate::terms::outcomes::Transactions;
-use crate::terms::row::FittedRow;
 
 /// How much of an index is walked for the sake of few rows.
 #[derive(Clone, Copy, Debug)]
@@ -57,68 +54,6 @@ impl EachOnce {
 }
 
 impl TableData {
-    /// The entries of a range of an index; `None` if no row can be in it.
-    pub(crate) fn index_bounds(&self, index: &IndexData, range: &IndexRange) -> Result<Option<Asked>> {
-        self.fill(index)?;
-        let columns = &index.key_columns;
-        if let Some(window) = &range.window {
-            return self.index_window(index, window);
-        }
-        let is_last = |values: &[Value]| values.len() == columns.len();
-        let has_bounds = !matches!((&range.low, &range.high), (Bound::Unbounded, Bound::Unbounded));
-        if range.equal.len() > columns.len() || (has_bounds && is_last(&range.equal)) {
-            return Err(index.refuse_range("has fewer columns than the range has values"));
-        }
-        if !index.entries().is_ordered() && !is_last(&range.equal) {
-            return Err(index.refuse_range("has no order, and is asked for less than whole keys"));
-        }
-        if !index.definition.method.finds_keys() {
-            return Err(index.refuse_range("is asked for what values overlap, not for keys"));
-        }
-        if range.is_empty() {
-            return Ok(None);
-        }
-        // NULL is no value of a column that refuses it, but may be asked for.
-        if columns.iter().zip(&range.equal).any(|(column, value)| value.is_null() && !column.nullable) {
-            return Ok(None);
-        }
-        if !has_bounds && let Some(equal) = plain_words(columns, &range.equal) {
-            return Ok(Some(Asked::Keys(index.shape.bounds(&equal, Bound::Unbounded, Bound::Unbounded))));
-        }
-        let next = Some(range.equal.len()).filter(|next| *next < columns.len());
-        let mut equal = FittedRow::new(&self.name, columns, range.equal.iter().enumerate())?;
-        let mut low = FittedRow::new(&self.name, columns, bounded(next, &range.low))?;
-        let mut high = FittedRow::new(&self.name, columns, bounded(next, &range.high))?;
-        let equal = equal.all();
-        let low = with_cell(&range.low, low.cells().next());
-        let high = with_cell(&range.high, high.cells().next());
-        Ok(Some(Asked::Keys(index.shape.bounds(&equal, low, high))))
-    }
-
-    /// The entries in a part of space; `None` if no row can be in it.
-    fn index_window(&self, index: &IndexData, window: &IndexWindow) -> Result<Option<Asked>> {
-        let columns = &index.key_columns;
-        match window {
-            _ if !index.definition.method.is_spatial() => Err(index.refuse_range("is asked for keys, not for windows")),
-            IndexWindow::Between(_) if index.definition.method != IndexMethod::Bwd => {
-                Err(index.refuse_range("is asked for what values overlap, not for what is between others"))
-            }
-            IndexWindow::Overlapping { .. } if index.definition.method != IndexMethod::Gist => {
-                Err(index.refuse_range("is asked for what is between values, not for what they overlap"))
-            }
-            IndexWindow::Between(bounds) if bounds.len() != columns.len() => Err(index.refuse_range(OTHER_WIDTH)),
-            IndexWindow::Overlapping { extents, .. } if extents.len() != columns.len() => {
-                Err(index.refuse_range(OTHER_WIDTH))
-            }
-            window if window.is_empty() => Ok(None),
-            IndexWindow::Between(bounds) => Ok(Window::between(&self.name, columns, bounds)?.map(Asked::Space)),
-            IndexWindow::Overlapping { extents, takes_others } => {
-                let dimensions = dimensions(columns.iter().map(|column| column.data_type));
-                Ok(Some(Asked::Space(Window::overlapping(extents, dimensions.into_iter(), *takes_others))))
-            }
-        }
-    }
-
     /// Asks for the memory of the records of entries.
     fn prefetch_entries(&self, entries: &[Entry], columns: &[usize]) {
         let guard = &sync::pin();
@@ -137,6 +72,10 @@ impl TableData {
         mut take: impl FnMut(Rid, &[Cell<'_>]),
     ) -> Result<Used> {
         let mut used = Used::default();
+        if index.definition.method == IndexMethod::Gin {
+            self.read_records(view, entries, columns, take)?;
+            return Ok(used);
+        }
         if index.definition.is_computed() {
             let mut found = Vec::new();
             self.read_computed(view, index, entries, columns, |rid, cells| {
@@ -168,6 +107,25 @@ impl TableData {
         Ok(used)
     }
 
+    /// Passes the visible versions of records that may answer to `take`. The caller asks each for the condition itself.
+    fn read_records(
+        &self,
+        view: View<'_, Transactions>,
+        entries: &[Entry],
+        columns: &[usize],
+        mut take: impl FnMut(Rid, &[Cell<'_>]),
+    ) -> Result<()> {
+        debug_assert!(entries.is_sorted_by_key(|(_, rid)| *rid), "invariant 7: a record comes twice");
+        for entries in entries.chunks(ENTRIES_FIRST) {
+            self.prefetch_entries(entries, columns);
+            let guard = &sync::pin();
+            for (_, rid) in entries {
+                self.storage.read_pinned(guard, view, *rid, columns, |cells| take(*rid, cells))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Passes the rows of some entries to `take` where keys have to be worked out, which is done for many rows at a
     /// time. A view sees the same version both times that it is looked at.
     fn read_computed(
@@ -179,9 +137,9 @@ impl TableData {
         mut take: impl FnMut(Rid, &[Cell<'_>]),
     ) -> Result<()> {
         let mut found: Vec<Rid> = Vec::new();
-        let mut keys = KeysOfRows::new(index, |(key, rid): (&IndexKey, Rid), keyed: Result<Option<Keyed>>| {
+        let mut keys = KeysOfRows::new(index, |(key, rid): (&IndexKey, Rid), keyed: Result<Keyed>| {
             // A version for which an expression fails has no key.
-            if keyed.is_ok_and(|keyed| keyed.is_some_and(|keyed| keyed.key == *key)) {
+            if keyed.is_ok_and(|keyed| keyed.key == *key) {
                 found.push(rid);
             }
         });
@@ -201,31 +159,6 @@ impl TableData {
     }
 }
 
-/// The values as cells, if each is exactly of its column's type and stored as a word: the common case.
-fn plain_words(columns: &[Column], values: &[Value]) -> Option<SmallVec<[Cell<'static>; 4]>> {
-    let word = |(value, column): (&Value, &Column)| word_of_value(value, column.data_type).map(Cell::Word);
-    values.iter().zip(columns).map(word).collect()
-}
-
-const OTHER_WIDTH: &str = "has another number of columns than the window";
-
-/// The value of a bound of a column, if there are both.
-fn bounded(column: Option<usize>, bound: &Bound<Value>) -> impl Iterator<Item = (usize, &Value)> {
-    let value = match bound {
-        Bound::Included(value) | Bound::Excluded(value) => Some(value),
-        Bound::Unbounded => None,
-    };
-    column.zip(value).into_iter()
-}
-
-fn with_cell<'c>(bound: &Bound<Value>, cell: Option<(usize, Cell<'c>)>) -> Bound<Cell<'c>> {
-    match (bound, cell) {
-        (Bound::Included(_), Some((_, cell))) => Bound::Included(cell),
-        (Bound::Excluded(_), Some((_, cell))) => Bound::Excluded(cell),
-        _ => Bound::Unbounded,
-    }
-}
-
 impl IndexData {
     pub(crate) fn refuse_range(&self, why: &str) -> Error {
         Error::BadIndexRange { index: self.definition.name.clone(), why: why.into() }
@@ -241,8 +174,8 @@ impl IndexData {
     ) -> Result<bool> {
         let is_within = |rid: Rid, at| -> Result<bool> {
             let view = View { snapshot: Snapshot::at(at), outcomes: asked.outcomes };
-            let has_key = |cells: &[Cell<'_>]| self.key(cells).is_some_and(|key| range.contains(&(key, rid)));
-            Ok(table.storage.read(view, rid, self.columns(), has_key)? == Some(true))
+            let is_held = |cells: &[Cell<'_>]| range.holds(&self.keys(cells), rid);
+            Ok(table.storage.read(view, rid, self.columns(), is_held)? == Some(true))
         };
         let mut cursor = Cursor::new(Some(range.clone()), Direction::Upward);
         while cursor.advance(self, None)? {
@@ -271,8 +204,12 @@ impl Table {
     /// [`Error::BadIndexRange`] if the index can't serve such a range.
     pub fn index_estimate(&self, index: &Index, range: &IndexRange, limit: usize) -> Result<usize> {
         let asked = self.data.index_bounds(&index.data, range)?;
-        if let Some(Asked::Space(window)) = &asked {
-            return Ok(index.data.entries().space().map_or(0, |space| space.estimate(window, limit)));
+        match &asked {
+            Some(Asked::Space(window)) => {
+                return Ok(index.data.entries().space().map_or(0, |space| space.estimate(window, limit)));
+            }
+            Some(Asked::Terms(groups)) => return index.data.estimate_with_terms(groups, limit),
+            Some(Asked::Keys(_)) | None => {}
         }
         let mut cursor = Cursor::new(asked, Direction::Upward);
         let mut count = 0;

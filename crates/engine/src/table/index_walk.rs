@@ -82,6 +82,12 @@ impl Cursor {
                 index.entries().space().iter().for_each(|space| space.search(&window, &mut self.entries));
                 return Ok(!self.entries.is_empty());
             }
+            Some(Asked::Terms(groups)) => {
+                let found = index.with_terms(&groups, usize::MAX)?.unwrap_or_default();
+                // Nobody asks for their keys: each of them has several.
+                self.entries.extend(found.into_iter().map(|rid| (IndexKey::Null, rid)));
+                return Ok(!self.entries.is_empty());
+            }
             Some(Asked::Keys(bounds)) => bounds,
         };
         if at.is_some_and(|at| self.step_over(index, &mut bounds, at) == Err(EndOfIndex)) {
@@ -201,7 +207,7 @@ impl Cursor {
     /// Notes what was passed last as gaps, where it is long enough and of no use to a reader of the present.
     pub(crate) fn end_idle(&mut self, table: &TableData, index: &IndexData, transactions: &Transactions) {
         for idle in self.idle_before.drain(..).chain(self.idle.take()) {
-            if idle.count < IDLE_MIN || !index.entries_so_far().is_ordered() {
+            if idle.count < IDLE_MIN || !index.is_walked() {
                 continue;
             }
             let range = match self.direction {

@@ -5,7 +5,8 @@
 //! | module | subject |
 //! |---|---|
 //! | `read_view`, `read_set` | a snapshot that is held; what a serializable transaction has read |
-//! | `index_walk`, `index_scan`, `key_runs` | the entries of an index in use; reading rows through it; rows that lie side by side |
+//! | `index_asked`, `index_walk` | what an index is asked for, as its entries know it; its entries in use |
+//! | `index_scan`, `key_runs` | reading rows through it; rows that lie side by side |
 //! | `nearest`, `index_pairs`, `batch_search` | rows by their distance from a point; rows of many windows, of many values at once |
 //! | `point_access`, `cell_rows` | reads and writes by key, prepared; rows of which each value is a cell |
 //! | `totals` | counts, sums and extremes of columns |
@@ -17,6 +18,7 @@ pub(crate) mod bare;
 pub(crate) mod batch_search;
 pub(crate) mod cell_rows;
 pub(crate) mod change_order;
+mod index_asked;
 pub(crate) mod index_pairs;
 pub(crate) mod index_scan;
 pub(crate) mod index_walk;

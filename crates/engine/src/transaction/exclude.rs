@@ -115,7 +115,7 @@ impl Transaction {
             let slots = 0..data.storage.range_records();
             let rids = slots.map(|slot| Rid::base(range, slot)).take_while(|rid| data.storage.contains(*rid));
             for rid in rids {
-                let key = |cells: &[Cell<'_>]| Some((index.key(cells)?, index.part_values(cells)?));
+                let key = |cells: &[Cell<'_>]| Some((index.keys(cells).pop()?.key, index.part_values(cells)?));
                 let Some((key, values)) = data.storage.read(self.newest(), rid, index.columns(), key)?.flatten() else {
                     continue;
                 };

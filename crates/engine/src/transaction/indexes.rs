@@ -27,10 +27,10 @@ use super::Transaction;
 use super::notes::{CatalogStep, WrittenRecords, neighbours};
 use crate::disk::redo;
 use crate::error::{Error, Result};
-use crate::keys::computed::{Keyed, KeysOfRows};
+use crate::keys::computed::KeysOfRows;
 use crate::keys::data::{Index, IndexData};
 use crate::keys::definition::{IndexDefinition, KeptIndex};
-use crate::keys::order::Direction;
+use crate::keys::order::{Direction, Keyed};
 use crate::keys::range::IndexRange;
 use crate::state::catalog::row_of_table;
 use crate::state::index_build::enter_committed;
@@ -211,9 +211,9 @@ impl Transaction {
     /// with a savepoint from before the index.
     fn enter_own(&self, data: &Arc<TableData>, index: &IndexData) -> Result<()> {
         let enter = |rid: Rid| -> Result<()> {
-            let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
-            let keyed = keyed.transpose()?.flatten();
-            keyed.map_or(Ok(()), |keyed| index.enter(&keyed.key, rid))
+            let keys = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
+            let mut keys = keys.transpose()?.into_iter().flatten();
+            keys.try_for_each(|keyed| index.enter(&keyed.key, rid))
         };
         for written in &self.written {
             match *written {
@@ -235,9 +235,9 @@ impl Transaction {
             let slots = 0..data.storage.range_records();
             let rids = slots.map(|slot| Rid::base(range, slot)).take_while(|rid| data.storage.contains(*rid));
             let mut repeated: Vec<(Rid, KeyRids)> = Vec::new();
-            let mut keys = KeysOfRows::new(index, |rid: Rid, keyed: Result<Option<Keyed>>| {
+            let mut keys = KeysOfRows::new(index, |rid: Rid, keyed: Result<Keyed>| {
                 // Where an expression fails now, the writer has been told.
-                if let Ok(Some(Keyed { key, is_compared: true })) = keyed {
+                if let Ok(Keyed { key, is_compared: true }) = keyed {
                     // It is being made: all of it is in memory.
                     let others = index.entries().rids(&key);
                     repeated.extend((others.len() > 1).then_some((rid, others)));
@@ -297,8 +297,8 @@ impl Transaction {
         rid: Rid,
     ) -> Result<Option<crate::keys::order::IndexKey>> {
         self.await_decided(data, rid)?;
-        let keyed = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
-        Ok(keyed.transpose()?.flatten().filter(|keyed| keyed.is_compared).map(|keyed| keyed.key))
+        let keys = data.storage.read(self.newest(), rid, index.columns(), |cells| index.keyed(cells))?;
+        Ok(keys.transpose()?.into_iter().flatten().find(|keyed| keyed.is_compared).map(|keyed| keyed.key))
     }
 }
 

@@ -8,9 +8,9 @@ use types::Rid;
 
 use super::Transaction;
 use crate::error::Result;
-use crate::keys::computed::{Keyed, KeysOfBatch};
+use crate::keys::computed::KeysOfBatch;
 use crate::keys::data::IndexData;
-use crate::keys::order::IndexKey;
+use crate::keys::order::{IndexKey, Keyed, RowKeys};
 use crate::keys::primary_key::PrimaryKey;
 use crate::state::table_data::TableData;
 
@@ -43,8 +43,8 @@ impl Transaction {
         for (i, index) in indexes.iter().enumerate() {
             if let Err(error) = self.enter_index(data, index, keyed(index), rid) {
                 for index in &indexes[..i] {
-                    let entered = keyed(index).ok().flatten();
-                    entered.into_iter().for_each(|keyed| index.entries().remove(&keyed.key, rid));
+                    let entered = keyed(index).unwrap_or_default();
+                    entered.iter().for_each(|keyed| index.entries().remove(&keyed.key, rid));
                 }
                 data.primary_key.iter().for_each(|primary_key| primary_key.remove(&primary_key.key_of_row(cell), rid));
                 return Err(error);
@@ -53,31 +53,41 @@ impl Transaction {
         Ok(())
     }
 
-    /// Enters `rid` in an index under what its row has there, if anything.
+    /// Enters `rid` in an index under the keys that its row has there.
     pub(super) fn enter_index(
         &mut self,
         data: &Arc<TableData>,
         index: &Arc<IndexData>,
-        keyed: Result<Option<Keyed>>,
+        keys: Result<RowKeys>,
         rid: Rid,
     ) -> Result<()> {
-        match keyed {
-            Ok(None) => {}
-            Ok(Some(Keyed { key, .. })) if index.is_exclusive() && !self.has_dropped_index(index) => {
-                return self.enter_excluding(data, index, &key, rid);
-            }
-            Ok(Some(Keyed { key, is_compared: true })) if index.definition.deferral.is_some() => {
-                index.enter(&key, rid)?;
-                self.references.get_or_insert_default().note_keyed(data, index, rid);
-            }
-            Ok(Some(Keyed { key, is_compared: true })) if !self.has_dropped_index(index) => {
-                return self.enter_key(data, &**index, &key, rid);
-            }
-            Ok(Some(keyed)) => index.enter(&keyed.key, rid)?,
+        match keys {
+            Ok(keys) => keys.into_iter().try_for_each(|keyed| self.enter_keyed(data, index, keyed, rid)),
             // A transaction that has dropped an index does not fail for a key that the index can't take.
-            Err(_) if self.has_dropped_index(index) => {}
-            Err(error) => return Err(error),
+            Err(_) if self.has_dropped_index(index) => Ok(()),
+            Err(error) => Err(error),
         }
-        Ok(())
+    }
+
+    #[inline]
+    fn enter_keyed(
+        &mut self,
+        data: &Arc<TableData>,
+        index: &Arc<IndexData>,
+        Keyed { key, is_compared }: Keyed,
+        rid: Rid,
+    ) -> Result<()> {
+        if index.is_exclusive() && !self.has_dropped_index(index) {
+            return self.enter_excluding(data, index, &key, rid);
+        }
+        if is_compared && index.definition.deferral.is_some() {
+            index.enter(&key, rid)?;
+            self.references.get_or_insert_default().note_keyed(data, index, rid);
+            return Ok(());
+        }
+        match is_compared && !self.has_dropped_index(index) {
+            true => self.enter_key(data, &**index, &key, rid),
+            false => index.enter(&key, rid),
+        }
     }
 }

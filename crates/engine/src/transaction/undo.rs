@@ -142,8 +142,9 @@ fn forget_keys(transactions: &Transactions, id: TxnId, tables: &[Arc<TableData>]
                 primary_key.remove(&key, rid);
             }
             for index in &indexes {
-                let key = data.storage.read(own, rid, index.columns(), |cells| index.key(cells));
-                key.ok().flatten().flatten().into_iter().for_each(|key| index.entries().remove(&key, rid));
+                let keys = data.storage.read(own, rid, index.columns(), |cells| index.keys(cells));
+                let keys = keys.ok().flatten().into_iter().flatten();
+                keys.for_each(|keyed| index.entries().remove(&keyed.key, rid));
             }
         }
     }

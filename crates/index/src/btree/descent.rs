@@ -15,6 +15,7 @@ use std::ops::Deref;
 
 use sync::Guard;
 use sync::latch::Restart;
+use types::Rid;
 
 use super::Value;
 use super::key::Key;
@@ -183,4 +184,14 @@ impl<K: Key, V: Value, L: Latching> Drop for Held<'_, K, V, L> {
 /// The address of a new node, as the word of its parent.
 pub(super) fn into_word<K, V, L: Latching>(node: Box<Node<K, V, L>>) -> u64 {
     Box::into_raw(node).expose_provenance() as u64
+}
+
+impl<K: Key, L: Latching> Visit<'_, '_, (K, Rid), (), L> {
+    /// The record of a pair in this leaf, without a copy of its key; right if a check succeeds afterwards.
+    #[inline]
+    pub(super) fn rid(&self, index: usize) -> Result<Rid, Restart> {
+        let slot = self.node.slot(0, index).skip(K::WORDS);
+        // SAFETY: as in `search_leaf`.
+        unsafe { Rid::load(&(), slot, || self.check()) }
+    }
 }

@@ -38,17 +38,20 @@ impl<K: Key, L: Latching> BPlusTree<(K, Rid), (), L> {
             from = self.latching().read(|section| {
                 out.truncate(known);
                 let (leaf, next) = self.node_from(section, 0, Some(<(K, Rid)>::of(&low)), guard)?;
-                let mut index = leaf.search_leaf(<(K, Rid)>::of(&low))?.unwrap_or_else(|index| index);
-                while index < leaf.shape().count {
-                    let (found, rid) = leaf.key(index)?;
-                    if found != wanted {
-                        break;
+                let begin = leaf.search_leaf(<(K, Rid)>::of(&low))?.unwrap_or_else(|index| index);
+                // Only where it ends does a leaf have other keys, which are not looked at one by one.
+                let next = next.filter(|(key, _)| *key == wanted);
+                let end = match next {
+                    Some(_) => leaf.shape().count,
+                    None => {
+                        leaf.search_leaf((key, Rid::from_word(LAST)))?.map_or_else(|index| index, |index| index + 1)
                     }
-                    out.push(rid);
-                    index += 1;
+                };
+                for index in begin..end {
+                    out.push(leaf.rid(index)?);
                 }
                 leaf.check()?;
-                Ok(next.filter(|_| index == leaf.shape().count))
+                Ok(next)
             });
         }
     }

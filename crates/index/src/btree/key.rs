@@ -51,7 +51,7 @@ impl<'n> Slot<'n> {
 
     /// The key without its first columns.
     #[inline]
-    fn skip(self, columns: usize) -> Self {
+    pub(super) fn skip(self, columns: usize) -> Self {
         Slot { first: self.first + columns * self.stride, ..self }
     }
 }

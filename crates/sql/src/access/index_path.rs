@@ -22,6 +22,7 @@ use crate::access::implied;
 use crate::access::index_expressions::compiled::{CompiledExpression, comparable};
 use crate::access::overlaps::{self, ColumnOverlap, Overlap};
 use crate::access::scan_costs::ScanCosts;
+use crate::access::terms;
 
 /// An index, with the ranges of it in which all rows are that pass; no two have a row in common.
 #[derive(Clone)]
@@ -34,6 +35,8 @@ pub(crate) struct IndexLookup {
 
 /// An index is taken for one row of so many at most.
 const SHARE: u64 = 16;
+/// An inverted one for one of so many: to ask a document or an array for its parts costs as much as to find its row.
+const SHARE_OF_TERMS: u64 = 4;
 /// So few rows are read through an index in any case.
 const ROWS_MIN: usize = 64;
 /// More entries are not counted.
@@ -60,14 +63,20 @@ pub(crate) fn best(
         true => conditions.iter().cloned().map(comparable).collect(),
         false => Vec::new(),
     };
-    let limit = rows_limit(table, model);
+    let (limit, limit_of_terms) = rows_limits(table, model);
     let lookup = |index: Index| {
+        let limit = if index.definition().method == IndexMethod::Gin { limit_of_terms } else { limit };
         let tests = part_tests(&index, table.schema(), tests, &conditions)?;
         let ranges = match index.definition().method {
             IndexMethod::Gist => {
                 let find = |expr: &Expr| find(&index, table.schema(), expr);
                 let overlaps: Vec<_> = conditions.iter().filter_map(|of| overlaps::overlap_of(of, &find)).collect();
                 vec![IndexRange::within(overlaps::window(&index, &tests, &overlaps)?)]
+            }
+            IndexMethod::Gin => {
+                let find = |expr: &Expr| find(&index, table.schema(), expr);
+                let said = conditions.iter().filter_map(|of| terms::said(&index, of, &find));
+                vec![IndexRange::within(terms::window(&index, &tests, said)?)]
             }
             _ => ranges_of(&index, &tests)?,
         };
@@ -83,18 +92,22 @@ pub(crate) fn best(
     indexes.into_iter().filter_map(lookup).min_by_key(|lookup| lookup.rows)
 }
 
-/// Where an index has so many rows or more, it is not taken.
-fn rows_limit(table: &Table, model: &CostModel) -> usize {
+/// Where an index has so many rows or more, it is not taken; an inverted one.
+fn rows_limits(table: &Table, model: &CostModel) -> (usize, usize) {
     let costs = ScanCosts::of(table, 1.0, model);
+    let share = |share: u64| usize::try_from(table.stats().records / share).unwrap_or(usize::MAX).max(ROWS_MIN);
     match costs.is_away {
-        true => costs.rows_by_index(ROWS_MAX).max(1) + 1,
-        false => usize::try_from(table.stats().records / SHARE).unwrap_or(usize::MAX).clamp(ROWS_MIN, ROWS_MAX),
+        true => {
+            let limit = costs.rows_by_index(ROWS_MAX).max(1) + 1;
+            (limit, limit)
+        }
+        false => (share(SHARE).min(ROWS_MAX), share(SHARE_OF_TERMS)),
     }
 }
 
 /// Whether an index may be of use for conditions that are no tests of columns.
 fn goes_by_conditions(index: &Index) -> bool {
-    index.definition().is_computed() || index.definition().method == IndexMethod::Gist
+    index.definition().is_computed() || !index.definition().method.finds_keys()
 }
 
 /// The ranges that tests and conditions of space leave of an index of columns, if they leave less than all of it.
@@ -107,6 +120,9 @@ pub(crate) fn plain_ranges(
     if index.definition().method == IndexMethod::Gist {
         let overlaps: Vec<Overlap> = overlaps.iter().filter_map(|overlap| overlap.of_index(index)).collect();
         return Some(vec![IndexRange::within(overlaps::window(index, &tests, &overlaps)?)]);
+    }
+    if index.definition().method == IndexMethod::Gin {
+        return Some(vec![IndexRange::within(terms::window(index, &tests, None)?)]);
     }
     if tests.is_empty() { None } else { ranges_of(index, &tests) }
 }
@@ -129,6 +145,7 @@ pub(crate) fn is_of_use(table: &Table, condition: &Expr) -> bool {
     let is_of_use = |index: &Index| {
         test_of(condition, &|expr| find(index, schema, expr)).is_some()
             || overlaps::overlap_of(condition, &|expr| find(index, schema, expr)).is_some()
+            || terms::said(index, condition, &|expr| find(index, schema, expr)).is_some()
             || index.predicate().as_deref().and_then(CompiledExpression::of).is_some_and(says_of)
     };
     indexes.iter().any(is_of_use)

@@ -18,5 +18,6 @@ pub(crate) mod small_batches;
 pub(crate) mod spatial_join;
 pub(crate) mod statistics;
 pub(crate) mod table;
+pub(crate) mod terms;
 pub(crate) mod totals;
 pub(crate) mod unbound;

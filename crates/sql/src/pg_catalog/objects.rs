@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
     Check, CheckOption, Column, ColumnDefault, DataType, Deferral, DomainDefinition, ForeignKey, Index,
-    IndexDefinition, IndexExpression, IndexMethod, IndexPart, MaterializedQuery, PartOrder, Sequence, Table,
+    IndexDefinition, IndexExpression, IndexMethod, IndexPart, MaterializedQuery, PartOrder, Sequence, Table, TermClass,
     TypeDefinition, ViewDefinition,
 };
 
@@ -383,9 +383,13 @@ impl TableObject {
             IndexPart::Column(at) => columns[*at].data_type,
             IndexPart::Expression(expression) => expression.data_type,
         };
-        let class = |part: &IndexPart| match (index.definition.method, of_part(part)) {
-            (IndexMethod::Gist, DataType::Network(_)) => " inet_ops",
-            _ => "",
+        let class = |at: usize, part: &IndexPart| match (index.definition.method, of_part(part)) {
+            (IndexMethod::Gist, DataType::Network(_)) => " inet_ops".to_owned(),
+            (IndexMethod::Gin, of) => {
+                let class = index.definition.classes.get(at).filter(|class| TermClass::of_type(of) != Some(**class));
+                class.map_or_else(String::new, |class| format!(" {}", class.name()))
+            }
+            _ => String::new(),
         };
         let order = |at: usize| match index.definition.order(at) {
             PartOrder { descending: false, nulls_first: false } => "",
@@ -394,7 +398,7 @@ impl TableObject {
             PartOrder { descending: true, nulls_first: true } => " DESC",
         };
         let parts = self.parts(index, style).into_iter().zip(&index.definition.parts).enumerate();
-        parts.map(|(at, (written, part))| format!("{written}{}{}", class(part), order(at))).collect()
+        parts.map(|(at, (written, part))| format!("{written}{}{}", class(at, part), order(at))).collect()
     }
 
     /// The expressions among them, and the predicate.

@@ -1,7 +1,7 @@
 //! The options of an index: `WITH (budget = '64MB')`, what the method `bwd` searches first.
 //!
-//! PostgreSQL's `fillfactor`, `buffering` and `deduplicate_items` say how it fills its pages. They are read for the sake of scripts that
-//! have them, and change nothing here.
+//! PostgreSQL's `fillfactor`, `buffering`, `deduplicate_items`, `fastupdate` and `gin_pending_list_limit` say how it fills its pages. They
+//! are read for the sake of scripts that have them, and change nothing here.
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, Spanned, Value, ValueWithSpan};
 use engine::IndexMethod;
 
@@ -93,7 +93,17 @@ pub(super) fn check_filling(name: &str, value: &Expr, method: IndexMethod) -> Re
     let invalid = |kind: &str| SqlError::new("22023", format!("invalid value for {kind} option \"{name}\": {text}"));
     let is_truth = matches!(&*text.to_lowercase(), "on" | "off" | "true" | "false" | "yes" | "no" | "1" | "0");
     match (name, method) {
-        ("fillfactor", method) if method != IndexMethod::Bwd => match text.parse::<u32>() {
+        ("fastupdate", IndexMethod::Gin) if is_truth => Ok(()),
+        ("fastupdate", IndexMethod::Gin) => Err(invalid("boolean")),
+        ("gin_pending_list_limit", IndexMethod::Gin) => match text.parse::<u32>() {
+            Ok(64..=2_147_483_647) => Ok(()),
+            Ok(_) => {
+                let message = format!("value {text} out of bounds for option \"{name}\"");
+                Err(SqlError::new("22023", message).detail("Valid values are between \"64\" and \"2147483647\"."))
+            }
+            Err(_) => Err(invalid("integer")),
+        },
+        ("fillfactor", method) if !matches!(method, IndexMethod::Bwd | IndexMethod::Gin) => match text.parse::<u32>() {
             Ok(10..=100) => Ok(()),
             Ok(_) => {
                 let message = format!("value {text} out of bounds for option \"{name}\"");

@@ -1,6 +1,6 @@
 //! What an index is of: columns and expressions, as `CREATE INDEX` and exclusion constraints list them.
 use datafusion::sql::sqlparser::ast::{CastKind, Expr, IndexColumn, Spanned};
-use engine::{IndexMethod, IndexPart, PartOrder, Table};
+use engine::{DataType, IndexMethod, IndexPart, PartOrder, Table, TermClass};
 
 use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
@@ -8,6 +8,7 @@ use crate::names::fold;
 use crate::planning::index_compile::Kind;
 use crate::semantics::spelling::collations;
 use crate::statements::operator_classes;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
 /// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
@@ -40,15 +41,31 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
         }
     };
     check_order(column, method)?;
-    let data_type = match &part {
-        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
-        IndexPart::Expression(expression) => expression.data_type,
-    };
-    operator_classes::check_default(data_type, method)?;
-    if let Some(class) = &column.operator_class {
-        operator_classes::check(class, data_type, method, source)?;
+    let data_type = type_of(&part, table);
+    match &column.operator_class {
+        Some(class) if method == IndexMethod::Gin => operator_classes::check(class, data_type, method, source)?,
+        Some(class) => {
+            operator_classes::check_default(data_type, method)?;
+            operator_classes::check(class, data_type, method, source)?;
+        }
+        None => operator_classes::check_default(data_type, method)?,
     }
     Ok(part)
+}
+
+fn type_of(part: &IndexPart, table: &Table) -> DataType {
+    match part {
+        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
+        IndexPart::Expression(expression) => expression.data_type,
+    }
+}
+
+/// The terms of a part of an inverted index: those of the class that it names, or of its type.
+pub(super) fn term_class(column: &IndexColumn, part: &IndexPart, table: &Table) -> Option<TermClass> {
+    match &column.operator_class {
+        Some(class) => TermClass::named(&last_part(class)?),
+        None => TermClass::of_type(type_of(part, table)),
+    }
 }
 
 /// The order that a part is asked for in.
@@ -62,8 +79,9 @@ pub(super) fn order(column: &IndexColumn) -> PartOrder {
 fn check_order(column: &IndexColumn, method: IndexMethod) -> Result<()> {
     let options = &column.column.options;
     let refused = match method {
-        IndexMethod::Gist | IndexMethod::Bwd | IndexMethod::Hash if options.asc.is_some() => "ASC/DESC",
-        IndexMethod::Gist | IndexMethod::Bwd | IndexMethod::Hash if options.nulls_first.is_some() => "NULLS FIRST/LAST",
+        _ if method.is_ordered() => return Ok(()),
+        _ if options.asc.is_some() => "ASC/DESC",
+        _ if options.nulls_first.is_some() => "NULLS FIRST/LAST",
         _ => return Ok(()),
     };
     let message = format!("access method \"{}\" does not support {refused} options", method.name());

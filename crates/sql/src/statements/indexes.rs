@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{
     AlterIndexOperation, ConstraintCharacteristics, CreateIndex, Expr, Ident, IndexColumn, IndexOption, IndexType,
     NullsDistinctOption, ObjectName, UniqueConstraint,
 };
-use engine::{Deferral, IndexDefinition, IndexMethod, Table, Transaction, name_in_schema, schema_and_name};
+use engine::{Deferral, IndexDefinition, IndexMethod, Table, TermClass, Transaction, name_in_schema, schema_and_name};
 
 use crate::access::index_expressions::text::column_names as names_of;
 use crate::error::{Result, SqlError};
@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
 use crate::statements::exclusion::AskedExclusion;
-use crate::statements::index_parts::{order, part};
+use crate::statements::index_parts::{order, part, term_class};
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::constraint_tokens::INCLUDE;
 use crate::syntax::source::Source;
@@ -32,11 +32,11 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
     }
     let method = method(create, source)?;
     let budget_bytes = index_options::budget(&create.with, method, source)?;
-    if create.unique && method.is_spatial() {
+    if create.unique && !method.may_be_unique() {
         let message = format!("access method \"{}\" does not support unique indexes", method.name());
         return Err(SqlError::new("0A000", message));
     }
-    if !create.include.is_empty() && method == IndexMethod::Hash {
+    if !create.include.is_empty() && matches!(method, IndexMethod::Hash | IndexMethod::Gin) {
         let message = format!("access method \"{}\" does not support included columns", method.name());
         return Err(SqlError::new("0A000", message));
     }
@@ -57,10 +57,15 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let included = |ident: &Ident| find_column(&found, &fold(ident), source.start(ident.span));
         let included = create.include.iter().map(included).collect::<Result<_>>()?;
         let part = |column| part(column, &found, method, source);
-        let parts = create.columns.iter().map(part).collect::<Result<_>>()?;
+        let parts = create.columns.iter().map(part).collect::<Result<Vec<_>>>()?;
         let orders = create.columns.iter().map(order).collect();
+        let terms = |(column, part)| term_class(column, part, &found);
+        let classes: Option<Vec<TermClass>> = create.columns.iter().zip(&parts).map(terms).collect();
         let mut definition =
             IndexDefinition::of(String::new(), parts).using(method).ordered(orders).including(included);
+        if method == IndexMethod::Gin {
+            definition.classes = classes.unwrap_or_default();
+        }
         (definition.unique, definition.budget_bytes) = (create.unique, budget_bytes);
         definition.nulls_equal = create.unique && create.nulls_distinct == Some(false);
         let predicate = create.predicate.as_ref();

@@ -1,10 +1,10 @@
 //! Operator classes of indexes.
 //!
-//! An index has the one order of its type. PostgreSQL's default classes name that order, and so do the classes for patterns, as texts
-//! are ordered by their bytes here (`COLLATE "C"`): `LIKE 'a%'` goes by any index of the column. A class is therefore looked
-//! at and not kept.
+//! An ordered index has the one order of its type. PostgreSQL's default classes name that order, and so do the classes for patterns, as
+//! texts are ordered by their bytes here (`COLLATE "C"`): `LIKE 'a%'` goes by any index of the column. A class is therefore looked at and
+//! not kept. The class of an inverted index says which terms it has, and is kept ([`engine::TermClass`]).
 use datafusion::sql::sqlparser::ast::ObjectName;
-use engine::{DataType, GeometryKind, IndexMethod};
+use engine::{DataType, GeometryKind, IndexMethod, TermClass};
 
 use crate::error::{Result, SqlError};
 use crate::names::position;
@@ -33,6 +33,12 @@ pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod
 /// list or an interval than its bytes, which do not tell what is equal.
 pub(crate) fn check_default(data_type: DataType, method: IndexMethod) -> Result<()> {
     let is_of_space = method == IndexMethod::Gist;
+    if method == IndexMethod::Gin && TermClass::of_type(data_type).is_none() {
+        let message =
+            format!("data type {} has no default operator class for access method \"gin\"", long_name(data_type));
+        let hint = "It is for arrays and for jsonb. Use btree, or gin on ((to_jsonb(column))).";
+        return Err(SqlError::new("42704", message).hint(hint));
+    }
     let hint = match data_type {
         DataType::Json => "Index a part of it, as in ((column ->> 'key')), or use jsonb.",
         DataType::Geometry(_) if !is_of_space => "Index it USING gist, or a number of it, as in ((column[0])).",
@@ -46,6 +52,13 @@ pub(crate) fn check_default(data_type: DataType, method: IndexMethod) -> Result<
 
 /// The types that a class is for; none if there is no such class.
 fn accepts(class: &str, method: IndexMethod) -> Option<fn(DataType) -> bool> {
+    if method == IndexMethod::Gin {
+        return Some(match TermClass::named(class)? {
+            TermClass::Items => |of| TermClass::Items.accepts(of),
+            TermClass::Names => |of| TermClass::Names.accepts(of),
+            TermClass::Paths => |of| TermClass::Paths.accepts(of),
+        });
+    }
     if method == IndexMethod::Gist {
         return match class {
             "range_ops" => Some(|of| matches!(of, DataType::Range(_))),

@@ -28,5 +28,6 @@ mod space_indexes;
 mod spilling;
 mod sums;
 mod temporary;
+mod term_indexes;
 mod threads;
 mod user_functions;

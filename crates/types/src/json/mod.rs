@@ -10,6 +10,7 @@
 //! | `jsonb` | a tree as bytes that compare as the values do |
 //! | `walk` | members of a value found in those bytes, without a tree |
 //! | `write` | a tree as text |
+//! | `terms` | what an inverted index knows a value by |
 //!
 //! A `json` is its text, as it was written. A `jsonb` is the value alone: blanks are gone, each key is there once, keys are in
 //! order of their lengths and then their bytes, numbers are as `numeric` shows them.
@@ -18,6 +19,7 @@ mod jsonb;
 mod lexer;
 mod number;
 mod parse;
+mod terms;
 mod tree;
 mod walk;
 mod write;
@@ -26,6 +28,7 @@ pub use fault::{JsonFault, What};
 pub use jsonb::Jsonb;
 pub use number::JsonNumber;
 pub use parse::{Members, check_json, members};
+pub use terms::JsonTerms;
 pub use tree::Json;
 pub use walk::JsonbKind;
 

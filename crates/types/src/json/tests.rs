@@ -149,3 +149,62 @@ fn members_are_where_they_stand_in_the_text() {
     assert_eq!(members("\"a\\n\""), Ok(Members::Plain { text: Some("a\n".to_owned()), kind: "string" }));
     assert_eq!(members("null"), Ok(Members::Plain { text: None, kind: "null" }));
 }
+
+/// A part of a value that the value contains: without some of its members and items, which `is_kept` tells one after the other.
+fn part_of(json: &Json, is_kept: &mut dyn FnMut() -> bool) -> Json {
+    match json {
+        Json::Array(items) => {
+            let kept: Vec<&Json> = items.iter().filter(|_| is_kept()).collect();
+            Json::Array(kept.into_iter().map(|item| part_of(item, is_kept)).collect())
+        }
+        Json::Object(members) => {
+            let kept: Vec<&(String, Json)> = members.iter().filter(|_| is_kept()).collect();
+            Json::object(kept.into_iter().map(|(key, value)| (key.clone(), part_of(value, is_kept))).collect())
+        }
+        plain => plain.clone(),
+    }
+}
+
+fn terms(json: &Json, of: JsonTerms) -> Vec<Vec<u8>> {
+    let mut terms = Vec::new();
+    Jsonb::for_each_term(Jsonb::of(json).as_bytes(), of, &mut |term| terms.push(term.to_vec()));
+    terms
+}
+
+proptest! {
+    #[test]
+    fn a_value_has_the_terms_of_all_that_it_contains(json in any_json(), kept in prop::collection::vec(any::<bool>(), 1..40)) {
+        let mut kept = kept.into_iter().cycle();
+        let part = part_of(&json, &mut || kept.next().unwrap_or(true));
+        for of in [JsonTerms::Names, JsonTerms::Paths] {
+            let whole = terms(&json, of);
+            let missing: Vec<_> = terms(&part, of).into_iter().filter(|term| !whole.contains(term)).collect();
+            prop_assert!(missing.is_empty(), "{:?} of {} in {}", of, part, json);
+        }
+    }
+
+    #[test]
+    fn no_bytes_whatever_have_terms_without_end(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        let mut count = 0;
+        Jsonb::for_each_term(&bytes, JsonTerms::Names, &mut |_| count += 1);
+        prop_assert!(count <= bytes.len());
+    }
+}
+
+#[test]
+fn terms_are_those_of_keys_and_plain_values() {
+    let json = Json::parse(r#"{"a": [1.50, "x", {"b": "x"}], "c": null}"#).unwrap();
+    let shown = |term: &Vec<u8>| String::from_utf8_lossy(&term[..term.len().min(2)]).into_owned();
+    let names: Vec<String> = terms(&json, JsonTerms::Names).iter().map(shown).collect();
+    assert_eq!(names[0], "ka");
+    assert!(names[1].starts_with('n'));
+    assert_eq!(names[2..], ["kx", "kb", "tx", "kc", "z"], "an item that is a string counts as a key");
+    assert_eq!(terms(&json, JsonTerms::Names)[2], Jsonb::term_of_key("x"));
+    let paths = terms(&json, JsonTerms::Paths);
+    assert_eq!((paths.len(), paths[0].len()), (4, 8));
+    assert_ne!(paths[1], paths[2], "one is under \"a\", the other under \"a\" and \"b\"");
+    let within_array = Json::parse(r#"{"a": "x"}"#).unwrap();
+    assert_eq!(terms(&within_array, JsonTerms::Paths), [paths[1].clone()], "an array is no step of a path");
+    let equal = |of| terms(&Json::parse("[1.50]").unwrap(), of) == terms(&Json::parse("[1.5]").unwrap(), of);
+    assert!(equal(JsonTerms::Names) && equal(JsonTerms::Paths));
+}

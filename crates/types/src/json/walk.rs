@@ -72,26 +72,31 @@ impl<'a> Walk<'a> {
         self.at
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    /// The bytes from a place up to here.
+    pub(super) fn since(&self, start: usize) -> &'a [u8] {
+        self.bytes.get(start..self.at).unwrap_or_default()
+    }
+
+    pub(super) fn byte(&mut self) -> Option<u8> {
         let byte = *self.bytes.get(self.at)?;
         self.at += 1;
         Some(byte)
     }
 
-    fn count(&mut self) -> Option<usize> {
+    pub(super) fn count(&mut self) -> Option<usize> {
         let count = self.bytes.get(self.at..self.at + 4)?;
         self.at += 4;
         usize::try_from(u32::from_be_bytes(count.try_into().ok()?)).ok()
     }
 
-    fn text(&mut self) -> Option<&'a str> {
+    pub(super) fn text(&mut self) -> Option<&'a str> {
         let rest = self.bytes.get(self.at..)?;
         let length = rest.iter().position(|byte| *byte == 0)?;
         self.at += length + 1;
         std::str::from_utf8(&rest[..length]).ok()
     }
 
-    fn number(&mut self) -> Option<JsonNumber> {
+    pub(super) fn number(&mut self) -> Option<JsonNumber> {
         self.numbers += 1;
         let (is_negative, turned) = match self.byte()? {
             ZERO => return Some(JsonNumber { is_negative: false, digits: Vec::new(), point: 0, scale: 0 }),
@@ -134,7 +139,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn deeper<T>(&mut self, go: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    pub(super) fn deeper<T>(&mut self, go: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.depth += 1;
         let gone = if self.depth > DEPTH_MAX { None } else { go(self) };
         self.depth -= 1;

@@ -9,9 +9,9 @@ use types::{Rid, Snapshot, Timestamp};
 use super::report::Verification;
 use crate::background::sweep::is_explained;
 use crate::error::Result;
-use crate::keys::computed::{Keyed, KeysOfRows};
+use crate::keys::computed::KeysOfRows;
 use crate::keys::data::IndexData;
-use crate::keys::order::IndexKey;
+use crate::keys::order::{IndexKey, Keyed};
 use crate::keys::primary_key::PrimaryKey;
 use crate::state::table_data::TableData;
 use crate::terms::outcomes::Transactions;
@@ -128,8 +128,8 @@ fn compare<I: CheckedIndex>(
     debug_assert!(ranges.end <= table.storage.range_count(), "{ranges:?} is more than there is");
     let (name, mut had) = (index.name(), HashSet::new());
     for range in ranges.clone() {
-        let mut keys = KeysOfRows::new(index.index(), |rid: Rid, keyed: Result<Option<Keyed>>| {
-            had.extend(keyed.ok().flatten().map(|keyed| (keyed.key, rid)));
+        let mut keys = KeysOfRows::new(index.index(), |rid: Rid, keyed: Result<Keyed>| {
+            had.extend(keyed.ok().map(|keyed| (keyed.key, rid)));
         });
         table.storage.for_each_version_of_columns(range, index.index().columns(), |rid, cells| {
             if !index.passes_over(cells) {
@@ -226,10 +226,10 @@ fn standings<I: CheckedIndex>(
             transactions,
             |rid| records.contains_key(&rid),
             |moment, cells| {
-                let keyed = cells.filter(|cells| !index.passes_over(cells)).map(|cells| index.index().keyed(cells));
-                let keyed = keyed.and_then(|keyed| keyed.ok().flatten());
+                let keys = cells.filter(|cells| !index.passes_over(cells)).map(|cells| index.index().keys(cells));
+                let keys = keys.unwrap_or_default();
                 for &(number, record) in &records[&moment.rid] {
-                    let keyed = keyed.as_ref().filter(|keyed| keyed.key == repeated[number].0);
+                    let keyed = keys.iter().find(|keyed| keyed.key == repeated[number].0);
                     let (is_there, has) = (cells.is_some(), keyed.map(|keyed| keyed.is_compared));
                     let of_key = &mut standings[number];
                     match of_key.last_mut() {
@@ -299,8 +299,8 @@ fn has<I: CheckedIndex>(
     let view = transactions.view(Snapshot::at(at));
     let keyed = |cells: &[Cell<'_>]| match index.passes_over(cells) {
         true => None,
-        false => index.index().keyed(cells).ok().flatten(),
+        false => index.index().keys(cells).into_iter().find(|keyed| keyed.key == *key),
     };
     let found = table.storage.read(view, rid, index.index().columns(), keyed)?.flatten();
-    Ok(found.filter(|found| found.key == *key).map(|found| found.is_compared))
+    Ok(found.map(|found| found.is_compared))
 }

@@ -28,8 +28,9 @@ impl Transaction {
         debug_assert!(index.definition.deferral.is_some(), "keys of other indexes are claimed when they are entered");
         data.fill(index)?;
         for rid in rows {
-            let keyed = data.storage.read(self.newest(), *rid, index.columns(), |cells| index.keyed(cells))?;
-            let Some(keyed) = keyed.transpose()?.flatten().filter(|keyed| keyed.is_compared) else { continue };
+            let keys = data.storage.read(self.newest(), *rid, index.columns(), |cells| index.keyed(cells))?;
+            let mut keys = keys.transpose()?.into_iter().flatten();
+            let Some(keyed) = keys.find(|keyed| keyed.is_compared) else { continue };
             self.when_free(data, |transaction| match transaction.other_with(data, index, &keyed.key, *rid)? {
                 None => Ok(LockAttempt::Done(())),
                 Some(Other::Row(other)) => {

@@ -12,6 +12,7 @@ use datafusion::physical_expr_common::physical_expr::fmt_sql;
 use engine::{Column as TableColumn, Comparison, Schema, Test, Value};
 
 use super::columns::{Columns, plain};
+use crate::semantics::rules::careful::plain_of;
 use crate::values::pg_types::shown_name;
 use crate::values::text::text_value;
 use crate::values::types;
@@ -61,25 +62,48 @@ pub(super) fn shown(expr: &Arc<dyn PhysicalExpr>, columns: &Columns<'_>) -> Stri
     if let Some(cast) = expr.downcast_ref::<TryCastExpr>() {
         return format!("({})::{}", shown(cast.expr()), types::type_name(cast.cast_type()));
     }
+    if let Some(plain) = plain_of(expr) {
+        return shown(plain);
+    }
     if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
         return called(call, columns);
     }
     plain(&fmt_sql(expr.as_ref()).to_string())
 }
 
-/// A call; what is computed with a look at the limits of a type is an operator to its user.
+/// The operator that a function is to its user.
+fn operator_of(function: &str) -> Option<&str> {
+    Some(match function {
+        "checked_add" => "+",
+        "checked_subtract" => "-",
+        "checked_multiply" => "*",
+        "checked_divide" => "/",
+        "checked_modulo" => "%",
+        "array_contains_all" | "jsonb_contains" => "@>",
+        "jsonb_contained" => "<@",
+        "array_overlaps" => "&&",
+        "jsonb_exists" => "?",
+        "jsonb_exists_any" => "?|",
+        "jsonb_exists_all" => "?&",
+        "json_object_field" => "->",
+        "json_object_field_text" => "->>",
+        "json_extract_path_op" => "#>",
+        "json_extract_path_text_op" => "#>>",
+        signs if !signs.contains(|sign: char| sign.is_alphanumeric() || sign == '_' || sign == '\0') => signs,
+        _ => return None,
+    })
+}
+
+/// A call, as its user has written it.
 fn called(call: &ScalarFunctionExpr, columns: &Columns<'_>) -> String {
     let arguments: Vec<String> = call.args().iter().map(|argument| shown(argument, columns)).collect();
-    let operator = match call.name() {
-        "checked_add" => Some("+"),
-        "checked_subtract" => Some("-"),
-        "checked_multiply" => Some("*"),
-        "checked_divide" => Some("/"),
-        "checked_modulo" => Some("%"),
-        _ => None,
-    };
-    match (operator, &arguments[..]) {
-        (Some(operator), [left, right]) => format!("({left} {operator} {right})"),
+    // The name of `value = ANY (array)`, which no statement can spell.
+    let of_items = call.name().strip_prefix('\0').and_then(|words| words.split_once(' '));
+    match (operator_of(call.name()), of_items, &arguments[..]) {
+        (Some(operator), _, [left, right]) => format!("({left} {operator} {right})"),
+        (_, Some((which @ ("any" | "all"), operator)), [value, array]) => {
+            format!("({value} {operator} {} ({array}))", which.to_uppercase())
+        }
         _ => format!("{}({})", plain(call.name()), arguments.join(", ")),
     }
 }

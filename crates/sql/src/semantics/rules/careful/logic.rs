@@ -63,6 +63,11 @@ impl Twice {
     }
 }
 
+/// The expression that one which is worked out with care stands for.
+pub(crate) fn plain_of(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
+    expr.downcast_ref::<Twice>().map(|twice| &twice.plain)
+}
+
 /// An expression with the operators of this module in place of the library's, if there are some.
 fn careful(plain: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     let changed = plain.clone().change_up(|expr| {

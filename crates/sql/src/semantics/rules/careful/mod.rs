@@ -34,6 +34,7 @@ use datafusion::physical_plan::joins::{
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use logic::Twice;
+pub(crate) use logic::plain_of;
 
 use crate::syntax::walk::WalkTree;
 
