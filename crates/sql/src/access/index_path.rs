@@ -122,7 +122,8 @@ pub(crate) fn plain_ranges(
         return Some(vec![IndexRange::within(overlaps::window(index, &tests, &overlaps)?)]);
     }
     if index.definition().method == IndexMethod::Gin {
-        return Some(vec![IndexRange::within(terms::window(index, &tests, None)?)]);
+        let said = overlaps.iter().filter_map(|overlap| terms::said_of_column(index, overlap));
+        return Some(vec![IndexRange::within(terms::window(index, &tests, said)?)]);
     }
     if tests.is_empty() { None } else { ranges_of(index, &tests) }
 }

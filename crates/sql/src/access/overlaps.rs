@@ -65,7 +65,7 @@ pub(crate) struct ColumnOverlap<'a> {
     pub(crate) column: usize,
     pub(crate) operator: &'a str,
     pub(crate) is_reversed: bool,
-    pub(crate) value: Value,
+    pub(crate) value: ScalarValue,
 }
 
 impl ColumnOverlap<'_> {
@@ -73,7 +73,7 @@ impl ColumnOverlap<'_> {
     pub(crate) fn of_index(&self, index: &Index) -> Option<Overlap> {
         let part = index.definition().parts.iter().position(|part| *part == IndexPart::Column(self.column))?;
         let relation = relation_of(self.operator, self.is_reversed, index.key_columns()[part].data_type)?;
-        Some(Overlap { part, relation, value: self.value.clone() })
+        Some(Overlap { part, relation, value: value_of(&self.value)? })
     }
 }
 
@@ -91,6 +91,7 @@ pub(crate) fn overlap_of(condition: &Expr, find: &dyn Fn(&Expr) -> Option<(usize
     Some(Overlap { part, relation, value })
 }
 
+/// The value of a literal.
 fn value_of(literal: &ScalarValue) -> Option<Value> {
     value_of_scalar(literal, DataType::from_arrow(&literal.data_type())?)
 }

@@ -12,8 +12,9 @@ use std::borrow::Cow;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 use engine::json::Jsonb;
-use engine::{ArrayItem, Comparison, DataType, Index, IndexWindow, TermRelation, Test, Value};
+use engine::{ArrayItem, Comparison, DataType, Index, IndexPart, IndexWindow, TermRelation, Test, Value};
 
+use crate::access::overlaps::ColumnOverlap;
 use crate::values::single::value_of_scalar;
 
 /// How a part stands to a value by a function of the plan, with the part as its first operand or as its second.
@@ -43,8 +44,29 @@ pub(crate) fn said(
         (Expr::Literal(literal, _), part) => (part, literal, true),
         _ => return None,
     };
-    let relation = relation_of(call.name(), is_reversed)?;
     let (part, data_type) = find(part)?;
+    having(index, (part, data_type), (call.name(), is_reversed), literal)
+}
+
+/// What a condition on a column says of the terms of an index's keys.
+pub(crate) fn said_of_column(index: &Index, condition: &ColumnOverlap<'_>) -> Option<IndexWindow> {
+    let part = index.definition().parts.iter().position(|part| *part == IndexPart::Column(condition.column))?;
+    let data_type = index.key_columns()[part].data_type;
+    having(index, (part, data_type), (condition.operator, condition.is_reversed), &condition.value)
+}
+
+/// Whether a function may say something of terms, with the part as its first operand or as its second.
+pub(crate) fn is_known(function: &str, is_reversed: bool) -> bool {
+    relation_of(function, is_reversed).is_some()
+}
+
+fn having(
+    index: &Index,
+    (part, data_type): (usize, DataType),
+    (function, is_reversed): (&str, bool),
+    literal: &ScalarValue,
+) -> Option<IndexWindow> {
+    let relation = relation_of(function, is_reversed)?;
     let of_value = match (relation, data_type) {
         (TermRelation::HasItem, DataType::Array(item)) => item.data_type(),
         (TermRelation::HasKey, _) => DataType::TEXT,

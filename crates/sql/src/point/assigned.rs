@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{Column, DataType, Value};
 
-use super::computed::Computed;
+use super::computed::{Computed, Purpose};
 use super::scope::Scope;
 use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::single::{scalar_of_value, value_at};
@@ -29,7 +29,7 @@ impl Scope<'_> {
             return None;
         }
         let mut reads = Vec::new();
-        self.note_columns(expr, &mut reads)?;
+        self.note_columns(expr, Purpose::Value, &mut reads)?;
         let computed = self.computed(expr, &reads)?;
         let (name, to) = (column.name.clone(), column.data_type);
         let reads = reads.into_iter().map(|column| (column, self.known(column).data_type)).collect();

@@ -50,9 +50,40 @@ pub(crate) struct Computed {
     parameters: Vec<(usize, DataType)>,
 }
 
+/// What an expression is for, which tells what it may be of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A value, which is of plain types.
+    Value,
+    /// A condition, which may also ask documents and arrays.
+    Condition,
+}
+
+impl Purpose {
+    /// Whether values of a type may have a part in it.
+    fn takes(self, data_type: DataType) -> bool {
+        let is_asked = match data_type {
+            DataType::Jsonb => true,
+            DataType::Array(item) => is_plain(item.data_type()),
+            _ => false,
+        };
+        is_plain(data_type) || (is_asked && self == Purpose::Condition)
+    }
+
+    /// Whether it is the form of values of such a type.
+    fn takes_form(self, data_type: &ArrowType) -> bool {
+        let is_asked = match data_type {
+            ArrowType::LargeBinary => true,
+            ArrowType::List(item) => is_plain_form(item.data_type()),
+            _ => false,
+        };
+        is_plain_form(data_type) || (is_asked && self == Purpose::Condition)
+    }
+}
+
 /// What an expression names.
-#[derive(Default)]
 struct Named {
+    purpose: Purpose,
     columns: Vec<usize>,
     parameters: Vec<usize>,
     parts: usize,
@@ -60,8 +91,8 @@ struct Named {
 
 impl Scope<'_> {
     /// The columns that an expression names join those that are read.
-    pub(crate) fn note_columns(&self, expr: &Expr, reads: &mut Vec<usize>) -> Option<()> {
-        let named = Named::of(expr, self)?;
+    pub(crate) fn note_columns(&self, expr: &Expr, purpose: Purpose, reads: &mut Vec<usize>) -> Option<()> {
+        let named = Named::of(expr, purpose, self)?;
         let is_new = |column: &usize, reads: &[usize]| !reads.contains(column);
         for column in named.columns {
             if is_new(&column, reads) {
@@ -71,12 +102,21 @@ impl Scope<'_> {
         Some(())
     }
 
-    /// An expression of columns that are read, and of parameters.
+    /// A value of columns that are read, and of parameters.
     pub(crate) fn computed(&self, expr: &Expr, reads: &[usize]) -> Option<Computed> {
+        self.compiled(expr, Purpose::Value, reads)
+    }
+
+    /// A condition on columns that are read.
+    pub(crate) fn computed_condition(&self, expr: &Expr, reads: &[usize]) -> Option<Computed> {
+        self.compiled(expr, Purpose::Condition, reads).filter(Computed::is_condition)
+    }
+
+    fn compiled(&self, expr: &Expr, purpose: Purpose, reads: &[usize]) -> Option<Computed> {
         if !self.compiles || self.tables.len() != 1 {
             return None;
         }
-        let named = Named::of(expr, self)?;
+        let named = Named::of(expr, purpose, self)?;
         let places = named.columns.iter().map(|column| reads.iter().position(|read| read == column));
         let places = places.collect::<Option<Vec<_>>>()?;
         let mut plain = expr.clone();
@@ -90,7 +130,13 @@ impl Scope<'_> {
         let field = compiled.physical.return_field(&compiled.schema).ok()?;
         let parameters = named.parameters.iter().map(|at| (*at, self.types[*at])).collect();
         let schema = compiled.schema.clone();
-        is_settled(&compiled).then(|| Computed { physical: compiled.physical, field, schema, places, parameters })
+        is_settled(&compiled, purpose).then(|| Computed {
+            physical: compiled.physical,
+            field,
+            schema,
+            places,
+            parameters,
+        })
     }
 }
 
@@ -101,8 +147,8 @@ fn parameter_name(at: usize) -> String {
 
 impl Named {
     /// What an expression names, if that is columns and parameters alone.
-    fn of(expr: &Expr, scope: &Scope<'_>) -> Option<Named> {
-        let mut named = Named::default();
+    fn of(expr: &Expr, purpose: Purpose, scope: &Scope<'_>) -> Option<Named> {
+        let mut named = Named { purpose, columns: Vec::new(), parameters: Vec::new(), parts: 0 };
         let found = walk_expressions(expr, |part| named.note(part, scope));
         found.is_continue().then_some(named)
     }
@@ -111,7 +157,7 @@ impl Named {
         self.parts += 1;
         let known = match part {
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
-                let column = scope.column(part).filter(|column| is_plain(scope.known(*column).data_type));
+                let column = scope.column(part).filter(|column| self.purpose.takes(scope.known(*column).data_type));
                 column.map(|column| {
                     if !self.columns.contains(&column) {
                         self.columns.push(column);
@@ -133,7 +179,7 @@ impl Named {
 
     fn parameter(&mut self, at: usize, scope: &Scope<'_>) -> Option<()> {
         let data_type = *scope.types.get(at)?;
-        if !is_plain(data_type) || matches!(data_type, DataType::Text { .. }) {
+        if !self.purpose.takes(data_type) || matches!(data_type, DataType::Text { .. }) {
             return None;
         }
         if !self.parameters.contains(&at) {
@@ -172,13 +218,13 @@ impl VisitorMut for Rename<'_> {
 
 /// Whether nothing but the row and the parameters has a say in an expression: its parts are of types that know no setting, and none
 /// of them is read from a text or written as one but numbers and truths.
-fn is_settled(compiled: &CompiledExpression) -> bool {
+fn is_settled(compiled: &CompiledExpression, purpose: Purpose) -> bool {
     let Ok(schema) = DFSchema::try_from(compiled.schema.as_ref().clone()) else { return false };
     let type_of = |expr: &Planned| expr.get_type(&schema).ok();
     let mut is_settled = true;
     let looked = compiled.logical.look(|part| {
         let fits = |gives: &ArrowType| {
-            let mut fits = is_plain_form(gives);
+            let mut fits = purpose.takes_form(gives);
             let parts = part.apply_children(|inner| {
                 fits &= type_of(inner).is_some_and(|takes| may_become(&takes, gives));
                 Ok(TreeNodeRecursion::Continue)
@@ -197,6 +243,7 @@ fn may_become(takes: &ArrowType, gives: &ArrowType) -> bool {
         is_text(data_type)
             || data_type.is_integer()
             || matches!(data_type, ArrowType::Boolean | ArrowType::Decimal128(..) | ArrowType::Binary | ArrowType::Null)
+            || *data_type == ArrowType::LargeBinary
     };
     match (is_text(takes), is_text(gives)) {
         (false, false) => true,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! WHERE area && box(point($1, $2), point($3, $4)) AND a + b > $5          SELECT upper(name), price * $6
-//!       └── also leads to rows, by an index of what overlaps
+//!       └── also leads to rows, by an index of what overlaps, or of terms
 //! rows that were read ──▶ those that pass ──▶ with the values behind the columns
 //! ```
 use arrow_array::cast::AsArray;
@@ -13,8 +13,9 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::Expr;
 
 use crate::access::overlaps::{self, ColumnOverlap};
+use crate::access::terms;
 use crate::point::bound::Bound;
-use crate::point::computed::{Computed, OfOperator, value_of};
+use crate::point::computed::{Computed, OfOperator, Purpose};
 use crate::point::scope::Scope;
 
 /// What is worked out of rows; columns are given by their places among those that are read.
@@ -56,8 +57,8 @@ impl Derived {
     pub(super) fn of_conditions(conditions: &[&Expr], reads: &mut Vec<usize>, scope: &Scope<'_>) -> Option<Derived> {
         let mut filters = Vec::with_capacity(conditions.len());
         for condition in conditions {
-            scope.note_columns(condition, reads)?;
-            let condition = scope.computed(condition, reads).filter(Computed::is_condition)?;
+            scope.note_columns(condition, Purpose::Condition, reads)?;
+            let condition = scope.computed_condition(condition, reads)?;
             let window = condition.of_operator().and_then(|operator| Filter::of_operator(operator, reads, scope));
             filters.push(window.unwrap_or(Filter::Other(condition)));
         }
@@ -84,10 +85,9 @@ impl Derived {
         let (mut overlaps, mut windows) = (Vec::new(), Vec::new());
         for filter in &self.filters {
             let Filter::Window { column, operator, is_reversed, value, .. } = filter else { continue };
-            let scalar = value.value(bound.values).filter(|value| !value.is_null())?;
-            let value = value_of(&scalar)?;
+            let value = value.value(bound.values).filter(|value| !value.is_null())?;
+            windows.push(value.clone());
             overlaps.push(ColumnOverlap { column: *column, operator, is_reversed: *is_reversed, value });
-            windows.push(scalar);
         }
         Some(BoundDerived { derived: self, bound, overlaps, windows })
     }
@@ -97,7 +97,8 @@ impl Filter {
     fn of_operator(operator: OfOperator<'_>, reads: &[usize], scope: &Scope<'_>) -> Option<Filter> {
         let OfOperator { name, place, is_reversed, other: value, of_value } = operator;
         let column = reads[place];
-        let is_known = overlaps::is_known(name, is_reversed, scope.known(column).data_type);
+        let data_type = scope.known(column).data_type;
+        let is_known = overlaps::is_known(name, is_reversed, data_type) || terms::is_known(name, is_reversed);
         is_known.then(|| Filter::Window { column, operator: name.to_owned(), is_reversed, value, of_value })
     }
 }

@@ -1,5 +1,5 @@
 //! Prepared queries with conditions of space and expressions: answered as the planner answers them with the values written out.
-use engine::{DataType, Database, Value};
+use engine::{ArrayItem, DataType, Database, Value};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -14,15 +14,18 @@ use crate::session::{Session, SessionOptions};
 use crate::state::outcome::Rows;
 
 const TABLE: &str = "CREATE TABLE t (id INT PRIMARY KEY, a INT, f FLOAT8, n NUMERIC(8, 2), name TEXT, code CHAR(4), day DATE, \
-                     at TIMESTAMPTZ, p POINT, area BOX, span INT8RANGE, net INET)";
+                     at TIMESTAMPTZ, p POINT, area BOX, span INT8RANGE, net INET, tags TEXT[], nums INT[], doc JSONB)";
 
-const INDEXES: [&str; 6] = [
+const INDEXES: [&str; 9] = [
     "CREATE INDEX ON t USING gist (p)",
     "CREATE INDEX ON t USING gist (area)",
     "CREATE INDEX ON t USING gist (span)",
     "CREATE INDEX ON t USING gist (span, p)",
     "CREATE INDEX ON t USING gist (net)",
     "CREATE INDEX ON t (a)",
+    "CREATE INDEX ON t USING gin (tags, nums)",
+    "CREATE INDEX ON t USING gin (doc)",
+    "CREATE INDEX ON t USING gin (doc jsonb_path_ops)",
 ];
 
 const ROWS: i32 = 120;
@@ -64,6 +67,9 @@ fn database(random: &mut StdRng) -> Session {
             format!("'({x},{y}),({},{})'", x + w, y + h),
             if w == 0 { "'empty'".to_owned() } else { format!("'[{x},{})'", x + w) },
             format!("'10.{x}.0.0/{}'", 14 + 2 * (w % 2)),
+            format!("'{{t{},u{}}}'", number(9), number(3)),
+            format!("'{{{},{}}}'", number(9), number(3)),
+            format!("'{{\"a\": {}, \"k{}\": [\"x\", {}]}}'", number(9), number(5), number(4)),
         ];
         let cells = cells.map(|text| cell(random, text));
         run(&format!("INSERT INTO t VALUES ({id}, {})", cells.join(", ")));
@@ -88,6 +94,14 @@ fn condition(random: &mut StdRng) -> String {
         "net <<= '10.8.0.0/13'::inet",
         "a = $1",
         "id BETWEEN $1 AND $1 + 30",
+        "tags @> '{t3}'",
+        "tags && ARRAY['t1', 'u2']",
+        "nums @> ARRAY[$1]::int[]",
+        "$2::int = ANY (nums)",
+        "doc @> '{\"a\": 3}'",
+        "doc ? 'k1'",
+        "doc ?| ARRAY['k2', 'k3']",
+        "doc @> jsonb_build_object('a', $1)",
     ];
     let leaving = [
         "a + id % 7 > $2",
@@ -99,6 +113,9 @@ fn condition(random: &mut StdRng) -> String {
         "NOT (a = $1 OR name = 'x')",
         "abs(a - $3) IN (1, 2, 3)",
         "coalesce(a, $4) < 5",
+        "doc ->> 'a' = '3'",
+        "nums[1] = $1",
+        "doc @> '{}'",
     ];
     let mut all = vec![*leading.choose(random).unwrap()];
     all.extend(leaving.choose(random).filter(|_| random.random_bool(0.4)));
@@ -188,7 +205,8 @@ fn random_queries_with_expressions_are_answered_as_by_the_planner() {
 #[test]
 fn expressions_of_rows_and_numbers_are_compiled() {
     let session = database(&mut StdRng::seed_from_u64(7));
-    let types = [DataType::Integer, DataType::TEXT, DataType::Double];
+    let numbers = DataType::Array(ArrayItem::Integer);
+    let types = [DataType::Integer, DataType::TEXT, DataType::Double, numbers, DataType::Jsonb];
     for text in [
         "SELECT upper(name), a + $1 FROM t WHERE id = $1",
         "SELECT *, area <-> p FROM t WHERE id BETWEEN 1 AND $1 ORDER BY a * 2",
@@ -198,6 +216,11 @@ fn expressions_of_rows_and_numbers_are_compiled() {
         "SELECT id, p <-> point($3, $3) AS d FROM t ORDER BY p <-> point($3, $3) LIMIT 3",
         "SELECT DISTINCT upper(name) FROM t WHERE a = 1",
         "SELECT 1, 'x' FROM t WHERE id = 1",
+        "SELECT id FROM t WHERE tags @> '{t3}'",
+        "SELECT id FROM t WHERE nums && $4",
+        "SELECT id FROM t WHERE doc @> $5 AND doc ->> 'a' = '3'",
+        "SELECT id, doc FROM t WHERE doc ?| ARRAY['k1', 'k2']",
+        "SELECT id FROM t WHERE $1 = ANY (nums)",
     ] {
         assert!(planned(&session, text, &types).is_some(), "{text}");
     }

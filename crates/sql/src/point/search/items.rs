@@ -9,7 +9,7 @@ use super::answer::{Answer, SortKey};
 use super::condition::{is_compared_otherwise, is_sorted_otherwise};
 use crate::names::{fold, headings};
 use crate::point::columns::field;
-use crate::point::computed::Computed;
+use crate::point::computed::{Computed, Purpose};
 use crate::point::scope::Scope;
 use crate::point::shape::{self, Selection};
 
@@ -22,14 +22,14 @@ pub(super) fn note_columns(selection: &Selection<'_>, reads: &mut Vec<usize>, sc
                     reads.push(*column);
                 }
             }),
-            (None, Some(expr)) => scope.note_columns(expr, reads)?,
+            (None, Some(expr)) => scope.note_columns(expr, Purpose::Value, reads)?,
             (None, None) => return None,
         }
     }
     for OrderByExpr { expr, .. } in order_of(selection.order)? {
         // What is no column is the name of an item.
         if !matches!(expr, Expr::Identifier(_)) || scope.column(expr).is_some() {
-            scope.note_columns(expr, reads)?;
+            scope.note_columns(expr, Purpose::Value, reads)?;
         }
     }
     Some(())
