@@ -49,29 +49,39 @@ impl ArrayValue {
     pub fn for_each_item(bytes: &[u8], take: &mut dyn FnMut(Option<&[u8]>)) {
         let (mut own, mut rest) = (Vec::new(), bytes);
         while let Some((first, mut after)) = rest.split_first() {
-            own.clear();
-            if *first != NULL {
-                loop {
-                    match after {
-                        [0, 0, behind @ ..] => {
-                            after = behind;
-                            break;
-                        }
-                        [0, _, behind @ ..] => {
-                            own.push(0);
-                            after = behind;
-                        }
-                        [byte, behind @ ..] => {
-                            own.push(*byte);
-                            after = behind;
-                        }
-                        [] => return,
-                    }
-                }
+            if *first == NULL {
+                take(None);
+                rest = after;
+                continue;
             }
-            take((*first != NULL).then_some(&own[..]));
+            own.clear();
+            // Where a zero is among its bytes they are put together, and lie there otherwise.
+            loop {
+                let Some(zero) = after.iter().position(|byte| *byte == 0) else { return };
+                let (before, behind) = (&after[..zero], &after[zero + 1..]);
+                after = behind.get(1..).unwrap_or_default();
+                match behind.first() {
+                    Some(0) if own.is_empty() => take(Some(before)),
+                    Some(0) => {
+                        own.extend(before);
+                        take(Some(&own));
+                    }
+                    Some(_) => {
+                        own.extend(before);
+                        own.push(0);
+                        continue;
+                    }
+                    None => return,
+                }
+                break;
+            }
             rest = after;
         }
+    }
+
+    /// The item of these bytes.
+    pub fn item_value(item: ArrayItem, own: &[u8]) -> Value {
+        value_of(item, own)
     }
 
     /// The part of an item's bytes that equal items have in common. Of items whose equality is not that of their bytes there is none.

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement, TableFactor, TableObject,
     TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
 };
-use engine::{ArrayItem, DataType, GeometryKind, NetworkKind, Schema};
+use engine::{ArrayItem, DataType, Schema};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
@@ -23,6 +23,9 @@ use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
 use crate::parsing::ParsedStatement;
 use crate::semantics::spelling::array_literals::item_type;
+use crate::session::beside::{
+    asks_parts, beside_document, beside_space, is_arithmetic, is_comparison, is_space, is_time, is_whole,
+};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::parameter::number_of;
 use crate::syntax::source::Source;
@@ -203,7 +206,16 @@ impl<'a> Finder<'a> {
                 let (left, right) = (self.type_of(left), self.type_of(right));
                 if is_time(left) || is_time(right) { None } else { left.or(right) }
             }
-            Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } => Some(DataType::TEXT),
+            Expr::BinaryOp { left, op: BinaryOperator::Arrow | BinaryOperator::HashArrow, .. } => {
+                self.type_of(left).filter(|data_type| *data_type == DataType::Jsonb)
+            }
+            Expr::BinaryOp { op: BinaryOperator::LongArrow | BinaryOperator::HashLongArrow, .. } => {
+                Some(DataType::TEXT)
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
+                let (left, right) = (self.type_of(left), self.type_of(right));
+                Some(left.or(right).filter(|data_type| is_whole(*data_type)).unwrap_or(DataType::TEXT))
+            }
             Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) if takes_one_of(name) => {
                 list.args.iter().filter_map(plain_argument).find_map(|arg| self.type_of(arg))
             }
@@ -424,36 +436,6 @@ fn takes_one_of(name: &ObjectName) -> bool {
     name.is_some_and(|name| ["coalesce", "greatest", "least", "nullif"].contains(&name.as_str()))
 }
 
-fn is_time(data_type: Option<DataType>) -> bool {
-    matches!(data_type.map(DataType::whole), Some(DataType::Date | DataType::Timestamp | DataType::TimestampTz))
-}
-
-fn is_arithmetic(op: &BinaryOperator) -> bool {
-    use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
-    matches!(op, Plus | Minus | Multiply | Divide | Modulo)
-}
-
-fn is_space(data_type: Option<DataType>) -> bool {
-    matches!(data_type, Some(DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_)))
-}
-
-/// The type of a parameter beside a range, a shape or an address: that of the other operand, but a point where a shape is moved by
-/// one, and a number where an address is. Beside `point <@` it may be of several.
-fn beside_space(op: &BinaryOperator, other: Option<DataType>) -> Option<DataType> {
-    match other {
-        Some(DataType::Geometry(_)) if is_arithmetic(op) => Some(DataType::Geometry(GeometryKind::Point)),
-        Some(DataType::Geometry(GeometryKind::Point)) if *op == BinaryOperator::ArrowAt => None,
-        Some(DataType::Network(_)) if *op == BinaryOperator::Plus => Some(DataType::BigInt),
-        Some(DataType::Network(NetworkKind::Cidr)) => Some(DataType::Network(NetworkKind::Inet)),
-        other => other,
-    }
-}
-
-fn is_comparison(op: &BinaryOperator) -> bool {
-    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
-}
-
 impl Visitor for Finder<'_> {
     type Break = SqlError;
 
@@ -491,8 +473,19 @@ impl Visitor for Finder<'_> {
                 self.set_array(expr, Some(item));
             }
             Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+                if let Some(DataType::Array(item)) = self.type_of(right) {
+                    self.set(left, Some(item.data_type()));
+                }
                 let item = self.type_of(left);
                 self.set_array(right, item);
+            }
+            Expr::BinaryOp { left, op, right } if asks_parts(op) => {
+                let of_left = self.type_of(left);
+                match beside_document(op) {
+                    Some(of_right) if of_left == Some(DataType::Jsonb) => self.set(right, Some(of_right)),
+                    _ if of_left.is_some_and(is_whole) => self.set(right, of_left),
+                    _ => self.set(left, self.type_of(right).filter(|data_type| is_whole(*data_type))),
+                }
             }
             Expr::Cast { expr, data_type, .. } => {
                 let data_type = column_type(data_type).ok().map(|(data_type, _)| data_type);

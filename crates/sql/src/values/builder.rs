@@ -16,7 +16,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_schema::Field;
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use engine::{DataType, Value, ZONED_TIME_BYTES};
+use engine::{ArrayItem, ArrayValue, DataType, Value, ZONED_TIME_BYTES};
 
 use super::clock::interval_of;
 use super::single::read;
@@ -82,6 +82,24 @@ impl Lists {
         values.iter().try_for_each(|value| row.append_value(value))?;
         self.append_cells(&row.finish());
         Ok(())
+    }
+
+    /// Items of an array as a table keeps it, which are of the type of this one's.
+    fn append_kept(&mut self, bytes: &[u8]) {
+        let (mut count, data_type) = (0, self.items.data_type);
+        let item = ArrayItem::of(data_type).unwrap_or(ArrayItem::TEXT);
+        ArrayValue::for_each_item(bytes, &mut |own| {
+            count += 1;
+            match (&mut self.items.values, own) {
+                (_, None) => self.items.append_null(),
+                (Values::Text(builder), Some(own)) => builder.append_value(String::from_utf8_lossy(own)),
+                (_, Some(own)) => {
+                    let appended = self.items.append_value(&ArrayValue::item_value(item, own));
+                    debug_assert!(appended.is_ok(), "{item:?} is not the type of the items");
+                }
+            }
+        });
+        self.end(count);
     }
 
     /// Items are appended a row at a time: of a row that fails nothing may stay.
@@ -257,6 +275,14 @@ impl ColumnBuilder {
             _ => return Err(Misfit::Kind),
         }
         Ok(())
+    }
+
+    /// Appends an array as a table keeps it, whose items are of the column's type.
+    pub(crate) fn append_array(&mut self, bytes: &[u8]) {
+        match &mut self.values {
+            Values::List(lists) => lists.append_kept(bytes),
+            _ => debug_assert!(false, "a column of arrays"),
+        }
     }
 
     /// Appends a value of the engine, which must be of the column's type.

@@ -22,7 +22,7 @@ use arrow_array::{
     ListArray, RecordBatch, RecordBatchOptions, StringViewArray,
 };
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, Schema, SchemaRef};
-use engine::{ArrayItem, ArrayValue, DataType, Interval, Value};
+use engine::{ArrayItem, ArrayValue, DataType, Interval};
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
@@ -73,10 +73,7 @@ fn lists_of(kept: &BinaryViewArray, item: &ArrowType) -> ArrayRef {
     let mut builder = ColumnBuilder::new(DataType::Array(item));
     for bytes in kept {
         match bytes {
-            Some(bytes) => {
-                let appended = builder.append_value(&Value::Array(ArrayValue::from_bytes(item, bytes)));
-                debug_assert!(appended.is_ok(), "items are of the type of the array");
-            }
+            Some(bytes) => builder.append_array(bytes),
             None => builder.append_null(),
         }
     }

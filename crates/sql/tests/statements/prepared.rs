@@ -2,7 +2,7 @@
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
-use engine::{DataType, Database, Value};
+use engine::{ArrayItem, DataType, Database, Value};
 use sql::{
     CopyInput, NoInput, Origin, Outcome, PreparedStatement, Session, SessionOptions, SqlError, TransactionStatus,
     text_value,
@@ -50,6 +50,36 @@ fn with_table() -> Session {
     run(&mut session, table).unwrap();
     run(&mut session, "INSERT INTO t VALUES (1, 10, 1.5, '2020-01-02', 'one'), (2, 20, NULL, NULL, 'two')").unwrap();
     session
+}
+
+#[test]
+fn parameters_beside_arrays_and_documents_are_what_postgresql_takes_them_for() {
+    let mut session = session();
+    run(&mut session, "CREATE TABLE d (id int PRIMARY KEY, tags text[], nums int[], body jsonb)").unwrap();
+    let (texts, numbers) = (DataType::Array(ArrayItem::TEXT), DataType::Array(ArrayItem::Integer));
+    for (condition, data_type) in [
+        ("tags @> $1", texts),
+        ("$1 <@ tags", texts),
+        ("nums && $1", numbers),
+        ("$1 && nums", numbers),
+        ("nums || $1 = nums", numbers),
+        ("nums = $1", numbers),
+        ("$1 = ANY (nums)", DataType::Integer),
+        ("$1 = ANY (tags)", DataType::TEXT),
+        ("body @> $1", DataType::Jsonb),
+        ("body <@ $1", DataType::Jsonb),
+        ("body -> 'a' @> $1", DataType::Jsonb),
+        ("body || $1 = body", DataType::Jsonb),
+        ("body ? $1", DataType::TEXT),
+        ("body ?| $1", texts),
+        ("body ?& $1", texts),
+        ("body -> $1 = body", DataType::TEXT),
+        ("body #> $1 = body", texts),
+        ("body ->> 'a' = $1", DataType::TEXT),
+    ] {
+        let text = format!("SELECT id FROM d WHERE {condition}");
+        assert_eq!(prepare(&mut session, &text).parameters(), [data_type], "{text}");
+    }
 }
 
 #[test]

@@ -10,10 +10,12 @@
 //! | `jsonb` | a tree as bytes that compare as the values do |
 //! | `walk` | members of a value found in those bytes, without a tree |
 //! | `write` | a tree as text |
+//! | `contain` | whether a value contains another one, or has a key |
 //! | `terms` | what an inverted index knows a value by |
 //!
 //! A `json` is its text, as it was written. A `jsonb` is the value alone: blanks are gone, each key is there once, keys are in
 //! order of their lengths and then their bytes, numbers are as `numeric` shows them.
+mod contain;
 mod fault;
 mod jsonb;
 mod lexer;

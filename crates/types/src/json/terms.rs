@@ -88,7 +88,7 @@ impl Terms<'_> {
                 self.give(path, if is_key { kind::KEY } else { kind::TEXT }, text);
             }
             NUMBER => {
-                walk.number()?;
+                walk.skip_number()?;
                 self.give(path, kind::NUMBER, walk.since(start + 1));
             }
             NULL => self.give(path, kind::NULL, &[]),

@@ -165,6 +165,32 @@ fn part_of(json: &Json, is_kept: &mut dyn FnMut() -> bool) -> Json {
     }
 }
 
+/// Whether a value contains another one, told from their trees.
+fn contains_by_trees(whole: &Json, part: &Json) -> bool {
+    fn has_parts(whole: &Json, part: &Json) -> bool {
+        match (whole, part) {
+            (Json::Object(_), Json::Object(members)) => {
+                members.iter().all(|(key, value)| whole.field(key).is_some_and(|own| has_parts(own, value)))
+            }
+            (Json::Array(items), Json::Array(wanted)) => {
+                wanted.iter().all(|wanted| items.iter().any(|item| has_parts(item, wanted)))
+            }
+            (Json::Number(left), Json::Number(right)) => left.compare(right).is_eq(),
+            (left, right) => left == right,
+        }
+    }
+    match (whole, part) {
+        (Json::Array(items), Json::Null | Json::Boolean(_) | Json::Number(_) | Json::Text(_)) => {
+            items.iter().any(|item| has_parts(item, part))
+        }
+        _ => has_parts(whole, part),
+    }
+}
+
+fn contains(whole: &Json, part: &Json) -> bool {
+    Jsonb::contains(Jsonb::of(whole).as_bytes(), Jsonb::of(part).as_bytes())
+}
+
 fn terms(json: &Json, of: JsonTerms) -> Vec<Vec<u8>> {
     let mut terms = Vec::new();
     Jsonb::for_each_term(Jsonb::of(json).as_bytes(), of, &mut |term| terms.push(term.to_vec()));
@@ -184,10 +210,32 @@ proptest! {
     }
 
     #[test]
+    fn what_a_value_contains_is_told_from_bytes_as_from_trees(
+        (one, other) in (any_json(), any_json()),
+        kept in prop::collection::vec(any::<bool>(), 1..40),
+        key in "[a-c]{0,3}",
+    ) {
+        let mut kept = kept.into_iter().cycle();
+        let part = part_of(&one, &mut || kept.next().unwrap_or(true));
+        prop_assert!(contains(&one, &one) && contains(&one, &part), "{} in {}", part, one);
+        for (whole, part) in [(&one, &other), (&other, &one), (&part, &one), (&other, &part)] {
+            prop_assert_eq!(contains(whole, part), contains_by_trees(whole, part), "{} in {}", part, whole);
+        }
+        let has_key = match &one {
+            Json::Object(_) => one.field(&key).is_some(),
+            Json::Array(items) => items.contains(&Json::Text(key.clone())),
+            plain => *plain == Json::Text(key.clone()),
+        };
+        prop_assert_eq!(Jsonb::has_key(Jsonb::of(&one).as_bytes(), &key), has_key);
+    }
+
+    #[test]
     fn no_bytes_whatever_have_terms_without_end(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         let mut count = 0;
         Jsonb::for_each_term(&bytes, JsonTerms::Names, &mut |_| count += 1);
         prop_assert!(count <= bytes.len());
+        // Whatever it is, it is answered.
+        let _ = (Jsonb::contains(&bytes, &bytes), Jsonb::contains(&bytes, b"\0"), Jsonb::has_key(&bytes, "a"));
     }
 }
 

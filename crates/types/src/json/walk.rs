@@ -54,6 +54,7 @@ impl JsonbKind {
 }
 
 /// A place in the bytes of a value.
+#[derive(Clone)]
 pub(super) struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -70,6 +71,11 @@ impl<'a> Walk<'a> {
     /// How many bytes lie before it.
     pub(super) fn at(&self) -> usize {
         self.at
+    }
+
+    /// The byte that is next, which tells what the value is that is next.
+    pub(super) fn first(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
     }
 
     /// The bytes from a place up to here.
@@ -121,12 +127,26 @@ impl<'a> Walk<'a> {
         Some(number)
     }
 
+    /// Goes behind a number.
+    pub(super) fn skip_number(&mut self) -> Option<()> {
+        self.numbers += 1;
+        let turned = match self.byte()? {
+            ZERO => return Some(()),
+            POSITIVE => 0,
+            NEGATIVE => u8::MAX,
+            _ => return None,
+        };
+        let digits = self.bytes.get(self.at + 4..)?;
+        self.at += 4 + digits.iter().position(|byte| *byte == turned)? + 1;
+        Some(())
+    }
+
     /// Goes behind a value.
     pub(super) fn skip(&mut self) -> Option<()> {
         match self.byte()? {
             EMPTY | NULL | TRUE | FALSE => Some(()),
             TEXT => self.text().map(drop),
-            NUMBER => self.number().map(drop),
+            NUMBER => self.skip_number(),
             ARRAY => {
                 let count = self.count()?;
                 self.deeper(|walk| (0..count).try_for_each(|_| walk.skip()))

@@ -1,5 +1,6 @@
 //! Prepared queries with conditions of space and expressions: answered as the planner answers them with the values written out.
-use engine::{ArrayItem, DataType, Database, Value};
+use engine::json::Jsonb;
+use engine::{ArrayItem, ArrayValue, DataType, Database, Value};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -206,7 +207,14 @@ fn random_queries_with_expressions_are_answered_as_by_the_planner() {
 fn expressions_of_rows_and_numbers_are_compiled() {
     let session = database(&mut StdRng::seed_from_u64(7));
     let numbers = DataType::Array(ArrayItem::Integer);
-    let types = [DataType::Integer, DataType::TEXT, DataType::Double, numbers, DataType::Jsonb];
+    let types = [
+        DataType::Integer,
+        DataType::TEXT,
+        DataType::Double,
+        numbers,
+        DataType::Jsonb,
+        DataType::Array(ArrayItem::TEXT),
+    ];
     for text in [
         "SELECT upper(name), a + $1 FROM t WHERE id = $1",
         "SELECT *, area <-> p FROM t WHERE id BETWEEN 1 AND $1 ORDER BY a * 2",
@@ -218,6 +226,7 @@ fn expressions_of_rows_and_numbers_are_compiled() {
         "SELECT 1, 'x' FROM t WHERE id = 1",
         "SELECT id FROM t WHERE tags @> '{t3}'",
         "SELECT id FROM t WHERE nums && $4",
+        "SELECT id FROM t WHERE tags @> $6",
         "SELECT id FROM t WHERE doc @> $5 AND doc ->> 'a' = '3'",
         "SELECT id, doc FROM t WHERE doc ?| ARRAY['k1', 'k2']",
         "SELECT id FROM t WHERE $1 = ANY (nums)",
@@ -288,4 +297,36 @@ fn an_expression_that_fails_is_told_by_the_planner() {
     assert!(run("EXECUTE met (5, 4)").contains("22000"));
     assert!(!run("EXECUTE met (NULL, NULL)").contains("22000"));
     assert!(run("EXECUTE part (NULL)").contains("None"));
+}
+
+#[test]
+fn parameters_that_are_arrays_or_documents_lead_along_indexes() {
+    let mut session = Session::new(&Database::in_memory(), SessionOptions::default());
+    for statement in [
+        "CREATE TABLE d (id INT PRIMARY KEY, tags TEXT[], nums INT[], doc JSONB)",
+        "INSERT INTO d SELECT i, ARRAY['t' || i % 10], ARRAY[i % 10], jsonb_build_object('a', i % 10) \
+         FROM generate_series(1, 100) AS g(i)",
+        "CREATE INDEX ON d USING gin (tags, nums)",
+        "CREATE INDEX ON d USING gin (doc)",
+    ] {
+        session.execute(statement).unwrap();
+    }
+    let texts = Value::Array(ArrayValue::of(ArrayItem::TEXT, &[Value::from("t3")]));
+    let numbers = Value::Array(ArrayValue::of(ArrayItem::Integer, &[Value::Integer(3)]));
+    let document = Value::Jsonb(Jsonb::parse("{\"a\": 3}").unwrap());
+    let of_array = |item| DataType::Array(item);
+    for (condition, of, value) in [
+        ("tags @> $1", of_array(ArrayItem::TEXT), texts.clone()),
+        ("$1 <@ tags", of_array(ArrayItem::TEXT), texts.clone()),
+        ("tags && $1", of_array(ArrayItem::TEXT), texts),
+        ("nums @> $1", of_array(ArrayItem::Integer), numbers),
+        ("$1 = ANY (nums)", DataType::Integer, Value::Integer(3)),
+        ("doc @> $1", DataType::Jsonb, document),
+    ] {
+        let text = format!("SELECT count(*) FROM d WHERE {condition}");
+        let point = planned(&session, &text, &[of]).unwrap_or_else(|| panic!("{text} is not compiled"));
+        let found = point.run(&mut session, &[value]).unwrap().unwrap_or_else(|| panic!("{text} is not short"));
+        let found = shown(Ok(found), true);
+        assert!(found.contains("10"), "{text}: {found}");
+    }
 }

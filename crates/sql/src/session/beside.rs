@@ -1,0 +1,70 @@
+//! What operators say of the types of parameters that stand beside them.
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use engine::{ArrayItem, DataType, GeometryKind, NetworkKind};
+
+pub(super) fn is_time(data_type: Option<DataType>) -> bool {
+    matches!(data_type.map(DataType::whole), Some(DataType::Date | DataType::Timestamp | DataType::TimestampTz))
+}
+
+pub(super) fn is_arithmetic(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
+    matches!(op, Plus | Minus | Multiply | Divide | Modulo)
+}
+
+pub(super) fn is_space(data_type: Option<DataType>) -> bool {
+    matches!(data_type, Some(DataType::Range(_) | DataType::Geometry(_) | DataType::Network(_)))
+}
+
+/// The type of a parameter beside a range, a shape or an address: that of the other operand, but a point where a shape is moved by
+/// one, and a number where an address is. Beside `point <@` it may be of several.
+pub(super) fn beside_space(op: &BinaryOperator, other: Option<DataType>) -> Option<DataType> {
+    match other {
+        Some(DataType::Geometry(_)) if is_arithmetic(op) => Some(DataType::Geometry(GeometryKind::Point)),
+        Some(DataType::Geometry(GeometryKind::Point)) if *op == BinaryOperator::ArrowAt => None,
+        Some(DataType::Network(_)) if *op == BinaryOperator::Plus => Some(DataType::BigInt),
+        Some(DataType::Network(NetworkKind::Cidr)) => Some(DataType::Network(NetworkKind::Inet)),
+        other => other,
+    }
+}
+
+/// Whether values of a type are made of others, so that operators ask for those.
+pub(super) fn is_whole(data_type: DataType) -> bool {
+    matches!(data_type, DataType::Jsonb | DataType::Array(_))
+}
+
+pub(super) fn asks_parts(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{
+        ArrowAt, AtArrow, HashArrow, HashLongArrow, HashMinus, PGOverlap, Question, QuestionAnd, QuestionPipe,
+        StringConcat,
+    };
+
+    matches!(
+        op,
+        AtArrow
+            | ArrowAt
+            | PGOverlap
+            | StringConcat
+            | Question
+            | QuestionPipe
+            | QuestionAnd
+            | HashArrow
+            | HashLongArrow
+            | HashMinus
+    )
+}
+
+/// The type of what stands beside a document, where it is another one: keys, and paths of them.
+pub(super) fn beside_document(op: &BinaryOperator) -> Option<DataType> {
+    use BinaryOperator::{HashArrow, HashLongArrow, HashMinus, Question, QuestionAnd, QuestionPipe};
+
+    match op {
+        Question => Some(DataType::TEXT),
+        QuestionPipe | QuestionAnd | HashArrow | HashLongArrow | HashMinus => Some(DataType::Array(ArrayItem::TEXT)),
+        _ => None,
+    }
+}
+
+pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
