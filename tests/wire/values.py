@@ -319,6 +319,30 @@ class Values(unittest.TestCase):
             query = "SELECT id FROM tagged WHERE tags @> %s::text[] AND %s = ANY (counts)"
             self.assertEqual(connection.execute(query, (["c"], 9)).fetchall(), [(1,)])
 
+    def test_arrays_and_documents_are_looked_for_by_parameters(self):
+        with connect(prepare_threshold=0) as connection:
+            connection.execute("DROP TABLE IF EXISTS found")
+            connection.execute("CREATE TABLE found (id int PRIMARY KEY, tags text[], nums int[], body jsonb)")
+            rows = [(at, [f"t{at % 5}", "u"], [Int4(at % 7)], Jsonb({"a": at % 3, f"k{at}": None})) for at in range(40)]
+            connection.cursor().executemany("INSERT INTO found VALUES (%s, %s, %s, %s)", rows)
+            connection.execute("CREATE INDEX ON found USING gin (tags, nums)")
+            connection.execute("CREATE INDEX ON found USING gin (body)")
+            cases = [
+                ("tags @> {}", ["t3", "u"], 8),
+                ("tags && {}", ["t1", "t2", "none"], 16),
+                ("{} <@ tags", ["t4"], 8),
+                ("nums @> {}", [Int4(3)], 6),
+                ("{} = ANY (nums)", Int4(3), 6),
+                ("body @> {}", Jsonb({"a": 1}), 13),
+                ("body ? {}", "k7", 1),
+                ("body ?| {}", ["k7", "k8", "none"], 2),
+                ("body ?& {}", ["a", "k7"], 1),
+            ]
+            for condition, value, count in cases:
+                for mark in ("%t", "%b") * 2:
+                    query = f"SELECT count(*) FROM found WHERE {condition.format(mark)}"
+                    self.assertEqual(connection.execute(query, (value,)).fetchone(), (count,), (condition, mark))
+
     def test_arrays_come_back_and_are_taken_in_any(self):
         with connect() as connection:
             connection.execute("DROP TABLE IF EXISTS many")
