@@ -118,4 +118,4 @@ pub use types::{
     GeometryKind, Interval, Network, NetworkKind, Numeric, RangeKind, RangeValue, Rid, SECOND_DIGITS_MAX, Schema,
     SchemaError, Snapshot, TimeKind, Timestamp, TxnId, Value, ZONED_TIME_BYTES, ZonedTime, double_text, real_text,
 };
-pub use types::{geometry, json, network, numeric, range};
+pub use types::{geometry, json, network, numeric, range, trigrams};

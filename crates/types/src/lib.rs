@@ -24,6 +24,7 @@ mod schema;
 mod stable_hash;
 mod time;
 mod time_digits;
+pub mod trigrams;
 mod value;
 mod zoned_time;
 

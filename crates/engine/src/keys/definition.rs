@@ -29,7 +29,7 @@ pub enum IndexMethod {
     Bwd,
     /// By what values overlap: ranges, points, boxes, circles and all others, in a generalized search tree.
     Gist,
-    /// By the terms of values, in a B+tree of them: the items of arrays, the keys and values of documents.
+    /// By the terms of values, in a B+tree of them: the items of arrays, the keys and values of documents, the trigrams of texts.
     Gin,
 }
 

@@ -13,6 +13,7 @@
 use lineage::Cell;
 use serde::{Deserialize, Serialize};
 use types::json::{JsonTerms, Jsonb};
+use types::trigrams::{self, Trigram};
 use types::{ArrayItem, ArrayValue, DataType, STABLE_SEED, Value, stable_hash};
 
 /// The terms that a part of an inverted index has: its operator class.
@@ -25,6 +26,8 @@ pub enum TermClass {
     Names,
     /// The plain values of a `jsonb`, with the keys that lead to each.
     Paths,
+    /// The trigrams of a text.
+    Trigrams,
 }
 
 /// How a value stands to a part of a row's key.
@@ -38,6 +41,8 @@ pub enum TermRelation {
     Overlaps,
     /// They are equal.
     Equals,
+    /// The part is like it, which is a pattern, whatever the case of letters: `part LIKE value`, `part ILIKE value`.
+    Like,
     /// It is an item of the part: `value = ANY (part)`.
     HasItem,
     /// It is a key of the part: `part ? value`.
@@ -67,7 +72,7 @@ const TERMS_MAX: usize = 1024;
 
 impl TermClass {
     /// All classes.
-    pub const ALL: [TermClass; 3] = [TermClass::Items, TermClass::Names, TermClass::Paths];
+    pub const ALL: [TermClass; 4] = [TermClass::Items, TermClass::Names, TermClass::Paths, TermClass::Trigrams];
 
     /// The name in SQL.
     pub fn name(self) -> &'static str {
@@ -75,6 +80,7 @@ impl TermClass {
             TermClass::Items => "array_ops",
             TermClass::Names => "jsonb_ops",
             TermClass::Paths => "jsonb_path_ops",
+            TermClass::Trigrams => "gin_trgm_ops",
         }
     }
 
@@ -93,11 +99,13 @@ impl TermClass {
         match (self, data_type) {
             (TermClass::Items, DataType::Array(item)) => ArrayValue::item_key(item, &[]).is_some(),
             (TermClass::Names | TermClass::Paths, DataType::Jsonb) => true,
+            (TermClass::Trigrams, DataType::Text { .. }) => true,
             _ => false,
         }
     }
 
     fn of_json(self) -> JsonTerms {
+        debug_assert!(matches!(self, TermClass::Names | TermClass::Paths), "{self:?} is of no documents");
         if self == TermClass::Paths { JsonTerms::Paths } else { JsonTerms::Names }
     }
 
@@ -115,6 +123,10 @@ impl TermClass {
             }
             (Cell::Bytes(bytes), DataType::Jsonb) => {
                 Jsonb::for_each_term(bytes, self.of_json(), &mut |term| take(cut(part, &[], term)));
+            }
+            (Cell::Bytes(bytes), DataType::Text { .. }) => {
+                let text = String::from_utf8_lossy(bytes);
+                trigrams::for_each_trigram(&text, &mut |trigram| take(trigram_term(part, trigram)));
             }
             _ => debug_assert_eq!(cell, Cell::Null, "{data_type} has no terms"),
         }
@@ -145,7 +157,7 @@ impl TermClass {
         (data_type, relation): (DataType, TermRelation),
         value: &Value,
     ) -> Option<Vec<TermGroup>> {
-        use TermRelation::{Contains, Equals, HasAllKeys, HasAnyKey, HasItem, HasKey, Overlaps, Within};
+        use TermRelation::{Contains, Equals, HasAllKeys, HasAnyKey, HasItem, HasKey, Like, Overlaps, Within};
 
         let each = |terms: TermGroup| Some(terms.into_iter().map(|term| vec![term]).collect::<Vec<_>>());
         match (self, value, data_type) {
@@ -163,7 +175,7 @@ impl TermClass {
                     Contains | Equals => each(terms),
                     Overlaps => Some(vec![terms]),
                     Within => Some(vec![[terms, vec![empty]].concat()]),
-                    HasItem | HasKey | HasAnyKey | HasAllKeys => None,
+                    HasItem | HasKey | HasAnyKey | HasAllKeys | Like => None,
                 }
             }
             (TermClass::Items, value, DataType::Array(item)) if relation == HasItem => {
@@ -190,6 +202,16 @@ impl TermClass {
                     HasAllKeys => each(terms),
                     _ => None,
                 }
+            }
+            (TermClass::Trigrams, Value::Text(text), DataType::Text { .. }) => {
+                let mut terms = TermGroup::new();
+                let mut note = |trigram| terms.push(trigram_term(part, trigram));
+                match relation {
+                    Like => trigrams::for_each_trigram_of_pattern(text, &mut note),
+                    Equals => trigrams::for_each_trigram(text, &mut note),
+                    _ => {}
+                }
+                each(terms)
             }
             _ => None,
         }
@@ -222,6 +244,10 @@ fn cut(part: u8, marks: &[u8], bytes: &[u8]) -> Box<[u8]> {
 
 fn item_term(part: u8, item: ArrayItem, own: &[u8]) -> Option<Box<[u8]>> {
     ArrayValue::item_key(item, own).map(|key| cut(part, &[ITEM], key))
+}
+
+fn trigram_term(part: u8, trigram: Trigram) -> Box<[u8]> {
+    cut(part, &[], trigram.iter().collect::<String>().as_bytes())
 }
 
 fn key_term(part: u8, key: &str) -> Box<[u8]> {

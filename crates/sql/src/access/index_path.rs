@@ -13,7 +13,7 @@ use std::ops::Bound;
 use costs::CostModel;
 use datafusion::logical_expr::Expr;
 use engine::{
-    Comparison, DataType, Index, IndexMethod, IndexPart, IndexRange, IndexWindow, Schema, Table, Test, Value,
+    Comparison, DataType, Index, IndexMethod, IndexPart, IndexRange, IndexWindow, Schema, Table, TermClass, Test, Value,
 };
 
 use crate::access::bounds::narrow;
@@ -65,7 +65,8 @@ pub(crate) fn best(
     };
     let (limit, limit_of_terms) = rows_limits(table, model);
     let lookup = |index: Index| {
-        let limit = if index.definition().method == IndexMethod::Gin { limit_of_terms } else { limit };
+        let of_parts = index.definition().classes.iter().any(|class| *class != TermClass::Trigrams);
+        let limit = if of_parts { limit_of_terms } else { limit };
         let tests = part_tests(&index, table.schema(), tests, &conditions)?;
         let ranges = match index.definition().method {
             IndexMethod::Gist => {

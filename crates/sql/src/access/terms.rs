@@ -5,12 +5,13 @@
 //! | `part @> value`, `part <@ value`, `part && value`, `part = value`, `value = ANY (part)` | `array_ops` |
 //! | `part @> value`, `part ? key`, `part ?| keys`, `part ?& keys` | `jsonb_ops` |
 //! | `part @> value` | `jsonb_path_ops` |
+//! | `part LIKE pattern`, `part ILIKE pattern`, `part = value` | `gin_trgm_ops` |
 //!
 //! Each is also said the other way round, as `value <@ part`. All of them are asked again of each row that is found.
 use std::borrow::Cow;
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, Like};
 use engine::json::Jsonb;
 use engine::{ArrayItem, Comparison, DataType, Index, IndexPart, IndexWindow, TermRelation, Test, Value};
 
@@ -37,6 +38,9 @@ pub(crate) fn said(
     condition: &Expr,
     find: &dyn Fn(&Expr) -> Option<(usize, DataType)>,
 ) -> Option<IndexWindow> {
+    if let Expr::Like(like) = condition {
+        return like_of(index, like, find);
+    }
     let Expr::ScalarFunction(call) = condition else { return None };
     let [left, right] = &call.args[..] else { return None };
     let (part, literal, is_reversed) = match (left, right) {
@@ -46,6 +50,14 @@ pub(crate) fn said(
     };
     let (part, data_type) = find(part)?;
     having(index, (part, data_type), (call.name(), is_reversed), literal)
+}
+
+/// What a pattern says. One that has another sign for escapes is left alone.
+fn like_of(index: &Index, like: &Like, find: &dyn Fn(&Expr) -> Option<(usize, DataType)>) -> Option<IndexWindow> {
+    let Like { negated: false, expr, pattern, escape_char: None, .. } = like else { return None };
+    let Expr::Literal(pattern, _) = &**pattern else { return None };
+    let (part, _) = find(expr)?;
+    IndexWindow::having(index, part, TermRelation::Like, &value_of(pattern, DataType::TEXT)?)
 }
 
 /// What a condition on a column says of the terms of an index's keys.
@@ -95,8 +107,12 @@ pub(crate) fn window(
     said: impl IntoIterator<Item = IndexWindow>,
 ) -> Option<IndexWindow> {
     let equal = |(part, test): &(usize, Cow<'_, Test>)| match test.as_ref() {
-        Test::Compare(Comparison::Eq, value @ Value::Array(_)) => {
+        Test::Compare(Comparison::Eq, value @ (Value::Array(_) | Value::Text(_))) => {
             IndexWindow::having(index, *part, TermRelation::Equals, value)
+        }
+        Test::Prefix(prefix) => {
+            let pattern = format!("{}%", std::str::from_utf8(prefix).ok()?);
+            IndexWindow::having(index, *part, TermRelation::Like, &Value::from(pattern))
         }
         _ => None,
     };

@@ -30,7 +30,7 @@ use crate::functions::arrays::{assigned, fills, holds, lists, shapes};
 use crate::functions::numbers::{bits, degrees, floats, numerics, rounding, unlimited};
 use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
-use crate::functions::texts::{bytes, codes, collation, hashes, octets, quoting, regexp};
+use crate::functions::texts::{bytes, codes, collation, hashes, octets, quoting, regexp, similarity};
 use crate::functions::times::{calendar, parts, templates, zones};
 use crate::state::view::View;
 use crate::syntax::identifiers::fold;
@@ -66,6 +66,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(holds::functions())
         .chain(assigned::functions().map(json::subscripts::besides))
         .chain(codes::functions())
+        .chain(similarity::functions())
         .chain(zones::functions())
         .chain(json::functions())
         .chain(enums::functions())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType,
+    Date32Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
@@ -44,6 +44,8 @@ pub(super) enum Kind {
     BigInt,
     /// An integer of any width that fits `integer`.
     Count,
+    /// A float of 32 bits, which is given only.
+    Real,
     Double,
     Text,
     Date,
@@ -151,6 +153,7 @@ impl Kind {
             Kind::SmallInt => matches!(found, T::Int8 | T::Int16),
             Kind::Integer => matches!(found, T::Int8 | T::Int16 | T::Int32),
             Kind::BigInt | Kind::Count => found.is_integer(),
+            Kind::Real => *found == T::Float32,
             Kind::Double => found.is_numeric() || is_numeric(found),
             Kind::Text => matches!(found, T::Utf8 | T::Utf8View),
             Kind::Date => matches!(found, T::Date32 | T::Date64),
@@ -176,6 +179,7 @@ impl Kind {
             Kind::SmallInt => ArrowType::Int16,
             Kind::Integer | Kind::Count => ArrowType::Int32,
             Kind::BigInt => ArrowType::Int64,
+            Kind::Real => ArrowType::Float32,
             Kind::Double => ArrowType::Float64,
             Kind::Text | Kind::Any | Kind::Exact => ArrowType::Utf8View,
             Kind::Date => ArrowType::Date32,
@@ -211,6 +215,7 @@ impl Kind {
             Kind::SmallInt => DataType::SmallInt,
             Kind::Integer | Kind::Count => DataType::Integer,
             Kind::BigInt => DataType::BigInt,
+            Kind::Real => DataType::Real,
             Kind::Double => DataType::Double,
             Kind::Date => DataType::Date,
             Kind::Timestamp => DataType::Timestamp,
@@ -263,6 +268,7 @@ impl Kind {
                 let wide = cast(&array.slice(row, 1), &ArrowType::Int64).ok()?;
                 Cell::Integer(wide.as_primitive::<Int64Type>().value(0))
             }
+            Kind::Real => Cell::Double(array.as_primitive::<Float32Type>().value(row).into()),
             Kind::Double => Cell::Double(array.as_primitive::<Float64Type>().value(row)),
             Kind::Text => Cell::Text(array.as_string_view().value(row).to_owned()),
             Kind::Date => Cell::Time(array.as_primitive::<Date32Type>().value(row).into()),
@@ -302,9 +308,9 @@ impl Kind {
             Kind::SmallInt | Kind::Integer | Kind::BigInt | Kind::Count => {
                 cast(&cells.map(integer).collect::<Int64Array>(), &self.arrow())?
             }
-            Kind::Double => {
+            Kind::Real | Kind::Double => {
                 let value = |cell| if let Some(Cell::Double(value)) = cell { Some(value) } else { None };
-                Arc::new(cells.map(value).collect::<Float64Array>())
+                cast(&cells.map(value).collect::<Float64Array>(), &self.arrow())?
             }
             Kind::Text | Kind::Any | Kind::Exact => {
                 let value = |cell| if let Some(Cell::Text(value)) = cell { Some(value) } else { None };

@@ -9,8 +9,9 @@ use crate::state::outcome::{Command, Notice};
 use crate::syntax::source::Source;
 
 /// The extensions of which scripts ask that there is nothing else: keys of numbers and texts in a search tree are built in, random uuids
-/// are, for which schemas ask for two others, and no schema needs the last one, but for functions in its language, which are refused.
-const KNOWN: [&str; 4] = ["btree_gist", "pgcrypto", "uuid-ossp", "plpgsql"];
+/// are, for which schemas ask for two others, indexes of trigrams are, and no schema needs the last one, but for functions in its language,
+/// which are refused.
+const KNOWN: [&str; 5] = ["btree_gist", "pgcrypto", "uuid-ossp", "pg_trgm", "plpgsql"];
 
 /// Runs one of the statements.
 pub(crate) fn run(session: &mut Session, statement: &ExtensionStatement, source: &Source) -> Result<Command> {

@@ -36,7 +36,10 @@ pub(crate) fn check_default(data_type: DataType, method: IndexMethod) -> Result<
     if method == IndexMethod::Gin && TermClass::of_type(data_type).is_none() {
         let message =
             format!("data type {} has no default operator class for access method \"gin\"", long_name(data_type));
-        let hint = "It is for arrays and for jsonb. Use btree, or gin on ((to_jsonb(column))).";
+        let hint = match data_type {
+            DataType::Text { .. } => "Use gin_trgm_ops for LIKE '%...%', or btree.",
+            _ => "It is for arrays, jsonb and, by gin_trgm_ops, texts. Use btree.",
+        };
         return Err(SqlError::new("42704", message).hint(hint));
     }
     let hint = match data_type {
@@ -57,6 +60,7 @@ fn accepts(class: &str, method: IndexMethod) -> Option<fn(DataType) -> bool> {
             TermClass::Items => |of| TermClass::Items.accepts(of),
             TermClass::Names => |of| TermClass::Names.accepts(of),
             TermClass::Paths => |of| TermClass::Paths.accepts(of),
+            TermClass::Trigrams => |of| TermClass::Trigrams.accepts(of),
         });
     }
     if method == IndexMethod::Gist {

@@ -46,14 +46,42 @@ fn document(random: &mut StdRng, depth: u32) -> String {
     format!("'{}'", json(random, depth))
 }
 
+/// Some words of few letters, and signs that mean something in patterns.
+fn words(random: &mut StdRng) -> String {
+    let words = ["anna", "Anne", "hand", "Handle", "sand", "10%", "a_b", "Straße", "ÖL", "x"];
+    let some: Vec<&str> = (0..random.random_range(0..4)).map(|_| words[random.random_range(0..words.len())]).collect();
+    some.join([" ", "-", ""][random.random_range(0..3)])
+}
+
+fn pattern(random: &mut StdRng) -> String {
+    let parts = [
+        "%and%",
+        "%ann_%",
+        "han%",
+        "%dle",
+        "%0\\%%",
+        "%a\\_b%",
+        "%straße%",
+        "%öl%",
+        "%nd sa%",
+        "anna",
+        "%an%hand%",
+        "%",
+    ];
+    let like = ["LIKE", "ILIKE", "NOT LIKE"][random.random_range(0..3)];
+    format!("name {like} '{}'", parts[random.random_range(0..parts.len())])
+}
+
 fn row(random: &mut StdRng) -> String {
     let list = if random.random_range(0..12) == 0 { "NULL".to_owned() } else { numbers(random, 4) };
-    format!("{list}, {}", document(random, 3))
+    format!("{list}, {}, '{}'", document(random, 3), words(random))
 }
 
 fn condition(random: &mut StdRng) -> String {
     let key = |random: &mut StdRng| ["a", "b", "c", "d", "e", "none"][random.random_range(0..6)];
-    match random.random_range(0..12) {
+    match random.random_range(0..15) {
+        12 | 13 => pattern(random),
+        14 => format!("name = '{}'", words(random)),
         0 => format!("list @> {}::int[]", numbers(random, 2)),
         1 => format!("list && {}::int[]", numbers(random, 3)),
         2 => format!("list <@ {}::int[]", numbers(random, 9)),
@@ -87,16 +115,18 @@ fn conditions_on_terms_find_by_an_index_what_scans_find() {
     let (mut db, mut random, mut next) = (open(), StdRng::seed_from_u64(11), 0);
     let mut session = Session::new(&db, SessionOptions::default());
     for table in ["plain", "indexed"] {
-        run(&mut session, &format!("CREATE TABLE {table} (id int PRIMARY KEY, list int[], body jsonb)"));
+        run(&mut session, &format!("CREATE TABLE {table} (id int PRIMARY KEY, list int[], body jsonb, name text)"));
     }
     run(&mut session, "CREATE INDEX by_list ON indexed USING gin (list)");
     run(&mut session, "CREATE INDEX by_both ON indexed USING gin (body, list)");
+    run(&mut session, "CREATE INDEX by_name ON indexed USING gin (name gin_trgm_ops)");
     let (mut asked, mut by_index) = (0, 0);
     for round in 0..20 {
         let inserted: Vec<String> = (next..next + 60).map(|id| format!("({id}, {})", row(&mut random))).collect();
         next += 60;
         let (some, rest, part) = (random.random_range(0..7), random.random_range(0..11), condition(&mut random));
-        let changed = format!("list = {}, body = {}", numbers(&mut random, 4), document(&mut random, 3));
+        let (list, body) = (numbers(&mut random, 4), document(&mut random, 3));
+        let changed = format!("list = {list}, body = {body}, name = '{}'", words(&mut random));
         for table in ["plain", "indexed"] {
             run(&mut session, &format!("INSERT INTO {table} VALUES {}", inserted.join(", ")));
             run(&mut session, &format!("UPDATE {table} SET {changed} WHERE id % 7 = {some} AND id % 5 = 1"));

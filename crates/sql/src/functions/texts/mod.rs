@@ -8,3 +8,4 @@ pub(crate) mod hashes;
 pub(crate) mod octets;
 pub(crate) mod quoting;
 pub(crate) mod regexp;
+pub(crate) mod similarity;

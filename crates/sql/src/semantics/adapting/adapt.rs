@@ -24,7 +24,7 @@ use crate::functions::json::{access as json_access, subscripts};
 use crate::functions::numbers::unlimited::converted;
 use crate::functions::numbers::{bits, floats, numerics, rounding};
 use crate::functions::overloads::of_library;
-use crate::functions::texts::{octets, regexp};
+use crate::functions::texts::{octets, regexp, similarity};
 use crate::functions::times::{days, intervals, parts};
 use crate::functions::typed;
 use crate::interrupt;
@@ -47,7 +47,7 @@ impl ExprPlanner for LiteralPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         interrupt::check_plan()?;
         let RawBinaryExpr { op, left, right } = expr;
-        if let Some(call) = spaces::plan(&op, &left, &right, schema)? {
+        if let Some(call) = of_space_or_texts(&op, &left, &right, schema)? {
             return Ok(PlannerResult::Planned(call));
         }
         operand_types::check(&op, &left, &right, schema)?;
@@ -183,6 +183,16 @@ impl ExprPlanner for LiteralPlanner {
 fn of_bits(function: ScalarUDF, left: Expr, right: Expr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
     let (left, right) = arithmetic::operands(left, right, schema)?;
     Ok(PlannerResult::Planned(function.call(vec![left, right])))
+}
+
+/// An operator of ranges, shapes and addresses, or one that asks how similar texts are, of which one is said to be a text.
+fn of_space_or_texts(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let is_one = |expr: &Expr| expr.get_type(schema).is_ok_and(|found| is_text(&found));
+    let are_texts = || [left, right].into_iter().all(is_one) && [left, right].iter().any(|one| untyped(one).is_none());
+    match op {
+        BinaryOperator::Modulo if are_texts() => Ok(Some(similarity::is_similar(left.clone(), right.clone()))),
+        _ => spaces::plan(op, left, right, schema),
+    }
 }
 
 /// Operands of which one is an array: a literal without a type beside it is an array, too.
