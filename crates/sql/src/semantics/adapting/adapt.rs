@@ -187,10 +187,11 @@ fn of_bits(function: ScalarUDF, left: Expr, right: Expr, schema: &DFSchema) -> R
 
 /// An operator of ranges, shapes and addresses, or one that asks how similar texts are, of which one is said to be a text.
 fn of_space_or_texts(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
-    let is_one = |expr: &Expr| expr.get_type(schema).is_ok_and(|found| is_text(&found));
-    let are_texts = || [left, right].into_iter().all(is_one) && [left, right].iter().any(|one| untyped(one).is_none());
-    match op {
-        BinaryOperator::Modulo if are_texts() => Ok(Some(similarity::is_similar(left.clone(), right.clone()))),
+    let is_said = |expr: &Expr| untyped(expr).is_none() && expr.get_type(schema).is_ok_and(|found| is_text(&found));
+    let may_be = |expr: &Expr| expr.get_type(schema).is_ok_and(|found| is_text(&found) || found.is_null());
+    let are_texts = || [left, right].into_iter().all(may_be) && [left, right].into_iter().any(is_said);
+    match similarity::operator(op, left, right) {
+        Some(similar) if are_texts() => Ok(Some(similar)),
         _ => spaces::plan(op, left, right, schema),
     }
 }
