@@ -31,7 +31,8 @@ use crate::interrupt;
 use crate::semantics::aggregates::{json, moments, of_doubles, ordered_sets, percentiles, sum};
 use crate::semantics::naming::whole_rows;
 use crate::semantics::spelling::{
-    array_literals, escapes, filters, hypothetical, interval_literals, json_values, numbers, quantified, spellings,
+    array_literals, escapes, filters, hypothetical, interval_literals, json_constructors, json_values, numbers,
+    quantified, spellings,
 };
 
 pub(crate) use adapting::adapt::{AdaptLiterals, LiteralPlanner};
@@ -74,6 +75,7 @@ pub(crate) fn aggregates(library: &[Arc<AggregateUDF>]) -> Vec<Arc<AggregateUDF>
 /// Brings expressions of a statement into words that the planner understands as PostgreSQL does.
 pub(crate) fn spell_out(statement: &mut ast::Statement) -> Result<()> {
     array_literals::spell_out(statement)?;
+    json_constructors::spell_out(statement)?;
     json_values::spell_out(statement);
     quantified::over_arrays(statement)?;
     interrupt::check()?;

@@ -26,11 +26,27 @@ enum Makes {
     OfArray,
     Array,
     Object,
+    /// An array without what is NULL.
+    ArrayOfSome,
+    /// An object without members that are NULL.
+    ObjectOfSome,
     /// An object of texts.
     Pairs,
 }
 
-const NAMED: [(Makes, &str, bool); 10] = [
+/// The functions that constructors of SQL/JSON stand for. No statement can spell those that leave NULL out.
+pub(crate) fn constructor(is_object: bool, has_nulls: bool, is_kept: bool) -> &'static str {
+    let makes = match (is_object, has_nulls) {
+        (true, true) => Makes::Object,
+        (true, false) => Makes::ObjectOfSome,
+        (false, true) => Makes::Array,
+        (false, false) => Makes::ArrayOfSome,
+    };
+    let known = NAMED.iter().find(|(known, _, kept)| *known == makes && *kept == is_kept);
+    known.map_or("json_build_object", |(_, name, _)| name)
+}
+
+const NAMED: [(Makes, &str, bool); 14] = [
     (Makes::Value, "to_json", false),
     (Makes::Value, "to_jsonb", true),
     (Makes::Row, "row_to_json", false),
@@ -39,6 +55,10 @@ const NAMED: [(Makes, &str, bool); 10] = [
     (Makes::Array, "jsonb_build_array", true),
     (Makes::Object, "json_build_object", false),
     (Makes::Object, "jsonb_build_object", true),
+    (Makes::ArrayOfSome, "\0json_array", false),
+    (Makes::ArrayOfSome, "\0jsonb_array", true),
+    (Makes::ObjectOfSome, "\0json_object", false),
+    (Makes::ObjectOfSome, "\0jsonb_object", true),
     (Makes::Pairs, "json_object", false),
     (Makes::Pairs, "jsonb_object", true),
 ];
@@ -75,7 +95,8 @@ impl ScalarUDFImpl for Build {
                 let message = "could not determine polymorphic type because input has type unknown";
                 return Err(external(SqlError::new("42804", message)));
             }
-            (Makes::Value, [_]) | (Makes::Array | Makes::Object, _) => true,
+            (Makes::Value, [_]) => true,
+            (Makes::Array | Makes::Object | Makes::ArrayOfSome | Makes::ObjectOfSome, _) => true,
             (Makes::Row, [row]) => matches!(row, ArrowType::Struct(_)),
             (Makes::OfArray, [list]) => list.is_list(),
             (Makes::Pairs, [texts]) => is_texts(texts),
@@ -122,11 +143,12 @@ impl Build {
                 [array] if !is_null(array) => Some(json_text(array, row)),
                 _ => None,
             },
-            Makes::Array => {
-                let items: Vec<String> = arrays.iter().map(|array| json_text(array, row)).collect();
+            Makes::Array | Makes::ArrayOfSome => {
+                let is_item = |array: &&ArrayRef| self.makes == Makes::Array || !is_null(array);
+                let items: Vec<String> = arrays.iter().filter(is_item).map(|array| json_text(array, row)).collect();
                 Some(format!("[{}]", items.join(", ")))
             }
-            Makes::Object => Some(self.object(arrays, row)?),
+            Makes::Object | Makes::ObjectOfSome => Some(self.object(arrays, row)?),
             Makes::Pairs if arrays.iter().any(is_null) => None,
             Makes::Pairs => Some(pairs(arrays, row)?),
         })
@@ -143,7 +165,10 @@ impl Build {
                 true => wrong(format!("argument {}: key must not be null", at * 2 + 1)),
                 false => wrong("null value not allowed for object key"),
             })?;
-            members.push(format!("{} : {}", Json::quote(&key), json_text(&pair[1], row)));
+            let is_null = pair[1].data_type().is_null() || pair[1].is_null(row);
+            if !(is_null && self.makes == Makes::ObjectOfSome) {
+                members.push(format!("{} : {}", Json::quote(&key), json_text(&pair[1], row)));
+            }
         }
         Ok(format!("{{{}}}", members.join(", ")))
     }

@@ -9,6 +9,7 @@ pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod hypothetical;
 pub(crate) mod interval_literals;
+pub(crate) mod json_constructors;
 pub(crate) mod json_values;
 pub(crate) mod limit_values;
 pub(crate) mod numbers;
