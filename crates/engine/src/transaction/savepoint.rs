@@ -42,6 +42,9 @@ impl Transaction {
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         let known = self.savepoints.iter().position(|(known, _)| *known == savepoint).ok_or(Error::NoSuchSavepoint)?;
         self.savepoints.truncate(known);
+        if let Some(references) = self.references.as_mut().filter(|_| known == 0) {
+            references.forget_settled();
+        }
         Ok(())
     }
 
@@ -59,6 +62,11 @@ impl Transaction {
         done
     }
 
+    /// Whether the transaction may go back to a savepoint.
+    pub(super) fn has_savepoints(&self) -> bool {
+        !self.savepoints.is_empty()
+    }
+
     /// The length of `written` at the newest savepoint: entries before it must stay as they are.
     pub(super) fn last_mark(&self) -> usize {
         self.savepoints.last().map_or(0, |(_, marks)| marks.written)
@@ -72,10 +80,14 @@ impl Transaction {
             catalog: self.steps().len(),
             redo: self.redo_in_log + self.redo.len() as u64,
             arrays: self.arrays.clone(),
+            constraints: self.references.as_ref().map(|references| references.modes()).unwrap_or_default(),
         }
     }
 
     fn take_back(&mut self, marks: Marks) {
+        if let Some(references) = &mut self.references {
+            references.take_back(marks.constraints);
+        }
         // Before the locks of the tables: without one there is nothing written.
         self.arrays = marks.arrays;
         let has_anything = self.written.len() > marks.written

@@ -11,6 +11,9 @@
 //! transaction that is used without statements. A constraint that is deferred is looked at before the commit. What is noted is a row, not
 //! its values: what it holds by then counts, and a row that has gone again, by a savepoint say, asks nothing.
 //!
+//! **Savepoints.** What was put off and has been looked at since, by `SET CONSTRAINTS ... IMMEDIATE`, is looked at once more if the
+//! transaction goes back to a savepoint: what made it right may be gone. What is said of constraints goes back as well.
+//!
 //! **What others do.** All of this goes by what is newest, whatever the transaction's snapshot is: a snapshot of before would not see a
 //! row that another transaction has put in since, and an orphan would stay. A row that refers takes a lock on the one that it refers to,
 //! which keeps others from deleting it or changing its key (`FOR KEY SHARE`), for as long as the transaction runs. A row that loses its

@@ -14,6 +14,7 @@ use crate::terms::table_name::schema_and_name;
 pub(in crate::transaction) type FormerKeys = SmallVec<[(Arc<Referrer>, Vec<Value>); 2]>;
 
 /// Rows that are to be looked at.
+#[derive(Clone)]
 pub(super) enum Noted {
     /// They may refer to others.
     Referring { data: Arc<TableData>, key: Arc<ForeignKey>, rows: Vec<Rid> },
@@ -30,10 +31,27 @@ pub(in crate::transaction) struct References {
     pub(super) now: VecDeque<Noted>,
     /// before the commit
     pub(super) later: Vec<Noted>,
-    /// whether constraints that may be deferred are, where the transaction has said so
-    pub(super) all_deferred: Option<bool>,
+    /// what was put off and has been looked at since: again, once the transaction goes back to a savepoint
+    pub(super) settled: Vec<Noted>,
+    pub(super) modes: Modes,
+}
+
+/// Which constraints that may be deferred are, as far as the transaction has said so.
+#[derive(Clone, Default)]
+pub(in crate::transaction) struct Modes {
+    all: Option<bool>,
     /// by their names, since it was said of all
-    pub(super) deferred: HashMap<String, bool>,
+    named: HashMap<String, bool>,
+}
+
+impl Modes {
+    /// Notes what is said of all constraints, or of those with these names.
+    pub(super) fn set(&mut self, names: Option<&[String]>, deferred: bool) {
+        match names {
+            None => *self = Modes { all: Some(deferred), named: HashMap::new() },
+            Some(names) => self.named.extend(names.iter().map(|name| (name.clone(), deferred))),
+        }
+    }
 }
 
 impl References {
@@ -43,7 +61,7 @@ impl References {
 
     /// Whether a constraint of this name is put off that may be, and is so or not where nothing is said.
     pub(super) fn is_put_off(&self, name: &str, deferred: bool) -> bool {
-        self.deferred.get(name).copied().or(self.all_deferred).unwrap_or(deferred)
+        self.modes.named.get(name).copied().or(self.modes.all).unwrap_or(deferred)
     }
 
     /// Notes a row that was entered in an index of which no two rows may have one key by the end of the statement, or of the transaction.
@@ -60,6 +78,24 @@ impl References {
                 self.now.push_back(Noted::Keyed { data, index, rows: vec![rid] });
             }
         }
+    }
+
+    /// Takes up again what has been looked at since it was put off: the transaction goes back to what it had said of constraints then.
+    pub(in crate::transaction) fn take_back(&mut self, modes: Modes) {
+        self.modes = modes;
+        let left = self.later.len() + self.settled.len();
+        self.later.append(&mut self.settled);
+        debug_assert_eq!(self.later.len(), left, "what was put off would be committed without a look at it");
+    }
+
+    /// There is no savepoint any more to go back to.
+    pub(in crate::transaction) fn forget_settled(&mut self) {
+        self.settled = Vec::new();
+    }
+
+    /// What the transaction has said of constraints.
+    pub(in crate::transaction) fn modes(&self) -> Modes {
+        self.modes.clone()
     }
 
     pub(super) fn note_referring(&mut self, data: &Arc<TableData>, key: &Arc<ForeignKey>, rid: Rid) {

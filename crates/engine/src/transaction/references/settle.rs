@@ -50,24 +50,21 @@ impl Transaction {
     /// # Errors
     /// As [`end_statement`](Self::end_statement).
     pub fn set_constraints(&mut self, names: Option<&[String]>, deferred: bool) -> Result<()> {
-        let references = self.references.get_or_insert_default();
-        match names {
-            None => {
-                references.deferred.clear();
-                references.all_deferred = Some(deferred);
-            }
-            Some(names) => references.deferred.extend(names.iter().map(|name| (name.clone(), deferred))),
-        }
+        self.references.get_or_insert_default().modes.set(names, deferred);
         self.defer(names, deferred)
     }
 
     /// Takes up what was put off, unless it goes on to be.
     fn defer(&mut self, names: Option<&[String]>, deferred: bool) -> Result<()> {
+        let may_go_back = self.has_savepoints();
         let Some(references) = self.references.as_mut().filter(|_| !deferred) else { return Ok(()) };
         let later = std::mem::take(&mut references.later);
         let is_meant = |noted: &Noted| names.is_none_or(|names| names.iter().any(|name| name == noted.constraint()));
         let (now, later): (Vec<_>, Vec<_>) = later.into_iter().partition(is_meant);
         references.later = later;
+        if may_go_back {
+            references.settled.extend(now.iter().cloned());
+        }
         now.into_iter().try_for_each(|noted| self.settle_noted(noted))?;
         self.end_statement()
     }
