@@ -99,3 +99,17 @@ INSERT INTO shop.orders (user_id, total, "Odd Name") VALUES (1, 20, 'x'), (1, 5,
 INSERT INTO always (size) VALUES ('M'), ('S');
 INSERT INTO pairs VALUES (1, 'one'), (2, '');
 INSERT INTO refers VALUES (1, 'one'), (NULL, NULL);
+
+-- Indexes of other methods than btree, and rows that exclude each other.
+CREATE TABLE shop.booking (
+    id int PRIMARY KEY, room int, during tsrange, title text, tags text[], details jsonb, x int, y int,
+    CONSTRAINT booking_room EXCLUDE USING gist (room WITH =, during WITH &&)
+);
+INSERT INTO shop.booking VALUES
+    (1, 1, '[2026-01-01 10:00, 2026-01-01 12:00)', 'A first booking', '{new,"big room"}', '{"guests": 2}', 1, 2),
+    (2, 2, '[2026-01-01 10:00, 2026-01-01 12:00)', NULL, NULL, NULL, NULL, NULL);
+CREATE INDEX booking_during ON shop.booking USING gist (during);
+CREATE INDEX booking_tags ON shop.booking USING gin (tags);
+CREATE INDEX booking_details ON shop.booking USING gin (details jsonb_path_ops) WHERE (id > 0);
+CREATE INDEX booking_title ON shop.booking USING gin (title gin_trgm_ops);
+CREATE INDEX booking_place ON shop.booking USING bwd (x, y) WITH (budget = '1MB');

@@ -4,9 +4,23 @@ use std::io::Write;
 use super::catalog::{Catalog, Relation, literal, quoted, texts};
 use super::error::Result;
 
-/// Primary keys and unique constraints, or, once those are there, foreign keys and checks that older rows need not meet.
+/// The extensions without which PostgreSQL has no classes for what some indexes are of: numbers and texts in a search tree, trigrams.
+pub(super) fn write_extensions(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
+    let rows = catalog.rows("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '% USING gi%'")?;
+    let definitions =
+        rows.into_iter().map(|row| texts(row).map(|[definition]| definition)).collect::<Result<Vec<_>>>()?;
+    for (sign, extension) in [(" USING gist (", "btree_gist"), (" gin_trgm_ops", "pg_trgm")] {
+        if definitions.iter().any(|definition| definition.contains(sign)) {
+            writeln!(out, "CREATE EXTENSION IF NOT EXISTS {extension};\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// Primary keys, unique and exclusion constraints, or, once those are there, foreign keys and checks that older rows need not meet.
 pub(super) fn write_constraints(catalog: &mut Catalog, out: &mut dyn Write, refers: bool) -> Result<()> {
-    let kinds = if refers { "contype = 'f' OR (contype = 'c' AND NOT convalidated)" } else { "contype IN ('p', 'u')" };
+    let kinds =
+        if refers { "contype = 'f' OR (contype = 'c' AND NOT convalidated)" } else { "contype IN ('p', 'u', 'x')" };
     let rows = catalog.rows(&format!(
         "SELECT conrelid, conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid <> 0 AND ({kinds}) \
          ORDER BY conrelid, contype, conname"
@@ -30,7 +44,7 @@ pub(super) fn write_indexes(catalog: &mut Catalog, out: &mut dyn Write) -> Resul
     let rows = catalog.rows(
         "SELECT i.indrelid, pg_get_indexdef(i.indexrelid), am.amname, i.indisunique, i.indnatts \
          FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am am ON am.oid = c.relam \
-         WHERE NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u')) \
+         WHERE NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')) \
          ORDER BY i.indrelid, c.relname",
     )?;
     for row in rows {
@@ -45,8 +59,15 @@ pub(super) fn write_indexes(catalog: &mut Catalog, out: &mut dyn Write) -> Resul
 /// The definition of an index by a method that PostgreSQL has, too; its hash indexes have one key and are not unique.
 fn as_known(definition: &str, method: &str, needs_order: bool) -> String {
     match method {
+        "gin" | "gist" => definition.to_owned(),
         "hash" if !needs_order => definition.to_owned(),
-        method => definition.replacen(&format!(" USING {method} ("), " USING btree (", 1),
+        method => {
+            let known = definition.replacen(&format!(" USING {method} ("), " USING btree (", 1);
+            match known.split_once(" WITH (budget='") {
+                Some((before, behind)) => format!("{before}{}", behind.split_once(')').map_or("", |(_, rest)| rest)),
+                None => known,
+            }
+        }
     }
 }
 
@@ -127,5 +148,9 @@ mod tests {
         let hash = "CREATE INDEX i ON public.t USING hash (a)";
         assert_eq!(as_known(hash, "hash", false), hash);
         assert_eq!(as_known(hash, "hash", true), "CREATE INDEX i ON public.t USING btree (a)");
+        let space = "CREATE INDEX i ON public.t USING bwd (a, b) WITH (budget='64MB') WHERE (a > 0)";
+        assert_eq!(as_known(space, "bwd", true), "CREATE INDEX i ON public.t USING btree (a, b) WHERE (a > 0)");
+        let terms = "CREATE INDEX i ON public.t USING gin (a jsonb_path_ops)";
+        assert_eq!(as_known(terms, "gin", true), terms);
     }
 }

@@ -120,6 +120,7 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
         objects::write_numbers(catalog, out)?;
     }
     if !args.data_only {
+        after::write_extensions(catalog, out)?;
         after::write_constraints(catalog, out, false)?;
         after::write_indexes(catalog, out)?;
         after::write_constraints(catalog, out, true)?;
