@@ -11,7 +11,7 @@ use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::terms::settings::TableSettings;
 use crate::terms::table_modes::TableMode;
-use crate::transaction::references::noted::Modes;
+use crate::transaction::references::modes::Modes;
 
 /// Records that a transaction wrote, `table` being the position of their table in its list.
 pub(super) enum WrittenRecords {
@@ -82,6 +82,6 @@ pub(super) struct Marks {
     pub(super) redo: u64,
     /// what was written to array tables
     pub(super) arrays: Option<Arc<Overlays>>,
-    /// what was said of constraints that may be deferred
-    pub(super) constraints: Modes,
+    /// what was said of constraints that may be deferred, if anything was noted of constraints
+    pub(super) constraints: Option<Modes>,
 }

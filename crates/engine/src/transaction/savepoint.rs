@@ -80,13 +80,13 @@ impl Transaction {
             catalog: self.steps().len(),
             redo: self.redo_in_log + self.redo.len() as u64,
             arrays: self.arrays.clone(),
-            constraints: self.references.as_ref().map(|references| references.modes()).unwrap_or_default(),
+            constraints: self.references.as_ref().map(|references| references.modes()),
         }
     }
 
     fn take_back(&mut self, marks: Marks) {
         if let Some(references) = &mut self.references {
-            references.take_back(marks.constraints);
+            references.take_back(marks.constraints.unwrap_or_default());
         }
         // Before the locks of the tables: without one there is nothing written.
         self.arrays = marks.arrays;

@@ -26,6 +26,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `noted` | what is noted of rows |
+//! | `modes` | what is said of constraints that may be put off |
 //! | `settle` | when it is looked at |
 //! | `referring`, `referred` | the two ends |
 //! | `lookup` | finding one from the other |
@@ -34,6 +35,7 @@
 mod constraints;
 mod keyed;
 mod lookup;
+pub(super) mod modes;
 pub(super) mod noted;
 mod referred;
 mod referring;

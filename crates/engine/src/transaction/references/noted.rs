@@ -1,10 +1,11 @@
 //! What a transaction notes of rows that refer to others, or to which others may refer, until it looks at them.
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 use types::{Rid, Value};
 
+use super::modes::Modes;
 use crate::keys::data::IndexData;
 use crate::state::table_data::TableData;
 use crate::terms::constraints::{ForeignKey, Referential, Referrer};
@@ -36,24 +37,6 @@ pub(in crate::transaction) struct References {
     pub(super) modes: Modes,
 }
 
-/// Which constraints that may be deferred are, as far as the transaction has said so.
-#[derive(Clone, Default)]
-pub(in crate::transaction) struct Modes {
-    all: Option<bool>,
-    /// by their names, since it was said of all
-    named: HashMap<String, bool>,
-}
-
-impl Modes {
-    /// Notes what is said of all constraints, or of those with these names.
-    pub(super) fn set(&mut self, names: Option<&[String]>, deferred: bool) {
-        match names {
-            None => *self = Modes { all: Some(deferred), named: HashMap::new() },
-            Some(names) => self.named.extend(names.iter().map(|name| (name.clone(), deferred))),
-        }
-    }
-}
-
 impl References {
     pub(super) fn is_deferred(&self, key: &ForeignKey) -> bool {
         key.deferrable && self.is_put_off(&key.name, key.deferred)
@@ -61,7 +44,7 @@ impl References {
 
     /// Whether a constraint of this name is put off that may be, and is so or not where nothing is said.
     pub(super) fn is_put_off(&self, name: &str, deferred: bool) -> bool {
-        self.modes.named.get(name).copied().or(self.modes.all).unwrap_or(deferred)
+        self.modes.said(name).unwrap_or(deferred)
     }
 
     /// Notes a row that was entered in an index of which no two rows may have one key by the end of the statement, or of the transaction.
