@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int16Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
+    Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
 use engine::{
     Column, DataType, Database, Error, IndexDefinition, Isolation, OpenOptions, Schema, Table, TransactionOptions,
     Value,
@@ -194,6 +197,81 @@ fn long_values_of_a_batch_come_back_from_the_log() {
     let left = crashed(directory.path());
     let (again, table) = open(Some(left.path()), Keys::Number);
     assert_eq!(contents(&again, &table, 12), rows.iter().map(|row| Some(values(row))).collect::<Vec<_>>());
+}
+
+/// Columns of each kind of storage, whose texts are short, long, and too long for a dictionary, most of them repeated.
+fn batch_of_kinds(ids: std::ops::Range<i64>, has_nulls: bool) -> RecordBatch {
+    let valid = move |id: &i64| !has_nulls || id % 7 != 3;
+    let numbers: Vec<Option<i64>> = ids.clone().map(|id| Some(id * 37 % 11 - 5).filter(|_| valid(&id))).collect();
+    let text = |id: i64| match id % 5 {
+        0 => String::new(),
+        1 => "short".to_owned(),
+        2 => "longer than what a view has".to_owned(),
+        3 => "x".repeat(200),
+        _ => format!("{id}"),
+    };
+    let texts: Vec<Option<String>> = ids.clone().map(|id| Some(text(id)).filter(|_| valid(&id))).collect();
+    let each = || numbers.iter().copied();
+    let decimals =
+        each().map(|n| n.map(i128::from)).collect::<Decimal128Array>().with_precision_and_scale(9, 2).unwrap();
+    let arrays: [ArrayRef; 12] = [
+        Arc::new(ids.collect::<Int64Array>()),
+        Arc::new(each().map(|n| n.map(|n| n > 0)).collect::<BooleanArray>()),
+        Arc::new(each().map(|n| n.map(|n| n as i16)).collect::<Int16Array>()),
+        Arc::new(each().map(|n| n.map(|n| n as i32)).collect::<Int32Array>()),
+        Arc::new(each().collect::<Int64Array>()),
+        Arc::new(each().map(|n| n.map(|n| n as f32 / 2.0)).collect::<Float32Array>()),
+        Arc::new(each().map(|n| n.map(|n| n as f64 / 4.0)).collect::<Float64Array>()),
+        Arc::new(each().map(|n| n.map(|n| n as i32)).collect::<Date32Array>()),
+        Arc::new(each().collect::<TimestampMicrosecondArray>()),
+        Arc::new(decimals),
+        Arc::new(texts.iter().cloned().collect::<StringArray>()),
+        Arc::new(texts.iter().map(|text| text.as_ref().map(String::as_bytes)).collect::<BinaryArray>()),
+    ];
+    let names = ["id", "b", "i2", "i4", "i8", "f4", "f8", "d", "t", "n", "c", "x"];
+    RecordBatch::try_from_iter_with_nullable(names.into_iter().zip(arrays).map(|(name, array)| (name, array, true)))
+        .unwrap()
+}
+
+/// What the first merge makes of the rows of batches is what was inserted, where records were taken back as well.
+#[test]
+fn merges_keep_the_values_of_batches() {
+    use DataType::{BigInt, Boolean, Bytea, Date, Double, Integer, Real, SmallInt, Timestamp};
+
+    let decimal = DataType::Decimal { precision: 9, scale: 2 };
+    let types =
+        [BigInt, Boolean, SmallInt, Integer, BigInt, Real, Double, Date, Timestamp, decimal, DataType::TEXT, Bytea];
+    for (has_nulls, takes_back) in [(false, false), (false, true), (true, false), (true, true)] {
+        let db = Database::in_memory_with(&OpenOptions {
+            range_records: Some(256),
+            merge_threads: Some(0),
+            ..OpenOptions::default()
+        });
+        let names = batch_of_kinds(0..1, false).schema();
+        let columns = types.iter().zip(names.fields()).map(|(of, field)| Column::new(field.name(), *of)).collect();
+        let table = db.create_table("t", Schema::new(columns, &["id"]).unwrap()).unwrap();
+        if takes_back {
+            let mut transaction = db.begin().unwrap();
+            transaction.insert_batch(&table, &batch_of_kinds(2_000..2_100, has_nulls)).unwrap();
+            transaction.rollback();
+        }
+        for ids in [0..500, 500..1_000] {
+            let batch = batch_of_kinds(ids, has_nulls);
+            db.run(TransactionOptions::default(), |transaction| transaction.insert_batch(&table, &batch)).unwrap();
+        }
+        let rows = || {
+            let transaction = db.begin().unwrap();
+            (0..1_000).map(|id| transaction.get(&table, &[Value::BigInt(id)]).unwrap().unwrap()).collect::<Vec<_>>()
+        };
+        let before = rows();
+        let expected = |id: i64| (id % 5 == 2 && !(has_nulls && id % 7 == 3)).then_some("longer than what a view has");
+        let text = |row: &Vec<Value>| if let Value::Text(text) = &row[10] { text.clone() } else { String::new() };
+        for (id, row) in (0..).zip(&before) {
+            assert_eq!(text(row) == "longer than what a view has", expected(id).is_some(), "{id}");
+        }
+        assert!(db.merge_now() > 2 && table.stats().tail_records_unmerged == 0);
+        assert_eq!(rows(), before, "NULLs: {has_nulls}, some taken back: {takes_back}");
+    }
 }
 
 /// Batches of the same keys in the same moment: each key is one batch's, and no batch is there in part.

@@ -28,6 +28,7 @@ mod gaps;
 #[cfg(not(loom))]
 mod gist;
 mod hash;
+mod key_bytes;
 mod kiss;
 #[cfg(not(loom))]
 mod kiss_index;
@@ -67,6 +68,7 @@ pub use gist::{
     RTree, Regret, SLOTS_MAX, Slots, TreeImage,
 };
 pub use hash::{HashIndex, Holder};
+pub use key_bytes::KeyBytes;
 pub use kiss::{
     AddressSpaceError, Change, Compact, KissMemory, KissOptions, KissTree, LikelyRecords, Pages, Range, Versioned, Word,
 };

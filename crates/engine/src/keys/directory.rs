@@ -86,7 +86,7 @@ mod tests {
         let blob =
             |at: u64| BlobRef { file: at << 40, offset: at << 50 | 1, len: at as u32 + 7, checksum: !(at as u32) };
         let words = (0..300).map(|at| (IndexKey::Word(at / 2), Rid::base(0, at as usize)));
-        let bytes = (0..3).map(|at| (IndexKey::Bytes(Box::from([at, 7])), Rid::base(1, 0)));
+        let bytes = (0..3).map(|at| (IndexKey::Bytes([at, 7].into()), Rid::base(1, 0)));
         let nulls = (0..2).map(|at| (IndexKey::Null, Rid::base(2, at)));
         let firsts: Vec<Entry> = words.chain(bytes).chain(nulls).collect();
         let places: Vec<BlobRef> = (0..firsts.len() as u64).map(blob).collect();

@@ -12,8 +12,8 @@
 use std::ops::{Bound, RangeBounds};
 
 use index::{
-    AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, InsertError, Key, KeyRids, KissIndex, ListedRids,
-    UniqueTree, WordIndex,
+    AddressSpaceError, BPlusTree, Bytes, Change, HashIndex, Holder, InsertError, Key, KeyBytes, KeyRids, KissIndex,
+    ListedRids, UniqueTree, WordIndex,
 };
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -35,7 +35,7 @@ enum Keyed {
     UniqueBytes(UniqueTree<Bytes>),
     Kiss(KissIndex),
     HashedWords(WordIndex<1>),
-    HashedBytes(HashIndex<Box<[u8]>>),
+    HashedBytes(HashIndex<KeyBytes>),
     Space(SpaceEntries),
 }
 
@@ -449,7 +449,7 @@ impl Entries {
             }
             Keyed::UniqueBytes(tree) => {
                 let range = tree.range((key_bound(low, bytes_of), key_bound(high, bytes_of)));
-                lists(range, direction, full, out, |bytes: Box<[u8]>| IndexKey::Bytes(bytes));
+                lists(range, direction, full, out, IndexKey::Bytes);
             }
             Keyed::Kiss(tree) => {
                 let range = tree.range((key_bound(low, word_of), key_bound(high, word_of)));
@@ -569,7 +569,10 @@ fn lists<K>(
         };
         let Some((key, rids)) = next else { return };
         let key = back(key);
-        out.extend(rids.into_iter().map(|rid| (key.clone(), rid)));
+        match *rids {
+            [rid] => out.push((key, rid)),
+            _ => out.extend(rids.into_iter().map(|rid| (key.clone(), rid))),
+        }
     }
 }
 

@@ -17,6 +17,7 @@
 //! A key is the extents of its parts, or where one of them has none what they are instead: NULL, or an empty range.
 use std::ops::Bound;
 
+use index::KeyBytes;
 use lineage::{Cell, Storage, value_of_cell};
 use smallvec::SmallVec;
 use types::{DataType, EXTENT_DIMENSIONS_MAX, Extent, RangeKind, STABLE_SEED, Value, stable_hash};
@@ -132,7 +133,7 @@ fn of_cell(cell: Cell<'_>, data_type: DataType, dimensions: usize) -> Option<Ext
 }
 
 /// The key of a row with these parts.
-pub(crate) fn key(cells: &[Cell<'_>], types: &[DataType]) -> Box<[u8]> {
+pub(crate) fn key(cells: &[Cell<'_>], types: &[DataType]) -> KeyBytes {
     debug_assert_eq!(cells.len(), types.len(), "a type for each part of the key");
     let extent = |((cell, data_type), dimensions): ((&Cell<'_>, &DataType), usize)| match cell {
         Cell::Null => Err(NULL),
@@ -141,7 +142,8 @@ pub(crate) fn key(cells: &[Cell<'_>], types: &[DataType]) -> Box<[u8]> {
     let each = dimensions(types.iter().copied());
     let parts: SmallVec<[Result<Extent, u8>; DIMENSIONS_MAX]> = cells.iter().zip(types).zip(each).map(extent).collect();
     if parts.iter().any(Result::is_err) {
-        return parts.iter().map(|part| part.err().unwrap_or(VALUE)).collect();
+        let marks: SmallVec<[u8; DIMENSIONS_MAX]> = parts.iter().map(|part| part.err().unwrap_or(VALUE)).collect();
+        return KeyBytes::from(&marks[..]);
     }
     let (mut low, mut high) = (Ends::new(), Ends::new());
     for part in parts.iter().flatten() {
@@ -152,9 +154,11 @@ pub(crate) fn key(cells: &[Cell<'_>], types: &[DataType]) -> Box<[u8]> {
 }
 
 /// The key of extents: the bits of the low ends, then those of the high ends.
-pub(crate) fn key_of_ends(low: &[f64], high: &[f64]) -> Box<[u8]> {
+pub(crate) fn key_of_ends(low: &[f64], high: &[f64]) -> KeyBytes {
     debug_assert_eq!(low.len(), high.len(), "an extent has two ends in each dimension");
-    low.iter().chain(high).flat_map(|end| (end + 0.0).to_bits().to_be_bytes()).collect()
+    let mut bytes = SmallVec::<[u8; 4 * size_of::<f64>()]>::new();
+    low.iter().chain(high).for_each(|end| bytes.extend_from_slice(&(end + 0.0).to_bits().to_be_bytes()));
+    KeyBytes::from(&bytes[..])
 }
 
 /// The ends of a key of extents in so many dimensions; `None` if a part of it has none.

@@ -10,8 +10,10 @@
 //! term of each group. A reader asks the condition itself of each row that has ([`super::inverted_lists`]).
 //!
 //! A term begins with the number of the part of the key that it is of. Of a long one the first bytes are kept, and a hash of all.
+use index::KeyBytes;
 use lineage::Cell;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use types::json::{JsonTerms, Jsonb};
 use types::trigrams::{self, Trigram};
 use types::{ArrayItem, ArrayValue, DataType, STABLE_SEED, Value, stable_hash};
@@ -54,7 +56,7 @@ pub enum TermRelation {
 }
 
 /// One or several terms, of which a row must have one.
-pub(crate) type TermGroup = Vec<Box<[u8]>>;
+pub(crate) type TermGroup = Vec<KeyBytes>;
 
 /// Longer terms are cut to their first bytes and a hash.
 const TERM_BYTES_MAX: usize = 64;
@@ -110,7 +112,7 @@ impl TermClass {
     }
 
     /// Passes on the terms of a cell in the part numbered `part`.
-    pub(super) fn for_each(self, part: usize, cell: Cell<'_>, data_type: DataType, take: &mut dyn FnMut(Box<[u8]>)) {
+    pub(super) fn for_each(self, part: usize, cell: Cell<'_>, data_type: DataType, take: &mut dyn FnMut(KeyBytes)) {
         let part = number(part);
         match (cell, data_type) {
             (Cell::Bytes(bytes), DataType::Array(item)) => {
@@ -167,7 +169,7 @@ impl TermClass {
                     Some(own) => terms.extend(item_term(part, item, own)),
                     None => has_null = true,
                 });
-                let empty: Box<[u8]> = [part, EMPTY].into();
+                let empty = KeyBytes::from([part, EMPTY]);
                 match relation {
                     // Nothing contains NULL.
                     Contains if has_null => None,
@@ -227,30 +229,35 @@ fn is_like(one: ArrayItem, other: ArrayItem) -> bool {
 }
 
 /// A term of a part, without what of it is too long.
-fn cut(part: u8, marks: &[u8], bytes: &[u8]) -> Box<[u8]> {
-    let mut term = Vec::with_capacity(1 + marks.len() + bytes.len().min(TERM_BYTES_MAX));
+fn cut(part: u8, marks: &[u8], bytes: &[u8]) -> KeyBytes {
+    let mut term = SmallVec::<[u8; 96]>::new();
     term.push(part);
-    term.extend(marks);
+    term.extend_from_slice(marks);
     match bytes.len() > TERM_BYTES_MAX {
         true => {
-            term.extend(&bytes[..CUT_BYTES]);
-            term.extend(stable_hash(STABLE_SEED, bytes).to_be_bytes());
+            term.extend_from_slice(&bytes[..CUT_BYTES]);
+            term.extend_from_slice(&stable_hash(STABLE_SEED, bytes).to_be_bytes());
         }
-        false => term.extend(bytes),
+        false => term.extend_from_slice(bytes),
     }
     debug_assert!(term.len() <= 1 + marks.len() + TERM_BYTES_MAX, "a term is too long for a key");
-    term.into()
+    KeyBytes::from(&term[..])
 }
 
-fn item_term(part: u8, item: ArrayItem, own: &[u8]) -> Option<Box<[u8]>> {
+fn item_term(part: u8, item: ArrayItem, own: &[u8]) -> Option<KeyBytes> {
     ArrayValue::item_key(item, own).map(|key| cut(part, &[ITEM], key))
 }
 
-fn trigram_term(part: u8, trigram: Trigram) -> Box<[u8]> {
-    cut(part, &[], trigram.iter().collect::<String>().as_bytes())
+fn trigram_term(part: u8, trigram: Trigram) -> KeyBytes {
+    let mut bytes = [0; size_of::<Trigram>()];
+    let mut len = 0;
+    for letter in trigram {
+        len += letter.encode_utf8(&mut bytes[len..]).len();
+    }
+    KeyBytes::joined(&[part], &bytes[..len])
 }
 
-fn key_term(part: u8, key: &str) -> Box<[u8]> {
+fn key_term(part: u8, key: &str) -> KeyBytes {
     cut(part, &[], &Jsonb::term_of_key(key))
 }
 

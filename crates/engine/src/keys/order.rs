@@ -14,6 +14,7 @@
 //! of scans. No key of the first form is the beginning of another one, so the beginning of a key is a range.
 use std::ops::Bound;
 
+use index::KeyBytes;
 use lineage::{Cell, Storage};
 use smallvec::SmallVec;
 use types::{DataType, Rid, numeric};
@@ -36,11 +37,14 @@ pub enum Direction {
     Downward,
 }
 
+/// Room for the bytes of a key that is being made, without the allocator for most.
+type KeyBuffer = SmallVec<[u8; 64]>;
+
 /// A key of an index, in its order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum IndexKey {
     Word(u64),
-    Bytes(Box<[u8]>),
+    Bytes(KeyBytes),
     /// NULL in the one column of an index that has words as keys.
     Null,
 }
@@ -139,7 +143,7 @@ impl KeyShape {
             [Cell::Null] if self.is_word() => IndexKey::Null,
             _ => {
                 debug_assert!(!self.is_word(), "{cells:?} is no word");
-                IndexKey::Bytes(self.bytes(cells).into())
+                IndexKey::Bytes(KeyBytes::from(&self.bytes(cells)[..]))
             }
         }
     }
@@ -153,15 +157,15 @@ impl KeyShape {
     }
 
     /// The bytes of a key, or of its beginning.
-    fn bytes(&self, cells: &[Cell<'_>]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(cells.len() * 9);
+    fn bytes(&self, cells: &[Cell<'_>]) -> KeyBuffer {
+        let mut bytes = KeyBuffer::new();
         for (at, cell) in cells.iter().enumerate() {
             let is_last = at + 1 == self.types.len();
             match *cell {
                 Cell::Null => bytes.push(NULL),
                 Cell::Word(word) => {
                     bytes.push(VALUE);
-                    bytes.extend(ordered(word, self.types[at]).to_be_bytes());
+                    bytes.extend_from_slice(&ordered(word, self.types[at]).to_be_bytes());
                 }
                 Cell::Bytes(value) if Storage::of(self.types[at]) == Storage::WideDecimal => {
                     bytes.push(VALUE);
@@ -174,7 +178,7 @@ impl KeyShape {
                     let value = if is_numeric { numeric::key_of(value) } else { value };
                     bytes.push(VALUE);
                     if is_last {
-                        bytes.extend(value);
+                        bytes.extend_from_slice(value);
                         continue;
                     }
                     for byte in value {
@@ -183,7 +187,7 @@ impl KeyShape {
                             bytes.push(u8::MAX);
                         }
                     }
-                    bytes.extend([0, 0]);
+                    bytes.extend_from_slice(&[0, 0]);
                 }
             }
         }
@@ -209,7 +213,7 @@ impl KeyShape {
             cells.push(cell);
             self.bytes(&cells)
         };
-        let at = |bytes: Vec<u8>, rid: u64| (IndexKey::Bytes(bytes.into()), Rid::from_word(rid));
+        let at = |bytes: KeyBuffer, rid: u64| (IndexKey::Bytes(KeyBytes::from(&bytes[..])), Rid::from_word(rid));
         let low = match low {
             Bound::Unbounded => Bound::Included(at(beginning.clone(), FIRST)),
             Bound::Included(cell) => Bound::Included(at(with(cell), FIRST)),
@@ -263,7 +267,7 @@ pub(crate) fn only_key(bounds: &Bounds) -> Option<&IndexKey> {
 }
 
 /// The first byte string behind all that begin with these bytes; there is one, as no key begins with 255.
-fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
+fn behind(mut bytes: KeyBuffer) -> KeyBuffer {
     while let Some(last) = bytes.pop() {
         if last < u8::MAX {
             bytes.push(last + 1);

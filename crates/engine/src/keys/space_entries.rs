@@ -6,7 +6,7 @@
 //! | `gist` | the extents of one or several parts | a search tree of boxes |
 //!
 //! Keys that have no place in space, as they have a NULL or an empty range, stand in a tree of their own, in their order.
-use index::{BPlusTree, BitwiseError, BitwiseIndex, Bounds, Bytes, Change, SearchDevice};
+use index::{BPlusTree, BitwiseError, BitwiseIndex, Bounds, Bytes, Change, KeyBytes, SearchDevice};
 use types::Rid;
 
 use super::box_entries::{BoxEntries, boxes};
@@ -49,7 +49,7 @@ fn bytes_of(key: &IndexKey) -> &[u8] {
     }
 }
 
-fn key_of_bytes(bytes: Box<[u8]>) -> IndexKey {
+fn key_of_bytes(bytes: KeyBytes) -> IndexKey {
     if bytes.is_empty() { IndexKey::Null } else { IndexKey::Bytes(bytes) }
 }
 
@@ -175,7 +175,7 @@ impl SpaceEntries {
             Placed::Plane(plane) => by_key(plane.all(), visit),
             Placed::Boxes(boxes) => by_box(&**boxes, visit),
         }
-        let others: Vec<(Box<[u8]>, Rid)> = self.others.range(..).map(|(other, ())| other).collect();
+        let others: Vec<(KeyBytes, Rid)> = self.others.range(..).map(|(other, ())| other).collect();
         for listed in others.chunk_by(|left, right| left.0 == right.0) {
             let rids: Vec<Rid> = listed.iter().map(|(_, rid)| *rid).collect();
             visit(&key_of_bytes(listed[0].0.clone()), &rids);

@@ -42,8 +42,8 @@ impl<'a> ColumnRows<'a> {
     }
 
     fn fit_column(&self, column: &Column, cells: &ArrayCells<'_>) -> bool {
-        let is_short = |row| !matches!(cells.get(row), Cell::Bytes(bytes) if bytes.len() > VALUE_BYTES_MAX);
-        (column.nullable || !cells.has_null(self.rows.clone())) && (!cells.is_wide() || self.rows.clone().all(is_short))
+        let (longest, _) = cells.lengths(self.rows.clone());
+        (column.nullable || !cells.has_null(self.rows.clone())) && longest <= VALUE_BYTES_MAX
     }
 
     /// The keys by which the index of a whole number knows the rows.
@@ -64,6 +64,9 @@ impl<'a> ColumnRows<'a> {
     /// The first of the rows, as many as have no more bytes in their long values, and one at least.
     fn within(self, bytes_max: usize) -> ColumnRows<'a> {
         let long: Vec<_> = self.columns.iter().filter(|column| column.is_wide()).collect();
+        if long.iter().map(|column| column.lengths(self.rows.clone()).1).sum::<usize>() <= bytes_max {
+            return self;
+        }
         let bytes = |row: usize| -> usize {
             long.iter().map(|column| if let Cell::Bytes(bytes) = column.get(row) { bytes.len() } else { 0 }).sum()
         };

@@ -21,6 +21,7 @@ use sync::Guard;
 use sync::latch::Restart;
 
 use super::key::{Key, Slot};
+use crate::key_bytes::KeyBytes;
 
 /// The kind of keys that are byte strings: `BPlusTree<Bytes, V>` has keys `&[u8]`.
 #[derive(Debug)]
@@ -131,36 +132,34 @@ impl Outside {
 }
 
 /// Puts a short key together again.
-fn short_key(prefix: &Prefix, head: u64, rest: u64) -> Box<[u8]> {
+#[inline]
+fn short_key(prefix: &Prefix, head: u64, rest: u64) -> KeyBytes {
     // Where a writer disturbs, the length may be anything.
     let len = ((rest >> 1 & 0x7f) as usize).min(SHORT_MAX);
     let mut words = [0; 2 * WORD];
     words[..WORD].copy_from_slice(&head.to_be_bytes());
     words[WORD..].copy_from_slice(&rest.to_be_bytes());
-    let mut key = Vec::with_capacity(prefix.len + len);
-    key.extend_from_slice(prefix.bytes());
-    key.extend_from_slice(&words[..len]);
-    key.into_boxed_slice()
+    KeyBytes::joined_blocks((&prefix.bytes, prefix.len), (&words, len))
 }
 
 impl Key for Bytes {
     type Ref<'k> = &'k [u8];
-    type Owned = Box<[u8]>;
+    type Owned = KeyBytes;
     type Shared = Prefix;
     type Probe<'k> = BytesProbe<'k>;
 
     const WORDS: usize = 2;
     const SHARED_WORDS: usize = 1 + PREFIX_WORDS;
 
-    fn of(owned: &Box<[u8]>) -> &[u8] {
+    fn of(owned: &KeyBytes) -> &[u8] {
         owned
     }
 
-    fn to_owned(key: &[u8]) -> Box<[u8]> {
+    fn to_owned(key: &[u8]) -> KeyBytes {
         key.into()
     }
 
-    fn separator<'k>(left: &'k [u8], right: &'k [u8]) -> Box<[u8]> {
+    fn separator<'k>(left: &'k [u8], right: &'k [u8]) -> KeyBytes {
         right[..common_len(left, right) + 1].into()
     }
 
@@ -228,7 +227,7 @@ impl Key for Bytes {
         shared: &Prefix,
         slot: Slot<'_>,
         check: impl Fn() -> Result<(), Restart>,
-    ) -> Result<Box<[u8]>, Restart> {
+    ) -> Result<KeyBytes, Restart> {
         let (head, rest) = (slot.load(0), slot.load(1));
         if rest & SHORT != 0 {
             return Ok(short_key(shared, head, rest));

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! From then on the child's own version tells what becomes of it, and the parent may change as it likes.
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use sync::Guard;
 use sync::latch::Restart;
@@ -83,6 +83,18 @@ impl<'s, 'g, K: Key, V: Value, L: Latching> Visit<'s, 'g, K, V, L> {
     pub(super) fn key(&self, index: usize) -> Result<K::Owned, Restart> {
         // SAFETY: as in `search_leaf`.
         unsafe { self.node.load_key(self.shape.level, index, || self.check()) }
+    }
+
+    /// Passes on copies of some entries; right if a check succeeds afterwards.
+    pub(super) fn entries(&self, entries: Range<usize>, mut take: impl FnMut(K::Owned, V)) -> Result<(), Restart> {
+        let shared = self.node.shared();
+        for index in entries {
+            let slot = self.node.slot(self.shape.level, index);
+            // SAFETY: as in `search_leaf`.
+            let key = unsafe { K::load(&shared, slot, || self.check()) }?;
+            take(key, self.value(index));
+        }
+        Ok(())
     }
 
     /// The bytes that a key takes outside of the node.

@@ -276,7 +276,19 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
 
     /// The sum of what `of` says of each node of a level.
     fn sum_of_level(&self, level: usize, of: impl Fn(&Visit<'_, '_, K, V, L>) -> Result<usize, Restart>) -> usize {
-        let (mut sum, mut from, mut is_done) = (0, None::<K::Owned>, false);
+        let mut sum = 0;
+        self.each_of_level(level, of, |of_node| sum += of_node);
+        sum
+    }
+
+    /// Passes on what `of` says of each node of a level, once.
+    fn each_of_level<T>(
+        &self,
+        level: usize,
+        of: impl Fn(&Visit<'_, '_, K, V, L>) -> Result<T, Restart>,
+        mut take: impl FnMut(T),
+    ) {
+        let (mut from, mut is_done) = (None::<K::Owned>, false);
         while !is_done {
             // Pinned anew for each node, so that a long walk holds nothing back.
             let guard = sync::pin();
@@ -286,11 +298,10 @@ impl<K: Key, V: Value, L: Latching> BPlusTree<K, V, L> {
                 visit.check()?;
                 Ok((of_node, next))
             });
-            sum += of_node;
+            take(of_node);
             is_done = next.is_none();
             from = next;
         }
-        sum
     }
 }
 

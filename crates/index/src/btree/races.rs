@@ -10,7 +10,7 @@ use sync::{RwSpinLatch, SpinLatch};
 use types::Rid;
 
 use super::*;
-use crate::Holder;
+use crate::{Holder, KeyBytes};
 
 /// Keys from numbers, for the kinds that the races run with.
 trait Numbered: Key {
@@ -25,7 +25,7 @@ impl Numbered for u64 {
 
 impl Numbered for Bytes {
     /// Some short, some long, with beginnings in common.
-    fn key(number: u64) -> Box<[u8]> {
+    fn key(number: u64) -> KeyBytes {
         let long = if number.is_multiple_of(3) { "-and-a-long-end" } else { "" };
         format!("{:03}/{:04}{long}", number / 50, number).into_bytes().into()
     }

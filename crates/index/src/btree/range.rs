@@ -135,9 +135,7 @@ impl<K: Key, V: Value, L: Latching> TreeRange<'_, K, V, L> {
     ) -> Result<(), Restart> {
         to.clear();
         to.reserve(end.saturating_sub(begin));
-        for index in begin..end {
-            to.push_back((leaf.key(index)?, leaf.value(index)));
-        }
+        leaf.entries(begin..end, |key, value| to.push_back((key, value)))?;
         leaf.check()
     }
 

@@ -9,7 +9,7 @@ use sync::{RwSpinLatch, SpinLatch};
 use types::Rid;
 
 use super::*;
-use crate::Holder;
+use crate::{Holder, KeyBytes};
 
 type Model<K> = BTreeMap<<K as Key>::Owned, u64>;
 
@@ -159,11 +159,11 @@ fn check_runs<K: Key, L: Latching>(runs: Vec<Vec<K::Owned>>) {
 }
 
 /// Few different letters make long common beginnings; zeros are what stands behind a short key's end.
-fn byte_key() -> impl Strategy<Value = Box<[u8]>> + Clone {
+fn byte_key() -> impl Strategy<Value = KeyBytes> + Clone {
     let letters = prop_oneof![Just(0u8), Just(b'a'), Just(255u8)];
     let tail = prop::collection::vec(letters.clone(), 0..20);
     let beginning = prop_oneof![Just(""), Just("prefix/of/many/keys/of/a/node/"), Just("prefix/of/some")];
-    (beginning, tail).prop_map(|(beginning, tail)| [beginning.as_bytes(), &tail].concat().into_boxed_slice())
+    (beginning, tail).prop_map(|(beginning, tail)| [beginning.as_bytes(), &tail].concat().into())
 }
 
 const STEPS: std::ops::Range<usize> = 1..400;

@@ -9,6 +9,7 @@ use sync::Guard;
 use sync::atomic::Ordering;
 use types::Rid;
 
+use super::descent::Visit;
 use super::key::Key;
 use super::latching::{Latching, NodeLatches};
 use super::{BPlusTree, TreeRange};
@@ -154,10 +155,13 @@ impl<K: Key, L: Latching> UniqueTree<K, L> {
 
 impl<K: Key, L: Latching> Drop for UniqueTree<K, L> {
     fn drop(&mut self) {
-        for (_, value) in self.tree.range(..) {
-            // SAFETY: the value is in the tree once, and `&mut self` proves that no thread looks at it any more.
-            unsafe { rids::free(value) };
-        }
+        let values = |leaf: &Visit<'_, '_, K, u64, L>| {
+            Ok((0..leaf.shape().count).map(|index| leaf.value(index)).collect::<SmallVec<[u64; 64]>>())
+        };
+        self.tree.each_of_level(0, values, |values| {
+            // SAFETY: each value is in the tree once, and `&mut self` proves that no thread looks at it any more.
+            values.into_iter().for_each(|value| unsafe { rids::free(value) });
+        });
     }
 }
 

@@ -11,6 +11,7 @@
 //! NULLs take no place among the values. A row of ten columns of whole numbers takes a third of what its cells take one by one, and is
 //! written at the speed of packing.
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
@@ -54,7 +55,7 @@ fn write_column(writer: &mut Writer, column: &ArrayCells<'_>, rows: Range<usize>
     }
     let (mut words, mut values) = (Vec::with_capacity(rows.len()), Vec::new());
     if has_null || !column.each_word(rows.clone(), |_, word| words.push(word)) {
-        for row in rows {
+        for row in rows.clone() {
             match column.get(row) {
                 Cell::Word(word) => words.push(word),
                 Cell::Bytes(bytes) => values.push(bytes),
@@ -65,7 +66,9 @@ fn write_column(writer: &mut Writer, column: &ArrayCells<'_>, rows: Range<usize>
     if !column.is_wide() {
         writer.byte(WORDS);
         writer.numbers(&words);
-    } else if let Some(Repeated { entries, codes }) = Repeated::of(&values) {
+    } else if let Some(Repeated { entries, codes }) =
+        Repeated::of_views(column, rows, &values).or_else(|| Repeated::of(&values))
+    {
         writer.byte(CODES);
         writer.number(entries.len() as u64);
         write_values(writer, &entries);
@@ -91,13 +94,29 @@ struct Repeated<'a> {
 }
 
 impl<'a> Repeated<'a> {
+    /// The values at these rows, told apart by their views alone; `None` if few of those are repeated, or there are none, or a NULL.
+    fn of_views(column: &ArrayCells<'_>, rows: Range<usize>, values: &[&'a [u8]]) -> Option<Repeated<'a>> {
+        let views = column.views().map(|views| &views[rows]).filter(|views| views.len() == values.len())?;
+        let mut known: HashMap<u128, u64, FixedState> = HashMap::default();
+        Repeated::by(views.iter().zip(values).map(|(view, value)| (*view, *value)), &mut known)
+    }
+
     /// `None` if few are repeated.
     fn of(values: &[&'a [u8]]) -> Option<Repeated<'a>> {
         let mut known: HashMap<&[u8], u64, FixedState> = HashMap::default();
-        let mut repeated = Repeated { entries: Vec::new(), codes: Vec::with_capacity(values.len()) };
-        for value in values {
+        Repeated::by(values.iter().map(|value| (*value, *value)), &mut known)
+    }
+
+    /// By what values are told apart, with each.
+    fn by<K: Hash + Eq>(
+        values: impl ExactSizeIterator<Item = (K, &'a [u8])>,
+        known: &mut HashMap<K, u64, FixedState>,
+    ) -> Option<Repeated<'a>> {
+        let count = values.len();
+        let mut repeated = Repeated { entries: Vec::new(), codes: Vec::with_capacity(count) };
+        for (key, value) in values {
             let next = repeated.entries.len();
-            let code = *known.entry(value).or_insert(next as u64);
+            let code = *known.entry(key).or_insert(next as u64);
             if code == next as u64 {
                 repeated.entries.push(value);
             }
@@ -106,7 +125,7 @@ impl<'a> Repeated<'a> {
             }
             repeated.codes.push(code);
         }
-        (repeated.entries.len() * 2 <= values.len()).then_some(repeated)
+        (repeated.entries.len() * 2 <= count).then_some(repeated)
     }
 }
 

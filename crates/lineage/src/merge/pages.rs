@@ -42,7 +42,7 @@ use crate::page::text::{TextCell, is_text};
 use crate::page::words::Layout;
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, Resolved, resolve_and_stamp};
-use crate::value::cell::Cell;
+use crate::value::cell::{Cell, is_wide};
 use crate::value::column_builder::ColumnBuilder;
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
@@ -329,6 +329,12 @@ impl Range {
                 merged.unwrap_or_else(|| encoded.patched(&patches))
             }
             Values::Insert(pages) => {
+                if base.tombstones == 0
+                    && patches.is_empty()
+                    && let Some((encoded, sketch)) = self.build_words(column, pages)
+                {
+                    return Ok((Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch))));
+                }
                 let starts = base.start.get(guard)?;
                 let merged = self.build_texts(column, pages, starts, &newest);
                 merged.unwrap_or_else(|| self.build_column(column, pages, starts, &patches))
@@ -400,6 +406,24 @@ impl Range {
             sequence = record.prev();
         }
         None
+    }
+
+    /// A column of a first merge as it was inserted, if it is stored as words and all of them are values.
+    fn build_words(&self, column: usize, pages: &InsertPages) -> Option<(EncodedColumn, Sketch)> {
+        let (data_type, slots) = (self.types[column], 0..self.len());
+        if is_wide(data_type) || pages.has_null(column, slots.clone()) {
+            return None;
+        }
+        let mut builder = ColumnBuilder::new(data_type, slots.len());
+        builder.extend_words(pages.words(column, slots.clone())?);
+        let (mut sketch, mut last) = (Sketch::default(), None);
+        for word in pages.words(column, slots)? {
+            // Neighbours are often equal.
+            if last.replace(word) != Some(word) {
+                sketch.add_word(word);
+            }
+        }
+        Some((EncodedColumn::encode(&builder.finish(), data_type), sketch))
     }
 
     /// A column of text of a first merge, if the dictionaries have most of its values.

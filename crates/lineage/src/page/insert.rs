@@ -81,13 +81,19 @@ impl InsertPages {
             if !has_null && cells.each_word(rows.clone(), |at, word| words[at * step].store(word, Ordering::Relaxed)) {
                 continue;
             }
+            let mut twins = cells.views().filter(|_| !has_null).map(Twins::new);
             for (at, row) in rows.clone().enumerate() {
+                if let Some(word) = twins.as_mut().and_then(|twins| twins.word_of(row)) {
+                    words[at * step].store(word, Ordering::Release);
+                    continue;
+                }
                 match cells.get(row) {
                     Cell::Null => self.add_null(slot + at, column),
                     Cell::Word(word) => words[at * step].store(word, Ordering::Relaxed),
                     Cell::Bytes(bytes) => {
                         let word = self.values.store(column, bytes, |bytes| self.charge.grow(bytes));
                         words[at * step].store(word, Ordering::Release);
+                        twins.iter_mut().for_each(|twins| twins.note(row, word));
                     }
                 }
             }
@@ -157,9 +163,52 @@ impl InsertPages {
 
     /// The value of a column of text, for a merge.
     pub(crate) fn text(&self, column: usize, slot: usize) -> TextCell<'_> {
-        match (self.cell(column, slot), WideValues::id(self.words.load(column, slot, Ordering::Relaxed))) {
-            (Cell::Bytes(_), Some(id)) => TextCell::Known(self.values.texts(), id),
-            (cell, _) => TextCell::of(cell),
+        match WideValues::id(self.words.load(column, slot, Ordering::Relaxed)) {
+            // Of a NULL there is no word.
+            Some(id) => TextCell::Known(self.values.texts(), id),
+            None => TextCell::of(self.cell(column, slot)),
+        }
+    }
+}
+
+/// Words of values in a dictionary that came in the same rows, by their views: most values of a column of few different ones are told
+/// without a look at their bytes.
+struct Twins<'a> {
+    views: &'a [u128],
+    known: [(u128, u64); TWINS],
+}
+
+/// So many values are remembered, each at one place.
+const TWINS: usize = 32;
+
+impl<'a> Twins<'a> {
+    /// None are known.
+    fn new(views: &'a [u128]) -> Twins<'a> {
+        Twins { views, known: [(0, 0); TWINS] }
+    }
+
+    #[inline]
+    fn place(view: u128) -> usize {
+        /// An odd number without a pattern.
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let folded = view as u64 ^ (view >> 64) as u64;
+        (folded.wrapping_mul(SPREAD) >> (u64::BITS - TWINS.ilog2())) as usize
+    }
+
+    /// The word of the row's value, if it is known. None is 0.
+    #[inline]
+    fn word_of(&self, row: usize) -> Option<u64> {
+        let view = self.views[row];
+        let (known, word) = self.known[Self::place(view)];
+        (known == view && word != 0).then_some(word)
+    }
+
+    #[inline]
+    fn note(&mut self, row: usize, word: u64) {
+        // What is on the heap belongs to one record.
+        if WideValues::id(word).is_some() {
+            let view = self.views[row];
+            self.known[Self::place(view)] = (view, word);
         }
     }
 }

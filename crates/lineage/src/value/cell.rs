@@ -528,6 +528,28 @@ impl<'a> ArrayCells<'a> {
         self.array().null_count() > 0 && rows.into_iter().any(|row| self.is_null(row))
     }
 
+    /// The views of the values, of a column that has such: rows with equal views have equal values.
+    pub(crate) fn views(&self) -> Option<&'a [u128]> {
+        match self {
+            ArrayCells::Text(array) => Some(array.views()),
+            ArrayCells::Bytea(array) => Some(array.views()),
+            _ => None,
+        }
+    }
+
+    /// The length of the longest value at these rows, and of all together, of a column that is stored as bytes; 0 of others. A NULL may
+    /// be counted as what stands in its place.
+    pub fn lengths(&self, rows: Range<usize>) -> (usize, usize) {
+        match self {
+            ArrayCells::WideDecimal(_) => (size_of::<i128>(), size_of::<i128>() * rows.len()),
+            // A view begins with the length.
+            _ => self.views().map_or((0, 0), |views| {
+                let lengths = views[rows].iter().map(|view| *view as u32 as usize);
+                lengths.fold((0, 0), |(longest, all), length| (length.max(longest), all + length))
+            }),
+        }
+    }
+
     /// Passes on the words of these rows, each with its place among them, of a column without NULL there. False, and nothing is
     /// passed on, if the column is not stored as words.
     pub fn each_word(&self, rows: Range<usize>, mut put: impl FnMut(usize, u64)) -> bool {

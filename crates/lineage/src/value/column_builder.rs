@@ -99,6 +99,27 @@ impl ColumnBuilder {
         }
     }
 
+    /// Adds values that are words, none of them NULL.
+    ///
+    /// # Panics
+    /// If the column's values are not stored as words.
+    pub(crate) fn extend_words(&mut self, words: impl Iterator<Item = u64>) {
+        match &mut self.builder {
+            Builder::Boolean(builder) => words.for_each(|word| builder.append_value(word != 0)),
+            Builder::I16(builder) => builder.extend(words.map(|word| word as i16)),
+            Builder::I32(builder) => builder.extend(words.map(|word| word as i32)),
+            Builder::Date(builder) => builder.extend(words.map(|word| word as i32)),
+            Builder::I64(builder) => builder.extend(words.map(|word| word as i64)),
+            Builder::Time(builder) => builder.extend(words.map(|word| word as i64)),
+            Builder::Clock(builder) => builder.extend(words.map(|word| word as i64)),
+            Builder::Label(builder) => builder.extend(words.map(|word| word as i64)),
+            Builder::F32(builder) => builder.extend(words.map(|word| f32::from_bits(word as u32))),
+            Builder::F64(builder) => builder.extend(words.map(f64::from_bits)),
+            Builder::Decimal(builder) => builder.extend(words.map(|word| i128::from(word as i64))),
+            Builder::Text(_) | Builder::Bytea(_) => unreachable!("column of {} holds bytes", self.data_type),
+        }
+    }
+
     fn push_null(&mut self) {
         match &mut self.builder {
             Builder::Boolean(builder) => builder.append_null(),
@@ -153,6 +174,12 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     fn append_value(&mut self, value: T::Native) {
         self.values.push(value);
         self.nulls.append_non_null();
+    }
+
+    fn extend(&mut self, values: impl Iterator<Item = T::Native>) {
+        let before = self.values.len();
+        self.values.extend(values);
+        self.nulls.append_n_non_nulls(self.values.len() - before);
     }
 
     fn append_null(&mut self) {

@@ -307,12 +307,26 @@ fn from_text(array: &ArrayRef, known: Option<DataType>, to: DataType, texts: Tex
     }
 }
 
+/// Whether a view has all of a text, as those of up to twelve bytes do behind their length, and this is no longer than allowed and has no
+/// zero byte.
+fn is_short_text(view: u128, max_chars: Option<u32>) -> bool {
+    const INLINE_BYTES: u32 = 12;
+    const LOWEST_BITS: u128 = u128::MAX / 0xff;
+    let len = view as u32;
+    if len > INLINE_BYTES || max_chars.is_some_and(|max| len > max) {
+        return false;
+    }
+    let text = view >> 32 | u128::MAX << (8 * len);
+    text.wrapping_sub(LOWEST_BITS) & !text & LOWEST_BITS << 7 == 0
+}
+
 /// Texts go on as they are; only where one is too long by blanks a copy is made.
 fn into_text(array: &ArrayRef, max_chars: Option<u32>) -> Result<ArrayRef, Misplaced> {
     let texts = array.as_string_view();
     let mut is_cut = false;
-    for (row, text) in texts.iter().enumerate() {
-        if let Some(text) = text {
+    for (row, view) in texts.views().iter().enumerate() {
+        if !is_short_text(*view, max_chars) && texts.is_valid(row) {
+            let text = texts.value(row);
             let fitted = input::text(text, max_chars).map_err(|misfit| (Some(row), misfit))?;
             is_cut |= fitted.len() < text.len();
         }
@@ -377,5 +391,19 @@ mod tests {
         assert_eq!(first(TimestampMicrosecondArray::from(vec![-1]), DataType::Date).as_deref(), Ok("1969-12-31"));
         let read = try_assign(StringArray::from(vec!["2020-01-02"]), DataType::Date, Texts::AreRead).unwrap();
         assert_eq!(text_value(&read, 0).as_deref(), Some("2020-01-02"));
+    }
+
+    #[test]
+    fn short_texts_are_known_by_their_views() {
+        for text in
+            ["", "a", "\0", "a\0b", "ä", "twelve bytes", "eleven byte\0", "thirteen byte", "long enough\0 for a buffer"]
+        {
+            let array = StringViewArray::from(vec![text]);
+            for max in [None, Some(0), Some(1), Some(12), Some(99)] {
+                let is_short =
+                    text.len() <= 12 && !text.contains('\0') && max.is_none_or(|max| text.len() <= max as usize);
+                assert_eq!(is_short_text(array.views()[0], max), is_short, "{text:?}, {max:?}");
+            }
+        }
     }
 }
