@@ -27,6 +27,9 @@ pub(super) const VALUE: u8 = 1;
 /// In place of one.
 pub(super) const NULL: u8 = 2;
 
+/// What a word takes in a key of bytes.
+const WORD_BYTES: usize = 1 + size_of::<u64>();
+
 /// Where a range is read from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Direction {
@@ -140,6 +143,13 @@ impl KeyShape {
     fn key_of_others(&self, cells: &[Cell<'_>]) -> IndexKey {
         match *cells {
             _ if self.has_extents => IndexKey::Bytes(extents::key(cells, &self.types)),
+            [Cell::Word(first), Cell::Word(second)] => {
+                let mut bytes = [VALUE; 2 * WORD_BYTES];
+                bytes[1..WORD_BYTES].copy_from_slice(&ordered(first, self.types[0]).to_be_bytes());
+                bytes[WORD_BYTES + 1..].copy_from_slice(&ordered(second, self.types[1]).to_be_bytes());
+                debug_assert_eq!(bytes[..], self.bytes(cells)[..], "a key of two words has one form");
+                IndexKey::Bytes(bytes.into())
+            }
             [Cell::Null] if self.is_word() => IndexKey::Null,
             _ => {
                 debug_assert!(!self.is_word(), "{cells:?} is no word");

@@ -53,30 +53,34 @@ fn write_column(writer: &mut Writer, column: &ArrayCells<'_>, rows: Range<usize>
         }
         writer.array(&valid);
     }
-    let (mut words, mut values) = (Vec::with_capacity(rows.len()), Vec::new());
-    if has_null || !column.each_word(rows.clone(), |_, word| words.push(word)) {
-        for row in rows.clone() {
-            match column.get(row) {
-                Cell::Word(word) => words.push(word),
-                Cell::Bytes(bytes) => values.push(bytes),
-                Cell::Null => {}
-            }
-        }
-    }
     if !column.is_wide() {
         writer.byte(WORDS);
-        writer.numbers(&words);
-    } else if let Some(Repeated { entries, codes }) =
-        Repeated::of_views(column, rows, &values).or_else(|| Repeated::of(&values))
-    {
-        writer.byte(CODES);
-        writer.number(entries.len() as u64);
-        write_values(writer, &entries);
-        writer.numbers(&codes);
-    } else {
-        writer.byte(BYTES);
-        write_values(writer, &values);
+        writer.numbers(&words_of(column, rows, has_null));
+        return;
     }
+    // Most columns of few different values are told by their views.
+    let by_views = if has_null { None } else { Repeated::of_views(column, rows.clone()) };
+    if let Some(repeated) = by_views {
+        return repeated.write(writer);
+    }
+    let bytes = |row| if let Cell::Bytes(bytes) = column.get(row) { Some(bytes) } else { None };
+    let values: Vec<&[u8]> = rows.filter_map(bytes).collect();
+    match Repeated::of(&values) {
+        Some(repeated) => repeated.write(writer),
+        None => {
+            writer.byte(BYTES);
+            write_values(writer, &values);
+        }
+    }
+}
+
+/// The words at these rows, without those that are NULL.
+fn words_of(column: &ArrayCells<'_>, rows: Range<usize>, has_null: bool) -> Vec<u64> {
+    let mut words = Vec::with_capacity(rows.len());
+    if has_null || !column.each_word(rows.clone(), |_, word| words.push(word)) {
+        words.extend(rows.filter_map(|row| if let Cell::Word(word) = column.get(row) { Some(word) } else { None }));
+    }
+    words
 }
 
 fn write_values(writer: &mut Writer, values: &[&[u8]]) {
@@ -94,31 +98,31 @@ struct Repeated<'a> {
 }
 
 impl<'a> Repeated<'a> {
-    /// The values at these rows, told apart by their views alone; `None` if few of those are repeated, or there are none, or a NULL.
-    fn of_views(column: &ArrayCells<'_>, rows: Range<usize>, values: &[&'a [u8]]) -> Option<Repeated<'a>> {
-        let views = column.views().map(|views| &views[rows]).filter(|views| views.len() == values.len())?;
-        let mut known: HashMap<u128, u64, FixedState> = HashMap::default();
-        Repeated::by(views.iter().zip(values).map(|(view, value)| (*view, *value)), &mut known)
+    /// The values at these rows, of which none is NULL, told apart by their views alone; `None` if few of those are repeated, or there
+    /// are none.
+    fn of_views(column: &ArrayCells<'a>, rows: Range<usize>) -> Option<Repeated<'a>> {
+        let views = &column.views()?[rows.clone()];
+        let value = |row| if let Cell::Bytes(bytes) = column.get(row) { bytes } else { &[] };
+        Repeated::by(views.iter().copied(), |at| value(rows.start + at))
     }
 
     /// `None` if few are repeated.
     fn of(values: &[&'a [u8]]) -> Option<Repeated<'a>> {
-        let mut known: HashMap<&[u8], u64, FixedState> = HashMap::default();
-        Repeated::by(values.iter().map(|value| (*value, *value)), &mut known)
+        Repeated::by(values.iter().copied(), |at| values[at])
     }
 
-    /// By what values are told apart, with each.
+    /// By what values are told apart, each with its place.
     fn by<K: Hash + Eq>(
-        values: impl ExactSizeIterator<Item = (K, &'a [u8])>,
-        known: &mut HashMap<K, u64, FixedState>,
+        keys: impl ExactSizeIterator<Item = K>,
+        value: impl Fn(usize) -> &'a [u8],
     ) -> Option<Repeated<'a>> {
-        let count = values.len();
+        let (count, mut known) = (keys.len(), HashMap::<K, u64, FixedState>::default());
         let mut repeated = Repeated { entries: Vec::new(), codes: Vec::with_capacity(count) };
-        for (key, value) in values {
+        for (at, key) in keys.enumerate() {
             let next = repeated.entries.len();
             let code = *known.entry(key).or_insert(next as u64);
             if code == next as u64 {
-                repeated.entries.push(value);
+                repeated.entries.push(value(at));
             }
             if next >= ENTRIES_MAX {
                 return None;
@@ -126,6 +130,13 @@ impl<'a> Repeated<'a> {
             repeated.codes.push(code);
         }
         (repeated.entries.len() * 2 <= count).then_some(repeated)
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.byte(CODES);
+        writer.number(self.entries.len() as u64);
+        write_values(writer, &self.entries);
+        writer.numbers(&self.codes);
     }
 }
 
