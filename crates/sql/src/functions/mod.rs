@@ -38,6 +38,7 @@ use crate::syntax::walk::WalkMut;
 use crate::values::datetime::wall_time;
 
 pub(crate) use numbers::zeros::of_one_zero;
+pub(crate) use tables::catalog_in_from::spell_out as spell_out_catalog_in_from;
 pub(crate) use tables::in_from::{SUBSCRIPTS, is_set_returning, numbered, spell_out as spell_out_in_from};
 pub(crate) use tables::json_rows::columns_of;
 

@@ -39,6 +39,7 @@ use crate::syntax::stack;
 use crate::syntax::subscript_tokens;
 use crate::syntax::text_tokens;
 use crate::syntax::tokens;
+use crate::syntax::type_tokens;
 use crate::syntax::walk::WalkMut;
 
 impl Source<'_> {
@@ -123,6 +124,7 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     exclude_tokens::spell_out(&mut tokens);
     constraint_tokens::spell_out(&mut tokens);
     conflict_tokens::spell_out(&mut tokens);
+    type_tokens::spell_out(&mut tokens);
     tokens::spell_out(&mut tokens);
     let dialect = SqlDialect::of(&tokens);
     let mut parser = limits::parser(&dialect, tokens);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 
-use crate::values::types::TYPE_KEY;
+use crate::values::types::{COUNT, OBJECT, TYPE_KEY, of_catalog};
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 31] = [
+pub(super) const RELATIONS: [(&str, &str); 33] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -56,6 +56,8 @@ pub(super) const RELATIONS: [(&str, &str); 31] = [
         "name t statement t prepare_time m parameter_types l from_sql b generic_plans n custom_plans n",
     ),
     ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
+    ("pg_available_extensions", "name t default_version t installed_version t comment t"),
+    ("pg_extension", "oid n extname t extowner n extnamespace n extrelocatable b extversion t"),
     (
         "pg_index",
         "indexrelid n indrelid n indnatts n indnkeyatts n indisunique b indnullsnotdistinct b indisprimary b \
@@ -119,10 +121,9 @@ pub(super) const RELATIONS: [(&str, &str); 31] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 57] = [
+pub(super) const EMPTY: [(&str, &str); 55] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
-    ("pg_available_extensions", "name t default_version t installed_version t comment t"),
     ("pg_cast", "oid n castsource n casttarget n castfunc n castcontext t castmethod t"),
     (
         "pg_collation",
@@ -135,7 +136,6 @@ pub(super) const EMPTY: [(&str, &str); 57] = [
     ),
     ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
     ("pg_event_trigger", "oid n evtname t evtevent t evtowner n evtfoid n evtenabled t evttags l"),
-    ("pg_extension", "oid n extname t extowner n extnamespace n extrelocatable b extversion t"),
     ("pg_foreign_data_wrapper", "oid n fdwname t fdwowner n fdwhandler n fdwvalidator n fdwacl l fdwoptions l"),
     ("pg_foreign_server", "oid n srvname t srvowner n srvfdw n srvtype t srvversion t srvacl l srvoptions l"),
     ("pg_foreign_table", "ftrelid n ftserver n ftoptions l"),
@@ -360,7 +360,7 @@ pub(super) fn columns(name: &str) -> Option<(&'static str, &'static str)> {
 pub(super) fn schema(columns: &str) -> SchemaRef {
     let words: Vec<&str> = columns.split_whitespace().collect();
     let field = |pair: &[&str]| match pair[1] {
-        "n" => Field::new(pair[0], DataType::Int64, true),
+        "n" => numbers(pair[0]),
         "b" => Field::new(pair[0], DataType::Boolean, true),
         "r" => Field::new(pair[0], DataType::Float32, true),
         "m" => Field::new(pair[0], DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true),
@@ -374,6 +374,56 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
         _ => Field::new(pair[0], DataType::Utf8View, true),
     };
     Arc::new(Schema::new(words.chunks_exact(2).map(field).collect::<Vec<_>>()))
+}
+
+/// A column of numbers, with the type that PostgreSQL tells of them.
+fn numbers(name: &str) -> Field {
+    /// Ends of the names of columns with numbers of objects, and names of others.
+    const OBJECTS: [&str; 13] = [
+        "id",
+        "namespace",
+        "owner",
+        "relam",
+        "reltype",
+        "relfilenode",
+        "tablespace",
+        "typelem",
+        "typarray",
+        "typbasetype",
+        "collation",
+        "datdba",
+        "opcmethod",
+    ];
+    /// Ends of the names of columns with counts.
+    const COUNTS: [&str; 19] = [
+        "_position",
+        "_length",
+        "_precision",
+        "_radix",
+        "_scale",
+        "_cardinality",
+        "in_unique_constraint",
+        "attnum",
+        "attlen",
+        "typmod",
+        "ndims",
+        "attinhcount",
+        "natts",
+        "keyatts",
+        "relchecks",
+        "relpages",
+        "objsubid",
+        "typlen",
+        "pid",
+    ];
+    let ends_in = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let field = Field::new(name, DataType::Int64, true);
+    match name {
+        _ if ends_in(&COUNTS) => of_catalog(field, COUNT),
+        _ if ends_in(&["xid", "query_id", "transactionid"]) => field,
+        _ if ends_in(&OBJECTS) => of_catalog(field, OBJECT),
+        _ => field,
+    }
 }
 
 #[cfg(test)]

@@ -23,13 +23,16 @@
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
+mod calls;
 mod cells;
 mod columns;
 mod comments;
 mod constraints;
 mod defaults;
 mod devices;
+mod extensions;
 mod functions;
+mod given_names;
 mod information;
 mod monitoring;
 mod nothing;

@@ -3,8 +3,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, JoinOperator, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
 };
 
+use super::calls::catalog_name;
 use super::columns::EMPTY;
-use super::rewrite::catalog_name;
 use crate::error::Result;
 use crate::names::fold;
 use crate::names::headings::heading;

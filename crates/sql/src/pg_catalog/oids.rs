@@ -1,4 +1,6 @@
 //! The numbers of the catalog, and names that are known by a number: relations, types, schemas.
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 use engine::{DataType, TypeDefinition, schema_and_name};
 
 use super::columns::{EMPTY, INFORMATION, INFORMATION_PREFIX, RELATIONS};
@@ -9,7 +11,9 @@ use crate::names::name_in_text;
 use crate::names::origin::modifier_of;
 use crate::names::schemas::spelled;
 use crate::names::tables::{SCHEMA, Tables};
+use crate::syntax::dialect::SqlDialect;
 use crate::values::pg_types::{self, TYPES};
+use crate::values::types::column_type;
 
 /// The schema of the catalog.
 pub(crate) const CATALOG_SCHEMA: &str = "pg_catalog";
@@ -154,12 +158,14 @@ pub(super) fn relation_oid(tables: &Tables, text: &str) -> Result<i64> {
         return Ok(oid);
     }
     let found = Objects::of(tables).found();
-    found.get(&name).copied().ok_or_else(|| SqlError::new("42P01", format!("relation \"{text}\" does not exist")))
+    let missing = || SqlError::new("42P01", format!("relation \"{}\" does not exist", unquoted(text)));
+    found.get(&name).copied().ok_or_else(missing)
 }
 
 /// The number of the type that a text names.
 pub(super) fn type_oid(text: &str) -> Option<i64> {
-    let name = text.strip_prefix("pg_catalog.").unwrap_or(text).trim_matches('"');
+    let unquoted = unquoted(text);
+    let name = unquoted.strip_prefix("pg_catalog.").unwrap_or(&unquoted);
     let plain = TYPES.iter().find(|known| known.name == name || known.shown == name).map(|known| known.number);
     let item = name.strip_suffix("[]").or_else(|| name.strip_prefix('_'));
     let array = || TYPES.iter().find(|known| Some(known.name) == item || Some(known.shown) == item);
@@ -168,8 +174,29 @@ pub(super) fn type_oid(text: &str) -> Option<i64> {
         "decimal" => Some(pg_types::NUMERIC),
         _ => None,
     };
-    let made = || made_number(name);
-    plain.or_else(|| array().map(|known| known.array)).or_else(short).or_else(made).map(i64::from)
+    let made = || made_number(text);
+    let spelled = || number_of_spelled(text);
+    let known = plain.or_else(|| array().map(|known| known.array)).or_else(short);
+    known.or_else(made).or_else(spelled).map(i64::from)
+}
+
+/// The number of a type as statements spell it, with its length or digits: `decimal(12,2)`, `timestamp(6) without time zone`.
+fn number_of_spelled(text: &str) -> Option<u32> {
+    let dialect = SqlDialect::default();
+    let mut parser = Parser::new(&dialect).try_with_sql(text).ok()?;
+    let spelled = parser.parse_data_type().ok()?;
+    parser.expect_token(&Token::EOF).ok()?;
+    let (data_type, _) = column_type(&spelled).ok()?;
+    Some(pg_types::number_of(data_type))
+}
+
+/// A name in a text, without its quotes.
+fn unquoted(text: &str) -> String {
+    let part = |part: &str| match part.strip_prefix('"').and_then(|part| part.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => part.to_owned(),
+    };
+    text.split('.').map(part).collect::<Vec<_>>().join(".")
 }
 
 /// The number of a type that a user has made, or of its arrays.

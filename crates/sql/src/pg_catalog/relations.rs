@@ -18,6 +18,7 @@ use super::columns::{self, INFORMATION_PREFIX};
 use super::comments;
 use super::constraints::{self, numbers};
 use super::defaults;
+use super::extensions;
 use super::information;
 use super::monitoring;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
@@ -56,7 +57,13 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
         Ok(match is_information {
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
-            false if known == "pg_description" => comments::descriptions(&objects(), &tables)?,
+            false if known == "pg_extension" => extensions::made(&tables)?,
+            false if known == "pg_available_extensions" => extensions::available(&tables)?,
+            false if known == "pg_description" => {
+                let mut described = comments::descriptions(&objects(), &tables)?;
+                described.extend(extensions::descriptions(&tables)?);
+                described
+            }
             false if known == "pg_stat_activity" => activity::facts(&db).into_iter().map(session).collect(),
             false if known == "pg_locks" => monitoring::locks(&db, &objects()),
             false if known == "pg_stat_database" => vec![monitoring::database(&db)],

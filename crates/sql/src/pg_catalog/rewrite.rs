@@ -3,13 +3,14 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart,
-    OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias,
-    TableFactor, Value, VisitorMut,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function,
+    FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitorMut,
 };
 
+use super::calls::{arguments, call, catalog_name, quoted_text, take, text};
 use super::columns::{INFORMATION_PREFIX, columns};
+use super::given_names::{bare_sequence_name, gives_name, is_number, number_of_given};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
 use super::routines;
@@ -44,16 +45,6 @@ struct Rewrite<'a> {
     is_about_catalog: bool,
 }
 
-/// The last part of a name that is one of the catalog's, or has no schema.
-pub(super) fn catalog_name(name: &ObjectName) -> Option<String> {
-    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
-    match &parts[..] {
-        [name] => Some(name.clone()),
-        [schema, name] if schema == CATALOG_SCHEMA => Some(name.clone()),
-        _ => None,
-    }
-}
-
 /// A function of the catalog or, under the name that it has there, of `information_schema`.
 fn function_name(name: &ObjectName) -> Option<String> {
     match &name.0[..] {
@@ -71,51 +62,6 @@ fn reg_type(data_type: &SqlType) -> Option<String> {
         SqlType::Regclass => Some("regclass".to_owned()),
         _ => None,
     }
-}
-
-fn quoted_text(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, Expr::value(Value::Null))
-}
-
-fn text(text: &str) -> Expr {
-    Expr::value(Value::SingleQuotedString(text.to_owned()))
-}
-
-/// A call of a function with these arguments.
-fn call(name: &str, args: Vec<Expr>) -> Result<Expr> {
-    let query = template(&format!("SELECT {name}()"))?;
-    let SetExpr::Select(mut select) = *query.body else { return Ok(Expr::value(Value::Null)) };
-    match select.projection.pop() {
-        Some(SelectItem::UnnamedExpr(Expr::Function(mut function))) => {
-            if let FunctionArguments::List(list) = &mut function.args {
-                list.args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-            }
-            Ok(Expr::Function(function))
-        }
-        _ => Ok(Expr::value(Value::Null)),
-    }
-}
-
-/// The arguments of a call.
-fn arguments(function: &mut Function) -> Vec<&mut Expr> {
-    let FunctionArguments::List(list) = &mut function.args else { return Vec::new() };
-    fn plain(arg: &mut FunctionArg) -> Option<&mut Expr> {
-        match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-            _ => None,
-        }
-    }
-    list.args.iter_mut().filter_map(plain).collect()
 }
 
 /// `ARRAY(query)` as a query that makes one array, of no rows an empty one. A query that does more than read rows stands in
@@ -303,13 +249,29 @@ impl Rewrite<'_> {
             Expr::Cast { expr: inner, data_type: SqlType::Text | SqlType::Varchar(None), .. } => {
                 if let Expr::Cast { expr: name, data_type, .. } = inner.as_mut()
                     && let Some(to) = reg_type(data_type)
-                    && self.number(name, &to)?.is_some()
+                    && let Some(number) = self.number(name, &to)?
                 {
-                    *expr = take(name);
+                    *expr = if to == "regtype" { self.name(number, &to)? } else { take(name) };
                 }
             }
-            Expr::Cast { expr: inner, data_type: SqlType::Regclass, .. } if gives_name(inner) => {
-                *expr = call("to_regclass", vec![take(inner)])?;
+            Expr::Cast { expr: inner, data_type, .. } if reg_type(data_type).as_deref() == Some("regprocedure") => {
+                if let Some(name) = quoted_text(inner).and_then(routines::support_function) {
+                    *expr = text(name);
+                }
+            }
+            // The number of what a name stands for.
+            Expr::Cast { expr: inner, data_type, .. } if is_number(data_type) => {
+                if let Expr::Cast { expr: name, data_type, .. } = inner.as_mut()
+                    && gives_name(name)
+                    && let Some(number) = reg_type(data_type).as_deref().and_then(number_of_given)
+                {
+                    **inner = call(number, vec![take(name)])?;
+                }
+            }
+            Expr::Cast { expr: inner, data_type, .. } if gives_name(inner) => {
+                if let Some(number) = reg_type(data_type).as_deref().and_then(number_of_given) {
+                    **inner = call(number, vec![take(inner)])?;
+                }
             }
             // Numbers are compared as such.
             Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::NotEq, right } => {
@@ -528,23 +490,6 @@ fn plain_operator(sign: &str) -> Option<BinaryOperator> {
         "<>" => BinaryOperator::NotEq,
         _ => return None,
     })
-}
-
-/// Whether an expression is a function that gives a relation's name, not its number.
-fn gives_name(expr: &Expr) -> bool {
-    matches!(expr, Expr::Function(function)
-        if catalog_name(&function.name).is_some_and(|name| name == "pg_get_serial_sequence"))
-}
-
-/// Takes the cast off the name of a sequence, as in `nextval('s'::regclass)`: the functions take the name.
-fn bare_sequence_name(function: &mut Function) {
-    let is_of_sequences = matches!(catalog_name(&function.name).as_deref(), Some("nextval" | "currval" | "setval"));
-    if is_of_sequences
-        && let Some(name) = arguments(function).into_iter().next()
-        && let Expr::Cast { expr, data_type: SqlType::Regclass, .. } = name
-    {
-        *name = take(expr);
-    }
 }
 
 fn flow(done: Result<()>) -> ControlFlow<SqlError> {

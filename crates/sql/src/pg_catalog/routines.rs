@@ -232,6 +232,13 @@ pub(super) fn texts(objects: &Objects, of: impl Fn(&FunctionObject) -> String) -
     objects.functions.iter().map(|function| (function.oid, of(function))).collect()
 }
 
+/// The name of the function by which a type is read or written, if a text names such a one with its types: `pg_type` has that name.
+pub(super) fn support_function(text: &str) -> Option<&str> {
+    let (name, types) = text.split_once('(')?;
+    let takes_form = ["cstring", "internal"].iter().any(|form| types.trim_start().starts_with(form));
+    takes_form.then(|| name.trim().trim_start_matches("pg_catalog."))
+}
+
 /// The number of the function that a text names, with the types of its arguments or without; none where a function of our own may be meant.
 pub(super) fn function_oid(tables: &Tables, text: &str, has_types: bool) -> Result<Option<i64>> {
     let dialect = SqlDialect::default();

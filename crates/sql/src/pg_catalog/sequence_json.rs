@@ -12,8 +12,9 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SelectItem, SetExpr, TableFactor,
 };
 
+use super::calls::catalog_name;
 use super::columns::columns;
-use super::rewrite::{catalog_name, one_row};
+use super::rewrite::one_row;
 use crate::error::Result;
 use crate::syntax::identifiers::fold;
 use crate::syntax::template::template;

@@ -73,10 +73,11 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 25] = [
+const PASSES: [Pass; 26] = [
     // tables
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
+    |statement, around| functions::spell_out_catalog_in_from(statement, &around.state),
     |statement, around| {
         around.is_about_catalog = pg_catalog::rewrite(statement, &around.view.tables, around.source)?;
         Ok(())

@@ -12,6 +12,7 @@ pub(crate) mod cost_settings;
 pub(crate) mod custom_settings;
 pub(crate) mod database_settings;
 pub(crate) mod device_settings;
+pub(crate) mod extensions;
 pub(crate) mod memory_limit;
 pub(crate) mod notifications;
 pub(crate) mod outcome;

@@ -18,7 +18,7 @@ use crate::state::comments::{self, About};
 use crate::state::outcome::Command;
 use crate::statements::add_key;
 use crate::statements::altered::Pass;
-use crate::statements::checks::{AskedCheck, Names, check_rows, names_of};
+use crate::statements::checks::{AskedCheck, Names, check_rows, names_of, rename_key};
 use crate::statements::foreign_keys::{self, AskedKey};
 use crate::statements::generated;
 use crate::statements::indexes::{self, Unique};
@@ -312,10 +312,7 @@ fn rename(
             let index = write.transaction.index(&beside(name, &from))?.1;
             indexes::rename(write.transaction, name, index.definition(), beside(name, &to_name))
         }
-        Found::Key => {
-            let is_made = beside(name, &to_name) == format!("{name}_pkey");
-            Ok(write.transaction.set_key_name(name, (!is_made).then_some(to_name))?)
-        }
+        Found::Key => rename_key(write.transaction, name, to_name),
     }
 }
 

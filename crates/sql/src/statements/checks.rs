@@ -9,7 +9,7 @@ use crate::error::{About, Result, SqlError, of_domain};
 use crate::names::fold;
 use crate::names::made_names::free_name;
 use crate::names::moment::Moment;
-use crate::names::schemas::{local, schema_of};
+use crate::names::schemas::{beside, local, schema_of};
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define_over;
 use crate::session::Session;
@@ -132,6 +132,12 @@ pub(crate) fn table_of_key(transaction: &Transaction, name: &str) -> Result<Opti
         }
     }
     Ok(None)
+}
+
+/// Gives the primary key of a table another name.
+pub(crate) fn rename_key(transaction: &mut Transaction, table: &str, to: String) -> Result<()> {
+    let is_made = beside(table, &to) == format!("{table}_pkey");
+    Ok(transaction.set_key_name(table, (!is_made).then_some(to))?)
 }
 
 /// The names of the constraints of a table.

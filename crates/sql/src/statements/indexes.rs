@@ -13,6 +13,7 @@ use crate::planning::index_compile::Kind;
 use crate::session::Session;
 use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
+use crate::statements::checks::{rename_key, table_of_key};
 use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::{order, part, term_class};
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
@@ -137,9 +138,18 @@ pub(crate) fn alter(
     let new = beside(&from, &table_name(to, source)?);
     session.write("ALTER INDEX", |_, write| {
         let missing = || SqlError::new("42P01", format!("relation \"{}\" does not exist", local(&from)));
-        let found = write.transaction.index(&from);
-        let (table, index) = found.map_err(|_| missing().at(position(name, source)))?;
-        let renamed = rename(write.transaction, &table, index.definition(), new.clone());
+        let renamed = match write.transaction.index(&from) {
+            Ok((table, index)) => rename(write.transaction, &table, index.definition(), new.clone()),
+            Err(_) => {
+                let keyed = table_of_key(write.transaction, &from)?;
+                let keyed = keyed.ok_or_else(|| missing().at(position(name, source)))?;
+                if is_taken(write.transaction, &new) || table_of_key(write.transaction, &new)?.is_some() {
+                    let message = format!("relation \"{}\" already exists", local(&new));
+                    return Err(SqlError::new("42P07", message).at(position(to, source)));
+                }
+                rename_key(write.transaction, keyed.name(), local(&new).to_owned())
+            }
+        };
         renamed.map_err(|error| error.at(position(to, source)))?;
         Ok(Command::new("ALTER INDEX"))
     })

@@ -29,6 +29,7 @@ pub(crate) mod subscript_tokens;
 pub(crate) mod template;
 pub(crate) mod text_tokens;
 pub(crate) mod tokens;
+pub(crate) mod type_tokens;
 pub(crate) mod visit;
 pub(crate) mod walk;
 pub(crate) mod with_scope;

@@ -458,9 +458,19 @@ pub(crate) fn of_catalog(field: Field, name: &str) -> Field {
     with_type(field, name.to_owned())
 }
 
-/// The type of a query's column that no table has: `int2vector`, which is written without braces, `char`, or `jsonpath`.
+/// The mark of numbers of objects, which are the catalog's `oid`.
+pub(crate) const OBJECT: &str = "oid";
+/// The mark of the catalog's counts, which are sent as `integer`.
+pub(crate) const COUNT: &str = "integer";
+
+/// The type of a query's column that no table has: `int2vector`, which is written without braces, `char`, `jsonpath`, and the catalog's
+/// whole numbers, which are of eight bytes here.
 pub fn catalog_type(field: &Field) -> Option<&str> {
-    field.metadata().get(TYPE_KEY).map(String::as_str).filter(|name| ["int2vector", "char", "jsonpath"].contains(name))
+    field
+        .metadata()
+        .get(TYPE_KEY)
+        .map(String::as_str)
+        .filter(|name| ["int2vector", "char", "jsonpath", OBJECT, COUNT].contains(name))
 }
 
 /// Whether an Arrow type is that of an enum.

@@ -89,15 +89,10 @@ impl Selects<'_> {
                     is_numbered: *with_ordinality,
                 }
             }
-            TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
-                let is_numbered = *with_ordinality;
-                Call { name: name.clone(), args: args.args.clone(), alias: alias.clone(), is_numbered }
-            }
-            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
-                let is_numbered = *with_ordinality;
-                Call { name: name.clone(), args: args.clone(), alias: alias.clone(), is_numbered }
-            }
-            _ => return Ok(()),
+            _ => match Call::of(factor) {
+                Some(call) => call,
+                None => return Ok(()),
+            },
         };
         if let Some(name) = self.spelled_out(&call) {
             *factor = call.query(&name, is_first)?;
@@ -109,12 +104,7 @@ impl Selects<'_> {
 
     /// The name of the function, if its call becomes a query.
     fn spelled_out(&self, call: &Call) -> Option<String> {
-        let parts: Vec<String> = call.name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
-        let name = match &parts[..] {
-            [name] => name.clone(),
-            [schema, name] if schema == "pg_catalog" => name.clone(),
-            _ => return None,
-        };
+        let name = call.plain_name()?;
         if name == generate::NAME {
             return (call.is_numbered || !call.args.iter().all(is_constant)).then_some(name);
         }
@@ -137,7 +127,7 @@ fn is_constant(arg: &FunctionArg) -> bool {
 }
 
 /// A call in FROM.
-struct Call {
+pub(super) struct Call {
     name: ObjectName,
     args: Vec<FunctionArg>,
     alias: Option<TableAlias>,
@@ -145,7 +135,29 @@ struct Call {
 }
 
 impl Call {
-    fn query(self, name: &str, is_first: bool) -> Result<TableFactor> {
+    /// The call that a part of FROM is.
+    pub(super) fn of(factor: &TableFactor) -> Option<Call> {
+        let (name, args, alias, is_numbered) = match factor {
+            TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
+                (name, &args.args, alias, *with_ordinality)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => (name, args, alias, *with_ordinality),
+            _ => return None,
+        };
+        Some(Call { name: name.clone(), args: args.clone(), alias: alias.clone(), is_numbered })
+    }
+
+    /// The function's name, unless a schema other than the catalog's is told.
+    pub(super) fn plain_name(&self) -> Option<String> {
+        let parts: Vec<String> = self.name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+        match &parts[..] {
+            [name] => Some(name.clone()),
+            [schema, name] if schema == "pg_catalog" => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn query(self, name: &str, is_first: bool) -> Result<TableFactor> {
         // Each argument of `unnest` is a list of its own, of which the rows stand side by side.
         let calls: Vec<Expr> = match name == "unnest" && self.args.len() > 1 {
             true => self.args.iter().map(|arg| call(&self.name, vec![arg.clone()])).collect(),

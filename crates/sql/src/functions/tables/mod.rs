@@ -2,6 +2,7 @@
 //!
 //! Imports no other folder of functions.
 pub(crate) mod arguments;
+pub(crate) mod catalog_in_from;
 pub(crate) mod changes;
 pub(crate) mod generate;
 pub(crate) mod history;

@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
-    ValueWithSpan, VisitorMut,
+    ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor,
+    Value, ValueWithSpan, VisitorMut,
 };
 
 use super::generate;
@@ -54,9 +54,39 @@ impl VisitorMut for Selects {
     }
 }
 
-/// Puts a query whose list gives several rows into one that orders them, if it is ordered by anything but its columns.
+/// Whether a column that is worked out has the name of one that the list reads: the planner does not tell them apart beside lists.
+fn hides_input(items: &[SelectItem]) -> bool {
+    let reads = |expr: &Expr, name: &str| {
+        let visited = walk_expressions(expr, |expr| {
+            let last = match expr {
+                Expr::Identifier(name) => Some(name),
+                Expr::CompoundIdentifier(parts) => parts.last(),
+                _ => None,
+            };
+            if last.is_some_and(|last| fold(last) == name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        visited.is_break()
+    };
+    let is_worked_out = |expr: &Expr| !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    let columns = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) => Some((heading(expr).unwrap_or_default(), expr.clone())),
+        SelectItem::ExprWithAlias { expr, alias } => Some((fold(alias), expr.clone())),
+        _ => None,
+    };
+    let columns: Vec<(String, Expr)> = items.iter().filter_map(columns).collect();
+    columns.iter().any(|(name, expr)| {
+        is_worked_out(expr) && called(expr).is_none() && columns.iter().any(|(_, expr)| reads(expr, name))
+    })
+}
+
+/// Puts a query whose list gives several rows into one that orders them, if it is ordered by anything but its columns, or one of these
+/// hides a column of its input.
 fn order_beside(query: &mut Query) -> Option<()> {
-    let OrderByKind::Expressions(keys) = &mut query.order_by.as_mut()?.kind else { return None };
+    let keys: &mut [OrderByExpr] = match query.order_by.as_mut().map(|order| &mut order.kind) {
+        Some(OrderByKind::Expressions(keys)) => keys,
+        Some(OrderByKind::All(_)) => return None,
+        None => &mut [],
+    };
     let SetExpr::Select(select) = query.body.as_mut() else { return None };
     let gives_rows = |item: &SelectItem| {
         let found = walk_expressions(item, |expr| match called(expr) {
@@ -79,7 +109,7 @@ fn order_beside(query: &mut Query) -> Option<()> {
         Expr::Identifier(name) => columns.iter().any(|(own, _)| *own == fold(name)),
         _ => false,
     };
-    if keys.iter().all(|key| is_own(&key.expr)) {
+    if keys.iter().all(|key| is_own(&key.expr)) && !hides_input(&select.projection) {
         return None;
     }
     let mut outer = template("SELECT * FROM (SELECT 1) AS spread").ok()?;

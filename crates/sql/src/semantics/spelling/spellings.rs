@@ -45,6 +45,23 @@ pub(crate) fn translate(statement: &mut Statement) -> Result<()> {
     }
 }
 
+/// Spells `CASE column WHEN 't' ...` as comparisons, where texts stand for values of the type that they are compared with.
+fn compare_columns(expr: &mut Expr) {
+    let Expr::Case { operand, conditions, .. } = expr else { return };
+    let is_text =
+        |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
+    let column = operand.take_if(|operand| {
+        matches!(**operand, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            && conditions.iter().any(|when| is_text(&when.condition))
+    });
+    if let Some(column) = column {
+        for when in conditions {
+            let right = Box::new(take(&mut when.condition));
+            when.condition = Expr::BinaryOp { left: column.clone(), op: BinaryOperator::Eq, right };
+        }
+    }
+}
+
 struct Calls;
 
 impl VisitorMut for Calls {
@@ -58,6 +75,7 @@ impl VisitorMut for Calls {
                 Err(error) => return ControlFlow::Break(Box::new(error)),
             }
         }
+        compare_columns(expr);
         // A sign belongs to the number, not to its power: `-2 ^ 2` is 4.
         if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } = expr
             && is_power(operand)

@@ -99,6 +99,10 @@ impl<'a> Column<'a> {
             Values::Boolean(values) => out.push(u8::from(values.value(row))),
             Values::Int16(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
             Values::Int32(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
+            // The catalog's numbers are told as shorter ones.
+            Values::Int64(values) if matches!(self.oid, oids::INT4 | oids::OID) => {
+                out.extend_from_slice(&(values.value(row) as u32).to_be_bytes());
+            }
             Values::Int64(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
             Values::Float32(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
             Values::Float64(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),

@@ -1,0 +1,47 @@
+//! The extensions that a database has, and those that it may have.
+use super::cells::{Cell, Row, text};
+use super::oids::{CATALOG_OID, OWNER_OID, PUBLIC_OID};
+use crate::error::Result;
+use crate::names::tables::Tables;
+use crate::state::extensions::{Extension, LANGUAGE, all};
+
+use Cell::{Number, Truth};
+
+/// The number of `pg_extension` among the relations of the catalog.
+const EXTENSIONS: i64 = 3079;
+
+/// The rows of `pg_extension`.
+pub(super) fn made(tables: &Tables) -> Result<Vec<Row>> {
+    let made = all(&tables.remembered()?).into_iter().filter(|(.., is_there)| *is_there);
+    let row = |(number, extension, _): (i64, &Extension, bool)| -> Row {
+        let Extension { name, version, .. } = *extension;
+        let schema = if name == LANGUAGE { CATALOG_OID } else { PUBLIC_OID };
+        let mut row = vec![("oid", Number(number)), ("extname", text(name)), ("extowner", Number(OWNER_OID))];
+        row.extend([("extnamespace", Number(schema)), ("extrelocatable", Truth(name != LANGUAGE))]);
+        row.push(("extversion", text(version)));
+        row
+    };
+    Ok(made.map(row).collect())
+}
+
+/// The rows of `pg_available_extensions`.
+pub(super) fn available(tables: &Tables) -> Result<Vec<Row>> {
+    let row = |(_, extension, is_there): (i64, &Extension, bool)| -> Row {
+        let mut row = vec![("name", text(extension.name)), ("default_version", text(extension.version))];
+        row.extend(is_there.then(|| ("installed_version", text(extension.version))));
+        row.push(("comment", text(extension.about)));
+        row
+    };
+    Ok(all(&tables.remembered()?).into_iter().map(row).collect())
+}
+
+/// What `pg_description` has of them.
+pub(super) fn descriptions(tables: &Tables) -> Result<Vec<Row>> {
+    let made = all(&tables.remembered()?).into_iter().filter(|(.., is_there)| *is_there);
+    let row = |(number, extension, _): (i64, &Extension, bool)| -> Row {
+        let mut row = vec![("objoid", Number(number)), ("classoid", Number(EXTENSIONS)), ("objsubid", Number(0))];
+        row.push(("description", text(extension.about)));
+        row
+    };
+    Ok(made.map(row).collect())
+}
