@@ -64,6 +64,22 @@ fn reg_type(data_type: &SqlType) -> Option<String> {
     }
 }
 
+/// Has a name that an expression gives, and that is cast to one of the types of such names, looked up; where that is cast to a number, it is
+/// the number.
+fn look_up_given(inner: &mut Expr, data_type: &SqlType) -> Result<()> {
+    if gives_name(inner) {
+        if let Some(number) = reg_type(data_type).as_deref().and_then(number_of_given) {
+            *inner = call(number, vec![take(inner)])?;
+        }
+    } else if let Expr::Cast { expr: name, data_type, .. } = inner
+        && gives_name(name)
+        && let Some(number) = reg_type(data_type).as_deref().and_then(number_of_given)
+    {
+        *inner = call(number, vec![take(name)])?;
+    }
+    Ok(())
+}
+
 /// `ARRAY(query)` as a query that makes one array, of no rows an empty one. A query that does more than read rows stands in
 /// FROM, where its order is kept.
 fn array_of(query: Box<Query>) -> Result<Expr> {
@@ -259,19 +275,8 @@ impl Rewrite<'_> {
                     *expr = text(name);
                 }
             }
-            // The number of what a name stands for.
-            Expr::Cast { expr: inner, data_type, .. } if is_number(data_type) => {
-                if let Expr::Cast { expr: name, data_type, .. } = inner.as_mut()
-                    && gives_name(name)
-                    && let Some(number) = reg_type(data_type).as_deref().and_then(number_of_given)
-                {
-                    **inner = call(number, vec![take(name)])?;
-                }
-            }
-            Expr::Cast { expr: inner, data_type, .. } if gives_name(inner) => {
-                if let Some(number) = reg_type(data_type).as_deref().and_then(number_of_given) {
-                    **inner = call(number, vec![take(inner)])?;
-                }
+            Expr::Cast { expr: inner, data_type, .. } if is_number(data_type) || gives_name(inner) => {
+                look_up_given(inner, data_type)?;
             }
             // Numbers are compared as such.
             Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::NotEq, right } => {
