@@ -64,8 +64,8 @@ fn reg_type(data_type: &SqlType) -> Option<String> {
     }
 }
 
-/// Has a name that an expression gives, and that is cast to one of the types of such names, looked up; where that is cast to a number, it is
-/// the number.
+/// Has a name that an expression gives, and that is cast to one of the types of such names, looked up; where that is cast to a number,
+/// it is the number.
 fn look_up_given(inner: &mut Expr, data_type: &SqlType) -> Result<()> {
     if gives_name(inner) {
         if let Some(number) = reg_type(data_type).as_deref().and_then(number_of_given) {
