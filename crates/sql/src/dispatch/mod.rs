@@ -11,6 +11,7 @@
 //! Imports all other rooms; no room imports it.
 pub(crate) mod composed;
 pub(crate) mod cursors;
+mod do_block;
 pub(crate) mod implicit;
 pub(crate) mod prepared;
 pub(crate) mod prepared_statements;
@@ -231,6 +232,7 @@ impl Session {
         match parsed {
             ParsedStatement::Empty | ParsedStatement::Control(_) => Ok(Command::new("").into()),
             ParsedStatement::Own(OwnStatement::Cursor(cursor)) => self.cursor(cursor, source),
+            ParsedStatement::Own(OwnStatement::Do(block)) => Ok(self.do_block(&block)?.into()),
             ParsedStatement::Own(own) => statements::run_own(self, own, source, input),
             ParsedStatement::Locking(query, clauses) => {
                 if let Some(point) = Point::plan_locking(&query, &clauses, &self.tables, Reading::ONCE)

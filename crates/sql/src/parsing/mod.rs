@@ -7,6 +7,7 @@ pub(crate) mod comment_statement;
 pub(crate) mod control;
 pub(crate) mod copy_options;
 pub(crate) mod cursor_statement;
+pub(crate) mod do_block;
 pub(crate) mod domain_statement;
 pub(crate) mod extension_statement;
 pub(crate) mod function_statement;
@@ -44,6 +45,7 @@ use comment_statement::{CommentStatement, parse_comment};
 use control::Control;
 use copy_options::{CopyStatement, parse_copy};
 use cursor_statement::{CursorStatement, parse_cursor};
+use do_block::DoBlock;
 use domain_statement::{DomainStatement, parse_domain};
 use extension_statement::{ExtensionStatement, parse_extension};
 use function_statement::{FunctionStatement, parse_function};
@@ -111,6 +113,8 @@ pub(crate) enum OwnStatement {
     Extension(ExtensionStatement),
     /// What comments on something that the library knows no comments on.
     Comment(CommentStatement),
+    /// Steps that are done one after the other.
+    Do(DoBlock),
 }
 
 impl ParsedStatement {
@@ -210,6 +214,7 @@ impl OwnStatement {
             | OwnStatement::Grant(_)
             | OwnStatement::Extension(_)
             | OwnStatement::Comment(_)
+            | OwnStatement::Do(_)
             | OwnStatement::Cursor(_) => false,
         }
     }

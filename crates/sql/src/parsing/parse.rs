@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, LimitClause, Query, Select, SetExpr, Statement, Value as SqlValue, VisitMut, VisitorMut,
 };
-use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::parsing::control::parse_control;
+use crate::parsing::do_block::parse_do;
 use crate::parsing::join_alias;
 use crate::parsing::lock_clauses::{self, Taken};
 use crate::parsing::materialized_statement::MaterializedStatement;
@@ -211,12 +211,8 @@ fn whole_statement<'a>(parser: &mut Parser<'a>, dialect: &'a SqlDialect, source:
 
 /// A statement that is read from its tokens here, or else by the library.
 fn other_statement<'a>(parser: &mut Parser<'a>, dialect: &'a SqlDialect, source: &Source) -> Result<ParsedStatement> {
-    if let Token::Word(word) = &parser.peek_token().token
-        && word.quote_style.is_none()
-        && word.keyword == Keyword::DO
-    {
-        let hint = "There are no procedural languages; a client can send the statements themselves.";
-        return Err(SqlError::unsupported("DO").hint(hint));
+    if let Some(block) = parse_do(parser, source)? {
+        return Ok(ParsedStatement::Own(OwnStatement::Do(block)));
     }
     if let Some(control) = parse_control(parser, source)? {
         return Ok(ParsedStatement::Control(control));

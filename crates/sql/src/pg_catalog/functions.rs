@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray, new_null_array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use datafusion::sql::sqlparser::ast::Expr;
 
@@ -30,7 +30,7 @@ use crate::names::name_in_text;
 use crate::names::schemas::{local, schema_of};
 use crate::state::view::View;
 use crate::syntax::identifiers::quoted;
-use crate::values::types::{catalog_type, type_name_of_field};
+use crate::values::types::{NAMES, catalog_type, of_catalog, type_name_of_field};
 
 /// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +73,8 @@ enum Answer {
     Total(i64),
     /// A number of bytes as people read it.
     SizeText,
+    /// The first argument, a list of names.
+    Names,
     /// The value of a setting; an error where there is none, unless the second argument allows that.
     Setting(BTreeMap<String, String>),
     /// The items of a vector with their positions.
@@ -107,6 +109,9 @@ const ALWAYS: [(&str, Answer); 16] = [
     ("pg_tablespace_location", Answer::Text("")),
     ("pg_stat_get_numscans", Answer::Null),
 ];
+
+/// The function that says of a list that it has names of the catalog.
+pub(super) const NAME_LIST: &str = "namelistout";
 
 /// All functions, with what they know of what the statement sees.
 pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
@@ -161,6 +166,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_total_relation_size", Answer::Size(sizes(&objects, [true, true]))),
         ("pg_database_size", Answer::Total(objects.tables.iter().map(|table| table.bytes).sum())),
         ("pg_size_pretty", Answer::SizeText),
+        (NAME_LIST, Answer::Names),
         ("current_setting", Answer::Setting((*view.settings).clone())),
         ("_pg_expandarray", Answer::Expanded),
         ("generate_subscripts", Answer::Positions),
@@ -236,6 +242,7 @@ impl Answer {
             Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Total(_) => {
                 DataType::Int64
             }
+            Answer::Names => DataType::new_list(DataType::Utf8View, true),
             Answer::Expanded => DataType::new_list(DataType::Struct(expanded_fields()), true),
             Answer::Positions => DataType::new_list(DataType::Int32, true),
             _ => DataType::Utf8View,
@@ -246,6 +253,10 @@ impl Answer {
         let rows = arguments.rows;
         Ok(match self {
             Answer::Text(text) => Arc::new(StringViewArray::from(vec![Some(*text); rows])),
+            Answer::Names => match arguments.arrays.first() {
+                Some(names) => cast(names, &self.data_type())?,
+                None => new_null_array(&self.data_type(), rows),
+            },
             Answer::Truth(truth) => Arc::new(BooleanArray::from(vec![Some(*truth); rows])),
             Answer::Comment(known, of_columns) => comments(arguments, known, *of_columns)?,
             Answer::Visible(visible) => Arc::new(are_visible(&arguments.numbers(0)?, visible)),
@@ -458,6 +469,11 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(self.answer.data_type())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        let field = Field::new(self.name, self.answer.data_type(), true);
+        Ok(Arc::new(if matches!(self.answer, Answer::Names) { of_catalog(field, NAMES) } else { field }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

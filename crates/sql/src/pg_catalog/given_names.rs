@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType as SqlType, Expr, Function};
 
 use super::calls::{arguments, catalog_name, take};
+use crate::syntax::identifiers::fold;
 
 /// Functions that give a name, not its number.
 const GIVE_NAMES: [&str; 4] = ["pg_get_serial_sequence", "quote_ident", "format", "concat"];
@@ -17,6 +18,20 @@ pub(super) fn gives_name(expr: &Expr) -> bool {
         Expr::Nested(inner) => gives_name(inner),
         _ => false,
     }
+}
+
+/// Whether a function makes a list of names that the catalog alone has.
+pub(super) fn lists_names(function: &mut Function) -> bool {
+    let is_name = |expr: &Expr| {
+        match expr {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        }
+        .is_some_and(|name| matches!(fold(name).as_str(), "attname" | "enumlabel"))
+    };
+    let makes_list = catalog_name(&function.name).is_some_and(|name| name == "array_agg");
+    makes_list && matches!(&arguments(function)[..], [argument] if is_name(argument))
 }
 
 /// The function that gives the number for such a name, which is cast to this type.

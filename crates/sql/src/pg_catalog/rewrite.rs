@@ -10,7 +10,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::calls::{arguments, call, catalog_name, quoted_text, take, text};
 use super::columns::{INFORMATION_PREFIX, columns};
-use super::given_names::{bare_sequence_name, gives_name, is_number, number_of_given};
+use super::functions::NAME_LIST;
+use super::given_names::{bare_sequence_name, gives_name, is_number, lists_names, number_of_given};
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
 use super::routines;
@@ -326,6 +327,9 @@ impl Rewrite<'_> {
             Expr::Function(function) => {
                 if let Some(answer) = self.function(function)? {
                     *expr = answer;
+                } else if lists_names(function) {
+                    self.is_about_catalog = true;
+                    *expr = call(&format!("\"{NAME_LIST}\""), vec![take(expr)])?;
                 }
             }
             Expr::BinaryOp { op, .. } => {

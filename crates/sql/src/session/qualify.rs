@@ -123,6 +123,7 @@ impl Session {
             }
             OwnStatement::Comment(comment) if !comment.of_domain => names.relation(&mut comment.of),
             OwnStatement::AlterDatabase(_)
+            | OwnStatement::Do(_)
             | OwnStatement::Maintenance(Maintenance::Tables { .. })
             | OwnStatement::Domain(_)
             | OwnStatement::Function(_)

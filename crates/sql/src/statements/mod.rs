@@ -101,7 +101,9 @@ pub(crate) fn run_own(
         OwnStatement::AlterDatabase(alter) => Ok(set::alter_database(session, &alter)?.into()),
         OwnStatement::Maintenance(asked) => Ok(vacuum::answer(&asked, session, source)?.into()),
         OwnStatement::Sequence(statement) => Ok(sequences::run(session, &statement)?.into()),
-        OwnStatement::Cursor(_) => Err(SqlError::new("XX000", "a cursor is no statement of its own")),
+        OwnStatement::Cursor(_) | OwnStatement::Do(_) => {
+            Err(SqlError::new("XX000", "a cursor or a block is no statement of its own"))
+        }
         OwnStatement::SetSchema(asked) => Ok(set_schema::run(session, &asked)?.into()),
         OwnStatement::Owner(asked) => Ok(owner::run(session, &asked, source)?.into()),
         OwnStatement::AlterIndex(asked) => Ok(alter_index::run(session, &asked, source)?.into()),

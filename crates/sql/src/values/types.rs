@@ -462,6 +462,8 @@ pub(crate) fn of_catalog(field: Field, name: &str) -> Field {
 pub(crate) const OBJECT: &str = "oid";
 /// The mark of the catalog's counts, which are sent as `integer`.
 pub(crate) const COUNT: &str = "integer";
+/// The mark of lists of the catalog's names, which clients do not read as lists of texts.
+pub(crate) const NAMES: &str = "name[]";
 
 /// The type of a query's column that no table has: `int2vector`, which is written without braces, `char`, `jsonpath`, and the catalog's
 /// whole numbers, which are of eight bytes here.
@@ -470,7 +472,7 @@ pub fn catalog_type(field: &Field) -> Option<&str> {
         .metadata()
         .get(TYPE_KEY)
         .map(String::as_str)
-        .filter(|name| ["int2vector", "char", "jsonpath", OBJECT, COUNT].contains(name))
+        .filter(|name| ["int2vector", "char", "jsonpath", OBJECT, COUNT, NAMES].contains(name))
 }
 
 /// Whether an Arrow type is that of an enum.

@@ -3,7 +3,7 @@ use arrow_schema::{DataType as ArrowType, Field, IntervalUnit};
 use engine::DataType;
 
 use crate::values::pg_types;
-use crate::values::types::{COUNT, OBJECT, catalog_type, type_of_field};
+use crate::values::types::{COUNT, NAMES, OBJECT, catalog_type, type_of_field};
 
 pub use crate::values::pg_types::number_of as of_type;
 pub(super) use crate::values::pg_types::{
@@ -35,6 +35,7 @@ pub fn of_field(field: &Field) -> u32 {
         Some("jsonpath") => return JSONPATH,
         Some(OBJECT) => return OID,
         Some(COUNT) => return INT4,
+        Some(NAMES) => return array_of(NAME),
         Some(_) => return INT2VECTOR,
         None => {}
     }
