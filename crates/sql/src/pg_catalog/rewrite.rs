@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function,
+    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function,
     FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr,
     OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitorMut,
 };
@@ -233,6 +233,20 @@ impl Rewrite<'_> {
             _ => None,
         };
         Ok(oid.map(|oid| Expr::value(Value::Number(oid.to_string(), false))))
+    }
+
+    /// A list of names as one of numbers: `'{int,int8}'::regtype[]`.
+    fn list_of_numbers(&self, expr: &mut Expr) -> Result<()> {
+        let Expr::Cast { expr: names, data_type: SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _)), .. } = expr
+        else {
+            return Ok(());
+        };
+        let (Some(names), Some(to)) = (quoted_text(names), reg_type(item)) else { return Ok(()) };
+        let names = names.trim().trim_start_matches('{').trim_end_matches('}').split(',').map(str::trim);
+        let number = |name: &str| self.number(&text(name.trim_matches('"')), &to).transpose();
+        let elem = names.filter(|name| !name.is_empty()).filter_map(number).collect::<Result<_>>()?;
+        *expr = Expr::Array(Array { elem, named: true });
+        Ok(())
     }
 
     /// A number of the catalog as its name, for a cast to one of those types.
@@ -540,7 +554,7 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        flow(self.outer_cast(expr))
+        flow(self.list_of_numbers(expr).and_then(|()| self.outer_cast(expr)))
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
