@@ -69,7 +69,7 @@ impl Session {
         // Statements that came together are a transaction as well, in which there may be savepoints as long as this one runs.
         let is_implicit = self.block.as_ref().is_some_and(Block::is_implicit);
         self.block.iter_mut().for_each(|block| block.set_implicit(false));
-        let done = self.block_of(block, 0, &mut notices);
+        let done = self.block_of(block, &mut notices);
         self.block.iter_mut().for_each(|block| block.set_implicit(is_implicit));
         if is_alone {
             match &done {
@@ -85,23 +85,32 @@ impl Session {
 
     /// Runs one statement of this text.
     fn one(&mut self, text: &str) -> Result<Outcome> {
+        self.parsed(text, Ok)
+    }
+
+    /// Runs one statement of this text, if `check` lets it pass.
+    fn parsed(
+        &mut self,
+        text: &str,
+        check: impl FnOnce(ParsedStatement) -> Result<ParsedStatement>,
+    ) -> Result<Outcome> {
         // It may be a block itself.
-        let run = || self.dispatch(parse(text)?, &Source::new(text), &mut NoInput);
+        let run = || self.dispatch(check(parse(text)?)?, &Source::new(text), &mut NoInput);
         let done = stack::with_room(text.len(), run);
         // It stands in a text of its own.
         done.map_err(|error| SqlError { position: None, ..error })
     }
 
-    fn block_of(&mut self, block: &DoBlock, depth: usize, notices: &mut Vec<Notice>) -> Result<()> {
+    fn block_of(&mut self, block: &DoBlock, notices: &mut Vec<Notice>) -> Result<()> {
         if block.handlers.is_empty() {
-            return self.steps(&block.steps, depth, notices);
+            return self.steps(&block.steps, notices);
         }
-        let conditions = block.handlers.iter().flat_map(|(conditions, _)| conditions);
-        conditions.into_iter().try_for_each(|condition| takes(condition, "").map(drop))?;
-        let savepoint = format!("\"block {depth} of DO\"");
-        self.one(&format!("SAVEPOINT {savepoint}"))?;
-        let Err(error) = self.steps(&block.steps, depth + 1, notices) else {
-            return self.one(&format!("RELEASE SAVEPOINT {savepoint}")).map(drop);
+        let mut conditions = block.handlers.iter().flat_map(|(conditions, _)| conditions);
+        conditions.try_for_each(|condition| takes(condition, "").map(drop))?;
+        // The newest of a name is meant, that of the innermost block.
+        self.one("SAVEPOINT \"block of DO\"")?;
+        let Err(error) = self.steps(&block.steps, notices) else {
+            return self.one("RELEASE SAVEPOINT \"block of DO\"").map(drop);
         };
         let is_taken =
             |conditions: &[String]| conditions.iter().any(|name| matches!(takes(name, error.sqlstate), Ok(true)));
@@ -109,16 +118,16 @@ impl Session {
             return Err(error);
         };
         self.fail(&error);
-        self.one(&format!("ROLLBACK TO SAVEPOINT {savepoint}"))?;
-        self.one(&format!("RELEASE SAVEPOINT {savepoint}"))?;
-        self.steps(steps, depth + 1, notices)
+        self.one("ROLLBACK TO SAVEPOINT \"block of DO\"")?;
+        self.one("RELEASE SAVEPOINT \"block of DO\"")?;
+        self.steps(steps, notices)
     }
 
-    fn steps(&mut self, steps: &[Step], depth: usize, notices: &mut Vec<Notice>) -> Result<()> {
+    fn steps(&mut self, steps: &[Step], notices: &mut Vec<Notice>) -> Result<()> {
         for step in steps {
             match step {
                 Step::Nothing => {}
-                Step::Block(block) => self.block_of(block, depth, notices)?,
+                Step::Block(block) => self.block_of(block, notices)?,
                 Step::Raise(level, message) => notices.extend(raised(level, message)?),
                 Step::Perform(query) => {
                     if let Outcome::Rows(mut rows) = self.one(query)? {
@@ -129,7 +138,7 @@ impl Session {
                 Step::If(arms) => {
                     for (condition, steps) in arms {
                         if condition.as_ref().map_or(Ok(true), |condition| self.is_true(condition))? {
-                            self.steps(steps, depth, notices)?;
+                            self.steps(steps, notices)?;
                             break;
                         }
                     }
@@ -140,10 +149,11 @@ impl Session {
     }
 
     fn statement_of(&mut self, text: &str, notices: &mut Vec<Notice>) -> Result<()> {
-        if matches!(parse(text), Ok(ParsedStatement::Control(_))) {
-            return Err(SqlError::new("0A000", "unsupported transaction command in PL/pgSQL"));
-        }
-        match self.one(text)? {
+        let no_control = |parsed| match parsed {
+            ParsedStatement::Control(_) => Err(SqlError::new("0A000", "unsupported transaction command in PL/pgSQL")),
+            parsed => Ok(parsed),
+        };
+        match self.parsed(text, no_control)? {
             Outcome::Done(command) => notices.extend(command.notices),
             Outcome::Rows(_) => {
                 let error = SqlError::new("42601", "query has no destination for result data");

@@ -129,7 +129,7 @@ impl Reader<'_> {
         token.and_then(|token| self.source.start(token.span)).unwrap_or(self.source.text.len())
     }
 
-    /// The text up to one of some words, which is taken, outside of parentheses and of CASE.
+    /// The text up to a word, which is taken, outside of parentheses and of CASE.
     fn text_to(&mut self, end: &str) -> Result<String> {
         let (from, mut depth) = (self.at, 0_usize);
         while self.at < self.tokens.len() {

@@ -1,19 +1,21 @@
 //! The extensions that a database has, and those that it may have.
 use super::cells::{Cell, Row, text};
-use super::oids::{CATALOG_OID, OWNER_OID, PUBLIC_OID};
+use super::oids::{CATALOG_OID, OWNER_OID, PUBLIC_OID, catalog_relation_oid};
 use crate::error::Result;
 use crate::names::tables::Tables;
 use crate::state::extensions::{Extension, LANGUAGE, all};
 
 use Cell::{Number, Truth};
 
-/// The number of `pg_extension` among the relations of the catalog.
-const EXTENSIONS: i64 = 3079;
+/// The extensions that the database has, with their numbers.
+fn given(tables: &Tables) -> Result<impl Iterator<Item = (i64, &'static Extension)>> {
+    let all = all(&tables.remembered()?).into_iter();
+    Ok(all.filter_map(|(number, extension, is_there)| is_there.then_some((number, extension))))
+}
 
 /// The rows of `pg_extension`.
 pub(super) fn made(tables: &Tables) -> Result<Vec<Row>> {
-    let made = all(&tables.remembered()?).into_iter().filter(|(.., is_there)| *is_there);
-    let row = |(number, extension, _): (i64, &Extension, bool)| -> Row {
+    let row = |(number, extension): (i64, &Extension)| -> Row {
         let Extension { name, version, .. } = *extension;
         let schema = if name == LANGUAGE { CATALOG_OID } else { PUBLIC_OID };
         let mut row = vec![("oid", Number(number)), ("extname", text(name)), ("extowner", Number(OWNER_OID))];
@@ -21,7 +23,7 @@ pub(super) fn made(tables: &Tables) -> Result<Vec<Row>> {
         row.push(("extversion", text(version)));
         row
     };
-    Ok(made.map(row).collect())
+    Ok(given(tables)?.map(row).collect())
 }
 
 /// The rows of `pg_available_extensions`.
@@ -37,11 +39,11 @@ pub(super) fn available(tables: &Tables) -> Result<Vec<Row>> {
 
 /// What `pg_description` has of them.
 pub(super) fn descriptions(tables: &Tables) -> Result<Vec<Row>> {
-    let made = all(&tables.remembered()?).into_iter().filter(|(.., is_there)| *is_there);
-    let row = |(number, extension, _): (i64, &Extension, bool)| -> Row {
-        let mut row = vec![("objoid", Number(number)), ("classoid", Number(EXTENSIONS)), ("objsubid", Number(0))];
+    let class = catalog_relation_oid("pg_extension").unwrap_or_default();
+    let row = |(number, extension): (i64, &Extension)| -> Row {
+        let mut row = vec![("objoid", Number(number)), ("classoid", Number(class)), ("objsubid", Number(0))];
         row.push(("description", text(extension.about)));
         row
     };
-    Ok(made.map(row).collect())
+    Ok(given(tables)?.map(row).collect())
 }

@@ -68,12 +68,12 @@ fn hides_input(items: &[SelectItem]) -> bool {
         visited.is_break()
     };
     let is_worked_out = |expr: &Expr| !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-    let columns = |item: &SelectItem| match item {
-        SelectItem::UnnamedExpr(expr) => Some((heading(expr).unwrap_or_default(), expr.clone())),
-        SelectItem::ExprWithAlias { expr, alias } => Some((fold(alias), expr.clone())),
+    let columns = items.iter().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(expr) => Some((heading(expr).unwrap_or_default(), expr)),
+        SelectItem::ExprWithAlias { expr, alias } => Some((fold(alias), expr)),
         _ => None,
-    };
-    let columns: Vec<(String, Expr)> = items.iter().filter_map(columns).collect();
+    });
+    let columns: Vec<(String, &Expr)> = columns.collect();
     columns.iter().any(|(name, expr)| {
         is_worked_out(expr) && called(expr).is_none() && columns.iter().any(|(_, expr)| reads(expr, name))
     })
