@@ -26,6 +26,9 @@ fn written_again(data: &[u8]) -> Result<Vec<u8>> {
         match operation {
             Operation::Insert { table, rid, cells } => redo::put_insert(&mut out, table, rid, &cells),
             Operation::InsertRows { rows, .. } => drop(lineage::WrittenRows::read(rows, &[])),
+            Operation::InsertColumns { table, last, columns } => {
+                redo::put_insert_columns(&mut out, table, last, columns);
+            }
             Operation::Update { table, rid, values } => redo::put_update(&mut out, table, rid, &values),
             Operation::Delete { table, rid } => redo::put_delete(&mut out, table, rid),
             Operation::Create { table, name, schema, settings } => {

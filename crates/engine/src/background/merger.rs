@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use types::Timestamp;
 
+use crate::background::filled::FilledColumns;
 use crate::background::sweep::sweep;
 use crate::keys::data::{BlockSource, IndexData};
 use crate::keys::space_entries::SpaceEntries;
@@ -55,7 +56,35 @@ struct Queue {
 #[derive(Default)]
 struct MergeQueue {
     due: VecDeque<(Arc<TableData>, usize)>,
+    /// Columns to be made of ranges that transactions have filled, as long as these want them.
+    filled: VecDeque<Weak<FilledColumns>>,
     is_stopping: bool,
+}
+
+/// What a merge thread does next.
+enum Due {
+    Merge(Arc<TableData>, usize),
+    Columns(Weak<FilledColumns>),
+}
+
+impl MergeQueue {
+    fn is_empty(&self) -> bool {
+        self.due.is_empty() && self.filled.is_empty()
+    }
+
+    fn pop(&mut self) -> Option<Due> {
+        let columns = self.filled.pop_front().map(Due::Columns);
+        columns.or_else(|| self.due.pop_front().map(|(table, range)| Due::Merge(table, range)))
+    }
+}
+
+impl Due {
+    fn run(self, core: &Core) {
+        match self {
+            Due::Merge(table, range) => merge_and_archive(core, &table, range),
+            Due::Columns(columns) => drop(columns.upgrade().map(|columns| columns.make().is_some())),
+        }
+    }
 }
 
 impl MergePool {
@@ -82,6 +111,14 @@ impl MergePool {
         }
         unmerged >= bound.saturating_mul(CROWDED)
     }
+
+    /// Has the columns of a range made that a transaction has filled; without threads the transaction makes them when it needs them.
+    pub(crate) fn make_columns(&self, columns: &Arc<FilledColumns>) {
+        if !self.threads.is_empty() {
+            self.queue.state.lock().filled.push_back(Arc::downgrade(columns));
+            self.queue.changed.notify_one();
+        }
+    }
 }
 
 impl Drop for MergePool {
@@ -96,19 +133,19 @@ impl Drop for MergePool {
 }
 
 impl Queue {
-    /// The next range that is due, `None` if there is none, after a rest where that is allowed. `Err` when the pool stops.
-    fn next(&self, may_rest: bool) -> Result<Option<(Arc<TableData>, usize)>, ()> {
+    /// What is due next, `None` if nothing is, after a rest where that is allowed. `Err` when the pool stops.
+    fn next(&self, may_rest: bool) -> Result<Option<Due>, ()> {
         let mut state = self.state.lock();
-        if may_rest && state.due.is_empty() && !state.is_stopping {
+        if may_rest && state.is_empty() && !state.is_stopping {
             self.changed.wait_for(&mut state, REST);
         }
-        if state.is_stopping { Err(()) } else { Ok(state.due.pop_front()) }
+        if state.is_stopping { Err(()) } else { Ok(state.pop()) }
     }
 
-    /// Whether a range waits to be merged, or the pool is to stop.
+    /// Whether anything is due, or the pool is to stop.
     fn is_wanted(&self) -> bool {
         let state = self.state.lock();
-        state.is_stopping || !state.due.is_empty()
+        state.is_stopping || !state.is_empty()
     }
 }
 
@@ -119,9 +156,7 @@ fn work(core: &Core, queue: &Queue, is_sweeper: bool) {
     let _frees_for_others = sync::Reclaimer::register();
     while let Ok(due) = queue.next(!has_archived) {
         match due {
-            Some((table, range)) => {
-                merge_and_archive(core, &table, range);
-            }
+            Some(due) => due.run(core),
             None => has_archived = archive(core, queue),
         }
         if is_sweeper && swept.elapsed() >= REST {
@@ -155,7 +190,7 @@ fn sweep_indexes(core: &Core, queue: &Queue) {
         sync::pin().flush();
         loop {
             match queue.next(false) {
-                Ok(Some((table, range))) => merge_and_archive(core, &table, range),
+                Ok(Some(due)) => due.run(core),
                 Ok(None) => return true,
                 Err(()) => return false,
             }

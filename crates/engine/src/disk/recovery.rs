@@ -249,6 +249,7 @@ impl Replay {
                 _ => Ok(()),
             },
             Operation::InsertRows { table, first, rows } => self.insert_rows(table, at, first, rows),
+            Operation::InsertColumns { table, last, columns } => self.insert_columns(table, at, last, columns),
             Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
             Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
             Operation::ArrayRows { table, number, leaf } => self.write_array(table, at, number, &leaf),
@@ -292,7 +293,7 @@ impl Replay {
             }
             Operation::Clock { time } => self.clock.recover(time, at),
             Operation::Drop { table } => self.drop_table(table, at),
-            Operation::Insert { .. } | Operation::InsertRows { .. } => {}
+            Operation::Insert { .. } | Operation::InsertRows { .. } | Operation::InsertColumns { .. } => {}
             Operation::Update { .. } | Operation::Delete { .. } => {}
             Operation::ArrayRows { .. } | Operation::TakenBack { .. } => {}
         }
@@ -320,6 +321,16 @@ impl Replay {
             let rid = Rid::base(first.range(), first.slot() + place);
             if self.base.has(table, rid, at) { Ok(()) } else { insert(data, at, rid, cells) }
         })
+    }
+
+    fn insert_columns(&self, table: TableId, at: Timestamp, last: Rid, columns: &[u8]) -> Result<()> {
+        let data = self.tables.get(&table).filter(|_| !self.base.has(table, last, at));
+        let Some(data) = data else { return Ok(()) };
+        check_slot(data, last)?;
+        let restored = data.storage.restore_columns(last.range(), columns, at);
+        restored.map_err(|what| Error::BadRedo(format!("range {} of \"{}\": {what}", last.range(), data.name)))?;
+        note_inserted(data, last);
+        Ok(())
     }
 
     fn write_array(&self, table: TableId, at: Timestamp, number: u64, written: &WrittenLeaf) -> Result<()> {
@@ -384,14 +395,25 @@ fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Res
     if cells.len() != table.schema.columns().len() {
         return Err(Error::BadRedo(format!("a row of \"{}\" has {} values", table.name, cells.len())));
     }
+    check_slot(table, rid)?;
+    table.storage.insert_at(rid, cells, at.0);
+    note_inserted(table, rid);
+    Ok(())
+}
+
+/// Refuses a record that its table has no slot for.
+fn check_slot(table: &TableData, rid: Rid) -> Result<()> {
     let range_records = table.storage.range_records();
     if rid.slot() >= range_records {
         return Err(Error::RangesTooSmall { table: table.name.to_string(), range_records });
     }
-    table.storage.insert_at(rid, cells, at.0);
-    // It has no entries yet, and an image of an index in the checkpoint does not know of it.
+    Ok(())
+}
+
+/// Notes a record that was replayed, and those of its range: they have no entries yet, and an image of an index in the checkpoint does
+/// not know of them.
+fn note_inserted(table: &TableData, rid: Rid) {
     table.primary_key.iter().for_each(|primary_key| primary_key.index.imaged.note(rid.range()));
     table.indexes.each(|index| index.imaged.note(rid.range()));
     debug_assert!(table.storage.contains(rid), "invariant 8: {rid:?} was replayed and is not there");
-    Ok(())
 }

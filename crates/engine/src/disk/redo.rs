@@ -16,6 +16,7 @@
 //! array rows 13 | table (4) | leaf (8) | written (8) | there (8) | length (4) | zigzag varint ...
 //!         of 64 keys of an array table: those that were written, those of them that have a row, and the words of these rows
 //! update words 14 | table (4) | columns (1) | width (1) | 0 (1) | rid (8) | columns and words, see `narrow_words`
+//! insert columns 15 | table (4) | rid of the last (8) | length (4) | all records of its range (`lineage::Table::build_columns`)
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -52,11 +53,13 @@ const DROP_INDEX: u8 = 11;
 const INSERT_ROWS: u8 = 12;
 const ARRAY_ROWS: u8 = 13;
 const UPDATE_WORDS: u8 = 14;
+const INSERT_COLUMNS: u8 = 15;
 
 /// One operation as it was read from a frame.
 pub(crate) enum Operation<'a> {
     Insert { table: TableId, rid: Rid, cells: Vec<Cell<'a>> },
     InsertRows { table: TableId, first: Rid, rows: &'a [u8] },
+    InsertColumns { table: TableId, last: Rid, columns: &'a [u8] },
     Update { table: TableId, rid: Rid, values: Vec<(usize, Cell<'a>)> },
     Delete { table: TableId, rid: Rid },
     Create { table: TableId, name: String, schema: Schema, settings: TableSettings },
@@ -204,6 +207,14 @@ pub(crate) fn put_insert_rows(
     let length = out.len() - length_at - 4;
     debug_assert!(u32::try_from(length).is_ok(), "invariant 8: rows of {length} bytes");
     out[length_at..][..4].copy_from_slice(&(length as u32).to_le_bytes());
+}
+
+/// Appends the insertion of all records of a range, by its columns.
+pub(crate) fn put_insert_columns(out: &mut Vec<u8>, table: TableId, last: Rid, columns: &[u8]) {
+    debug_assert!(u32::try_from(columns.len()).is_ok(), "invariant 8: columns of {} bytes", columns.len());
+    put_head(out, INSERT_COLUMNS, table, last, None);
+    out.extend((columns.len() as u32).to_le_bytes());
+    out.extend_from_slice(columns);
 }
 
 /// Appends what was written to 64 neighbouring keys of an array table with so many stored columns.
@@ -436,6 +447,10 @@ impl<'a> Reader<'a> {
             INSERT_ROWS => {
                 let (first, length) = (self.rid()?, self.u32()? as usize);
                 Operation::InsertRows { table, first, rows: self.take(length)? }
+            }
+            INSERT_COLUMNS => {
+                let (last, length) = (self.rid()?, self.u32()? as usize);
+                Operation::InsertColumns { table, last, columns: self.take(length)? }
             }
             ARRAY_ROWS => Operation::ArrayRows { table, number: self.rid()?.word(), leaf: self.leaf()? },
             DELETE => Operation::Delete { table, rid: self.rid()? },

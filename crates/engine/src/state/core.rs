@@ -1,4 +1,5 @@
 //! The part of a database that background threads need.
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use lineage::{Kept, MemoryBudget, TableOptions};
@@ -22,6 +23,8 @@ pub(crate) struct Core {
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) resident: Resident,
     pub(crate) clock: WallClock,
+    /// Bytes of the log that are redo of transactions that run: no checkpoint has what they say.
+    pub(crate) running_redo: AtomicU64,
     pub(crate) expressions: OnceLock<Arc<dyn ExpressionCompiler>>,
 }
 
@@ -46,6 +49,7 @@ impl Core {
             budget,
             resident: Resident::default(),
             clock,
+            running_redo: AtomicU64::new(0),
             expressions: OnceLock::new(),
         })
     }

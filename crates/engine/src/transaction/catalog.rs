@@ -399,6 +399,7 @@ impl Transaction {
 
     pub(super) fn log_catalog(&mut self, data: &TableData, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         if self.is_logged(data) {
+            self.settle_redo()?;
             put(&mut self.redo);
             self.pass_redo_on()?;
         }

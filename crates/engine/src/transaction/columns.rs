@@ -61,12 +61,18 @@ impl<'a> ColumnRows<'a> {
         self.rows.clone().take(KEYS_AT_ONCE).map(key).collect()
     }
 
+    /// The bytes of their long values.
+    pub(super) fn long_bytes(&self) -> usize {
+        let long = self.columns.iter().filter(|column| column.is_wide());
+        long.map(|column| column.lengths(self.rows.clone()).1).sum()
+    }
+
     /// The first of the rows, as many as have no more bytes in their long values, and one at least.
     fn within(self, bytes_max: usize) -> ColumnRows<'a> {
-        let long: Vec<_> = self.columns.iter().filter(|column| column.is_wide()).collect();
-        if long.iter().map(|column| column.lengths(self.rows.clone()).1).sum::<usize>() <= bytes_max {
+        if self.long_bytes() <= bytes_max {
             return self;
         }
+        let long: Vec<_> = self.columns.iter().filter(|column| column.is_wide()).collect();
         let bytes = |row: usize| -> usize {
             long.iter().map(|column| if let Cell::Bytes(bytes) = column.get(row) { bytes.len() } else { 0 }).sum()
         };
@@ -225,8 +231,16 @@ impl Transaction {
     fn note_inserts(&mut self, data: &Arc<TableData>, first: Rid, inserted: ColumnRows<'_>) -> Result<()> {
         debug_assert!(!inserted.rows.is_empty(), "each step of the index enters a key or fails");
         self.note_stored(data, first, inserted.rows.len() as u32);
+        if self.is_logged(data) && !self.put_off_redo(data, first, &inserted)? {
+            self.log_rows(data, first, inserted)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the insertion of rows that are stored from `first` on to the redo.
+    pub(super) fn log_rows(&mut self, data: &Arc<TableData>, first: Rid, inserted: ColumnRows<'_>) -> Result<()> {
         let mut done = 0;
-        while self.is_logged(data) && done < inserted.rows.len() {
+        while done < inserted.rows.len() {
             let part = inserted.part(done, inserted.rows.len() - done).within(REDO_BYTES_MAX);
             let rid = Rid::base(first.range(), first.slot() + done);
             done += part.rows.len();

@@ -15,6 +15,8 @@
 //! In a directory the number is taken under the append latch of the log's partition, once there is room for the
 //! frame: no other transaction waits for this one's timestamp while the log waits for the disk. So the order of
 //! visibility is the order of the log.
+use std::sync::atomic::Ordering;
+
 use durability::{CommitLocation, CommitMode, Dependencies, Reservation};
 use types::Timestamp;
 
@@ -66,8 +68,9 @@ impl Transaction {
         Ok(committed.at)
     }
 
-    /// Adds to the redo what is known only now: the rows of its own sequences and of array tables, and the time.
+    /// Adds to the redo what was put off, and what is known only now: the rows of its own sequences and of array tables, and the time.
     fn complete_redo(&mut self) -> Result<()> {
+        self.settle_redo()?;
         if self.catalog.is_some() {
             self.settle_sequences()?;
             self.log_arrays()?;
@@ -207,6 +210,9 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         redo::give_back(std::mem::take(&mut self.redo));
+        if self.redo_in_log > 0 {
+            self.anchor.core.running_redo.fetch_sub(self.redo_in_log, Ordering::Relaxed);
+        }
         if self.handle.is_some() {
             self.undo();
         }

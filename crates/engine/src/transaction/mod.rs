@@ -13,7 +13,8 @@
 //! | `references` | foreign keys: what refers to rows, and what becomes of it |
 //! | `rules` | the constraints of a table, applied to what is written |
 //! | `keys`, `claim` | the keys that they enter; those that only one record may have |
-//! | `batch` | rows by the batch |
+//! | `batch`, `columns` | rows by the batch; a column after the other |
+//! | `filling` | the redo of ranges that it fills |
 //! | `arrays` | array tables, which are written in place |
 //! | `point` | rows by key, several together, as words |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
@@ -51,6 +52,7 @@ use crate::table::read_view::ReadView;
 use crate::table::{Table, TableScan};
 use crate::terms::isolation::{Durability, Isolation, LockStrength, TransactionOptions};
 use crate::terms::outcomes::Transactions;
+use crate::transaction::filling::Filling;
 use crate::transaction::running::description;
 
 mod arrays;
@@ -62,6 +64,7 @@ mod columns;
 mod commit;
 mod depend;
 mod exclude;
+mod filling;
 mod indexes;
 mod insert;
 mod keys;
@@ -146,6 +149,8 @@ pub struct Transaction {
     references: Option<Box<References>>,
     /// What it has written to array tables.
     arrays: Option<Arc<Overlays>>,
+    /// Ranges that it fills, whose rows are not in its redo yet.
+    filling: Option<Box<Filling>>,
     savepoints: Vec<(Savepoint, Marks)>,
     savepoints_made: u64,
     redo: Vec<u8>,
@@ -230,6 +235,7 @@ impl Transaction {
             shared: Vec::new(),
             references: None,
             arrays: None,
+            filling: None,
             savepoints: Vec::new(),
             savepoints_made: 0,
             redo: Vec::new(),

@@ -11,6 +11,7 @@ use crate::state::rules::Rules;
 use crate::state::table_data::TableData;
 use crate::terms::settings::TableSettings;
 use crate::terms::table_modes::TableMode;
+use crate::transaction::filling::Filling;
 use crate::transaction::references::modes::Modes;
 
 /// Records that a transaction wrote, `table` being the position of their table in its list.
@@ -80,6 +81,8 @@ pub(super) struct Marks {
     pub(super) catalog: usize,
     /// bytes of redo, those in the log included
     pub(super) redo: u64,
+    /// ranges whose redo was put off
+    pub(super) filling: Option<Box<Filling>>,
     /// what was written to array tables
     pub(super) arrays: Option<Arc<Overlays>>,
     /// what was said of constraints that may be deferred, if anything was noted of constraints

@@ -3,6 +3,7 @@
 //! Each write adds an entry to the list of records to stamp, and its operation to the redo. Redo stays with the transaction
 //! until the commit; where there is much of it, it goes to the log before, and the log waits for the commit or the abort.
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use lineage::{AppendedRecords, Cell, Change};
 use types::Rid;
@@ -69,6 +70,7 @@ impl Transaction {
         let table = self.position(data);
         self.written.push(WrittenRecords::Versions { table, rid, appended });
         self.note_crowd(data, table, (rid, appended));
+        self.settle_redo()?;
         match change {
             _ if !self.is_logged(data) => {}
             Change::Update(values) => redo::put_update(&mut self.redo, data.id, rid, values),
@@ -103,7 +105,9 @@ impl Transaction {
                 "invariant 8: redo of a transaction is in two partitions"
             );
             log.append_data(partition, self.id().number(), &self.redo)?;
-            (self.log_partition, self.redo_in_log) = (Some(partition), self.redo_in_log + self.redo.len() as u64);
+            let bytes = self.redo.len() as u64;
+            self.anchor.core.running_redo.fetch_add(bytes, Ordering::Relaxed);
+            (self.log_partition, self.redo_in_log) = (Some(partition), self.redo_in_log + bytes);
             self.redo.clear();
         }
         Ok(())

@@ -79,6 +79,7 @@ impl Transaction {
             shared: self.shared.len(),
             catalog: self.steps().len(),
             redo: self.redo_in_log + self.redo.len() as u64,
+            filling: self.filling.clone(),
             arrays: self.arrays.clone(),
             constraints: self.references.as_ref().map(|references| references.modes()),
         }
@@ -102,6 +103,7 @@ impl Transaction {
         if !has_anything {
             return;
         }
+        self.filling = marks.filling;
         self.forget_keys(marks.written);
         self.stamp_versions(marks.written, StartTime::TOMBSTONE);
         self.written.truncate(marks.written);

@@ -30,20 +30,20 @@ use crate::content::row_page::RowPage;
 use crate::encoding::EncodedColumn;
 use crate::memory::evictable::Evictable;
 use crate::memory::source::PageError;
+use crate::merge::inserted::{InsertedRows, sketch_of};
 use crate::merge::texts::TextRows;
 use crate::merge::words::overwritten;
-use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Starts, Values};
+use crate::page::base::{Lineage, MetaColumns, MetaPage, NewValues, Page, Pages, StartTimes, Starts, Values};
 use crate::page::contents::{RowsOutline, UpdatesOutline};
 use crate::page::insert::InsertPages;
 use crate::page::lent::Lent;
 use crate::page::point_rows::are_worthwhile;
 use crate::page::tail::{RECORDS_AHEAD, RecordPlace, TailRecord};
-use crate::page::text::{TextCell, is_text};
+use crate::page::text::is_text;
 use crate::page::words::Layout;
 use crate::record::range::Range;
 use crate::record::view::{Outcomes, Resolved, resolve_and_stamp};
-use crate::value::cell::{Cell, is_wide};
-use crate::value::column_builder::ColumnBuilder;
+use crate::value::cell::Cell;
 use crate::value::kept::Kept;
 use crate::value::kind::Kind;
 use crate::value::sketch::Sketch;
@@ -66,9 +66,6 @@ pub(super) struct MergedVersion<'g> {
     committed: Timestamp,
 }
 
-/// A new page's values and the sketch of them.
-pub(super) type Merging = (Values, Option<Arc<Sketch>>);
-
 /// The resolved prefixes of a range's tails.
 pub(super) struct Prefixes<'g> {
     ends: Lineage,
@@ -87,7 +84,7 @@ impl Range {
         columns: Option<&[usize]>,
         kept: &Kept,
     ) -> Result<Option<MergeReport>, PageError> {
-        let Ok(_one_at_a_time) = self.merging.try_lock() else { return Ok(None) };
+        let Ok(mut progress) = self.merging.try_lock() else { return Ok(None) };
         let guard = &sync::pin();
         let before = self.pages.load(guard);
         let (base, prefixes, inserted) = match &before.meta {
@@ -115,7 +112,11 @@ impl Range {
             let newest = newest.map(|version| (version.record, version.committed));
             self.keep_origins(guard, part, &base, newest, kept)?;
         }
-        let pages = self.merge_columns(guard, before, &merged, &base, &prefixes)?;
+        let is_as_inserted = inserted > 0 && base.tombstones == 0 && prefixes.newest.is_empty();
+        let pages = match progress.early.take() {
+            Some(columns) if is_as_inserted => columns,
+            _ => self.merge_columns(guard, before, &merged, &base, &prefixes)?,
+        };
         let meta = self.merge_meta(guard, base, &prefixes)?;
         let mut columns = before.columns.clone();
         for (column, (values, sketch)) in merged.into_iter().zip(pages) {
@@ -287,7 +288,7 @@ impl Range {
         columns: &[usize],
         base: &MetaColumns,
         prefixes: &Prefixes<'_>,
-    ) -> Result<Vec<Merging>, PageError> {
+    ) -> Result<Vec<NewValues>, PageError> {
         let Some(first) = columns.first() else { return Ok(Vec::new()) };
         if self.options.layout == Layout::Column {
             let mut words = self.new_words(pages, &base.lineage, prefixes);
@@ -317,7 +318,7 @@ impl Range {
         column: usize,
         base: &MetaColumns,
         prefixes: &Prefixes<'_>,
-    ) -> Result<Merging, PageError> {
+    ) -> Result<NewValues, PageError> {
         let newest = self.newest_values(guard, column, &page.lineage, prefixes);
         let patches: Vec<_> = newest.iter().map(|(slot, record)| (*slot, record.cell(column))).collect();
         let encoded = match &page.values {
@@ -329,30 +330,14 @@ impl Range {
                 merged.unwrap_or_else(|| encoded.patched(&patches))
             }
             Values::Insert(pages) => {
-                if base.tombstones == 0
-                    && patches.is_empty()
-                    && let Some((encoded, sketch)) = self.build_words(column, pages)
-                {
-                    return Ok((Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch))));
-                }
-                let starts = base.start.get(guard)?;
-                let merged = self.build_texts(column, pages, starts, &newest);
-                merged.unwrap_or_else(|| self.build_column(column, pages, starts, &patches))
+                let rows = InsertedRows { pages, starts: base.start.get(guard)?, tombstones: base.tombstones };
+                let (encoded, sketch) = self.build_inserted(column, &rows, &newest, &patches);
+                return Ok((Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch))));
             }
             Values::Rows(_) => unreachable!("the pages of a range are all of one layout"),
         };
-        let sketch = match &page.sketch {
-            Some(sketch) => {
-                let mut sketch = Sketch::clone(sketch);
-                patches.iter().for_each(|(_, cell)| sketch.add(*cell));
-                sketch
-            }
-            None => {
-                let mut sketch = Sketch::default();
-                encoded.each_value(|cell| sketch.add(cell));
-                sketch
-            }
-        };
+        let mut sketch = page.sketch.as_deref().cloned().unwrap_or_else(|| sketch_of(&encoded));
+        patches.iter().for_each(|(_, cell)| sketch.add(*cell));
         Ok((Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch))))
     }
 
@@ -408,52 +393,6 @@ impl Range {
         None
     }
 
-    /// A column of a first merge as it was inserted, if it is stored as words and all of them are values.
-    fn build_words(&self, column: usize, pages: &InsertPages) -> Option<(EncodedColumn, Sketch)> {
-        let (data_type, slots) = (self.types[column], 0..self.len());
-        if is_wide(data_type) || pages.has_null(column, slots.clone()) {
-            return None;
-        }
-        let mut builder = ColumnBuilder::new(data_type, slots.len());
-        builder.extend_words(pages.words(column, slots.clone())?);
-        let (mut sketch, mut last) = (Sketch::default(), None);
-        for word in pages.words(column, slots)? {
-            // Neighbours are often equal.
-            if last.replace(word) != Some(word) {
-                sketch.add_word(word);
-            }
-        }
-        Some((EncodedColumn::encode(&builder.finish(), data_type), sketch))
-    }
-
-    /// A column of text of a first merge, if the dictionaries have most of its values.
-    fn build_texts(
-        &self,
-        column: usize,
-        pages: &InsertPages,
-        starts: Starts<'_>,
-        newest: &[(usize, TailRecord<'_>)],
-    ) -> Option<EncodedColumn> {
-        if !is_text(self.types[column]) || !pages.has_dictionary(column) {
-            return None;
-        }
-        let mut newest = newest.iter().peekable();
-        let mut rows = TextRows::new(column, self.len());
-        for slot in 0..self.len() {
-            let record = newest.next_if(|(at, _)| *at == slot);
-            let cell = match record {
-                _ if starts.is_tombstone(slot) => TextCell::Null,
-                Some((_, record)) => record.text(column),
-                None => pages.text(column, slot),
-            };
-            rows.set(slot, cell);
-            if rows.is_loose() {
-                return None;
-            }
-        }
-        rows.encode(self.types[column])
-    }
-
     /// A base page of text with the newest values over it, if it is a dictionary and those of the tail have most of them.
     fn patch_texts(
         &self,
@@ -467,27 +406,6 @@ impl Range {
         let mut rows = TextRows::of_base(column, base)?;
         newest.iter().for_each(|(slot, record)| rows.set(*slot, record.text(column)));
         rows.encode(self.types[column])
-    }
-
-    /// A column of a first merge: insert pages with the newest values over them.
-    fn build_column(
-        &self,
-        column: usize,
-        pages: &InsertPages,
-        starts: Starts<'_>,
-        patches: &[(usize, Cell<'_>)],
-    ) -> EncodedColumn {
-        let mut patches = patches.iter().peekable();
-        let mut builder = ColumnBuilder::new(self.types[column], self.len());
-        for slot in 0..self.len() {
-            let patch = patches.next_if(|(at, _)| *at == slot);
-            builder.push(match patch {
-                _ if starts.is_tombstone(slot) => Cell::Null,
-                Some((_, cell)) => *cell,
-                None => pages.cell(column, slot),
-            });
-        }
-        EncodedColumn::encode(&builder.finish(), self.types[column])
     }
 
     /// The rows of a range in row layout with the newest values over them.

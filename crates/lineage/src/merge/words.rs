@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use sync::Guard;
 
-use super::pages::{Merging, Prefixes};
+use super::pages::Prefixes;
 use crate::memory::budget::Meter;
 use crate::memory::source::PageError;
-use crate::page::base::{Lineage, Page, Pages, Values};
+use crate::page::base::{Lineage, NewValues, Page, Pages, Values};
 use crate::record::range::Range;
 use crate::value::column_set::{WORD_COLUMNS, each_column};
 use crate::value::kind::Kind;
@@ -65,7 +65,7 @@ pub(super) fn overwritten(
     page: &Page,
     words: Option<Vec<(usize, i64)>>,
     meter: &Arc<Meter>,
-) -> Result<Option<Merging>, PageError> {
+) -> Result<Option<NewValues>, PageError> {
     let (Some(mut words), Values::Column(column), Some(sketch)) = (words, &page.values, &page.sketch) else {
         return Ok(None);
     };

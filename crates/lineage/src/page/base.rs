@@ -153,6 +153,9 @@ pub(crate) enum Values {
     Rows(Arc<Evictable<RowPage>>),
 }
 
+/// The values of a page and the sketch of them, before it has its lineage.
+pub(crate) type NewValues = (Values, Option<Arc<Sketch>>);
+
 impl Values {
     /// Those of a column.
     pub(crate) fn of_column(column: EncodedColumn, meter: &Arc<Meter>, blob: Option<BlobRef>) -> Values {

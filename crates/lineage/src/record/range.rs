@@ -21,7 +21,7 @@ use types::{DataType, Schema};
 use crate::content::meta_columns::HINT_SLOTS;
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::page::archived::{Archive, ExpiryFindings};
-use crate::page::base::{Lineage, MetaPage, Page, Pages, Values};
+use crate::page::base::{Lineage, MetaPage, NewValues, Page, Pages, Values};
 use crate::page::history::History;
 use crate::page::insert::{CHARGED_SLOTS, InsertPages};
 use crate::page::options::TableOptions;
@@ -78,6 +78,8 @@ pub(crate) struct UpdateRange {
 pub(crate) struct MergeProgress {
     /// The tail records allocated when the range was last looked at, to notice that it is quiet.
     pub(crate) allocated_last: u64,
+    /// Columns that were made before the first merge.
+    pub(crate) early: Option<Vec<NewValues>>,
 }
 
 impl Range {

@@ -1,6 +1,7 @@
 //! Inserting: a thread writes its new records into the range that is open for it, and opens the next one when that is full.
+use arrow_array::ArrayRef;
 use sync::atomic::Ordering;
-use types::Rid;
+use types::{Rid, Timestamp};
 
 use super::Table;
 use crate::record::range::Range;
@@ -51,5 +52,34 @@ impl Table {
                 open.store(self.add_range() + 1, Ordering::Release);
             }
         }
+    }
+
+    /// Makes the base columns of a range that one transaction has filled, before it has committed; its first merge takes them. Returns
+    /// their bytes, by which [`restore_columns`](Self::restore_columns) gives the range back. `None` if the range still takes
+    /// records, was merged, or has no columns.
+    pub fn build_columns(&self, range: usize) -> Option<Vec<u8>> {
+        self.range(range).build_early()
+    }
+
+    /// Gives a range the columns that were made of its insert pages, of records that all were inserted by the commit `at`. For
+    /// recovery, before [`Table::finish_recovery`].
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, or that the range has other records.
+    pub fn restore_columns(&self, range: usize, bytes: &[u8], at: Timestamp) -> Result<(), String> {
+        let restored = self.range_for_recovery(range).restore_columns(bytes, at);
+        restored.map_err(|damage| damage.to_string())
+    }
+
+    /// Whether a range takes no more records, and has this many.
+    pub fn is_filled(&self, range: usize, records: usize) -> bool {
+        let range = self.range(range);
+        range.is_closed() && range.len() == records
+    }
+
+    /// The values of neighbouring records as they were inserted, as arrays of the columns' types; `None` where they are no longer in
+    /// insert pages.
+    pub fn inserted(&self, range: usize, slots: std::ops::Range<usize>) -> Option<Vec<ArrayRef>> {
+        self.range(range).inserted(slots)
     }
 }

@@ -123,7 +123,8 @@ impl CheckpointerState {
         let mut is_stopping = self.is_stopping.lock();
         while !*is_stopping {
             self.stopped.wait_for(&mut is_stopping, REST);
-            let grown = self.grown_bytes();
+            // After a checkpoint the redo of transactions that run has to be replayed as before.
+            let grown = self.grown_bytes().saturating_sub(self.taking.core.running_redo.load(Ordering::Relaxed));
             let is_patient = failed.is_some_and(|failed| failed.elapsed() < REST_AFTER_FAILURE);
             let (ended, rest) = rest_from_memory;
             let is_wanted = ended.elapsed() >= rest && budget.is_crowded() && budget.take_lack_of_blobs();
@@ -131,6 +132,8 @@ impl CheckpointerState {
                 continue;
             }
             drop(is_stopping);
+            // As base pages they take fewer bytes. The merge threads are about to do it where they are not.
+            merger::merge_full(&self.taking.core);
             // A failure leaves the log as it is, and is reported to the next caller that asks for a checkpoint.
             let taken = self.with_checkpoint(|_, report| Ok(report.time));
             failed = taken.is_err().then(Instant::now);

@@ -59,6 +59,7 @@ impl Transaction {
         let data = &table.data;
         // May wait for a transaction that has the table for itself, so it comes before anything is pinned.
         self.check_writable(table)?;
+        self.settle_redo()?;
         self.anchor.check_memory_of(data)?;
         data.fill_primary_key()?;
         // What a serializable transaction reads is noted where rows are found.
@@ -100,6 +101,7 @@ impl Transaction {
         // May wait for a transaction that has the table for itself, so it comes before anything is pinned.
         if !group.iter().rev().all(PointStatement::is_read) {
             self.check_writable(&access.table)?;
+            self.settle_redo()?;
             self.anchor.check_memory_of(data)?;
         }
         data.fill_primary_key()?;

@@ -104,3 +104,42 @@ fn inserts_go_on_in_another_range_when_theirs_is_merged() {
 fn two_merges_at_once_are_one() {
     explore(|| together(merged_before(), vec![merger, merger, writer]));
 }
+
+/// A world whose range is closed, and full: its last record is of transaction 1, which runs.
+fn filled() -> World {
+    let world = World::new();
+    let mut txn = world.begin();
+    assert_eq!(txn.insert(LAST), record(2));
+    // It goes on in another thread.
+    txn.written.clear();
+    drop(txn);
+    world.merge_only();
+    world
+}
+
+const LAST: [u64; 2] = [102, 202];
+
+/// Transaction 1 of a filled world.
+fn filler(world: &World) -> Transaction<'_> {
+    let mut txn = world.transaction(1, Timestamp(1));
+    txn.written.push((record(2), None, Wrote::Inserted(LAST)));
+    txn
+}
+
+fn builder(world: &World) {
+    world.table.build_columns(0);
+}
+
+#[test]
+fn columns_that_are_made_before_the_first_merge_miss_nothing() {
+    let commits = |world: &World| {
+        filler(world).commit();
+    };
+    explore(move || together(filled(), vec![commits, builder, merger, writer]));
+}
+
+#[test]
+fn columns_that_are_made_before_a_rollback_are_not_seen() {
+    let rolls_back = |world: &World| drop(filler(world));
+    explore(move || together(filled(), vec![rolls_back, builder, merger, reader]));
+}
