@@ -16,7 +16,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | `header` | the first sector of every file; names |
-//! | `blob_file` | files of blobs: write, read, check |
+//! | `blob_file`, `behind` | files of blobs: write, read, check; a thread that writes for another |
 //! | `manifest` | manifests, and the moment at which a checkpoint exists |
 //! | `writer` | [`CheckpointWriter`]: put, keep, commit, or give up |
 //! | `emptying` | which files are so dead that what lives in them moves |
@@ -38,6 +38,7 @@
 //! ([`lock_directory`](crate::lock_directory)), as leftovers are removed, and those of a running process must not
 //! be.
 
+mod behind;
 mod blob_file;
 mod emptying;
 mod error;

@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use types::BlobRef;
 
+use super::behind::WriteBehind;
 use super::error::{CheckpointError, Result, corrupt, device_error};
 use super::header::{BLOBS, HEADER_BYTES};
 use crate::device::{Access, Device, DeviceFile};
@@ -243,16 +244,21 @@ fn seal(salt: u64, offset: u64, len: u32, checksum: u32) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c_append(seed, &len.to_le_bytes()), &checksum.to_le_bytes())
 }
 
+/// From here on a file is written behind: a checkpoint that is smaller is not worth a thread.
+const BEHIND_FROM: u64 = 4 << 20;
+
 /// A file that is being written.
 pub(super) struct BlobWriter {
     device: Arc<dyn Device>,
-    file: Box<dyn DeviceFile>,
+    file: Arc<dyn DeviceFile>,
+    /// writes the rest of it
+    behind: Option<WriteBehind>,
     number: u64,
     salt: u64,
     /// Bytes that are not written yet: less than `buffer_bytes`.
     buffer: Vec<u8>,
     buffer_bytes: usize,
-    /// How far the file is written.
+    /// How far the file is written, or will be by what is handed over.
     written: u64,
 }
 
@@ -267,9 +273,9 @@ impl BlobWriter {
     ) -> Result<BlobWriter> {
         let name = BLOBS.file_name(number);
         let file = device.create(&name).map_err(|source| device_error(format!("create {name}"), &**device, source))?;
-        let salt = random_number();
-        let mut writer =
-            BlobWriter { device: Arc::clone(device), file, number, salt, buffer, buffer_bytes, written: 0 };
+        let (file, salt) = (Arc::from(file), random_number());
+        let device = Arc::clone(device);
+        let mut writer = BlobWriter { device, file, behind: None, number, salt, buffer, buffer_bytes, written: 0 };
         writer.write(&BLOBS.encode(&[number, salt, checkpoint]))?;
         Ok(writer)
     }
@@ -315,7 +321,7 @@ impl BlobWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            if self.buffer.is_empty() && rest.len() >= self.buffer_bytes {
+            if self.behind.is_none() && self.buffer.is_empty() && rest.len() >= self.buffer_bytes {
                 let (now, later) = rest.split_at(rest.len() / self.buffer_bytes * self.buffer_bytes);
                 self.write_through(now)?;
                 rest = later;
@@ -333,7 +339,16 @@ impl BlobWriter {
     }
 
     fn write_buffer(&mut self) -> Result<()> {
-        let mut buffer = std::mem::take(&mut self.buffer);
+        if self.written >= BEHIND_FROM && self.behind.is_none() {
+            // Where the system has no thread left, this one writes.
+            self.behind = WriteBehind::start(Arc::clone(&self.file)).ok();
+        }
+        let (mut buffer, at) = (std::mem::take(&mut self.buffer), self.written);
+        if let Some(behind) = &mut self.behind {
+            self.written += buffer.len() as u64;
+            self.buffer = behind.write(buffer, at).map_err(|source| self.failed("write", source))?;
+            return Ok(());
+        }
         let outcome = self.write_through(&buffer);
         buffer.clear();
         self.buffer = buffer;
@@ -355,6 +370,8 @@ impl BlobWriter {
     /// Writes what is left and makes all of it durable. Returns the file, and the memory of the buffer.
     pub(super) fn finish(mut self) -> Result<(FileUse, Vec<u8>)> {
         self.write_buffer()?;
+        let written = self.behind.take().map_or(Ok(()), WriteBehind::finish);
+        written.map_err(|source| self.failed("write", source))?;
         debug_assert!(self.buffer.is_empty(), "invariant 8: the end of the file is not synced");
         self.file.sync().map_err(|source| self.failed("sync", source))?;
         let file = FileUse { number: self.number, salt: self.salt, bytes: self.written, live_blobs: 0, live_bytes: 0 };

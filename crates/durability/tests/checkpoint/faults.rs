@@ -274,3 +274,42 @@ fn a_length_is_checked_before_memory_is_taken() {
     let (second, _) = Checkpoints::open(device, Access::Read).unwrap();
     assert!(format!("{second:?}").contains("memory"));
 }
+
+/// A checkpoint so large that another thread writes its file.
+fn write_large(checkpoints: &Checkpoints) -> Result<Vec<(BlobRef, Vec<u8>)>, CheckpointError> {
+    let mut writer = checkpoints.begin()?;
+    let mut blobs = Vec::new();
+    for number in 0..30_u8 {
+        let bytes = vec![number; 200_000 + 10_000 * usize::from(number)];
+        blobs.push((writer.put(&bytes)?, bytes));
+    }
+    writer.commit(7, b"large")?;
+    Ok(blobs)
+}
+
+#[test]
+fn what_is_written_behind_is_whole_or_given_up() {
+    let rehearsal = FaultyDevice::new(0);
+    let (checkpoints, _) = Checkpoints::open(Arc::new(rehearsal.clone()), Access::Write).unwrap();
+    for (blob, bytes) in write_large(&checkpoints).unwrap() {
+        assert!(checkpoints.read(blob).unwrap() == bytes, "{blob} is what was put");
+    }
+    let mut failed = 0;
+    for step in 1..=rehearsal.steps() {
+        let _run = Run { step, seed: 0 };
+        let device = FaultyDevice::new(step);
+        let (checkpoints, _) = Checkpoints::open(Arc::new(device.clone()), Access::Write).unwrap();
+        device.fail_at(step, Failure::DiskFull);
+        if let Err(error) = write_large(&checkpoints) {
+            assert!(matches!(error, CheckpointError::DiskFull { .. }), "{error}");
+            assert!(files(&device).is_empty(), "its files are gone");
+            failed += 1;
+        }
+        for (blob, bytes) in write_large(&checkpoints).unwrap() {
+            assert!(checkpoints.read(blob).unwrap() == bytes, "{blob} is what was put");
+        }
+        let (again, found) = Checkpoints::open(Arc::new(device.after_power_loss(step)), Access::Write).unwrap();
+        assert!(found.damaged.is_empty() && again.verify(&mut |_, _| ()).is_empty());
+    }
+    assert!(failed > 8, "{failed} of its steps are writes");
+}
