@@ -28,17 +28,18 @@ fn options(merge_threads: usize) -> OpenOptions {
     OpenOptions { range_records: Some(RANGE as usize), merge_threads: Some(merge_threads), ..OpenOptions::default() }
 }
 
+fn schema() -> Schema {
+    let columns =
+        vec![Column::new("id", DataType::BigInt), Column::new("n", DataType::BigInt), Column::new("t", DataType::TEXT)];
+    Schema::new(columns, &["id"]).unwrap()
+}
+
 fn open(directory: &Path, merge_threads: usize) -> (Database, [Table; 2]) {
     let db = Database::open_with(directory, options(merge_threads)).unwrap();
     let tables = ["a", "b"].map(|name| match db.table(name) {
         Ok(table) => table,
         Err(_) => {
-            let columns = vec![
-                Column::new("id", DataType::BigInt),
-                Column::new("n", DataType::BigInt),
-                Column::new("t", DataType::TEXT),
-            ];
-            let table = db.create_table(name, Schema::new(columns, &["id"]).unwrap()).unwrap();
+            let table = db.create_table(name, schema()).unwrap();
             if name == "b" {
                 db.create_index("b", IndexDefinition::new("numbers", &[1])).unwrap();
             }
@@ -204,4 +205,33 @@ fn run(seed: u64) {
 #[test]
 fn loads_come_back_with_all_that_was_done_in_them() {
     (0..10).for_each(run);
+}
+
+/// Rows of numbers without a pattern, whose columns take as much as they do.
+fn load_numbers(db: &Database, table: &Table) -> Result<Transaction, Error> {
+    let (mut random, mut transaction) = (StdRng::seed_from_u64(1), db.begin()?);
+    for first in (0..60_000).step_by(1_000) {
+        let rows: Vec<(i64, Row)> = (first..first + 1_000).map(|id| (id, (Some(random.random()), None))).collect();
+        transaction.insert_batch(table, &batch(&rows))?;
+    }
+    Ok(transaction)
+}
+
+/// Columns that wait for a merge take no memory that rows need.
+#[test]
+fn a_load_takes_no_more_memory_than_its_rows() {
+    let (db, directory) = (Database::in_memory_with(&options(1)), tempfile::tempdir().unwrap());
+    let table = db.create_table("a", schema()).unwrap();
+    let transaction = load_numbers(&db, &table).unwrap();
+    let memory = table.memory();
+    let needed = memory.insert_bytes + memory.base_bytes + memory.index_bytes;
+    transaction.rollback();
+    let limited = OpenOptions { memory_limit_bytes: Some(needed + needed / 10), ..options(1) };
+    let db = Database::open_with(directory.path(), limited).unwrap();
+    let table = db.create_table("a", schema()).unwrap();
+    load_numbers(&db, &table).unwrap().commit().unwrap();
+    assert_eq!(contents(&db, &table).len(), 60_000);
+    drop((db, table));
+    let (db, tables) = open(directory.path(), 1);
+    assert_eq!(contents(&db, &tables[0]).len(), 60_000);
 }

@@ -51,6 +51,7 @@ impl WriteBehind {
     /// # Errors
     /// That of an earlier write.
     pub(super) fn write(&mut self, bytes: Vec<u8>, at: u64) -> io::Result<Vec<u8>> {
+        debug_assert!(!bytes.is_empty(), "a buffer without bytes is written at {at}");
         let capacity = bytes.capacity();
         let is_taken = self.full.as_ref().is_some_and(|full| full.send((bytes, at)).is_ok());
         if !is_taken {

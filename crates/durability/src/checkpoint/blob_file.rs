@@ -344,7 +344,7 @@ impl BlobWriter {
             self.behind = WriteBehind::start(Arc::clone(&self.file)).ok();
         }
         let (mut buffer, at) = (std::mem::take(&mut self.buffer), self.written);
-        if let Some(behind) = &mut self.behind {
+        if let Some(behind) = self.behind.as_mut().filter(|_| !buffer.is_empty()) {
             self.written += buffer.len() as u64;
             self.buffer = behind.write(buffer, at).map_err(|source| self.failed("write", source))?;
             return Ok(());

@@ -13,6 +13,10 @@ pub(crate) struct FilledColumns {
 impl FilledColumns {
     /// Those of a range that takes no more records, all of them of one transaction.
     pub(crate) fn new(table: Arc<TableData>, range: usize) -> FilledColumns {
+        debug_assert!(
+            table.storage.is_filled(range, table.storage.range_len(range)),
+            "invariant 3: columns of a range that takes records would miss some"
+        );
         FilledColumns { table, range, bytes: OnceLock::new() }
     }
 

@@ -242,9 +242,10 @@ fn read_images(core: &Core, queue: &Queue) {
     }
 }
 
-/// Lets pages and blocks of indexes go where memory is short: of each so much as it has of it.
+/// Lets pages and blocks of indexes go where memory is short: of each so much as it has of it. What is there twice goes before.
 pub(crate) fn evict(core: &Core) {
     if core.budget.is_crowded() {
+        tables(core).iter().for_each(|table| table.storage.forget_columns());
         evict_blocks(core, core.budget.limit_bytes() / LARGE_PART, |bytes| core.budget.part_of_excess(bytes));
         core.budget.evict_to_reserve();
     }

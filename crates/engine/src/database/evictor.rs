@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! in use, of the memory limit
-//!   above 85%   the merge pool evicts down to 75%, many times a second; threads that read pages back help
+//!   above 50%   no copies are made: point rows, columns that wait for the first merge of their range (`transaction/put_off.rs`)
+//!   above 85%   columns that wait are given up; the merge pool evicts down to 75%, many times a second; threads that read pages back help
 //!               where pages stay only because no checkpoint has them, the next checkpoint comes early
 //!   above 100%  not counting what is evicted and still being read, which is a quarter of the limit for long at most:
 //!               a statement that needs memory evicts; takes a checkpoint and evicts; merges, takes a checkpoint and

@@ -397,15 +397,6 @@ impl Transaction {
         self.note_step(CatalogStep::Intended(name.into(), before));
     }
 
-    pub(super) fn log_catalog(&mut self, data: &TableData, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        if self.is_logged(data) {
-            self.settle_redo()?;
-            put(&mut self.redo);
-            self.pass_redo_on()?;
-        }
-        Ok(())
-    }
-
     pub(super) fn steps(&self) -> &[CatalogStep] {
         self.catalog.as_ref().map_or(&[], |changes| &changes.steps)
     }

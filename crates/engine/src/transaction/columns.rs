@@ -62,7 +62,7 @@ impl<'a> ColumnRows<'a> {
     }
 
     /// The bytes of their long values.
-    pub(super) fn long_bytes(&self) -> usize {
+    fn long_bytes(&self) -> usize {
         let long = self.columns.iter().filter(|column| column.is_wide());
         long.map(|column| column.lengths(self.rows.clone()).1).sum()
     }
@@ -231,15 +231,25 @@ impl Transaction {
     fn note_inserts(&mut self, data: &Arc<TableData>, first: Rid, inserted: ColumnRows<'_>) -> Result<()> {
         debug_assert!(!inserted.rows.is_empty(), "each step of the index enters a key or fails");
         self.note_stored(data, first, inserted.rows.len() as u32);
-        if self.is_logged(data) && !self.put_off_redo(data, first, &inserted)? {
-            self.log_rows(data, first, inserted)?;
+        if self.is_logged(data) && !self.put_off_redo(data, first, (inserted.rows.len(), inserted.long_bytes()))? {
+            self.log_rows(data, first, inserted.columns, inserted.rows)?;
         }
         Ok(())
     }
 
     /// Adds the insertion of rows that are stored from `first` on to the redo.
-    pub(super) fn log_rows(&mut self, data: &Arc<TableData>, first: Rid, inserted: ColumnRows<'_>) -> Result<()> {
-        let mut done = 0;
+    pub(super) fn log_rows(
+        &mut self,
+        data: &Arc<TableData>,
+        first: Rid,
+        columns: &[ArrayCells<'_>],
+        rows: Range<usize>,
+    ) -> Result<()> {
+        debug_assert!(
+            rows.is_empty() || data.storage.contains(first),
+            "invariant 8: {first:?} is logged and not there"
+        );
+        let (inserted, mut done) = (ColumnRows { columns, rows }, 0);
         while done < inserted.rows.len() {
             let part = inserted.part(done, inserted.rows.len() - done).within(REDO_BYTES_MAX);
             let rid = Rid::base(first.range(), first.slot() + done);

@@ -14,7 +14,7 @@
 //! | `rules` | the constraints of a table, applied to what is written |
 //! | `keys`, `claim` | the keys that they enter; those that only one record may have |
 //! | `batch`, `columns` | rows by the batch; a column after the other |
-//! | `filling` | the redo of ranges that it fills |
+//! | `filling`, `put_off` | ranges that it fills, and their redo |
 //! | `arrays` | array tables, which are written in place |
 //! | `point` | rows by key, several together, as words |
 //! | `tables` | the tables that it writes to, and those that it has for itself |
@@ -73,6 +73,7 @@ mod noted_reads;
 mod notes;
 mod noting;
 mod point;
+mod put_off;
 mod reads;
 mod references;
 pub(crate) mod remembered;

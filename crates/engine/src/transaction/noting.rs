@@ -79,6 +79,16 @@ impl Transaction {
         self.pass_redo_on()
     }
 
+    /// Adds what happens to a table as a whole to the redo.
+    pub(super) fn log_catalog(&mut self, data: &TableData, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        if self.is_logged(data) {
+            self.settle_redo()?;
+            put(&mut self.redo);
+            self.pass_redo_on()?;
+        }
+        Ok(())
+    }
+
     /// Whether what happens to a table goes to the log.
     #[inline]
     pub(super) fn is_logged(&self, data: &TableData) -> bool {

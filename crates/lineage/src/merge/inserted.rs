@@ -70,6 +70,13 @@ impl Range {
         Some(writer.finish())
     }
 
+    /// See `Table::forget_columns`.
+    pub(crate) fn forget_early(&self) {
+        if let Ok(mut progress) = self.merging.try_lock() {
+            progress.early = None;
+        }
+    }
+
     /// See `Table::restore_columns`.
     pub(crate) fn restore_columns(&self, bytes: &[u8], at: Timestamp) -> Result<(), Damage> {
         let mut reader = Reader::new(bytes, "list of columns");

@@ -61,6 +61,11 @@ impl Table {
         self.range(range).build_early()
     }
 
+    /// Gives up columns that wait for a first merge, which makes them again: they are worth no memory that something else needs.
+    pub fn forget_columns(&self) {
+        (0..self.range_count()).for_each(|range| self.range(range).forget_early());
+    }
+
     /// Gives a range the columns that were made of its insert pages, of records that all were inserted by the commit `at`. For
     /// recovery, before [`Table::finish_recovery`].
     ///
