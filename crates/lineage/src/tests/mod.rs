@@ -1,4 +1,5 @@
 //! Tests of the storage as a whole: the mechanisms of the paper, random steps against a model, models of its races.
+pub(crate) mod early;
 pub(crate) mod locks;
 pub(crate) mod long_readers;
 #[cfg(loom)]
