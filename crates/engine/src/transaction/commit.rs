@@ -17,11 +17,12 @@
 //! visibility is the order of the log.
 use std::sync::atomic::Ordering;
 
-use durability::{CommitLocation, CommitMode, Dependencies, Reservation};
+use durability::{CommitLocation, CommitMode, Dependencies};
 use types::Timestamp;
 
 use super::Transaction;
 use super::noted_reads::Reads;
+use super::taken_number::TakenNumber;
 use crate::background::merger;
 use crate::disk::redo;
 use crate::error::{Error, Result};
@@ -230,22 +231,6 @@ pub(super) struct LogPlace {
 pub(super) struct Committed {
     pub(super) at: Timestamp,
     appended: Option<CommitLocation>,
-}
-
-/// A commit number with the room for it in the log. Unless a commit goes there, the log is told that none comes, as no
-/// later commit is stable before.
-struct TakenNumber<'a> {
-    room: Option<Reservation<'a>>,
-    txn: u64,
-    at: Timestamp,
-}
-
-impl Drop for TakenNumber<'_> {
-    fn drop(&mut self) {
-        if let Some(room) = self.room.take() {
-            room.void(self.txn, self.at.0);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@
 //! | `locks` | waiting for other transactions, and locking rows without a change |
 //! | `savepoint` | taking back a part |
 //! | `stamp` | the Start Times of what it writes |
-//! | `commit` | the commit, step by step, and the rollback |
+//! | `commit`, `taken_number` | the commit, step by step, and the rollback; its number as long as it may fail |
 //! | `undo` | taking back all |
 //! | `depend`, `seen` | what a partition commit depends on |
 //! | `noted_reads`, `reads` | what a serializable transaction has read |
@@ -86,6 +86,7 @@ mod sequences;
 mod stamp;
 mod table_modes;
 mod tables;
+mod taken_number;
 mod undo;
 mod views;
 mod write;

@@ -435,14 +435,17 @@ impl Range {
     fn is_untouched_since(&self, guard: &Guard, slot: usize, from: Timestamp) -> bool {
         let (pages, part) = (self.pages.load(guard), self.part_of(slot));
         let newest = self.indirection[slot].load(Ordering::Acquire) & !LATCH;
-        let MetaPage::Base(meta) = &pages.meta else { return false };
-        if newest <= meta.lineage[part] {
-            return meta.newest <= from;
+        let is_committed = |start: &AtomicU64| (1..=from.0).contains(&start.load(Ordering::Acquire));
+        if newest <= pages.meta.lineage()[part] {
+            return match &pages.meta {
+                MetaPage::Base(meta) => meta.newest <= from,
+                MetaPage::Insert { pages, .. } => is_committed(pages.start(slot)),
+            };
         }
         let Some(record) = self.parts[part].tails.place_of(guard, newest) else { return false };
         // A snapshot record has the time of the values that it keeps, not of the newest version. It is the newest record where an
         // image left the update away to which it belongs.
-        (1..=from.0).contains(&record.start().load(Ordering::Acquire)) && record.is_update()
+        is_committed(record.start()) && record.is_update()
     }
 
     /// The common cases; `None` where there is more to it.

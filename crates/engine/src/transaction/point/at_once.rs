@@ -11,14 +11,17 @@
 //! ```
 //!
 //! What is not common ends it before its commit: what it has appended is taken back, and the caller runs the whole in the general
-//! way, which may wait.
+//! way, which may wait. At each isolation level it reads one snapshot, which READ COMMITTED may, as no other transaction comes between
+//! its statements. Under SERIALIZABLE it looks at the records that it has read once more when it has its timestamp; where a look does
+//! not tell that nobody has changed them, that is not common either.
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use durability::{CommitLocation, CommitMode};
 use lineage::{AppendedRecords, AppendedVersion, PointHint};
+use sync::Guard;
 use txn::{Handle, TransactionTable};
-use types::{Command, Snapshot, StartTime, Timestamp};
+use types::{Command, Rid, Snapshot, StartTime, Timestamp, TxnId};
 
 use super::words::{AT_ONCE, append_common, find, look, read_common};
 use super::{PointAction, PointStatement};
@@ -26,10 +29,12 @@ use crate::background::merger;
 use crate::database::shared::DatabaseState;
 use crate::disk::redo;
 use crate::error::{Error, Result};
+use crate::state::catalog::has_gone_between;
 use crate::state::table_data::TableData;
 use crate::terms::isolation::{Durability, Isolation, TransactionOptions};
 use crate::terms::table_lock::Standing;
 use crate::transaction::running::description;
+use crate::transaction::taken_number::TakenNumber;
 
 /// A place in the transaction table. Dropped before its commit it rolls back.
 struct Running<'t> {
@@ -97,8 +102,7 @@ pub(crate) fn run_at_once(
     let data = &first.access.table.data;
     // Most often the first statements read and the last one writes.
     let writes = !last.is_read() || !statements.iter().all(PointStatement::is_read);
-    let is_plain = options.isolation == Isolation::Snapshot
-        && (database.log.is_none() || options.durability != Durability::Partition)
+    let is_plain = (database.log.is_none() || options.durability != Durability::Partition)
         && data.home == database.core.home()
         && statements.len() <= AT_ONCE;
     if !is_plain || writes && !may_write(database, options, data)? {
@@ -206,7 +210,15 @@ fn run(
         return Ok(None);
     }
     if !written.versions.is_empty() {
-        let committed = commit(database, options, running, (&mut written.redo, &mut afterwards.logged))?;
+        let to_log = (&mut written.redo, &mut afterwards.logged);
+        let committed = match options.isolation {
+            Isolation::Serializable => {
+                let are_untouched = |to| are_untouched(guard, database, data, (at, to, own), statements, &hints);
+                commit_validated(database, options, running, to_log, are_untouched)?
+            }
+            Isolation::ReadCommitted | Isolation::Snapshot => Some(commit(database, options, running, to_log)?),
+        };
+        let Some(committed) = committed else { return Ok(None) };
         debug_assert!(committed > at, "invariant 4: {committed:?} is not after the snapshot {at:?}");
         written.stamp(committed.0);
     }
@@ -241,6 +253,63 @@ fn commit(
     };
     table.finish_commit(handle, committed);
     Ok(committed)
+}
+
+/// As [`commit`], if `are_untouched` says of what was read that no commit up to this moment, the one before its own, has changed it.
+#[inline(never)]
+fn commit_validated(
+    database: &DatabaseState,
+    options: &TransactionOptions,
+    running: &Running<'_>,
+    (redo, logged): (&mut Vec<u8>, &mut Option<CommitLocation>),
+    are_untouched: impl FnOnce(Timestamp) -> bool,
+) -> Result<Option<Timestamp>> {
+    let (table, handle) = (running.table, running.handle());
+    let mode = if options.durability == Durability::Async { CommitMode::Async } else { CommitMode::Sync };
+    let room = match &database.log {
+        None => None,
+        Some(log) => {
+            if let Some(time) = database.core.clock.mark_for_log() {
+                redo::put_clock(redo, time);
+            }
+            Some(log.reserve(log.partition_for(mode), redo.len())?)
+        }
+    };
+    table.start_commit(handle);
+    let at = table.next_timestamp();
+    let mut number = TakenNumber { room, txn: handle.id().number(), at };
+    // From here on those wait that come later, and have read what this one writes.
+    table.prepare(handle, at);
+    if !are_untouched(Timestamp(at.0 - 1)) {
+        drop(number);
+        table.abort(handle);
+        return Ok(None);
+    }
+    *logged = number.room.take().map(|room| room.commit(number.txn, at.0, redo, mode));
+    table.finish_commit(handle, at);
+    Ok(Some(at))
+}
+
+/// Whether a look tells that no other transaction has changed the records that were read, or taken their table away, by a commit after
+/// `from` and not after `to`. Those that the transaction has written are its own since it looked at them.
+fn are_untouched(
+    guard: &Guard,
+    database: &DatabaseState,
+    data: &TableData,
+    (from, to, own): (Timestamp, Timestamp, TxnId),
+    statements: &[PointStatement<'_>],
+    hints: &[PointHint<'_>],
+) -> bool {
+    if to <= from {
+        return true;
+    }
+    let all = || statements.iter().zip(hints);
+    let is_own = |rid: Rid| all().any(|(statement, hint)| !statement.is_read() && hint.point().rid() == rid);
+    let is_untouched =
+        |hint: &PointHint<'_>| hint.point().is_untouched_since(guard, from) || is_own(hint.point().rid());
+    all().all(|(statement, hint)| !statement.is_read() || is_untouched(hint))
+        && !data.has_changed_keys()
+        && !has_gone_between(&database.core.transactions, data, from, to, own)
 }
 
 /// As `Transaction::note_crowd`.
@@ -310,13 +379,11 @@ mod tests {
         db.merge_now();
         assert!(set(&db, &n, &options, 2) && set(&db, &n, &options, 3));
         expect(&db, &table, [3, 3]);
-        for options in [
-            TransactionOptions { read_only: true, ..options },
-            TransactionOptions::at(Isolation::ReadCommitted),
-            TransactionOptions::at(Isolation::Serializable),
-        ] {
-            assert!(!set(&db, &n, &options, 4));
+        for (word, isolation) in [(1, Isolation::ReadCommitted), (2, Isolation::Serializable), (3, Isolation::Snapshot)]
+        {
+            assert!(set(&db, &n, &TransactionOptions::at(isolation), word));
         }
+        assert!(!set(&db, &n, &TransactionOptions { read_only: true, ..options }, 4));
         // Another one has changed the second row.
         let mut other = db.begin().unwrap();
         other.update_words(&n, 1, &[5]).unwrap();
