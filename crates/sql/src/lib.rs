@@ -74,6 +74,6 @@ pub use values::pg_types;
 pub use values::stored::for_file;
 pub use values::text::text_value;
 pub use values::text_column::TextColumn;
-pub use values::types::{catalog_type, field_of_items, type_of_field};
+pub use values::types::{catalog_type, field_of_items, type_of_field, vector_text};
 pub use values::wire;
 pub use values::{column_of_values, read_value};

@@ -56,15 +56,18 @@ impl DB for Connection {
         for batch in rows {
             let batch = batch.map_err(Shown)?;
             for row in 0..batch.num_rows() {
-                lines.push(batch.columns().iter().map(|array| cell(array.as_ref(), row)).collect());
+                let columns = batch.columns().iter().zip(batch.schema_ref().fields());
+                lines.push(columns.map(|(array, field)| cell(array.as_ref(), field, row)).collect());
             }
         }
         Ok(DBOutput::Rows { types, rows: lines })
     }
 }
 
-fn cell(array: &dyn arrow_array::Array, row: usize) -> String {
-    match sql::text_value(array, row) {
+fn cell(array: &dyn arrow_array::Array, field: &arrow_schema::Field, row: usize) -> String {
+    let text = sql::text_value(array, row);
+    let is_vector = sql::catalog_type(field).is_some_and(|name| name.ends_with("vector"));
+    match text.map(|text| if is_vector { sql::vector_text(&text) } else { text }) {
         None => "NULL".to_owned(),
         Some(text) if text.is_empty() => "(empty)".to_owned(),
         Some(text) => text.replace('\n', "\\n"),

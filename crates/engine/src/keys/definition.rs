@@ -225,6 +225,13 @@ pub struct IndexDefinition {
     /// The terms that each part has, of an inverted index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<TermClass>,
+    /// The operator class of each part, by its name, where it is not that of the type, if one is not. Keys have one order whatever it is:
+    /// they are told, and nothing goes by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_classes: Vec<Option<String>>,
+    /// Options with their values that say how pages are filled elsewhere: they are told, and nothing goes by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<(String, String)>,
     /// The order of each part, if one is not ascending with NULL last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<PartOrder>,
@@ -257,6 +264,8 @@ impl IndexDefinition {
             predicate: None,
             exclusion: Vec::new(),
             classes: Vec::new(),
+            named_classes: Vec::new(),
+            options: Vec::new(),
             orders: Vec::new(),
             included: Vec::new(),
             budget_bytes: None,
@@ -314,6 +323,18 @@ impl IndexDefinition {
     /// The order that the part numbered `at` was asked for in.
     pub fn order(&self, at: usize) -> PartOrder {
         self.orders.get(at).copied().unwrap_or_default()
+    }
+
+    /// Notes the operator class of each part that has another one than its type.
+    pub fn classed(mut self, classes: Vec<Option<String>>) -> IndexDefinition {
+        debug_assert_eq!(classes.len(), self.parts.len(), "a class for each part");
+        self.named_classes = if classes.iter().all(Option::is_none) { Vec::new() } else { classes };
+        self
+    }
+
+    /// The operator class of the part numbered `at`, if it is not that of the type.
+    pub fn named_class(&self, at: usize) -> Option<&str> {
+        self.named_classes.get(at)?.as_deref()
     }
 
     /// Notes the columns that it was asked to have beside its keys.

@@ -1,16 +1,17 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
 //! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
-//! truth, `r` a real number, `i` an interval, `m` a moment, `v` a vector of numbers, `a` an array of numbers, `l` an array of texts.
+//! truth, `r` a real number, `i` an interval, `m` a moment, `v` a vector of numbers, `o` a vector of numbers of
+//! objects, `a` an array of numbers, `l` an array of texts.
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 
-use crate::values::types::{COUNT, OBJECT, TYPE_KEY, of_catalog};
+use crate::values::types::{COUNT, OBJECT, OBJECT_VECTOR, SHORT_VECTOR, TYPE_KEY, of_catalog};
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 33] = [
+pub(super) const RELATIONS: [(&str, &str); 35] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -62,7 +63,7 @@ pub(super) const RELATIONS: [(&str, &str); 33] = [
         "pg_index",
         "indexrelid n indrelid n indnatts n indnkeyatts n indisunique b indnullsnotdistinct b indisprimary b \
          indisexclusion b indimmediate b indisclustered b indisvalid b indcheckxmin b indisready b indislive b \
-         indisreplident b indkey v indcollation v indclass v indoption v indexprs t indpred t",
+         indisreplident b indkey v indcollation o indclass o indoption v indexprs t indpred t",
     ),
     ("pg_description", "objoid n classoid n objsubid n description t"),
     ("pg_indexes", "schemaname t tablename t indexname t tablespace t indexdef t"),
@@ -117,11 +118,16 @@ pub(super) const RELATIONS: [(&str, &str); 33] = [
         "pg_user",
         "usename t usesysid n usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
     ),
+    (
+        "pg_opclass",
+        "oid n opcmethod n opcname t opcnamespace n opcowner n opcfamily n opcintype n opcdefault b opckeytype n",
+    ),
+    ("pg_opfamily", "oid n opfmethod n opfname t opfnamespace n opfowner n"),
     ("pg_views", "schemaname t viewname t viewowner t definition t"),
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 55] = [
+pub(super) const EMPTY: [(&str, &str); 53] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_cast", "oid n castsource n casttarget n castfunc n castcontext t castmethod t"),
@@ -140,12 +146,7 @@ pub(super) const EMPTY: [(&str, &str); 55] = [
     ("pg_foreign_server", "oid n srvname t srvowner n srvfdw n srvtype t srvversion t srvacl l srvoptions l"),
     ("pg_foreign_table", "ftrelid n ftserver n ftoptions l"),
     ("pg_inherits", "inhrelid n inhparent n inhseqno n inhdetachpending b"),
-    (
-        "pg_opclass",
-        "oid n opcmethod n opcname t opcnamespace n opcowner n opcfamily n opcintype n opcdefault b opckeytype n",
-    ),
     ("pg_operator", "oid n oprname t oprnamespace n oprowner n oprkind t oprleft n oprright n oprresult n"),
-    ("pg_opfamily", "oid n opfmethod n opfname t opfnamespace n opfowner n"),
     ("pg_partitioned_table", "partrelid n partstrat t partnatts n partdefid n partattrs v partexprs t"),
     ("pg_policies", "schemaname t tablename t policyname t permissive t roles l cmd t qual t with_check t"),
     ("pg_policy", "oid n polname t polrelid n polcmd t polpermissive b polroles a polqual t polwithcheck t"),
@@ -367,7 +368,9 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
         "i" => Field::new(pair[0], DataType::Interval(IntervalUnit::MonthDayNano), true),
         "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
         "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
-            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "int2vector".to_owned())])),
+            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), SHORT_VECTOR.to_owned())])),
+        "o" => Field::new(pair[0], DataType::new_list(DataType::Int64, true), true)
+            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), OBJECT_VECTOR.to_owned())])),
         "c" => Field::new(pair[0], DataType::Utf8View, true)
             .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "char".to_owned())])),
         "l" => Field::new(pair[0], DataType::new_list(DataType::Utf8View, true), true),
@@ -379,7 +382,7 @@ pub(super) fn schema(columns: &str) -> SchemaRef {
 /// A column of numbers, with the type that PostgreSQL tells of them.
 fn numbers(name: &str) -> Field {
     /// Ends of the names of columns with numbers of objects, and names of others.
-    const OBJECTS: [&str; 13] = [
+    const OBJECTS: [&str; 16] = [
         "id",
         "namespace",
         "owner",
@@ -392,7 +395,10 @@ fn numbers(name: &str) -> Field {
         "typbasetype",
         "collation",
         "datdba",
-        "opcmethod",
+        "method",
+        "opcfamily",
+        "intype",
+        "keytype",
     ];
     /// Ends of the names of columns with counts.
     const COUNTS: [&str; 19] = [
@@ -435,7 +441,7 @@ mod tests {
         for (name, columns) in RELATIONS.iter().chain(&MONITORING).chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len().is_multiple_of(2), "{name}");
-            assert!(words.chunks(2).all(|pair| "ntcbaimvlr".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            assert!(words.chunks(2).all(|pair| "ntcbaimvolr".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int64Type};
+use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray, new_null_array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
@@ -30,7 +30,7 @@ use crate::names::name_in_text;
 use crate::names::schemas::{local, schema_of};
 use crate::state::view::View;
 use crate::syntax::identifiers::quoted;
-use crate::values::types::{NAMES, catalog_type, of_catalog, type_name_of_field};
+use crate::values::types::{NAMES, OBJECT_VECTOR, SHORT_VECTOR, catalog_type, of_catalog, type_name_of_field};
 
 /// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -418,9 +418,9 @@ fn expanded_fields() -> Fields {
 /// The items of the vector in a row.
 fn items(arrays: &[ArrayRef], row: usize) -> Option<Vec<i64>> {
     let lists = arrays.first()?.as_list_opt::<i32>().filter(|lists| lists.is_valid(row))?;
-    let items = lists.value(row);
-    let items = items.as_primitive_opt::<Int16Type>()?;
-    Some(items.iter().map(|item| item.unwrap_or(0).into()).collect())
+    let items = cast(&lists.value(row), &DataType::Int64).ok()?;
+    let items = items.as_primitive_opt::<Int64Type>()?;
+    Some(items.iter().map(|item| item.unwrap_or(0)).collect())
 }
 
 fn expanded(arrays: &[ArrayRef], rows: usize) -> ArrayRef {
@@ -447,7 +447,7 @@ fn expanded(arrays: &[ArrayRef], rows: usize) -> ArrayRef {
 
 fn positions(arguments: &Arguments) -> ArrayRef {
     // Those of a vector begin with 0.
-    let start = i32::from(arguments.first != "int2vector");
+    let start = i32::from(![SHORT_VECTOR, OBJECT_VECTOR].contains(&arguments.first.as_str()));
     let lists = arguments.arrays.first().and_then(|array| array.as_list_opt::<i32>());
     let mut positions = ListBuilder::new(Int32Builder::new());
     for row in 0..arguments.rows {

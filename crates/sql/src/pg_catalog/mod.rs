@@ -17,6 +17,7 @@
 //! | `cells` | the values of rows |
 //! | `columns` | the columns of all relations |
 //! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints`, `comments`, `statistics` | rows of those that have any |
+//! | `opclasses` | operator classes and families, and those of indexes |
 //! | `routines` | functions in SQL: rows and definitions |
 //! | `functions` | `pg_get_indexdef` and its like |
 //! | `rewrite`, `nothing`, `sequence_json`, `tableoid` | queries in other words |
@@ -38,6 +39,7 @@ mod monitoring;
 mod nothing;
 mod objects;
 mod oids;
+mod opclasses;
 mod relations;
 mod rewrite;
 mod routines;

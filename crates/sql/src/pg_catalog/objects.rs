@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::sql::sqlparser::ast::Expr;
 use engine::{
-    Check, CheckOption, Column, ColumnDefault, DataType, Deferral, DomainDefinition, ForeignKey, Index,
-    IndexDefinition, IndexExpression, IndexMethod, IndexPart, MaterializedQuery, PartOrder, Sequence, Table, TermClass,
-    TypeDefinition, ViewDefinition,
+    Check, CheckOption, Column, ColumnDefault, Deferral, DomainDefinition, ForeignKey, Index, IndexDefinition,
+    IndexExpression, IndexMethod, IndexPart, MaterializedQuery, PartOrder, Sequence, Table, TypeDefinition,
+    ViewDefinition,
 };
 
+use super::opclasses::{self, OperatorClass};
 use crate::access::index_expressions::text::{column_names, parsed};
 use crate::access::index_expressions::write::{Style, in_list, written};
 use crate::error::DOMAIN_RULE;
@@ -91,9 +92,25 @@ pub(super) struct IndexObject {
 }
 
 impl IndexObject {
-    /// The budget that was said of it, as it can be said again.
-    pub(super) fn budget(&self) -> Option<String> {
-        self.definition.budget_bytes.map(|bytes| memory_limit::show(Some(bytes)))
+    /// The options that were said of it, as they can be said again.
+    pub(super) fn options(&self) -> impl Iterator<Item = (&str, String)> {
+        let budget = self.definition.budget_bytes.map(|bytes| (BUDGET, memory_limit::show(Some(bytes))));
+        budget.into_iter().chain(self.definition.options.iter().map(|(name, value)| (name.as_str(), value.clone())))
+    }
+
+    /// The method that is told of it. A primary key has PostgreSQL's, whichever tree keeps its keys in order: it was not asked for one.
+    pub(super) fn method(&self) -> IndexMethod {
+        if self.is_primary { IndexMethod::Btree } else { self.definition.method }
+    }
+
+    /// The operator class of the part numbered `at`.
+    pub(super) fn class(&self, at: usize) -> Option<&'static OperatorClass> {
+        let method = self.method();
+        let named = self.definition.named_class(at).or_else(|| self.definition.classes.get(at).map(|of| of.name()));
+        match named {
+            Some(name) => opclasses::named(method, name),
+            None => opclasses::default_of(method, self.columns.get(at)?.data_type),
+        }
     }
 }
 
@@ -376,20 +393,11 @@ impl TableObject {
         }
     }
 
-    /// The parts as a statement has them that makes the index: with the operator classes without which PostgreSQL would not take them.
+    /// The parts as a statement has them that makes the index: with the operator classes that are not those of the types.
     fn classed_parts(&self, index: &IndexObject, style: Style) -> Vec<String> {
-        let columns = self.table.schema().columns();
-        let of_part = |part: &IndexPart| match part {
-            IndexPart::Column(at) => columns[*at].data_type,
-            IndexPart::Expression(expression) => expression.data_type,
-        };
-        let class = |at: usize, part: &IndexPart| match (index.definition.method, of_part(part)) {
-            (IndexMethod::Gist, DataType::Network(_)) => " inet_ops".to_owned(),
-            (IndexMethod::Gin, of) => {
-                let class = index.definition.classes.get(at).filter(|class| TermClass::of_type(of) != Some(**class));
-                class.map_or_else(String::new, |class| format!(" {}", class.name()))
-            }
-            _ => String::new(),
+        let class = |at: usize| match index.class(at).filter(|class| class.is_told(index.columns[at].data_type)) {
+            Some(class) => format!(" {}", class.name),
+            None => String::new(),
         };
         let order = |at: usize| match index.definition.order(at) {
             PartOrder { descending: false, nulls_first: false } => "",
@@ -397,8 +405,8 @@ impl TableObject {
             PartOrder { descending: true, nulls_first: false } => " DESC NULLS LAST",
             PartOrder { descending: true, nulls_first: true } => " DESC",
         };
-        let parts = self.parts(index, style).into_iter().zip(&index.definition.parts).enumerate();
-        parts.map(|(at, (written, part))| format!("{written}{}{}", class(at, part), order(at))).collect()
+        let parts = self.parts(index, style).into_iter().enumerate();
+        parts.map(|(at, written)| format!("{written}{}{}", class(at), order(at))).collect()
     }
 
     /// The expressions among them, and the predicate.
@@ -430,8 +438,13 @@ impl TableObject {
         let predicate =
             predicate.map_or_else(String::new, |of| format!(" WHERE {}", self.expression(of, style, written)));
         let nulls = if index.definition.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
-        let with = index.budget().map_or_else(String::new, |budget| format!(" WITH ({BUDGET}='{budget}')"));
-        let method = index.definition.method.name();
+        let option = |(name, value): (&str, String)| match quoted(&value) == value {
+            true => format!("{name}={value}"),
+            false => format!("{name}='{}'", value.replace('\'', "''")),
+        };
+        let options = index.options().map(option).collect::<Vec<_>>().join(", ");
+        let with = if options.is_empty() { String::new() } else { format!(" WITH ({options})") };
+        let method = index.method().name();
         let included = self.include_clause(index);
         format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({parts}){included}{nulls}{with}{predicate}")
     }

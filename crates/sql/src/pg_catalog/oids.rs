@@ -244,6 +244,13 @@ const TIMESTAMP_TZ: u32 = 1184;
 const INTERVAL: u32 = 1186;
 const TIME_TZ: u32 = 1266;
 
+/// The types that stand for any array, any enum, any range: what is there for all of them says that it is for these.
+pub(super) const ANY_ARRAY: u32 = 2277;
+pub(super) const ANY_ENUM: u32 = 3500;
+pub(super) const ANY_RANGE: u32 = 3831;
+const ANY: [(u32, &str); 5] =
+    [(ANY_ARRAY, "anyarray"), (ANY_ENUM, "anyenum"), (ANY_RANGE, "anyrange"), (18, "\"char\""), (2249, "record")];
+
 /// The mask of an interval that has all fields.
 const ALL_FIELDS: i64 = 0x7fff;
 
@@ -255,6 +262,9 @@ pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     }
     if let Some(made) = pg_types::made_type(number) {
         return pg_types::shown_name(made);
+    }
+    if let Some((_, name)) = ANY.iter().find(|(any, _)| *any == number) {
+        return (*name).to_owned();
     }
     let Some(known) = pg_types::numbered(number) else {
         return made_types::numbered(number).map_or_else(|| "???".to_owned(), |name| spelled(&name));

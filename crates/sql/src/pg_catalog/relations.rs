@@ -2,12 +2,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::builder::{Int16Builder, ListBuilder, StringViewBuilder};
+use arrow_array::builder::{Int64Builder, ListBuilder, StringViewBuilder};
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     ArrayRef, BooleanArray, Float32Array, Int64Array, IntervalMonthDayNanoArray, RecordBatch, StringViewArray,
     TimestampMicrosecondArray, new_null_array,
 };
+use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
@@ -23,6 +24,7 @@ use super::information;
 use super::monitoring;
 use super::objects::{IndexObject, Objects, SequenceObject, TableObject, ViewObject};
 use super::oids::{DATABASE_OID, OWNER, OWNER_OID, numbered_schemas, schema_oid, type_of};
+use super::opclasses;
 use super::routines;
 use super::statistics;
 use super::types;
@@ -35,7 +37,7 @@ use crate::names::tables::CATALOG;
 use crate::parsing::table_options::{show_layout, show_retention};
 use crate::state::activity::{self, SessionFacts};
 use crate::state::database_settings::{MEMORY_LIMIT, remembered};
-use crate::state::memory_limit::BUDGET;
+use crate::state::settings::default_of;
 use crate::state::view::{CursorFacts, StatementFacts, View};
 use crate::values::datetime::wall_time;
 use crate::values::pg_types;
@@ -57,6 +59,10 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
         Ok(match is_information {
             true => information::rows(known, &objects()),
             false if known == "pg_db_role_setting" => database_settings(&db)?,
+            false if known == "pg_settings" => {
+                let remembered = remembered(&db)?.into_iter().collect();
+                settings.iter().map(|(name, value)| setting(name, value, &remembered)).collect()
+            }
             false if known == "pg_extension" => extensions::made(&tables)?,
             false if known == "pg_available_extensions" => extensions::available(&tables)?,
             false if known == "pg_description" => {
@@ -69,16 +75,16 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
             false if known == "pg_stat_database" => vec![monitoring::database(&db)],
             false if known == "pg_cursors" => cursors.iter().map(cursor).collect(),
             false if known == "pg_prepared_statements" => statements.iter().map(statement).collect(),
-            false => rows(known, objects, &settings),
+            false => rows(known, objects),
         })
     };
     computed::table(known, schema, move || batch(&made, &rows()?)).map(Some)
 }
 
 fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
-    let column = |field: &Arc<Field>| -> ArrayRef {
+    let column = |field: &Arc<Field>| -> Result<ArrayRef> {
         let cells = rows.iter().map(|row| row.iter().find(|(name, _)| name == field.name()).map(|(_, cell)| cell));
-        match field.data_type() {
+        Ok(match field.data_type() {
             ArrowType::Int64 => {
                 let number = |cell: Option<&Cell>| if let Some(Number(number)) = cell { Some(*number) } else { None };
                 Arc::new(cells.map(number).collect::<Int64Array>())
@@ -110,17 +116,15 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
                     |cell: Option<&'a Cell>| if let Some(Cell::Text(text)) = cell { Some(text.as_str()) } else { None };
                 Arc::new(cells.map(text).collect::<StringViewArray>())
             }
-            ArrowType::List(item) if *item.data_type() == ArrowType::Int16 => {
-                let mut lists = ListBuilder::new(Int16Builder::new()).with_field(item.clone());
+            ArrowType::List(item) if item.data_type().is_integer() => {
+                let mut lists = ListBuilder::new(Int64Builder::new());
                 for cell in cells {
                     match cell {
-                        Some(Numbers(numbers)) => {
-                            lists.append_value(numbers.iter().map(|number| i16::try_from(*number).ok()));
-                        }
+                        Some(Numbers(numbers)) => lists.append_value(numbers.iter().copied().map(Some)),
                         _ => lists.append_null(),
                     }
                 }
-                Arc::new(lists.finish())
+                cast(&lists.finish(), field.data_type()).map_err(|error| SqlError::new("XX000", error.to_string()))?
             }
             ArrowType::List(item) if *item.data_type() == ArrowType::Utf8View => {
                 let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(item.clone());
@@ -133,13 +137,13 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
                 Arc::new(lists.finish())
             }
             other => new_null_array(other, rows.len()),
-        }
+        })
     };
-    let columns = schema.fields().iter().map(column).collect();
+    let columns = schema.fields().iter().map(column).collect::<Result<_>>()?;
     RecordBatch::try_new(schema.clone(), columns).map_err(|error| SqlError::new("XX000", error.to_string()))
 }
 
-fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, String>) -> Vec<Row> {
+fn rows(name: &str, objects: impl Fn() -> Objects) -> Vec<Row> {
     match name {
         "pg_am" => access_methods(),
         "pg_attrdef" => defaults::attribute_defaults(&objects()),
@@ -150,6 +154,8 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_depend" => defaults::dependencies(&objects()),
         "pg_index" => objects().indexes().map(|(table, index)| index_row(table, index)).collect(),
         "pg_indexes" => objects().indexes().map(|(table, index)| index_view(table, index)).collect(),
+        "pg_opclass" => opclasses::classes(),
+        "pg_opfamily" => opclasses::families(),
         "pg_namespace" => {
             let row =
                 |(oid, name)| vec![("oid", Number(oid)), ("nspname", text(name)), ("nspowner", Number(OWNER_OID))];
@@ -160,7 +166,6 @@ fn rows(name: &str, objects: impl Fn() -> Objects, settings: &BTreeMap<String, S
         "pg_roles" => vec![role()],
         "pg_sequence" => objects().sequences.iter().map(sequence).collect(),
         "pg_sequences" => objects().sequences.iter().map(sequence_view).collect(),
-        "pg_settings" => settings.iter().map(|(name, value)| setting(name, value)).collect(),
         "pg_matviews" => objects().materialized().map(materialized_row).collect(),
         "pg_stats" => statistics::rows(&objects()),
         "pg_tables" => objects().base_tables().map(table_view).collect(),
@@ -283,9 +288,9 @@ fn classes(objects: &Objects) -> Vec<Row> {
     };
     let index = |(table, index): (&TableObject, &IndexObject)| {
         let records = i64::try_from(table.table.statistics().rows).unwrap_or(i64::MAX);
-        let mut row =
-            class(index.oid, &index.key, "i", i64::from(index.definition.method.number()), index.columns.len());
-        row.extend(index.budget().map(|budget| ("reloptions", Texts(vec![format!("{BUDGET}={budget}")]))));
+        let mut row = class(index.oid, &index.key, "i", i64::from(index.method().number()), index.columns.len());
+        let options: Vec<String> = index.options().map(|(name, value)| format!("{name}={value}")).collect();
+        row.extend((!options.is_empty()).then_some(("reloptions", Texts(options))));
         row.extend([("reltuples", Number(records)), ("relhasindex", Truth(false))]);
         row
     };
@@ -369,6 +374,16 @@ fn attributes(objects: &Objects) -> Vec<Row> {
     rows
 }
 
+/// The number of the collation that values of a type are ordered by, if they are texts or arrays of them.
+fn collation_of(data_type: DataType) -> i64 {
+    const DEFAULT_COLLATION: i64 = 100;
+    match data_type {
+        DataType::Text { .. } | DataType::Char { .. } => DEFAULT_COLLATION,
+        DataType::Array(item) => collation_of(item.data_type()),
+        _ => 0,
+    }
+}
+
 /// A column as that of this number, from 0, and name of a relation.
 fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_null: bool) -> Row {
     let (oid, modifier) = type_of(column.data_type);
@@ -379,7 +394,6 @@ fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_n
         _ if length < 0 => "x",
         _ => "p",
     };
-    let collation = if matches!(oid, 25 | 1043) { 100 } else { 0 };
     let dimensions = i64::from(matches!(column.data_type, DataType::Array(_)));
     let mut row = vec![("attrelid", Number(relation)), ("attname", text(name)), ("atttypid", Number(oid))];
     row.extend([("attlen", Number(length)), ("attnum", count(number + 1)), ("attcacheoff", Number(-1))]);
@@ -387,13 +401,17 @@ fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_n
     row.extend([("attalign", text("i")), ("attstorage", text(storage)), ("attcompression", text(""))]);
     row.extend([("attnotnull", Truth(is_not_null)), ("attidentity", text("")), ("attgenerated", text(""))]);
     row.extend(["atthasdef", "atthasmissing", "attisdropped"].map(|name| (name, Truth(false))));
-    row.extend([("attislocal", Truth(true)), ("attinhcount", Number(0)), ("attcollation", Number(collation))]);
+    row.extend([
+        ("attislocal", Truth(true)),
+        ("attinhcount", Number(0)),
+        ("attcollation", Number(collation_of(column.data_type))),
+    ]);
     row.push(("attstattarget", Number(-1)));
     row
 }
 
 fn index_row(table: &TableObject, index: &IndexObject) -> Row {
-    let (width, none) = (index.columns.len(), || Numbers(vec![0; index.columns.len()]));
+    let width = index.columns.len();
     let mut row = vec![("indexrelid", Number(index.oid)), ("indrelid", Number(table.oid))];
     let included = index.definition.included.iter().map(|at| i64::try_from(at + 1).unwrap_or(0));
     let keys: Vec<i64> = numbers(index).into_iter().chain(included).collect();
@@ -406,7 +424,9 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
         i64::from(order.descending) | i64::from(order.nulls_first) << 1
     };
     let options = Numbers((0..width).map(option).collect());
-    row.extend([("indcollation", none()), ("indclass", none()), ("indoption", options)]);
+    let collations = index.columns.iter().map(|column| collation_of(column.data_type)).collect();
+    let classes = (0..width).map(|at| index.class(at).map_or(0, |class| class.oid)).collect();
+    row.extend([("indcollation", Numbers(collations)), ("indclass", Numbers(classes)), ("indoption", options)]);
     row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);
     row.extend(["indisvalid", "indisready", "indislive"].map(|name| (name, Truth(true))));
     row.push(("indimmediate", Truth(index.definition.deferral.is_none())));
@@ -444,10 +464,19 @@ fn sequence_view(sequence: &SequenceObject) -> Row {
     row
 }
 
-fn setting(name: &str, value: &str) -> Row {
+/// A setting with its value; `remembered` has those that sessions of the database begin with.
+fn setting(name: &str, value: &str, remembered: &BTreeMap<String, String>) -> Row {
+    let boot = default_of(name).unwrap_or(value);
+    let reset = remembered.get(name).map_or(boot, String::as_str);
+    let source = match value {
+        _ if value == boot && !remembered.contains_key(name) => "default",
+        _ if value == reset => "database",
+        _ => "session",
+    };
     let mut row = vec![("name", text(name)), ("setting", text(value)), ("vartype", text("string"))];
     let context = if name == MEMORY_LIMIT { "sighup" } else { "user" };
-    row.extend([("context", text(context)), ("source", text("session")), ("reset_val", text(value))]);
+    row.extend([("context", text(context)), ("source", text(source)), ("reset_val", text(reset))]);
+    row.push(("boot_val", text(boot)));
     row.push(("pending_restart", Truth(false)));
     row
 }

@@ -53,9 +53,7 @@ pub(super) fn rows(objects: &Objects) -> Vec<Row> {
 fn row(object: &FunctionObject, objects: &Objects) -> Row {
     let function = &object.function;
     let definition = &function.definition;
-    let numbers = |types: Vec<DataType>| -> Vec<String> {
-        types.into_iter().map(|data_type| number_of(data_type).to_string()).collect()
-    };
+    let numbers = |types: Vec<DataType>| types.into_iter().map(|of| i64::from(number_of(of))).collect::<Vec<_>>();
     let has = |option: &str| definition.options.iter().any(|known| known == option);
     let measure = |word: &str, otherwise: f32| {
         let said = definition.options.iter().find_map(|option| option.strip_prefix(word)?.trim().parse().ok());
@@ -82,13 +80,14 @@ fn row(object: &FunctionObject, objects: &Objects) -> Row {
     let defaults = definition.arguments.iter().filter(|argument| argument.default.is_some()).count();
     row.extend([("pronargs", count(definition.arguments.len())), ("pronargdefaults", count(defaults))]);
     row.push(("prorettype", Number(result_number(&definition.result, objects))));
-    row.push(("proargtypes", Cell::Text(numbers(function.types()).join(" "))));
+    row.push(("proargtypes", Cell::Numbers(numbers(function.types()))));
     let parts = parts(object);
     if parts.iter().any(|part| !part.name.is_empty()) {
         row.push(("proargnames", Texts(parts.iter().map(|part| part.name.clone()).collect())));
     }
     if parts.iter().any(|part| part.mode != "i") {
-        row.push(("proallargtypes", Texts(numbers(parts.iter().map(|part| part.data_type).collect()))));
+        let all = numbers(parts.iter().map(|part| part.data_type).collect());
+        row.push(("proallargtypes", Texts(all.iter().map(i64::to_string).collect())));
         row.push(("proargmodes", Texts(parts.iter().map(|part| part.mode.to_owned()).collect())));
     }
     match definition.form {

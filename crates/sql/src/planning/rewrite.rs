@@ -28,7 +28,7 @@ use crate::semantics::naming::{cast_names, duplicates, references, using, whole_
 use crate::semantics::rules::recursion;
 use crate::semantics::spell_out;
 use crate::semantics::spelling::{
-    collations, limit_values, quantified, row_values, rows, values_of_subqueries, windows,
+    collations, distinct_orders, limit_values, quantified, row_values, rows, values_of_subqueries, windows,
 };
 use crate::state::past;
 use crate::state::past::Run;
@@ -73,7 +73,7 @@ impl<'a> Surroundings<'a> {
 type Pass = fn(&mut Statement, &mut Surroundings<'_>) -> Result<()>;
 
 /// All passes.
-const PASSES: [Pass; 26] = [
+const PASSES: [Pass; 27] = [
     // tables
     |statement, around| limit_values::work_out(statement, around.view, around.source, around.is_aggregate, around.run),
     |statement, _| quantified::spell_out(statement),
@@ -90,6 +90,7 @@ const PASSES: [Pass; 26] = [
         duplicates::name_columns(statement);
         Ok(())
     },
+    |statement, around| distinct_orders::spell_out(statement, around.source),
     |statement, _| values_of_subqueries::spell_out(statement),
     |statement, around| windows::spell_out(statement, around.source),
     |statement, around| check::query(statement, around.source),

@@ -197,6 +197,9 @@ pub(crate) fn schema(value: &Expr) -> Result<String> {
     }
 }
 
+/// The value of `search_path` where nothing else is said. There is no schema of the user's name.
+pub(crate) const DEFAULT_PATH: &str = "\"$user\", public";
+
 /// The value of `search_path`.
 #[derive(Clone)]
 pub(crate) struct PathValue {
@@ -208,7 +211,7 @@ pub(crate) struct PathValue {
 
 impl Default for PathValue {
     fn default() -> PathValue {
-        PathValue { text: PUBLIC_SCHEMA.to_owned(), schemas: [PUBLIC_SCHEMA.to_owned()].into() }
+        PathValue { text: DEFAULT_PATH.to_owned(), schemas: [PUBLIC_SCHEMA.to_owned()].into() }
     }
 }
 

@@ -39,7 +39,7 @@ use crate::state::setting_values::{
 };
 use crate::state::unheeded_settings::Unheeded;
 
-pub(crate) use known::Limit;
+pub(crate) use known::{Limit, default_of};
 use known::{AllowedValues, KNOWN, find};
 
 /// The values that a session can set for itself.

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
-use engine::{IndexDefinition, Table};
+use engine::{IndexDefinition, PartOrder, Table};
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
@@ -211,6 +211,14 @@ fn use_index(
     };
     if let Some((sqlstate, why)) = refused {
         return Err(SqlError::new(sqlstate, format!("index \"{index_name}\" {why}")).at(at));
+    }
+    // A constraint stands for no order but that of the types.
+    let is_plain = |at: &usize| definition.named_class(*at).is_none() && definition.order(*at) == PartOrder::default();
+    if let Some(other) = (0..definition.parts.len()).find(|at| !is_plain(at)) {
+        let message =
+            format!("index \"{index_name}\" column number {} does not have default sorting behavior", other + 1);
+        let detail = "Cannot create a primary key or unique constraint using such an index.";
+        return Err(SqlError::new("42809", message).detail(detail));
     }
     let to = asked.name.as_ref().map_or_else(|| index_name.clone(), fold);
     let definition = IndexDefinition { is_constraint: true, ..definition.clone() };

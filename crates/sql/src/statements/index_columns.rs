@@ -1,5 +1,5 @@
 //! The indexes of a table that another one takes the place of: made again of the columns that are left.
-use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, VisitorMut};
 use engine::{Column, DataType, Index, IndexDefinition, IndexExpression, IndexPart, Table, Transaction};
 
 use std::ops::ControlFlow;
@@ -8,6 +8,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::error::Result;
 use crate::planning::index_compile::Kind;
 use crate::planning::index_define::define;
+use crate::statements::{index_parts, operator_classes};
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::walk::WalkMut;
@@ -48,6 +49,7 @@ impl Moved<'_> {
             let Some(part) = part else { return Ok(None) };
             parts.push(part);
         }
+        self.check_classes(before, &parts)?;
         let predicate = match &before.predicate {
             None => None,
             Some(predicate) => match self.expression(predicate, Kind::Predicate)? {
@@ -57,6 +59,18 @@ impl Moved<'_> {
         };
         let included = before.included.iter().map(|column| self.place(*column)).collect::<Option<_>>();
         Ok(included.map(|included| IndexDefinition { parts, predicate, included, ..before.clone() }))
+    }
+
+    /// Looks at the operator classes that were named where the parts have other types.
+    fn check_classes(&self, before: &IndexDefinition, parts: &[IndexPart]) -> Result<()> {
+        for (at, part) in parts.iter().enumerate() {
+            if let Some(class) = before.named_class(at) {
+                let class = ObjectName::from(vec![Ident::new(class)]);
+                let of = index_parts::type_of(part, self.new);
+                operator_classes::check(&class, of, before.method, &Source::new(""))?;
+            }
+        }
+        Ok(())
     }
 
     /// The text of a CHECK constraint over the new columns, and these; none where one of them is gone.

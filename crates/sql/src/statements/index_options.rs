@@ -1,8 +1,8 @@
 //! The options of an index: `WITH (budget = '64MB')`, what the method `bwd` searches first.
 //!
 //! PostgreSQL's `fillfactor`, `buffering`, `deduplicate_items`, `fastupdate` and `gin_pending_list_limit` say how it fills its pages. They
-//! are read for the sake of scripts that have them, and change nothing here.
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, Spanned, Value, ValueWithSpan};
+//! are checked and told again, and change nothing here.
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Spanned, Value, ValueWithSpan};
 use engine::IndexMethod;
 
 use crate::error::{Result, SqlError};
@@ -10,43 +10,65 @@ use crate::names::fold;
 use crate::state::memory_limit::{self, BUDGET};
 use crate::syntax::source::Source;
 
-/// The budget in bytes that options say, if they do.
-pub(super) fn budget(options: &[Expr], method: IndexMethod, source: &Source) -> Result<Option<u64>> {
-    let mut budget = None;
+/// The budget in bytes that options say, if they do, and the others with their values.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) budget: Option<u64>,
+    pub(super) others: Vec<(String, String)>,
+}
+
+/// What the options of an index say that is made.
+pub(super) fn said(options: &[Expr], method: IndexMethod, source: &Source) -> Result<Said> {
+    let mut said = Said::default();
     each(options, source, |name, value| {
         match (name, value, method) {
-            (BUDGET, Some(value), IndexMethod::Bwd) => budget = Some(bytes(value)?),
-            _ => check_given(name, value, method)?,
+            (BUDGET, Some(value), IndexMethod::Bwd) => said.budget = Some(bytes(value)?),
+            _ => said.others.push((name.to_owned(), check_given(name, value, method)?)),
         }
         Ok(())
     })?;
-    Ok(budget)
+    Ok(said)
 }
 
-/// Checks the options that an index is given later.
+/// Sets options of an index that is there.
 ///
 /// # Errors
 /// As those of an index that is made; its budget stays.
-pub(super) fn check_set(options: &[Expr], method: IndexMethod, source: &Source) -> Result<()> {
+pub(super) fn set(
+    of: &mut Vec<(String, String)>,
+    options: &[Expr],
+    method: IndexMethod,
+    source: &Source,
+) -> Result<()> {
     each(options, source, |name, value| match (name, method) {
         (BUDGET, IndexMethod::Bwd) => {
             let hint = "Make the index anew with another budget.";
             Err(SqlError::unsupported("another budget of an index").hint(hint))
         }
-        _ => check_given(name, value, method),
+        _ => {
+            let text = check_given(name, value, method)?;
+            // What is set anew comes last, as in PostgreSQL.
+            of.retain(|(known, _)| known != name);
+            of.push((name.to_owned(), text));
+            Ok(())
+        }
     })
 }
 
-/// Checks the options that an index loses, of which there need be none.
+/// Takes options from an index, of which there need be none.
 ///
 /// # Errors
 /// One has a value.
-pub(super) fn check_reset(options: &[Expr], source: &Source) -> Result<()> {
-    let valued = options.iter().find(|option| !matches!(option, Expr::Identifier(_)));
-    valued.map_or(Ok(()), |option| {
-        let error = SqlError::syntax("RESET must not include values for parameters");
-        Err(error.at(source.start(option.span())))
-    })
+pub(super) fn reset(of: &mut Vec<(String, String)>, options: &[Expr], source: &Source) -> Result<()> {
+    for option in options {
+        let Expr::Identifier(name) = option else {
+            let error = SqlError::syntax("RESET must not include values for parameters");
+            return Err(error.at(source.start(option.span())));
+        };
+        let name = fold(name);
+        of.retain(|(known, _)| *known != name);
+    }
+    Ok(())
 }
 
 /// Does something with the names and values of options, none of which may come twice.
@@ -70,26 +92,24 @@ fn each(options: &[Expr], source: &Source, mut with: impl FnMut(&str, Option<&Ex
     Ok(())
 }
 
-/// Checks an option with its value; one without is on.
-fn check_given(name: &str, value: Option<&Expr>, method: IndexMethod) -> Result<()> {
-    match value {
-        Some(value) => check_filling(name, value, method),
-        None => check_filling(name, &Expr::Identifier(Ident::new("true")), method),
-    }
+/// Checks an option with its value, of which it gives the text; one without is on.
+fn check_given(name: &str, value: Option<&Expr>, method: IndexMethod) -> Result<String> {
+    let text = match value {
+        Some(Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text) | Value::Number(text, _), ..
+        })) => text.clone(),
+        Some(Expr::Identifier(word)) => fold(word),
+        Some(other) => other.to_string(),
+        None => "true".to_owned(),
+    };
+    check_filling(name, &text, method).map(|()| text)
 }
 
 /// Checks an option that says how PostgreSQL fills the pages of an index.
 ///
 /// # Errors
 /// Where an index of the method has no such option, or not this value.
-pub(super) fn check_filling(name: &str, value: &Expr, method: IndexMethod) -> Result<()> {
-    let text = match value {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text) | Value::Number(text, _), .. }) => {
-            text.clone()
-        }
-        Expr::Identifier(word) => fold(word),
-        other => other.to_string(),
-    };
+fn check_filling(name: &str, text: &str, method: IndexMethod) -> Result<()> {
     let invalid = |kind: &str| SqlError::new("22023", format!("invalid value for {kind} option \"{name}\": {text}"));
     let is_truth = matches!(&*text.to_lowercase(), "on" | "off" | "true" | "false" | "yes" | "no" | "1" | "0");
     match (name, method) {

@@ -53,7 +53,7 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
     Ok(part)
 }
 
-fn type_of(part: &IndexPart, table: &Table) -> DataType {
+pub(super) fn type_of(part: &IndexPart, table: &Table) -> DataType {
     match part {
         IndexPart::Column(column) => table.schema().columns()[*column].data_type,
         IndexPart::Expression(expression) => expression.data_type,

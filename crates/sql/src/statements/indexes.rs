@@ -18,6 +18,7 @@ use crate::statements::exclusion::AskedExclusion;
 use crate::statements::index_parts::{order, part, term_class};
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::constraint_tokens::INCLUDE;
+use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
 
 /// `CREATE INDEX`. Others go on writing to the table meanwhile, with CONCURRENTLY and without.
@@ -32,7 +33,7 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         return Err(SqlError::new("25001", message));
     }
     let method = method(create, source)?;
-    let budget_bytes = index_options::budget(&create.with, method, source)?;
+    let said = index_options::said(&create.with, method, source)?;
     if create.unique && !method.may_be_unique() {
         let message = format!("access method \"{}\" does not support unique indexes", method.name());
         return Err(SqlError::new("0A000", message));
@@ -64,10 +65,15 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
         let classes: Option<Vec<TermClass>> = create.columns.iter().zip(&parts).map(terms).collect();
         let mut definition =
             IndexDefinition::of(String::new(), parts).using(method).ordered(orders).including(included);
+        let named = |column: &IndexColumn| {
+            column.operator_class.as_ref().and_then(last_part).filter(|name| operator_classes::is_other(name))
+        };
+        definition = definition.classed(create.columns.iter().map(named).collect());
         if method == IndexMethod::Gin {
             definition.classes = classes.unwrap_or_default();
         }
-        (definition.unique, definition.budget_bytes) = (create.unique, budget_bytes);
+        (definition.unique, definition.budget_bytes) = (create.unique, said.budget);
+        definition.options.clone_from(&said.others);
         definition.nulls_equal = create.unique && create.nulls_distinct == Some(false);
         let predicate = create.predicate.as_ref();
         let predicate = predicate.map(|of| crate::planning::index_define::define(of, &found, Kind::Predicate, source));

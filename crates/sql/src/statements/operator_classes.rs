@@ -1,8 +1,9 @@
 //! Operator classes of indexes.
 //!
 //! An ordered index has the one order of its type. PostgreSQL's default classes name that order, and so do the classes for patterns, as
-//! texts are ordered by their bytes here (`COLLATE "C"`): `LIKE 'a%'` goes by any index of the column. A class is therefore looked at and
-//! not kept. The class of an inverted index says which terms it has, and is kept ([`engine::TermClass`]).
+//! texts are ordered by their bytes here (`COLLATE "C"`): `LIKE 'a%'` goes by any index of the column. A class is therefore looked at, and
+//! its name kept where it is not that of the type, for the catalog. The class of an inverted index says which terms it has
+//! ([`engine::TermClass`]).
 use datafusion::sql::sqlparser::ast::ObjectName;
 use engine::{DataType, GeometryKind, IndexMethod, TermClass};
 
@@ -27,6 +28,11 @@ pub(crate) fn check(class: &ObjectName, data_type: DataType, method: IndexMethod
             Err(SqlError::new("42804", message).at(at))
         }
     }
+}
+
+/// Whether a class of an ordered index or one by hashes is no type's own.
+pub(crate) fn is_other(class: &str) -> bool {
+    class.ends_with("_pattern_ops") || matches!(class, "varchar_ops" | "cidr_ops")
 }
 
 /// Refuses types that a method has no class for: shapes and `json` have no order, and a tree of extents knows no more of a document, a

@@ -465,14 +465,28 @@ pub(crate) const COUNT: &str = "integer";
 /// The mark of lists of the catalog's names, which clients do not read as lists of texts.
 pub(crate) const NAMES: &str = "name[]";
 
-/// The type of a query's column that no table has: `int2vector`, which is written without braces, `char`, `jsonpath`, and the catalog's
-/// whole numbers, which are of eight bytes here.
+/// The marks of the catalog's vectors, which are written without braces and whose first item is that of 0.
+pub(crate) const SHORT_VECTOR: &str = "int2vector";
+pub(crate) const OBJECT_VECTOR: &str = "oidvector";
+
+/// Whether a field is a vector of the catalog.
+pub(crate) fn is_vector(field: &Field) -> bool {
+    matches!(catalog_type(field), Some(SHORT_VECTOR | OBJECT_VECTOR))
+}
+
+/// The text of a vector, as clients get it, of that of its list.
+pub fn vector_text(list: &str) -> String {
+    list.trim_matches(['{', '}']).replace(',', " ")
+}
+
+/// The type of a query's column that no table has: vectors, `char`, `jsonpath`, and the catalog's whole numbers, which are of eight
+/// bytes here.
 pub fn catalog_type(field: &Field) -> Option<&str> {
     field
         .metadata()
         .get(TYPE_KEY)
         .map(String::as_str)
-        .filter(|name| ["int2vector", "char", "jsonpath", OBJECT, COUNT, NAMES].contains(name))
+        .filter(|name| [SHORT_VECTOR, OBJECT_VECTOR, "char", "jsonpath", OBJECT, COUNT, NAMES].contains(name))
 }
 
 /// Whether an Arrow type is that of an enum.

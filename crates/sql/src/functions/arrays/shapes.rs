@@ -11,13 +11,17 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
+use crate::values::types::is_vector;
+
 /// What is told of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tells {
-    /// The items of one dimension, which is also its last index.
+    /// The items of one dimension.
     Length,
-    /// The first index of a dimension, which is always 1 here.
+    /// The first place of a dimension: 1, but of a vector of the catalog.
     Lower,
+    /// The last place.
+    Upper,
     Dimensions,
     /// All lengths as a text such as `[1:2][1:3]`.
     Bounds,
@@ -27,7 +31,7 @@ enum Tells {
 
 const NAMED: [(Tells, &str, usize); 6] = [
     (Tells::Length, "array_length", 2),
-    (Tells::Length, "array_upper", 2),
+    (Tells::Upper, "array_upper", 2),
     (Tells::Lower, "array_lower", 2),
     (Tells::Dimensions, "array_ndims", 1),
     (Tells::Bounds, "array_dims", 1),
@@ -69,8 +73,10 @@ impl ScalarUDFImpl for Shape {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_scalar { 1 } else { args.number_rows };
+        // Vectors of the catalog count from 0.
+        let first = i32::from(!args.arg_fields.first().is_some_and(|field| is_vector(field)));
         let arrays = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<_>>>()?;
-        let told = self.tell(&arrays)?;
+        let told = self.tell(&arrays, first)?;
         Ok(match is_scalar {
             true => ColumnarValue::Scalar(ScalarValue::try_from_array(&told, 0)?),
             false => ColumnarValue::Array(told),
@@ -79,7 +85,7 @@ impl ScalarUDFImpl for Shape {
 }
 
 impl Shape {
-    fn tell(&self, arrays: &[ArrayRef]) -> Result<ArrayRef> {
+    fn tell(&self, arrays: &[ArrayRef], first: i32) -> Result<ArrayRef> {
         let lists = &arrays[0];
         if lists.data_type().is_null() {
             return Ok(new_null_array(&self.return_type(&[DataType::Null])?, lists.len()));
@@ -100,7 +106,8 @@ impl Shape {
             };
             let number = match self.tells {
                 Tells::Length => length()?,
-                Tells::Lower => length().map(|_| 1)?,
+                Tells::Lower => return length().map(|_| first),
+                Tells::Upper => return i32::try_from(length()?).ok().map(|length| length + first - 1),
                 Tells::Dimensions if shape.is_empty() => return None,
                 Tells::Dimensions => shape.len(),
                 Tells::Items if shape.is_empty() => 0,

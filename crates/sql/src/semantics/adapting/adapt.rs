@@ -6,6 +6,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, JoinConstraint};
 use datafusion::error::Result;
+use datafusion::functions_nested::string::array_to_string_udf;
 use datafusion::logical_expr::expr::{Between, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
@@ -36,7 +37,7 @@ use crate::semantics::spelling::row_values::{DISTINCT, NOT_DISTINCT};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::numerics::is_numeric;
 use crate::values::types::{
-    cast_to, catalog_type, digits_of_seconds, fields_of_interval, is_enum, is_space, type_name, type_of_field,
+    cast_to, digits_of_seconds, fields_of_interval, is_enum, is_space, is_vector, type_name, type_of_field,
 };
 
 /// Adapts the literals of comparisons while the planner still sees which operand is untyped.
@@ -129,7 +130,8 @@ impl ExprPlanner for LiteralPlanner {
                 Ok(PlannerResult::Planned(json_access::subscripted(access.expr, *key)))
             }
             GetFieldAccess::ListIndex { key } if is_array(&access.expr, schema) => {
-                let key = if is_vector(&access.expr, schema) { behind(*key) } else { *key };
+                let key =
+                    if access.expr.to_field(schema).is_ok_and(|(_, of)| is_vector(&of)) { behind(*key) } else { *key };
                 Ok(PlannerResult::Planned(fills::item(access.expr, key)))
             }
             GetFieldAccess::ListIndex { key } if let Some(part) = spaces::part(&access.expr, &key, schema) => {
@@ -342,11 +344,6 @@ fn settled(call: &ScalarFunction, schema: &DFSchema) -> Option<ScalarUDF> {
         .or_else(|| numerics::settled(library, &to))
 }
 
-/// Whether an expression is a vector of the catalog, whose first item is that of 0.
-fn is_vector(expr: &Expr, schema: &DFSchema) -> bool {
-    expr.to_field(schema).is_ok_and(|(_, field)| catalog_type(&field) == Some("int2vector"))
-}
-
 fn behind(place: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(place), Operator::Plus, Box::new(lit(1_i64))))
 }
@@ -375,6 +372,10 @@ fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
     if let Some(cut) = cut_cast(&cast, schema)? {
         return Ok(Transformed::yes(cut));
+    }
+    if is_vector(&from) && is_text(cast.field.data_type()) {
+        let text = ScalarFunction::new_udf(array_to_string_udf(), vec![*cast.expr, lit(" ")]);
+        return Ok(Transformed::yes(Expr::ScalarFunction(text)));
     }
     let exact = cast_to(&cast.field, from.data_type());
     if exact != *cast.field.data_type() {

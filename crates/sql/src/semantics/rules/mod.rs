@@ -6,6 +6,7 @@ pub(crate) mod checked;
 pub(crate) mod cross_joins;
 pub(crate) mod dependencies;
 pub(crate) mod derived_tables;
+pub(crate) mod distinct_keys;
 pub(crate) mod distinct_windows;
 pub(crate) mod lists;
 pub(crate) mod multisets;

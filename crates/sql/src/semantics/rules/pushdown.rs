@@ -22,6 +22,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use super::careful::OpenRowsOnly;
 use super::cross_joins::FewCrossJoins;
 use super::dependencies::{CarefulJoins, TrueDependencies};
+use super::distinct_keys::DistinctKeys;
 use super::distinct_windows::DistinctWindows;
 use super::lists::VaryingLists;
 use super::offsets::OffsetsInOrder;
@@ -56,6 +57,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.retain(|rule| rule.name() != "rewrite_set_comparison" && !needless.contains(&rule.name()));
     let of_common = rules.iter().position(|rule| rule.name() == "common_sub_expression_eliminate");
     rules.insert(of_common.unwrap_or_default(), Arc::new(DistinctWindows));
+    let of_distinct = rules.iter().position(|rule| rule.name() == "replace_distinct_aggregate");
+    rules.insert(of_distinct.unwrap_or_default(), Arc::new(DistinctKeys));
     for name in ["replace_distinct_aggregate", "eliminate_duplicated_expr", "optimize_projections"] {
         let by_dependencies = rules.iter().position(|rule| rule.name() == name);
         rules.insert(by_dependencies.unwrap_or_default(), Arc::new(TrueDependencies));

@@ -4,7 +4,7 @@ use crate::state::choices::{CHECK_BODIES, Choice, JOIN_ORDER, KEPT_PLANS, OWN_OP
 use crate::state::cost_settings::CostSetting;
 use crate::state::device_settings::DeviceSetting;
 use crate::state::query_memory::QUERY_MEMORY;
-use crate::state::setting_values::Whose;
+use crate::state::setting_values::{DEFAULT_PATH, Whose};
 use crate::state::threads::{THREADS, ThreadCount, WORKERS};
 
 /// The values that a setting may have.
@@ -77,6 +77,11 @@ pub(crate) enum Limit {
     Idle,
 }
 
+/// The value that a setting has in each database that says nothing of it, where that is one for all.
+pub(crate) fn default_of(name: &str) -> Option<&'static str> {
+    find(name).ok().map(|known| known.1).filter(|default| !default.is_empty())
+}
+
 /// Name, default and allowed values.
 pub(super) const KNOWN: [(&str, &str, AllowedValues); 47] = [
     ("application_name", "", AllowedValues::Any),
@@ -112,7 +117,7 @@ pub(super) const KNOWN: [(&str, &str, AllowedValues); 47] = [
     ("memory_limit", "none", AllowedValues::Memory),
     ("role", "none", AllowedValues::Only(&["none", "lstore"])),
     ("row_security", "on", AllowedValues::Only(&["on", "off", "true", "false"])),
-    ("search_path", "public", AllowedValues::Path),
+    ("search_path", DEFAULT_PATH, AllowedValues::Path),
     ("server_encoding", "UTF8", AllowedValues::Fixed),
     ("server_version", concat!("16.0 (lstore ", env!("CARGO_PKG_VERSION"), ")"), AllowedValues::Fixed),
     ("server_version_num", "160000", AllowedValues::Fixed),

@@ -68,7 +68,8 @@ fn put_interval(out: &mut Vec<u8>, (months, days, micros): (i32, i32, i64)) {
 
 /// An array of one dimension: dimensions, whether there are NULLs, the items' type, length and lower bound, items.
 fn put_list(out: &mut Vec<u8>, items: &ArrayRef, oid: u32) -> Result<(), SqlError> {
-    let item = if oid == oids::INT2VECTOR { Some(oids::INT2) } else { oids::item_of(oid) };
+    let vector_item = oids::item_of_vector(oid);
+    let item = vector_item.or_else(|| oids::item_of(oid));
     let item = item.filter(|_| !items.data_type().is_nested()).ok_or_else(|| refused(items))?;
     let length = i32::try_from(items.len()).map_err(|_| refused(items))?;
     let dimensions = i32::from(length > 0);
@@ -79,7 +80,7 @@ fn put_list(out: &mut Vec<u8>, items: &ArrayRef, oid: u32) -> Result<(), SqlErro
     if length > 0 {
         out.extend_from_slice(&length.to_be_bytes());
         // Vectors count from 0.
-        out.extend_from_slice(&i32::from(oid != oids::INT2VECTOR).to_be_bytes());
+        out.extend_from_slice(&i32::from(vector_item.is_none()).to_be_bytes());
     }
     let column = Column::new(items.as_ref(), item, 1);
     (0..items.len()).try_for_each(|row| column.put(out, row))

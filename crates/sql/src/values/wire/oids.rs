@@ -3,7 +3,7 @@ use arrow_schema::{DataType as ArrowType, Field, IntervalUnit};
 use engine::DataType;
 
 use crate::values::pg_types;
-use crate::values::types::{COUNT, NAMES, OBJECT, catalog_type, type_of_field};
+use crate::values::types::{COUNT, NAMES, OBJECT, OBJECT_VECTOR, catalog_type, type_of_field};
 
 pub use crate::values::pg_types::number_of as of_type;
 pub(super) use crate::values::pg_types::{
@@ -13,7 +13,8 @@ pub(super) use crate::values::pg_types::{
 
 /// `"char"`
 pub const CHAR: u32 = 18;
-pub(super) const INT2VECTOR: u32 = 22;
+const INT2VECTOR: u32 = 22;
+const OIDVECTOR: u32 = 30;
 pub(super) const JSONPATH: u32 = 4072;
 const RECORD: u32 = 2249;
 const RECORDS: u32 = 2287;
@@ -36,6 +37,7 @@ pub fn of_field(field: &Field) -> u32 {
         Some(OBJECT) => return OID,
         Some(COUNT) => return INT4,
         Some(NAMES) => return array_of(NAME),
+        Some(OBJECT_VECTOR) => return OIDVECTOR,
         Some(_) => return INT2VECTOR,
         None => {}
     }
@@ -67,6 +69,15 @@ pub fn of_field(field: &Field) -> u32 {
         | ArrowType::LargeListView(item) => array_of(of_field(item)),
         ArrowType::Struct(_) => RECORD,
         _ => TEXT,
+    }
+}
+
+/// The number of the type of the items of a vector of the catalog.
+pub(super) fn item_of_vector(number: u32) -> Option<u32> {
+    match number {
+        INT2VECTOR => Some(INT2),
+        OIDVECTOR => Some(OID),
+        _ => None,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::error::SqlError;
 use crate::values::pg_types;
 use crate::values::text::text_value;
 use crate::values::text_column::TextColumn;
+use crate::values::types::vector_text;
 
 /// A column of a batch, and how its values are written.
 #[expect(missing_debug_implementations, reason = "arrays and writers of their text")]
@@ -86,9 +87,8 @@ impl<'a> Column<'a> {
     }
 
     fn put_text(&self, out: &mut Vec<u8>, row: usize) {
-        if self.oid == oids::INT2VECTOR {
-            let text = text_value(self.array, row).unwrap_or_default();
-            out.extend_from_slice(text.trim_matches(['{', '}']).replace(',', " ").as_bytes());
+        if oids::item_of_vector(self.oid).is_some() {
+            out.extend_from_slice(vector_text(&text_value(self.array, row).unwrap_or_default()).as_bytes());
         } else {
             self.text.append(out, row);
         }
