@@ -37,6 +37,7 @@ use crate::syntax::row_tokens;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 use crate::syntax::subscript_tokens;
+use crate::syntax::tablespace_tokens;
 use crate::syntax::text_tokens;
 use crate::syntax::tokens;
 use crate::syntax::type_tokens;
@@ -111,6 +112,7 @@ fn parse_source(source: &Source) -> Result<ParsedStatement> {
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
     let locks = lock_clauses::take(&mut tokens, source)?;
     text_tokens::spell_out(&mut tokens, source)?;
+    tablespace_tokens::spell_out(&mut tokens, source)?;
     alter_tokens::spell_out(&mut tokens);
     create_as_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);

@@ -170,7 +170,9 @@ fn rows(name: &str, objects: impl Fn() -> Objects) -> Vec<Row> {
         "pg_stats" => statistics::rows(&objects()),
         "pg_tables" => objects().base_tables().map(table_view).collect(),
         "pg_tablespace" => {
-            vec![vec![("oid", Number(1663)), ("spcname", text("pg_default")), ("spcowner", Number(OWNER_OID))]]
+            let row =
+                |(oid, name)| vec![("oid", Number(oid)), ("spcname", text(name)), ("spcowner", Number(OWNER_OID))];
+            [(1663, "pg_default"), (1664, "pg_global")].into_iter().map(row).collect()
         }
         "pg_enum" => types::labels(&objects()),
         "pg_range" => types::ranges(),

@@ -227,15 +227,17 @@ impl PathValue {
         while !rest.is_empty() {
             let (name, after) = match rest.strip_prefix('"') {
                 Some(quoted) => {
-                    let (name, after) = quoted.split_once('"').ok_or_else(wrong)?;
-                    (name.to_owned(), after.trim_start())
+                    let (name, after) = in_quotes(quoted).ok_or_else(wrong)?;
+                    (name, after.trim_start())
                 }
                 None => {
                     let end = rest.find(',').unwrap_or(rest.len());
                     (rest[..end].trim().to_lowercase(), &rest[end..])
                 }
             };
-            names.push(name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
             rest = match after.strip_prefix(',') {
                 Some(next) if next.trim().is_empty() => return Err(wrong()),
                 Some(next) => next.trim_start(),
@@ -245,8 +247,23 @@ impl PathValue {
         }
         let is_searched = |name: &&String| !["$user", "pg_catalog", "pg_temp", ""].contains(&name.as_str());
         let schemas = names.iter().filter(is_searched).cloned().collect();
-        let text: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-        Ok(PathValue { text: if names.is_empty() { quoted("") } else { text.join(", ") }, schemas })
+        Ok(PathValue { text: text.to_owned(), schemas })
+    }
+}
+
+/// The name behind whose first quote a text begins, and what stands behind its last.
+fn in_quotes(text: &str) -> Option<(String, &str)> {
+    let (mut name, mut rest) = (String::new(), text);
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(within) => {
+                name.push('"');
+                rest = within;
+            }
+            None => return Some((name, after)),
+        }
     }
 }
 
@@ -318,8 +335,9 @@ mod tests {
             PathValue::read(text).map(|path| (path.text, path.schemas.join("|"))).map_err(|error| error.sqlstate)
         };
         assert_eq!(read("\"$user\", public"), Ok(("\"$user\", public".into(), "public".into())));
-        assert_eq!(read("A, \"B c\""), Ok(("a, \"B c\"".into(), "a|B c".into())));
-        assert_eq!(read(""), Ok(("\"\"".into(), String::new())));
+        assert_eq!(read("A, \"B c\""), Ok(("A, \"B c\"".into(), "a|B c".into())));
+        assert_eq!(read(""), Ok((String::new(), String::new())));
+        assert_eq!(read("\"a\"\"b\", c, c"), Ok(("\"a\"\"b\", c, c".into(), "a\"b|c".into())));
         assert_eq!((read("a,"), read("\"a")), (Err("22023"), Err("22023")));
     }
 

@@ -39,8 +39,8 @@ use crate::state::setting_values::{
 };
 use crate::state::unheeded_settings::Unheeded;
 
-pub(crate) use known::{Limit, default_of};
 use known::{AllowedValues, KNOWN, find};
+pub(crate) use known::{Limit, default_of};
 
 /// The values that a session can set for itself.
 #[derive(Clone)]

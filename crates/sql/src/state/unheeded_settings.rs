@@ -1,4 +1,4 @@
-//! Settings of PostgreSQL's planner and its memory, which sessions may set and see, and which change nothing here.
+//! Settings of PostgreSQL's planner, its memory and its tablespaces, which sessions may set and see, and which change nothing here.
 //!
 //! Scripts and tools set them without asking what there is: `SET enable_seqscan = off`, `SET LOCAL work_mem = '64MB'`. A value is checked
 //! for its kind alone.
@@ -23,9 +23,10 @@ pub(crate) struct Unheeded {
 }
 
 /// The settings by name, each with what it is without being set.
-const ALL: [(&str, &str, Kind); 35] = [
+const ALL: [(&str, &str, Kind); 37] = [
     ("constraint_exclusion", "partition", Kind::Word(&["partition", "on", "off"])),
     ("default_statistics_target", "100", Kind::Number),
+    ("default_tablespace", "", Kind::Word(&["", "pg_default"])),
     ("effective_cache_size", "4GB", Kind::Memory),
     ("effective_io_concurrency", "1", Kind::Number),
     ("enable_async_append", "on", Kind::Truth),
@@ -58,6 +59,7 @@ const ALL: [(&str, &str, Kind); 35] = [
     ("parallel_setup_cost", "1000", Kind::Number),
     ("parallel_tuple_cost", "0.1", Kind::Number),
     ("plan_cache_mode", "auto", Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"])),
+    ("temp_tablespaces", "", Kind::Word(&["", "pg_default"])),
     ("work_mem", "4MB", Kind::Memory),
 ];
 
@@ -91,6 +93,11 @@ impl Unheeded {
             Kind::Number if value.parse::<f64>().is_ok_and(f64::is_finite) => Ok(value.to_owned()),
             Kind::Memory if is_memory(value) => Ok(with_unit(value)),
             Kind::Word(words) if words.contains(&lower.as_str()) => Ok(lower),
+            Kind::Word(_) if self.name == "default_tablespace" => {
+                let message = format!("invalid value for parameter \"{}\": \"{value}\"", self.name);
+                let detail = format!("Tablespace \"{value}\" does not exist.");
+                Err(SqlError::new("22023", message).detail(detail))
+            }
             _ => invalid(format!("invalid value for parameter \"{}\": \"{value}\"", self.name)),
         }
     }

@@ -26,6 +26,7 @@ pub(crate) mod source;
 pub(crate) mod split;
 pub(crate) mod stack;
 pub(crate) mod subscript_tokens;
+pub(crate) mod tablespace_tokens;
 pub(crate) mod template;
 pub(crate) mod text_tokens;
 pub(crate) mod tokens;

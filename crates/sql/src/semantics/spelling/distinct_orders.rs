@@ -10,7 +10,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::syntax::identifiers::fold;
+use crate::names::headings::heading;
+use crate::syntax::identifiers::{fold, hidden};
 use crate::syntax::source::Source;
 use crate::syntax::walk::WalkMut;
 
@@ -67,9 +68,25 @@ fn order(query: &mut Query, source: &Source) -> Result<()> {
         }
         sort.expr = expr;
     }
+    let mut seen: Vec<Expr> = Vec::new();
+    said.retain(|sort| {
+        let is_new = !seen.contains(&sort.expr);
+        seen.extend(is_new.then(|| sort.expr.clone()));
+        is_new
+    });
     said.extend(left.iter().cloned().map(ascending));
     ordered.extend(left);
     *keys = ordered;
+    // The planner takes an expression of the list in ORDER BY for the column there, which is not there yet.
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        if let SelectItem::UnnamedExpr(expr) = &*item
+            && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            && keys.contains(expr)
+        {
+            let name = heading(expr).unwrap_or_else(|| "?column?".to_owned());
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: hidden(format!("distinct {at}"), &name) };
+        }
+    }
     Ok(())
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn default_of(name: &str) -> Option<&'static str> {
 }
 
 /// Name, default and allowed values.
-pub(super) const KNOWN: [(&str, &str, AllowedValues); 47] = [
+pub(super) const KNOWN: [(&str, &str, AllowedValues); 46] = [
     ("application_name", "", AllowedValues::Any),
     ("bytea_output", "hex", AllowedValues::Only(&["hex"])),
     (CHECK_BODIES, "on", AllowedValues::Planner(Choice::CheckBodies)),
@@ -91,7 +91,6 @@ pub(super) const KNOWN: [(&str, &str, AllowedValues); 47] = [
     ("client_min_messages", "notice", AllowedValues::Messages),
     ("datestyle", "ISO, MDY", AllowedValues::Dates),
     ("default_table_access_method", "heap", AllowedValues::Only(&["heap"])),
-    ("default_tablespace", "", AllowedValues::Only(&[""])),
     ("default_transaction_deferrable", "off", AllowedValues::Deferrable(Whose::Default)),
     ("default_transaction_isolation", "read committed", AllowedValues::Isolation(Whose::Default)),
     ("default_transaction_read_only", "off", AllowedValues::ReadOnly(Whose::Default)),
