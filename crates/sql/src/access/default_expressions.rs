@@ -19,6 +19,7 @@ use crate::syntax::identifiers::last_part;
 use crate::syntax::walk::{Walk, WalkMut, walk_expressions};
 use crate::values::literals::{Literal, literal};
 use crate::values::long_name;
+use crate::values::numerics;
 use crate::values::text::text_value;
 
 /// What fills a column, if anything but NULL and the other columns does.
@@ -31,6 +32,10 @@ pub(crate) fn expression_of(defaults: &[ColumnDefault], column: usize) -> Result
 pub(crate) fn shown(text: &str, column: &Column, style: Style) -> String {
     let Ok(expr) = parsed(text) else { return text.to_owned() };
     match literal(&expr) {
+        // A length or digits that are said stay as they are written.
+        Some(Literal::Typed(_, data_type)) if matches!(data_type, DataType::Decimal { .. }) => {
+            written(&expr, &[], style)
+        }
         Some(literal) => constant(literal, column),
         None => written(&expr, &[], style),
     }
@@ -42,6 +47,10 @@ fn constant(literal: Literal, column: &Column) -> String {
         Literal::Boolean(value) => value.to_string(),
         Literal::Text(text) => of_type(&text, column.data_type),
         Literal::Number(number) => {
+            // One with an exponent is told without, as a text.
+            if let Some(digits) = number.contains(['e', 'E']).then(|| numerics::read(&number).ok()).flatten() {
+                return format!("'{digits}'::numeric");
+            }
             let data_type = match number.parse::<i64>() {
                 Ok(whole) if i32::try_from(whole).is_ok() => DataType::Integer,
                 Ok(_) => DataType::BigInt,

@@ -25,7 +25,9 @@ fn expression(table: &TableObject, default: &ColumnDefault) -> Option<String> {
         .expression
         .as_deref()
         .filter(|_| default.identity.is_none() && !default.domain.as_ref().is_some_and(|domain| domain.fills))?;
-    Some(shown(text, column, Style::Plain))
+    let shown = shown(text, column, Style::Plain);
+    // PostgreSQL keeps no default that is NULL, whatever type is said.
+    (!shown.starts_with("NULL::")).then_some(shown)
 }
 
 /// The rows of `pg_attrdef`.

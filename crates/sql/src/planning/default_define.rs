@@ -1,6 +1,6 @@
 //! What a column is filled with: an expression checked, planned for its type, and written out for the catalog.
 use datafusion::sql::sqlparser::ast::{Expr, SelectItem, SetExpr, Spanned, Statement, Value};
-use engine::Column;
+use engine::{Column, DataType};
 
 use crate::access::default_expressions::{WithSequences, sequences_named};
 use crate::access::index_expressions::text::parsed;
@@ -58,6 +58,12 @@ fn of_literal(literal: Literal, expr: &Expr, column: &Column) -> Result<Option<S
     match literal {
         Literal::Null => Ok(None),
         Literal::Text(text) => match append_literal(&mut builder, Literal::Text(text.clone()), column) {
+            // As in PostgreSQL a number is cut to the column's digits only where it is put in.
+            Ok(()) if let DataType::Decimal { .. } = column.data_type => {
+                let mut builder = ColumnBuilder::new(DataType::Numeric);
+                let number = builder.append_text(&text).ok().and_then(|()| text_value(&builder.finish(), 0));
+                Ok(Some(quoted_text(&number.unwrap_or(text))))
+            }
             Ok(()) => {
                 let value = builder.finish();
                 Ok(Some(quoted_text(&text_value(&value, 0).unwrap_or(text))))

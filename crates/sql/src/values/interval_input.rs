@@ -2,9 +2,12 @@
 //!
 //! A text is a row of numbers with their units. A number without one counts what the type says, or days before hours and a time of day.
 //! A part of a unit becomes units below: of a year months, of a month days (of which it has thirty), of a day time.
+use datafusion::sql::sqlparser::ast::{Expr, Value};
+
 use super::Misfit;
 use super::datetime::MICROS_PER_DAY;
 use super::interval_form::{IntervalForm, SECOND, Span, Unit, unit};
+use crate::error::SqlError;
 
 impl Span {
     fn add(&mut self, number: f64, unit: Unit) -> Result<(), Misfit> {
@@ -70,6 +73,41 @@ pub(crate) fn parse_as(text: &str, form: IntervalForm) -> Result<Span, Misfit> {
     // Queries count it in nanoseconds.
     let time_fits = span.micros.checked_mul(1000).is_some();
     if counts_fit && time_fits { Ok(span) } else { Err(Misfit::DateField) }
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::SingleQuotedString(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// What an expression says, if it is a literal of an interval.
+///
+/// # Errors
+/// Where its text is no interval, or its fields are none of a literal.
+pub(crate) fn of_literal(expr: &Expr) -> crate::error::Result<Option<Span>> {
+    let (value, form) = match expr {
+        Expr::Interval(interval) => match &*interval.value {
+            Expr::Value(value) => (value, IntervalForm::of_literal(interval)?),
+            _ => return Ok(None),
+        },
+        Expr::Cast { expr, data_type, .. } => match (&**expr, IntervalForm::of_type(data_type)?) {
+            (Expr::Value(value), Some(form)) => (value, form),
+            _ => return Ok(None),
+        },
+        Expr::TypedString(typed) => match IntervalForm::of_type(&typed.data_type)? {
+            Some(form) => (&typed.value, form),
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let Some(text) = text_of(&value.value) else { return Ok(None) };
+    let span = parse_as(text, form).map_err(|misfit| match misfit {
+        Misfit::DateField => SqlError::new("22015", format!("interval field value out of range: \"{text}\"")),
+        _ => SqlError::new("22007", format!("invalid input syntax for type interval: \"{text}\"")),
+    })?;
+    Ok(Some(span))
 }
 
 fn uncut(text: &str, form: IntervalForm) -> Result<Span, Misfit> {

@@ -8,11 +8,12 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `write`, `text` | expressions as text: written and read |
+//! | `write`, `told`, `text` | expressions as text: written, their constants, and read |
 //! | `compiled` | one that can be worked out for rows |
 //!
 //! Planning one (`index_compile`) and what the engine asks for (`index_define`) stand in `planning`. The engine knows none of this: it
 //! asks what is supplied where a database is opened (`session/opening.rs`) and wherever a session begins.
 pub(crate) mod compiled;
 pub(crate) mod text;
+mod told;
 pub(crate) mod write;

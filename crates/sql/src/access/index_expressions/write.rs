@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Column, DataType};
 
+use super::told::told;
 use crate::syntax::identifiers::{fold, quoted};
 use crate::values::long_name;
 use crate::values::types::column_type;
@@ -29,7 +30,8 @@ pub(crate) enum Style {
 
 /// An expression over these columns as text.
 pub(crate) fn written(expr: &Expr, columns: &[Column], style: Style) -> String {
-    Writer { columns, style }.expr(expr)
+    let writer = Writer { columns, style };
+    if style == Style::Plain { writer.expr(&told(expr)) } else { writer.expr(expr) }
 }
 
 /// An expression as it stands in the list of an index: in parentheses, but for calls of functions.
@@ -98,10 +100,18 @@ fn is_string(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
 }
 
+/// Functions that are words of the language, with the digits of their seconds.
+const TIMES: [&str; 4] = ["current_time", "current_timestamp", "localtime", "localtimestamp"];
+
 /// Functions that take no other type of texts.
-const OF_TEXTS: [&str; 20] = [
+const OF_TEXTS: [&str; 39] = [
     "ascii",
     "btrim",
+    "current_setting",
+    "date_part",
+    "date_trunc",
+    "decode",
+    "encode",
     "initcap",
     "left",
     "lower",
@@ -109,15 +119,29 @@ const OF_TEXTS: [&str; 20] = [
     "ltrim",
     "md5",
     "overlay",
+    "quote_ident",
+    "quote_literal",
+    "regexp_match",
+    "regexp_matches",
     "regexp_replace",
+    "regexp_split_to_array",
     "repeat",
     "replace",
     "reverse",
     "right",
     "rpad",
     "rtrim",
+    "set_config",
     "split_part",
+    "starts_with",
+    "string_to_array",
+    "strpos",
     "substr",
+    "timezone",
+    "to_char",
+    "to_date",
+    "to_number",
+    "to_timestamp",
     "translate",
     "upper",
 ];
@@ -159,6 +183,27 @@ impl Writer<'_> {
                 self.whole(format!("{of} {not}BETWEEN {low} AND {high}"))
             }
             Expr::Function(function) => self.call(expr, function),
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                let zone = if is_string(time_zone) { self.cast(time_zone, "text") } else { self.below(time_zone, 10) };
+                self.whole(format!("{} AT TIME ZONE {zone}", self.below(timestamp, 10)))
+            }
+            Expr::Array(array) => {
+                let items: Vec<String> = array.elem.iter().map(|item| self.expr(item)).collect();
+                format!("ARRAY[{}]", items.join(", "))
+            }
+            Expr::Substring { expr: of, substring_from: Some(from), substring_for, shorthand: true, .. } => {
+                let rest = [Some(from), substring_for.as_ref()].into_iter().flatten().map(|part| self.expr(part));
+                let all: Vec<String> = std::iter::once(self.as_text(of)).chain(rest).collect();
+                format!("substr({})", all.join(", "))
+            }
+            Expr::Trim { trim_where, trim_what, expr: of, trim_characters: None } if self.style == Style::Plain => {
+                let side = trim_where.map_or_else(|| "BOTH".to_owned(), |side| side.to_string());
+                let what = trim_what.as_ref().map_or_else(String::new, |what| format!("{} ", self.as_text(what)));
+                format!("TRIM({side} {what}FROM {})", self.as_text(of))
+            }
+            Expr::Extract { field, expr: of, .. } => {
+                format!("EXTRACT({} FROM {})", field.to_string().to_lowercase(), self.expr(of))
+            }
             other => other.to_string(),
         }
     }
@@ -252,7 +297,8 @@ impl Writer<'_> {
         }
         let text = self.expr(inner);
         let is_bare = match inner {
-            Expr::Value(_) => true,
+            Expr::Value(value) => self.style == Style::Pretty || !matches!(value.value, Value::Number(..)),
+            Expr::Array(array) if array.elem.is_empty() => true,
             Expr::Function(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Cast { .. } => {
                 self.style == Style::Pretty
             }
@@ -279,17 +325,19 @@ impl Writer<'_> {
             && function.within_group.is_empty();
         let name = function.name.to_string().to_lowercase();
         // These are written as words of the language.
-        let is_word = ["coalesce", "nullif", "greatest", "least"].contains(&name.as_str());
+        let is_time = TIMES.contains(&name.as_str());
+        let is_word = is_time || ["coalesce", "nullif", "greatest", "least"].contains(&name.as_str());
+        let is_of_strings = is_word && list.args.iter().all(|of| argument_of(of).is_some_and(is_string));
         let takes_texts = OF_TEXTS.contains(&name.as_str());
         let first = list.args.first().and_then(argument_of).and_then(|first| self.column_of(first));
-        let is_length =
-            name == "length" && first.is_some_and(|column| !matches!(column.data_type, DataType::Char { .. }));
+        let is_length = name == "length" && list.args.first().and_then(argument_of).is_some_and(is_string)
+            || name == "length" && first.is_some_and(|column| !matches!(column.data_type, DataType::Char { .. }));
         let unlimited =
             |column: &Column| if is_varchar(column.data_type) { DataType::VARCHAR } else { column.data_type };
         let argument = |argument: &FunctionArg| {
             let expr = argument_of(argument)?;
             Some(match first {
-                _ if takes_texts || is_length => self.as_text(expr),
+                _ if takes_texts || is_length || is_of_strings => self.as_text(expr),
                 Some(column) if is_word && is_string(expr) => self.cast(expr, &type_text(unlimited(column))),
                 _ => self.expr(expr),
             })

@@ -6,9 +6,8 @@ use datafusion::sql::sqlparser::ast::{Expr, Interval, Statement, UnaryOperator, 
 
 use crate::error::{Result, SqlError};
 use crate::syntax::walk::WalkMut;
-use crate::values::Misfit;
-use crate::values::interval_form::{IntervalForm, Span};
-use crate::values::interval_input::parse_as;
+use crate::values::interval_form::Span;
+use crate::values::interval_input::of_literal;
 
 /// Rewrites the literals of a statement.
 pub(crate) fn spell_out(statement: &mut Statement) -> Result<()> {
@@ -28,45 +27,13 @@ impl VisitorMut for Literals {
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (&**expr, true),
             other => (other, false),
         };
-        match read(literal) {
+        match of_literal(literal) {
             Ok(Some(span)) => *expr = written(if is_negative { span.negated() } else { span }),
             Ok(None) => {}
             Err(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
     }
-}
-
-fn text_of(value: &Value) -> Option<&str> {
-    match value {
-        Value::SingleQuotedString(text) => Some(text),
-        _ => None,
-    }
-}
-
-/// What an expression says, if it is a literal of an interval.
-fn read(expr: &Expr) -> Result<Option<Span>> {
-    let (value, form) = match expr {
-        Expr::Interval(interval) => match &*interval.value {
-            Expr::Value(value) => (value, IntervalForm::of_literal(interval)?),
-            _ => return Ok(None),
-        },
-        Expr::Cast { expr, data_type, .. } => match (&**expr, IntervalForm::of_type(data_type)?) {
-            (Expr::Value(value), Some(form)) => (value, form),
-            _ => return Ok(None),
-        },
-        Expr::TypedString(typed) => match IntervalForm::of_type(&typed.data_type)? {
-            Some(form) => (&typed.value, form),
-            None => return Ok(None),
-        },
-        _ => return Ok(None),
-    };
-    let Some(text) = text_of(&value.value) else { return Ok(None) };
-    let span = parse_as(text, form).map_err(|misfit| match misfit {
-        Misfit::DateField => SqlError::new("22015", format!("interval field value out of range: \"{text}\"")),
-        _ => SqlError::new("22007", format!("invalid input syntax for type interval: \"{text}\"")),
-    })?;
-    Ok(Some(span))
 }
 
 fn written(Span { months, days, micros }: Span) -> Expr {
