@@ -28,16 +28,16 @@ pub(crate) fn expression_of(defaults: &[ColumnDefault], column: usize) -> Result
     found.and_then(|default| default.expression.as_deref()).map(parsed).transpose()
 }
 
-/// What fills a column as PostgreSQL's catalog shows it.
-pub(crate) fn shown(text: &str, column: &Column, style: Style) -> String {
+/// What fills a column as PostgreSQL's catalog shows it; a generated one is worked out from these columns.
+pub(crate) fn shown(text: &str, column: &Column, columns: &[Column], style: Style) -> String {
     let Ok(expr) = parsed(text) else { return text.to_owned() };
     match literal(&expr) {
         // A length or digits that are said stay as they are written.
         Some(Literal::Typed(_, data_type)) if matches!(data_type, DataType::Decimal { .. }) => {
-            written(&expr, &[], style)
+            written(&expr, columns, style)
         }
         Some(literal) => constant(literal, column),
-        None => written(&expr, &[], style),
+        None => written(&expr, columns, style),
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn renamed(text: &str, from: &str, to: &str) -> String {
         return text.to_owned();
     }
     let _ = expr.walk_mut(&mut WithSequences { renamed: Some((from, to)) });
-    written(&expr, &[], Style::Pretty)
+    written(&expr, &[], Style::Kept)
 }
 
 /// Writes the names of sequences with the type that PostgreSQL's catalog shows them with, one of them by another name.
@@ -210,7 +210,7 @@ mod tests {
             ("now()::date", DataType::Date, "(now())::date"),
         ];
         for (text, data_type, expected) in cases {
-            assert_eq!(shown(text, &Column::new("c", data_type), Style::Plain), expected, "{text}");
+            assert_eq!(shown(text, &Column::new("c", data_type), &[], Style::Plain), expected, "{text}");
         }
     }
 

@@ -20,12 +20,13 @@ const COLUMNS: i64 = 1601;
 
 /// What fills a column, if the column is not an identity column.
 fn expression(table: &TableObject, default: &ColumnDefault) -> Option<String> {
-    let column = &table.table.schema().columns()[default.column];
+    let columns = table.table.schema().columns();
+    let column = &columns[default.column];
     let text = default
         .expression
         .as_deref()
         .filter(|_| default.identity.is_none() && !default.domain.as_ref().is_some_and(|domain| domain.fills))?;
-    let shown = shown(text, column, Style::Plain);
+    let shown = shown(text, column, columns, Style::Plain);
     // PostgreSQL keeps no default that is NULL, whatever type is said.
     (!shown.starts_with("NULL::")).then_some(shown)
 }

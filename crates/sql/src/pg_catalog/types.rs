@@ -268,7 +268,7 @@ pub(super) fn domains(objects: &Objects, measures: impl Fn(DataType) -> Row) -> 
 }
 
 fn default_of(domain: &DomainDefinition, text: &str) -> String {
-    shown(text, &Column::new("value", domain.base), Style::Plain)
+    shown(text, &Column::new("value", domain.base), &[], Style::Plain)
 }
 
 /// Whether a type's kind is told by `information_schema` as one of a user.

@@ -46,9 +46,9 @@ pub(crate) fn define(
     check_type(planner, view, expr, column, source)?;
     let mut expr = expr.clone();
     let _ = expr.walk_mut(&mut WithSequences { renamed: None });
-    let text = written(&expr, &[], Style::Pretty);
+    let text = written(&expr, &[], Style::Kept);
     // It is read again by each statement that leaves the column out.
-    let is_read_again = parsed(&text).is_ok_and(|again| written(&again, &[], Style::Pretty) == text);
+    let is_read_again = parsed(&text).is_ok_and(|again| written(&again, &[], Style::Kept) == text);
     Ok(Some(if is_read_again { text } else { expr.to_string() }))
 }
 
@@ -75,7 +75,7 @@ fn of_literal(literal: Literal, expr: &Expr, column: &Column) -> Result<Option<S
         other => match append_literal(&mut builder, other, column) {
             Err(error) if error.sqlstate == "42804" => Err(of_default(error)),
             // A number that is out of range is one only where it is put in.
-            _ => Ok(Some(written(expr, &[], Style::Pretty))),
+            _ => Ok(Some(written(expr, &[], Style::Kept))),
         },
     }
 }

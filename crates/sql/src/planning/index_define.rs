@@ -127,7 +127,7 @@ pub(crate) fn define_over(
     if is_kept && needs_zone(&compiled).map_err(|error| diagnose(&error, source))? {
         return Err(changes(kind));
     }
-    let text = in_list(&expr, columns, Style::Pretty);
+    let text = in_list(&expr, columns, Style::Kept);
     // It is read again whenever the database is opened, and has to mean the same.
     let again = parsed(&text).and_then(|expr| compile(&expr, columns, kind, &Source::new(&text)));
     let text = match again {

@@ -8,26 +8,308 @@
 //! ARRAY[1, 2]::bigint[]             ARRAY[(1)::bigint, (2)::bigint]
 //! 5::integer                        5
 //! ```
+//!
+//! And conditions as its parser makes them out of the words of the language, with casts where they compare:
+//!
+//! ```text
+//! a BETWEEN 1 AND 2                 a >= 1 AND a <= 2
+//! c IN ('x', 'y')                   c = ANY (ARRAY['x'::text, 'y'::text])
+//! c LIKE 'x%'                       c ~~ 'x%'::text
+//! n > 0, of a numeric               n > 0::numeric
+//! ```
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, CastKind, DataType as SqlType, ExactNumberInfo, Expr, UnaryOperator, Value, ValueWithSpan,
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType as SqlType, ExactNumberInfo, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, UnaryOperator, Value, ValueWithSpan,
     VisitorMut,
 };
-use engine::Interval;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use engine::{Column, DataType, Interval};
 
+use crate::syntax::identifiers::{fold, last_part};
 use crate::syntax::walk::WalkMut;
+use crate::values::builder::ColumnBuilder;
 use crate::values::interval_form::IntervalForm;
 use crate::values::interval_input::of_literal;
 use crate::values::literals::{Literal, literal};
+use crate::values::long_name;
 use crate::values::numerics;
 use crate::values::text::text_value;
 
-/// An expression with its constants written so.
-pub(super) fn told(expr: &Expr) -> Expr {
+/// An expression over these columns, told so.
+pub(super) fn told(expr: &Expr, columns: &[Column]) -> Expr {
     let mut told = expr.clone();
+    let _ = told.walk_mut(&mut Words);
     let _ = told.walk_mut(&mut Constants);
+    let _ = told.walk_mut(&mut Operands { columns });
     told
+}
+
+/// Words of the language as operators.
+struct Words;
+
+impl VisitorMut for Words {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let told = match &mut *expr {
+            Expr::Between { expr: of, negated, low, high } => {
+                let (from, to, joined) = match negated {
+                    false => (BinaryOperator::GtEq, BinaryOperator::LtEq, BinaryOperator::And),
+                    true => (BinaryOperator::Lt, BinaryOperator::Gt, BinaryOperator::Or),
+                };
+                let low = Expr::BinaryOp { left: of.clone(), op: from, right: low.clone() };
+                let high = Expr::BinaryOp { left: of.clone(), op: to, right: high.clone() };
+                Expr::BinaryOp { left: Box::new(low), op: joined, right: Box::new(high) }
+            }
+            Expr::InList { expr: of, list, negated } if list.iter().all(is_constant) => match (&mut list[..], *negated)
+            {
+                ([only], negated) => {
+                    let op = if negated { BinaryOperator::NotEq } else { BinaryOperator::Eq };
+                    Expr::BinaryOp { left: of.clone(), op, right: Box::new(only.clone()) }
+                }
+                (list, negated) => {
+                    let elem = list.to_vec();
+                    let right = Box::new(Expr::Array(Array { elem, named: true }));
+                    match negated {
+                        false => {
+                            let compare_op = BinaryOperator::Eq;
+                            Expr::AnyOp { left: of.clone(), compare_op, right, is_some: false }
+                        }
+                        true => Expr::AllOp { left: of.clone(), compare_op: BinaryOperator::NotEq, right },
+                    }
+                }
+            },
+            Expr::Like { negated, any: false, expr: of, pattern, escape_char: None } => {
+                let op = if *negated { BinaryOperator::PGNotLikeMatch } else { BinaryOperator::PGLikeMatch };
+                Expr::BinaryOp { left: of.clone(), op, right: pattern.clone() }
+            }
+            Expr::ILike { negated, any: false, expr: of, pattern, escape_char: None } => {
+                let op = if *negated { BinaryOperator::PGNotILikeMatch } else { BinaryOperator::PGILikeMatch };
+                Expr::BinaryOp { left: of.clone(), op, right: pattern.clone() }
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        *expr = told;
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } | Expr::Cast { expr, .. } => is_constant(expr),
+        _ => false,
+    }
+}
+
+/// Operands with the types that they are compared as.
+struct Operands<'a> {
+    columns: &'a [Column],
+}
+
+/// What an operand is, as far as that decides about casts.
+#[derive(Clone, Copy, PartialEq)]
+enum Operand {
+    Text,
+    Varchar,
+    Char,
+    Numeric,
+    Float,
+    Other(DataType),
+    Unknown,
+}
+
+impl Operands<'_> {
+    fn kind(&self, expr: &Expr) -> Operand {
+        let name = match expr {
+            Expr::Nested(inner) => return self.kind(inner),
+            Expr::Identifier(ident) => fold(ident),
+            Expr::CompoundIdentifier(parts) => parts.last().map(fold).unwrap_or_default(),
+            Expr::Cast { data_type: SqlType::Text, .. } | Expr::Trim { .. } | Expr::Substring { .. } => {
+                return Operand::Text;
+            }
+            Expr::Extract { .. } => return Operand::Numeric,
+            Expr::BinaryOp { op: BinaryOperator::LongArrow | BinaryOperator::StringConcat, .. } => {
+                return Operand::Text;
+            }
+            Expr::Function(function) => {
+                let name = last_part(&function.name).unwrap_or_default();
+                return match name.as_str() {
+                    _ if GIVING_TEXTS.contains(&name.as_str()) => Operand::Text,
+                    "coalesce" | "nullif" => {
+                        first_argument(function).map_or(Operand::Unknown, |first| self.kind(first))
+                    }
+                    "date_part" => Operand::Float,
+                    _ => Operand::Unknown,
+                };
+            }
+            _ => return Operand::Unknown,
+        };
+        match self.columns.iter().find(|column| column.name == name).map(|column| column.data_type) {
+            Some(DataType::TEXT) => Operand::Text,
+            Some(DataType::Text { .. }) => Operand::Varchar,
+            Some(DataType::Char { .. }) => Operand::Char,
+            Some(DataType::Decimal { .. } | DataType::Numeric) => Operand::Numeric,
+            Some(DataType::Real | DataType::Double) => Operand::Float,
+            Some(other) => Operand::Other(other),
+            None => Operand::Unknown,
+        }
+    }
+
+    /// Casts an operand to what it is compared as beside another one of a kind.
+    fn adapt(&self, expr: &mut Expr, other: Operand) {
+        let data_type = match (other, &*expr) {
+            (Operand::Text | Operand::Varchar, of) if text_of(of).is_some() => SqlType::Text,
+            (Operand::Char, of) if text_of(of).is_some() => {
+                SqlType::Custom(ObjectName::from(vec![Ident::new("bpchar")]), Vec::new())
+            }
+            (Operand::Other(data_type), of) if let Some(text) = text_of(of) => {
+                let Some(to) = spelled_type(data_type) else { return };
+                *expr = of_type(value_text(text, data_type).unwrap_or_else(|| text.to_owned()), to);
+                return;
+            }
+            (Operand::Numeric, of) if is_whole(of) => NUMERIC,
+            (Operand::Float, of) if is_number(of) => SqlType::DoublePrecision,
+            _ => return,
+        };
+        *expr = cast(expr.clone(), data_type);
+    }
+}
+
+/// Functions whose values are texts.
+const GIVING_TEXTS: [&str; 20] = [
+    "btrim",
+    "concat",
+    "concat_ws",
+    "format",
+    "initcap",
+    "json_typeof",
+    "jsonb_typeof",
+    "left",
+    "lower",
+    "lpad",
+    "ltrim",
+    "md5",
+    "repeat",
+    "replace",
+    "reverse",
+    "right",
+    "rpad",
+    "rtrim",
+    "substr",
+    "upper",
+];
+
+impl VisitorMut for Operands<'_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::BinaryOp { left, op, right } => {
+                use BinaryOperator as Op;
+                let is_match = matches!(
+                    op,
+                    Op::PGRegexMatch
+                        | Op::PGRegexIMatch
+                        | Op::PGRegexNotMatch
+                        | Op::PGRegexNotIMatch
+                        | Op::PGLikeMatch
+                        | Op::PGNotLikeMatch
+                        | Op::PGILikeMatch
+                        | Op::PGNotILikeMatch
+                );
+                let is_compared = matches!(op, Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq);
+                let of_numbers = matches!(op, Op::Plus | Op::Minus | Op::Multiply | Op::Divide | Op::Modulo);
+                let kinds = (self.kind(left), self.kind(right));
+                if is_match {
+                    if kinds.0 == Operand::Varchar {
+                        **left = cast((**left).clone(), SqlType::Text);
+                    }
+                    self.adapt(right, Operand::Text);
+                } else if is_compared
+                    || of_numbers
+                        && [kinds.0, kinds.1].iter().any(|kind| matches!(kind, Operand::Numeric | Operand::Float))
+                {
+                    let is_text =
+                        |of: &Expr, kind| text_of(of).is_some() || matches!(kind, Operand::Text | Operand::Varchar);
+                    let are_texts = is_text(left, kinds.0) && is_text(right, kinds.1);
+                    self.adapt(left, kinds.1);
+                    self.adapt(right, kinds.0);
+                    for (side, kind) in [(left, kinds.0), (right, kinds.1)] {
+                        if are_texts && kind == Operand::Varchar {
+                            **side = cast((**side).clone(), SqlType::Text);
+                        }
+                    }
+                }
+            }
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => self.items(left, right),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Operands<'_> {
+    /// The items of an array that is compared item by item.
+    fn items(&self, left: &mut Expr, right: &mut Expr) {
+        let kind = self.kind(left);
+        let Expr::Array(array) = right else { return };
+        let plain = array.elem.iter().map(|item| match item {
+            Expr::Cast { expr, data_type: SqlType::Text, .. } if text_of(expr).is_some() => (**expr).clone(),
+            other => other.clone(),
+        });
+        let mut elem: Vec<Expr> = plain.collect();
+        for item in &mut elem {
+            match (text_of(item), kind) {
+                (Some(_), Operand::Varchar) => *item = cast(item.clone(), SqlType::Varchar(None)),
+                (Some(_), Operand::Unknown) => *item = cast(item.clone(), SqlType::Text),
+                _ => self.adapt(item, kind),
+            }
+        }
+        *right = Expr::Array(Array { elem, named: true });
+        if kind == Operand::Varchar {
+            let texts = SqlType::Array(ArrayElemTypeDef::SquareBracket(Box::new(SqlType::Text), None));
+            *right = cast(right.clone(), texts);
+            *left = cast(left.clone(), SqlType::Text);
+        }
+    }
+}
+
+/// A type of columns as a statement says it, for constants of it.
+fn spelled_type(data_type: DataType) -> Option<SqlType> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&long_name(data_type)).ok()?;
+    parser.parse_data_type().ok()
+}
+
+/// The text of the value of a type that a text stands for.
+fn value_text(text: &str, data_type: DataType) -> Option<String> {
+    let mut builder = ColumnBuilder::new(data_type);
+    builder.append_text(text).ok()?;
+    text_value(&builder.finish(), 0)
+}
+
+fn first_argument(function: &Function) -> Option<&Expr> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.first()? {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
+/// Whether an expression is a whole number.
+fn is_whole(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::Number(number, false), .. }) => !number.contains('.'),
+        Expr::Cast { expr, data_type: SqlType::Integer(None) | SqlType::BigInt(None), .. } => text_of(expr).is_some(),
+        _ => false,
+    }
+}
+
+fn is_number(expr: &Expr) -> bool {
+    is_whole(expr) || matches!(expr, Expr::Value(ValueWithSpan { value: Value::Number(_, false), .. }))
 }
 
 struct Constants;
@@ -60,16 +342,20 @@ fn constant(expr: &Expr) -> Option<Expr> {
             match (without_parentheses(inner), item, data_type) {
                 (Expr::Array(array), Some(item), _) if !array.elem.is_empty() => {
                     let elem = array.elem.iter().map(|value| cast(value.clone(), item.clone())).collect();
-                    Some(Expr::Array(datafusion::sql::sqlparser::ast::Array { elem, named: true }))
+                    Some(Expr::Array(Array { elem, named: true }))
                 }
                 (inner, _, SqlType::Int(None) | SqlType::Integer(None) | SqlType::Int4(None)) if is_integer(inner) => {
                     Some(inner.clone())
                 }
-                _ => interval(expr),
+                _ => interval(expr).or_else(|| typed(expr)),
             }
         }
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => negative(inner),
-        Expr::Value(ValueWithSpan { value: Value::Number(number, false), .. }) => exponent("", number),
+        Expr::Value(ValueWithSpan { value: Value::Number(number, false), .. }) => {
+            let is_long = || number.parse::<i32>().is_err() && number.parse::<i64>().is_ok();
+            let long = || is_long().then(|| of_type(number.clone(), SqlType::BigInt(None)));
+            exponent("", number).or_else(long)
+        }
         _ => None,
     }
 }
@@ -116,9 +402,19 @@ fn interval(expr: &Expr) -> Option<Expr> {
     Some(of_type(text, data_type))
 }
 
+/// A text with a type that is not written as its value is.
 fn typed(expr: &Expr) -> Option<Expr> {
-    let (Expr::TypedString(typed), Some(Literal::Typed(value, _))) = (expr, literal(expr)) else { return None };
-    Some(of_type(text_value(&value, 0)?, typed.data_type.clone()))
+    let data_type = match expr {
+        Expr::TypedString(typed) => &typed.data_type,
+        Expr::Cast { data_type, .. } => data_type,
+        _ => return None,
+    };
+    // A number has the digits that it is written with.
+    let Literal::Typed(value, of) = literal(expr)? else { return None };
+    if matches!(of, DataType::Decimal { .. } | DataType::Numeric) {
+        return None;
+    }
+    Some(of_type(text_value(&value, 0)?, data_type.clone()))
 }
 
 /// A number with a sign before it.

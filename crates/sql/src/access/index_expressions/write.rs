@@ -3,11 +3,12 @@
 //! ```text
 //! as it was given    a+b > 0 and c='x'
 //! plain              (((a + b) > 0) AND (c = 'x'::text))       pg_get_indexdef(oid), pg_indexes
-//! pretty             a + b > 0 AND c = 'x'::text                psql, messages
+//! pretty             (a + b) > 0 AND c = 'x'::text              psql
+//! kept               a + b > 0 AND c = 'x'::text                the catalog of the engine
 //! ```
 //!
-//! The pretty form is kept and always read again, so it says what was meant: no type is written that the planner
-//! would not have found.
+//! The kept form is pretty, and always read again, so it says what was meant: no type is written that the planner
+//! would not have found. The others are told in PostgreSQL's words (`told`).
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType as SqlType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     TimezoneInfo, UnaryOperator, Value,
@@ -26,12 +27,14 @@ pub(crate) enum Style {
     Plain,
     /// With those that are needed.
     Pretty,
+    /// As the catalog of the engine keeps it: pretty, and as it was given.
+    Kept,
 }
 
 /// An expression over these columns as text.
 pub(crate) fn written(expr: &Expr, columns: &[Column], style: Style) -> String {
     let writer = Writer { columns, style };
-    if style == Style::Plain { writer.expr(&told(expr)) } else { writer.expr(expr) }
+    if style == Style::Kept { writer.expr(expr) } else { writer.expr(&told(expr, columns)) }
 }
 
 /// An expression as it stands in the list of an index: in parentheses, but for calls of functions.
@@ -75,6 +78,7 @@ fn strength(expr: &Expr) -> u8 {
         | Expr::IsNotFalse(_) => 4,
         Expr::BinaryOp { op, .. } if is_comparison(op) => 5,
         Expr::Between { .. } | Expr::InList { .. } | Expr::Like { .. } | Expr::ILike { .. } => 5,
+        Expr::AnyOp { .. } | Expr::AllOp { .. } | Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => 5,
         Expr::BinaryOp { op: BinaryOperator::Plus | BinaryOperator::Minus, .. } => 7,
         Expr::BinaryOp { op: BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo, .. } => 8,
         Expr::BinaryOp { .. } => 6,
@@ -94,6 +98,16 @@ fn is_comparison(op: &BinaryOperator) -> bool {
             | BinaryOperator::Gt
             | BinaryOperator::GtEq
     )
+}
+
+/// Whether an expression is an operator between two operands, which PostgreSQL puts into parentheses wherever no other one for numbers
+/// is around.
+fn is_operation(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_operation(inner),
+        Expr::BinaryOp { op, .. } => !matches!(op, BinaryOperator::And | BinaryOperator::Or),
+        _ => false,
+    }
 }
 
 fn is_string(expr: &Expr) -> bool {
@@ -187,6 +201,22 @@ impl Writer<'_> {
                 let zone = if is_string(time_zone) { self.cast(time_zone, "text") } else { self.below(time_zone, 10) };
                 self.whole(format!("{} AT TIME ZONE {zone}", self.below(timestamp, 10)))
             }
+            Expr::Case { operand, conditions, else_result: Some(otherwise), .. } if self.style != Style::Kept => {
+                let results = conditions.iter().map(|when| &when.result).chain([&**otherwise]);
+                let are_strings = results.clone().all(is_string);
+                let result = |of: &Expr| if are_strings { self.cast(of, "text") } else { self.expr(of) };
+                let of = operand.as_ref().map_or_else(String::new, |operand| format!(" {}", self.expr(operand)));
+                let mut text = format!("\nCASE{of}");
+                for when in conditions {
+                    let (condition, value) = (self.expr(&when.condition), result(&when.result));
+                    text.push_str(&format!("\n    WHEN {condition} THEN {value}"));
+                }
+                format!("{text}\n    ELSE {}\nEND", result(otherwise))
+            }
+            Expr::AnyOp { left, compare_op, right, .. } => self.quantified(expr, left, compare_op, ("ANY", right)),
+            Expr::AllOp { left, compare_op, right } => self.quantified(expr, left, compare_op, ("ALL", right)),
+            Expr::IsDistinctFrom(left, right) => self.distinct(expr, left, right, "IS DISTINCT FROM"),
+            Expr::IsNotDistinctFrom(left, right) => self.distinct(expr, left, right, "IS NOT DISTINCT FROM"),
             Expr::Array(array) => {
                 let items: Vec<String> = array.elem.iter().map(|item| self.expr(item)).collect();
                 format!("ARRAY[{}]", items.join(", "))
@@ -196,7 +226,7 @@ impl Writer<'_> {
                 let all: Vec<String> = std::iter::once(self.as_text(of)).chain(rest).collect();
                 format!("substr({})", all.join(", "))
             }
-            Expr::Trim { trim_where, trim_what, expr: of, trim_characters: None } if self.style == Style::Plain => {
+            Expr::Trim { trim_where, trim_what, expr: of, trim_characters: None } if self.style != Style::Kept => {
                 let side = trim_where.map_or_else(|| "BOTH".to_owned(), |side| side.to_string());
                 let what = trim_what.as_ref().map_or_else(String::new, |what| format!("{} ", self.as_text(what)));
                 format!("TRIM({side} {what}FROM {})", self.as_text(of))
@@ -216,8 +246,19 @@ impl Writer<'_> {
     /// An operand of an operator of this strength.
     fn below(&self, operand: &Expr, outer: u8) -> String {
         let text = self.expr(operand);
-        let is_open = self.style == Style::Pretty && strength(operand) < outer;
+        let is_told = self.style == Style::Pretty && is_operation(operand) && matches!(outer, 5 | 6);
+        let is_open = is_told || self.style != Style::Plain && strength(operand) < outer;
         if is_open { format!("({text})") } else { text }
+    }
+
+    fn quantified(&self, whole: &Expr, left: &Expr, op: &BinaryOperator, (word, right): (&str, &Expr)) -> String {
+        let left = self.below(left, strength(whole) + 1);
+        self.whole(format!("{left} {op} {word} ({})", self.expr(right)))
+    }
+
+    fn distinct(&self, whole: &Expr, left: &Expr, right: &Expr, what: &str) -> String {
+        let outer = strength(whole) + 1;
+        self.whole(format!("{} {what} {}", self.compared(left, right, outer), self.compared(right, left, outer)))
     }
 
     fn test(&self, whole: &Expr, inner: &Expr, what: &str) -> String {
@@ -240,7 +281,7 @@ impl Writer<'_> {
         let mut text = format!("{} {op} {}", operand(left, outer), operand(right, right_outer));
         // The key of a part of JSON.
         let is_key = matches!(op, BinaryOperator::Arrow | BinaryOperator::LongArrow | BinaryOperator::Question);
-        if is_key && self.style == Style::Plain && is_string(right) {
+        if is_key && self.style != Style::Kept && is_string(right) {
             text.push_str("::text");
         }
         if is_chain && self.style == Style::Plain {
@@ -297,10 +338,10 @@ impl Writer<'_> {
         }
         let text = self.expr(inner);
         let is_bare = match inner {
-            Expr::Value(value) => self.style == Style::Pretty || !matches!(value.value, Value::Number(..)),
-            Expr::Array(array) if array.elem.is_empty() => true,
+            Expr::Value(value) => self.style != Style::Plain || !matches!(value.value, Value::Number(..)),
+            Expr::Array(array) => array.elem.is_empty() || self.style == Style::Pretty,
             Expr::Function(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Cast { .. } => {
-                self.style == Style::Pretty
+                self.style != Style::Plain
             }
             _ => false,
         };
@@ -424,6 +465,11 @@ mod tests {
             ("(a+b)*2", "((a + b) * 2)", "(a + b) * 2"),
             ("a-(b-2)", "(a - (b - 2))", "a - (b - 2)"),
             ("lower(c || 'x')", "lower((c || 'x'::text))", "lower(c || 'x'::text)"),
+            (
+                "a + b > 0 or a in (1, 2)",
+                "(((a + b) > 0) OR (a = ANY (ARRAY[1, 2])))",
+                "(a + b) > 0 OR a = ANY (ARRAY[1, 2])",
+            ),
             ("a > 0 and b < 1 and c is null", "((a > 0) AND (b < 1) AND (c IS NULL))", "a > 0 AND b < 1 AND c IS NULL"),
             (
                 "(a > 0 or b < 1) and not \"Odd\"",
@@ -438,17 +484,18 @@ mod tests {
             ("a::bigint::text", "((a)::bigint)::text", "a::bigint::text"),
             ("upper(v)", "upper((v)::text)", "upper(v::text)"),
             ("length(v)", "length((v)::text)", "length(v::text)"),
-            ("coalesce(a, -1)", "COALESCE(a, -1)", "COALESCE(a, -1)"),
+            ("coalesce(a, -1)", "COALESCE(a, '-1'::integer)", "COALESCE(a, '-1'::integer)"),
             ("coalesce(v, 'x')", "COALESCE(v, 'x'::character varying)", "COALESCE(v, 'x'::character varying)"),
-            ("t.a in (1, 2)", "(a IN (1, 2))", "a IN (1, 2)"),
-            ("a between 1 and 2", "(a BETWEEN 1 AND 2)", "a BETWEEN 1 AND 2"),
+            ("t.a in (1, 2)", "(a = ANY (ARRAY[1, 2]))", "a = ANY (ARRAY[1, 2])"),
+            ("a between 1 and 2", "((a >= 1) AND (a <= 2))", "a >= 1 AND a <= 2"),
             ("- a", "(- a)", "- a"),
         ];
         for (given, plain, pretty) in cases {
             let expr = parsed(given).unwrap();
             assert_eq!(written(&expr, &columns(), Style::Plain), plain, "{given}");
             assert_eq!(written(&expr, &columns(), Style::Pretty), pretty, "{given}");
-            for text in [plain, pretty] {
+            let kept = written(&expr, &columns(), Style::Kept);
+            for text in [plain, pretty, &kept] {
                 let again = written(&parsed(text).unwrap(), &columns(), Style::Pretty);
                 assert_eq!(again, pretty, "{text} is read as it was meant");
             }
