@@ -29,6 +29,7 @@ pub(crate) struct Rules {
     compiled: OnceLock<Vec<ComputedExpressions>>,
     foreign_keys: Vec<Arc<ForeignKey>>,
     referrers: Vec<Arc<Referrer>>,
+    are_references_off: bool,
 }
 
 impl Rules {
@@ -46,6 +47,7 @@ impl Rules {
             compiled: OnceLock::new(),
             foreign_keys: settings.foreign_keys.iter().cloned().map(Arc::new).collect(),
             referrers: settings.referrers.iter().cloned().map(Arc::new).collect(),
+            are_references_off: settings.references_off,
         }
     }
 
@@ -54,9 +56,9 @@ impl Rules {
         self.checks.is_empty() && self.foreign_keys.is_empty() && self.referrers.is_empty()
     }
 
-    /// The rows of other tables that rows refer to.
+    /// The rows of other tables that rows refer to, as far as what changes rows looks at them.
     pub(crate) fn foreign_keys(&self) -> &[Arc<ForeignKey>] {
-        &self.foreign_keys
+        if self.are_references_off { &[] } else { &self.foreign_keys }
     }
 
     /// The foreign key of this name.
@@ -64,9 +66,9 @@ impl Rules {
         self.foreign_keys.iter().find(|key| key.name == name).cloned()
     }
 
-    /// The tables that refer to this one.
+    /// The tables that refer to this one, as far as what changes rows looks at them.
     pub(crate) fn referrers(&self) -> &[Arc<Referrer>] {
-        &self.referrers
+        if self.are_references_off { &[] } else { &self.referrers }
     }
 
     /// Makes the conditions ready, which is done once.

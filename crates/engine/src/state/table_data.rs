@@ -255,7 +255,8 @@ impl TableData {
         );
         let is_ruled_alike = known.checks == settings.checks
             && known.foreign_keys == settings.foreign_keys
-            && known.referrers == settings.referrers;
+            && known.referrers == settings.referrers
+            && known.references_off == settings.references_off;
         if !is_ruled_alike {
             let rules = Rules::of(&settings);
             self.is_ruled.store(!rules.is_empty(), Ordering::Release);

@@ -56,6 +56,8 @@ pub struct TransactionOptions {
     /// Whose it is, if the caller numbers those that use the database: what one waits for keeps all of its transactions. See
     /// [`Database::waits`](crate::Database::waits).
     pub session: Option<SessionNumber>,
+    /// Whether what it changes looks at no foreign keys.
+    pub ignores_references: bool,
 }
 
 /// One of those that use a database, by a number of the caller's.

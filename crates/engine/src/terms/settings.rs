@@ -80,6 +80,9 @@ pub struct TableSettings {
     /// the tables that refer to it
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub referrers: Vec<Referrer>,
+    /// whether what changes its rows neither looks at its foreign keys nor at what refers to it
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub references_off: bool,
 }
 
 /// How values lie in memory.

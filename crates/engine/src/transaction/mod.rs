@@ -265,6 +265,11 @@ impl Transaction {
         self.options.lock_timeout = timeout;
     }
 
+    /// Sets whether what it changes from now on looks at no foreign keys.
+    pub fn set_ignores_references(&mut self, ignores: bool) {
+        self.options.ignores_references = ignores;
+    }
+
     /// Has its next wait for a table be a part of one, of this length.
     pub(crate) fn wait_in_part(&mut self, part: Part, length: Duration) {
         (self.part, self.options.lock_timeout) = (part, Some(length));

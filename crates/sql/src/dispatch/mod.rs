@@ -38,6 +38,7 @@ use crate::session::prepared::PreparedStatement;
 use crate::state::activity::{Beginning, RunningStatement};
 use crate::state::outcome::{Command, Outcome, Rows, texts};
 use crate::state::settings::Limit;
+use crate::state::transaction_number::TransactionNumber;
 use crate::statements::copy::input::{CopyInput, NoInput};
 use crate::statements::{self, explain, function_run, locking, set_config};
 use crate::syntax::source::Source;
@@ -145,6 +146,7 @@ impl Session {
     ) -> Result<Outcome> {
         self.settings.check_begun()?;
         self.now = self.block.as_ref().map_or_else(wall_time, Block::started);
+        self.number = self.block.as_ref().map_or_else(TransactionNumber::default, Block::number);
         let request = read(statement);
         if let Some(block) = &mut self.block {
             match self.activity.unpark() {

@@ -176,7 +176,8 @@ impl Session {
     pub fn options_at_once(&self) -> Option<TransactionOptions> {
         let (modes, durability) = (self.settings.modes(), self.settings.durability());
         let waits = durability != Durability::Async && !self.db.is_in_memory();
-        if waits || modes.is_read_only || !self.is_bare() || self.settings.check_begun().is_err() {
+        let is_other = modes.is_read_only || self.settings.is_replica();
+        if waits || is_other || !self.is_bare() || self.settings.check_begun().is_err() {
             return None;
         }
         Some(TransactionOptions { lock_timeout: Some(Duration::ZERO), durability, ..options(modes) })

@@ -181,6 +181,7 @@ impl Rewrite<'_> {
             "pg_try_advisory_",
             "pg_sleep",
             "pg_backend_pid",
+            "pg_current_xact_id",
             "pg_cancel_backend",
             "pg_terminate_backend",
         ];

@@ -227,7 +227,7 @@ pub(crate) fn check_syntax(expr: &ast::Expr, kind: Kind, source: &Source) -> Res
 }
 
 /// Functions of ours, which are made for each statement, and PostgreSQL's that are none: their answers change.
-const CHANGING: [&str; 21] = [
+const CHANGING: [&str; 25] = [
     "random",
     "setseed",
     "nextval",
@@ -236,6 +236,10 @@ const CHANGING: [&str; 21] = [
     "setval",
     "lstore_commit",
     "pg_backend_pid",
+    "pg_current_xact_id",
+    "pg_current_xact_id_if_assigned",
+    "txid_current",
+    "txid_current_if_assigned",
     "current_user",
     "session_user",
     "user",

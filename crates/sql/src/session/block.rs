@@ -18,6 +18,7 @@ use crate::parsing::modes::{AskedModes, Modes};
 use crate::state::activity;
 use crate::state::outcome::Link;
 use crate::state::settings::SavedSettings;
+use crate::state::transaction_number::TransactionNumber;
 
 /// A transaction that statements share.
 pub(crate) struct Block {
@@ -26,6 +27,8 @@ pub(crate) struct Block {
     /// is parked.
     transaction: Option<Transaction>,
     modes: Modes,
+    /// What `txid_current()` tells.
+    number: TransactionNumber,
     /// In microseconds since 1970.
     started: i64,
     /// How it is expected to be committed.
@@ -75,6 +78,7 @@ impl Block {
             session,
             transaction: None,
             modes,
+            number: TransactionNumber::default(),
             started,
             durability,
             has_failed: false,
@@ -177,6 +181,11 @@ impl Block {
     /// What a failure leaves of the transaction's advisory locks and of what it has to tell.
     pub(crate) fn kept(&self) -> activity::Mark {
         self.savepoints.last().map_or(activity::Mark::default(), |mark| mark.mark)
+    }
+
+    /// What `txid_current()` tells.
+    pub(crate) fn number(&self) -> TransactionNumber {
+        self.number.clone()
     }
 
     /// The transaction, begun if it is not yet.

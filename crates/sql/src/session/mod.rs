@@ -48,6 +48,7 @@ use crate::state::random::Random;
 use crate::state::registered::Registered;
 use crate::state::settings::{Limit, Settings};
 use crate::state::taken_numbers::{StatementSequences, TakenNumbers};
+use crate::state::transaction_number::TransactionNumber;
 use crate::state::user_functions::{UserFunction, UserFunctions};
 use crate::state::view::{RowTarget, View};
 use crate::syntax::source::Source;
@@ -99,6 +100,8 @@ pub struct Session {
     pub(crate) block: Option<Block>,
     /// What `now()` is: when the transaction of the statement that runs began, in microseconds since 1970.
     pub(crate) now: i64,
+    /// What `txid_current()` tells.
+    pub(crate) number: TransactionNumber,
     /// What the statement that runs may name, as it looks before the moment that the statement reads is taken.
     pub(crate) tables: Tables,
     /// The numbers that it has got from sequences.
@@ -134,6 +137,7 @@ impl Session {
             offload: options.offload,
             block: None,
             now: 0,
+            number: TransactionNumber::default(),
             tables: Tables::published(db),
             taken: TakenNumbers::default(),
             random: Random::default(),
@@ -278,6 +282,7 @@ impl Session {
         let is_read_only = self.modes().is_read_only;
         let taking = self.sequences(is_read_only, &locks);
         let (now, process) = (self.now, self.process);
+        let number = self.number.clone();
         let (cursors, statements) = (self.cursors.facts().into(), self.statements.facts());
         let (given, offload) = (Arc::default(), self.offload.clone());
         let (registered, user_functions) = (self.registered.clone(), self.user_functions.clone());
@@ -300,6 +305,7 @@ impl Session {
             locks,
             notifications,
             process,
+            number,
             now,
             token,
         }

@@ -434,6 +434,7 @@ impl Session {
         let Some(mut block) = self.block.take() else { return self.write_alone(command, work) };
         let done = block.transaction(&self.db, &self.token).and_then(|transaction| {
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));
+            transaction.set_ignores_references(self.settings.is_replica());
             let done = work(self, &mut Write::new(transaction, command, &self.token))?;
             transaction.end_statement()?;
             Ok(done)
@@ -448,7 +449,14 @@ impl Session {
         let lock_timeout = limits.into_iter().flatten().min();
         let durability = self.settings.durability();
         let session = Some(self.activity.advisory.session());
-        let options = TransactionOptions { lock_timeout, durability, session, ..options(self.settings.modes()) };
+        let ignores_references = self.settings.is_replica();
+        let options = TransactionOptions {
+            lock_timeout,
+            durability,
+            session,
+            ignores_references,
+            ..options(self.settings.modes())
+        };
         let done = self.db.run(options, |transaction| {
             self.token.check()?;
             transaction.set_lock_timeout(self.settings.limit(Limit::Lock));

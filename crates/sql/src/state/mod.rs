@@ -26,6 +26,7 @@ pub(crate) mod stop;
 pub(crate) mod taken_numbers;
 pub(crate) mod target;
 pub(crate) mod threads;
+pub(crate) mod transaction_number;
 pub(crate) mod unheeded_settings;
 pub(crate) mod user_functions;
 pub(crate) mod view;

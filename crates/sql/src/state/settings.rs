@@ -37,7 +37,7 @@ use crate::state::setting_values::{
     Change, Messages, PathValue, Whose, ZoneValue, asked, boolean, date_order, durability, interval_style, invalid,
     is_utf8, milliseconds,
 };
-use crate::state::unheeded_settings::Unheeded;
+use crate::state::unheeded_settings::{REPLICATION_ROLE, Unheeded};
 
 use known::{AllowedValues, KNOWN, find};
 pub(crate) use known::{Limit, default_of};
@@ -228,6 +228,11 @@ impl Settings {
     /// The commit as of which queries read tables, if they don't read the present.
     pub(crate) fn as_of(&self) -> Option<Timestamp> {
         self.values.in_use.as_of
+    }
+
+    /// Whether what the session changes looks at no foreign keys, as where a replica applies what was checked elsewhere.
+    pub(crate) fn is_replica(&self) -> bool {
+        self.values.in_use.custom.get(REPLICATION_ROLE) == Some("replica")
     }
 
     /// The schemas in which names are looked for.

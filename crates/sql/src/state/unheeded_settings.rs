@@ -22,8 +22,11 @@ pub(crate) struct Unheeded {
     kind: Kind,
 }
 
+/// The one of these that is heeded: `replica` turns foreign keys off.
+pub(crate) const REPLICATION_ROLE: &str = "session_replication_role";
+
 /// The settings by name, each with what it is without being set.
-const ALL: [(&str, &str, Kind); 37] = [
+const ALL: [(&str, &str, Kind); 38] = [
     ("constraint_exclusion", "partition", Kind::Word(&["partition", "on", "off"])),
     ("default_statistics_target", "100", Kind::Number),
     ("default_tablespace", "", Kind::Word(&["", "pg_default"])),
@@ -59,6 +62,7 @@ const ALL: [(&str, &str, Kind); 37] = [
     ("parallel_setup_cost", "1000", Kind::Number),
     ("parallel_tuple_cost", "0.1", Kind::Number),
     ("plan_cache_mode", "auto", Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"])),
+    (REPLICATION_ROLE, "origin", Kind::Word(&["origin", "replica", "local"])),
     ("temp_tablespaces", "", Kind::Word(&["", "pg_default"])),
     ("work_mem", "4MB", Kind::Memory),
 ];

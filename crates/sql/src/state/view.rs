@@ -14,6 +14,7 @@ use crate::state::notifications::Notifications;
 use crate::state::random::Random;
 use crate::state::registered::Registered;
 use crate::state::taken_numbers::StatementSequences;
+use crate::state::transaction_number::TransactionNumber;
 use crate::state::user_functions::UserFunctions;
 use crate::state::with_rows::GivenRows;
 
@@ -70,6 +71,8 @@ pub(crate) struct View {
     pub(crate) notifications: Arc<Notifications>,
     /// The value of `pg_backend_pid()`.
     pub(crate) process: i32,
+    /// What `txid_current()` tells.
+    pub(crate) number: TransactionNumber,
     /// The value of `now()`, in microseconds since 1970.
     pub(crate) now: i64,
     /// Whether the statement is to stop.

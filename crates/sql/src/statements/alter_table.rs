@@ -1,18 +1,19 @@
-//! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, constraints, and a primary key for a table without one.
+//! `ALTER TABLE`: the retention of a table, its name, the defaults of its columns, constraints, whether foreign keys are looked at, and a
+//! primary key for a table without one.
 //! Every other is refused.
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, Expr, ObjectName, RenameTableNameKind, SqlOption,
+    AlterTable, AlterTableOperation, Expr, Ident, ObjectName, RenameTableNameKind, SqlOption,
 };
 use engine::{Retention, TableSettings, Transaction, schema_and_name};
 
 use crate::error::{Result, SqlError};
-use crate::names::schemas::beside;
-use crate::names::{position, table_name};
+use crate::names::schemas::{beside, local};
+use crate::names::{fold, position, table_name};
 use crate::parsing::table_options;
 use crate::session::Session;
 use crate::state::comments;
 use crate::state::outcome::Command;
-use crate::statements::altered::altered;
+use crate::statements::altered::{altered, altered_table};
 use crate::statements::{alter_columns, alter_passes, function_users, sequence_users, view_users};
 use crate::syntax::alter_tokens;
 use crate::syntax::source::Source;
@@ -27,6 +28,8 @@ pub(crate) fn run(session: &mut Session, alter: &AlterTable, source: &Source) ->
         [AlterTableOperation::RenameColumn { old_column_name: from, new_column_name: to }] => {
             return alter_columns::rename(session, alter, (from, to), source);
         }
+        [AlterTableOperation::DisableTrigger { name }] => return triggers(session, alter, (name, true), source),
+        [AlterTableOperation::EnableTrigger { name }] => return triggers(session, alter, (name, false), source),
         operations => {
             return match alter_passes::actions(operations, source)? {
                 Some(actions) => alter_passes::run(session, alter, actions, source),
@@ -73,6 +76,44 @@ fn asked_retention(mut settings: TableSettings, options: &[SqlOption], source: &
         is_asked |= name == "retention";
     }
     Ok(is_asked.then_some(settings.retention))
+}
+
+/// `DISABLE TRIGGER` and `ENABLE TRIGGER`. Users have none; those of PostgreSQL behind foreign keys are among `ALL`: they look at what a
+/// change of the table does to its foreign keys, and to those of others that refer to it.
+fn triggers(
+    session: &mut Session,
+    alter: &AlterTable,
+    (trigger, are_off): (&Ident, bool),
+    source: &Source,
+) -> Result<Command> {
+    let word = fold(trigger);
+    let which = match (word.as_str(), trigger.quote_style) {
+        ("all", None) => " ALL",
+        ("user", None) => " USER",
+        _ => "",
+    };
+    let action = format!("{} TRIGGER{which}", if are_off { "DISABLE" } else { "ENABLE" });
+    session.write("ALTER TABLE", |_, write| {
+        let name = table_name(&alter.name, source)?;
+        let table = match altered_table(write.transaction, &name, (alter, &action), source)? {
+            Ok(table) => table,
+            Err(skipped) => return Ok(skipped),
+        };
+        match which {
+            " USER" => {}
+            " ALL" => {
+                let settings = write.transaction.settings(&table);
+                if settings.references_off != are_off {
+                    write.transaction.set_references_off(&name, are_off)?;
+                }
+            }
+            _ => {
+                let message = format!("trigger \"{word}\" for table \"{}\" does not exist", local(&name));
+                return Err(SqlError::new("42704", message));
+            }
+        }
+        Ok(Command::new("ALTER TABLE"))
+    })
 }
 
 fn not_there(alter: &AlterTable) -> SqlError {

@@ -79,6 +79,7 @@ pub(crate) fn give(
         checks: taken.checks.iter().map(check).collect::<Result<_>>()?,
         foreign_keys: taken.foreign_keys.iter().map(key).collect::<Result<_>>()?,
         referrers: taken.referrers.iter().map(referrer).collect::<Result<_>>()?,
+        references_off: taken.references_off,
         ..TableSettings::default()
     };
     write.transaction.give_constraints(&name, &given)?;

@@ -239,7 +239,7 @@ fn may_be_name(previous: &TokenWithSpan, token: &TokenWithSpan, behind: Option<&
     let names_table = matches!(keyword(previous), Keyword::TABLE | Keyword::INTO);
     let is_value = match word.keyword {
         Keyword::ARRAY => is_before(&[Token::LParen, Token::LBracket]),
-        // `DISABLE TRIGGER ALL`, which is refused as not supported.
+        // `DISABLE TRIGGER ALL`, which the library reads as the name of one.
         Keyword::ALL | Keyword::USER => keyword(previous) == Keyword::TRIGGER,
         _ => false,
     };

@@ -88,9 +88,22 @@ impl Transaction {
     /// # Errors
     /// As [`drop_table`](Self::drop_table).
     pub fn give_constraints(&mut self, name: &str, taken: &TableSettings) -> Result<()> {
-        let TableSettings { checks, foreign_keys, referrers, .. } = taken.clone();
+        let TableSettings { checks, foreign_keys, referrers, references_off, .. } = taken.clone();
         self.change_settings(name, |settings| {
             (settings.checks, settings.foreign_keys, settings.referrers) = (checks, foreign_keys, referrers);
+            settings.references_off = references_off;
+        })
+    }
+
+    /// Says whether what changes rows of a table looks at its foreign keys, and at what refers to it. Nobody else writes to it
+    /// meanwhile; rows that are there are not looked at.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Self::drop_table).
+    pub fn set_references_off(&mut self, name: &str, are_off: bool) -> Result<()> {
+        self.change_catalog(|transaction| {
+            transaction.lock_table(name)?;
+            transaction.change_settings(name, |settings| settings.references_off = are_off)
         })
     }
 

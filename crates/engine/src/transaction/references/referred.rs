@@ -52,7 +52,7 @@ impl Transaction {
         };
         let touched: SmallVec<[Arc<Referrer>; 2]> = rules.referrers().iter().filter(is_touched).cloned().collect();
         let mut keys = FormerKeys::new();
-        if touched.is_empty() {
+        if touched.is_empty() || self.options.ignores_references {
             return Ok(Some(keys));
         }
         if self.lock_for_change(data, rid, Hold::Whole, LockWait::Block, at)? == RowLock::Gone {

@@ -130,6 +130,11 @@ impl Transaction {
         }
     }
 
+    /// The foreign keys that a change of a row is to meet.
+    fn heeded_keys<'r>(&self, rules: &'r Rules) -> &'r [Arc<ForeignKey>] {
+        if self.options.ignores_references { &[] } else { rules.foreign_keys() }
+    }
+
     /// Notes a row that was put in, if it refers to others.
     pub(in crate::transaction) fn note_inserted(
         &mut self,
@@ -138,7 +143,7 @@ impl Transaction {
         rid: Rid,
         row: &[Cell<'_>],
     ) {
-        for key in rules.foreign_keys() {
+        for key in self.heeded_keys(rules) {
             let nulls = key.columns.iter().filter(|column| row[**column] == Cell::Null).count();
             let is_nothing = nulls == key.columns.len() || (nulls > 0 && !key.is_full);
             if !is_nothing {
@@ -155,7 +160,7 @@ impl Transaction {
         rid: Rid,
         changed: &[usize],
     ) {
-        for key in rules.foreign_keys() {
+        for key in self.heeded_keys(rules) {
             if key.columns.iter().any(|column| changed.contains(column)) {
                 self.references.get_or_insert_default().note_referring(data, key, rid);
             }

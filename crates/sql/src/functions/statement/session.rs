@@ -1,4 +1,4 @@
-//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `pg_cancel_backend(pid)`, `pg_terminate_backend(pid)`, and the
+//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `txid_current()` and its kin, `pg_cancel_backend(pid)`, `pg_terminate_backend(pid)`, and the
 //! clocks beside that of the transaction: `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, StringViewArray, Ti
 use arrow_cast::cast;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use chrono::DateTime;
+use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
@@ -22,6 +23,7 @@ use crate::interrupt::cancel::Token;
 use crate::interrupt::runtimes::blocking;
 use crate::interrupt::session_zone;
 use crate::state::activity;
+use crate::state::transaction_number::TransactionNumber;
 use crate::state::view::View;
 use crate::values::datetime::wall_time;
 
@@ -39,12 +41,16 @@ pub(crate) fn register(state: &mut SessionState, view: &View) -> Result<()> {
         ("pg_cancel_backend", Call::Cancel, Signature::uniform(1, vec![DataType::Int32, DataType::Int64], volatile)),
         ("pg_terminate_backend", Call::End, Signature::uniform(1, vec![DataType::Int32, DataType::Int64], volatile)),
         ("pg_backend_pid", Call::Process(view.process), Signature::nullary(Volatility::Stable)),
+        ("txid_current", Call::Transaction, Signature::nullary(Volatility::Stable)),
+        ("txid_current_if_assigned", Call::GivenTransaction, Signature::nullary(Volatility::Stable)),
+        ("pg_current_xact_id", Call::Transaction, Signature::nullary(Volatility::Stable)),
+        ("pg_current_xact_id_if_assigned", Call::GivenTransaction, Signature::nullary(Volatility::Stable)),
         ("statement_timestamp", Call::Statement(wall_time()), Signature::nullary(Volatility::Stable)),
         ("clock_timestamp", Call::Clock, Signature::nullary(volatile)),
         ("timeofday", Call::Text, Signature::nullary(volatile)),
     ] {
-        let (token, db) = (view.token.clone(), view.db.clone());
-        let function = SessionFunction { name, call, signature, token, db };
+        let (token, db, number) = (view.token.clone(), view.db.clone(), view.number.clone());
+        let function = SessionFunction { name, call, signature, token, db, number };
         state.register_udf(Arc::new(ScalarUDF::from(function)))?;
     }
     Ok(())
@@ -56,6 +62,9 @@ enum Call {
     Cancel,
     End,
     Process(i32),
+    /// The number of the transaction; that alone which it has already.
+    Transaction,
+    GivenTransaction,
     /// When the statement began.
     Statement(i64),
     Clock,
@@ -70,6 +79,7 @@ struct SessionFunction {
     signature: Signature,
     token: Arc<Token>,
     db: Database,
+    number: TransactionNumber,
 }
 
 /// How long the row asks for; nothing where it is NULL.
@@ -118,6 +128,7 @@ impl ScalarUDFImpl for SessionFunction {
         Ok(match self.call {
             Call::Sleep | Call::Text => DataType::Utf8View,
             Call::Process(_) => DataType::Int32,
+            Call::Transaction | Call::GivenTransaction => DataType::Int64,
             Call::Cancel | Call::End => DataType::Boolean,
             Call::Statement(_) | Call::Clock => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         })
@@ -132,6 +143,11 @@ impl ScalarUDFImpl for SessionFunction {
         match self.call {
             Call::Process(number) => {
                 return Ok(ColumnarValue::Array(Arc::new(Int32Array::from(vec![number; rows]))));
+            }
+            Call::Transaction | Call::GivenTransaction => {
+                let is_given = self.call == Call::GivenTransaction;
+                let number = if is_given { self.number.given() } else { Some(self.number.get(&self.db)) };
+                return Ok(ColumnarValue::Scalar(ScalarValue::Int64(number)));
             }
             Call::Statement(started) => return times(&|| started),
             Call::Clock => return times(&wall_time),
