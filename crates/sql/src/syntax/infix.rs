@@ -1,6 +1,6 @@
 //! Comparisons that the parser's library does not read: `BETWEEN SYMMETRIC`, `LIKE ANY` and its kin, `ANY` of a set
 //! operation or of `VALUES`, and `IN` of a list that begins with a query; and `IS DISTINCT FROM`, whose right operand it takes to
-//! reach over `AND` and `OR`, `ISNULL`, and `COLLATE` behind any operand.
+//! reach over `AND` and `OR`, `IS JSON`, `ISNULL`, and `COLLATE` behind any operand.
 //!
 //! `x BETWEEN SYMMETRIC a AND b` is `x BETWEEN a AND b OR x BETWEEN b AND a`, as in PostgreSQL. As its operands are there twice
 //! then, it costs as many steps as they have parts.
@@ -8,7 +8,10 @@ use std::ops::ControlFlow;
 
 use crate::syntax::operators;
 use crate::syntax::walk::walk_expressions;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart, Query, UnaryOperator, Value,
+};
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -55,6 +58,7 @@ pub(crate) fn parse(
             let collated = |collation| (Expr::Collate { expr: Box::new(left.clone()), collation }, 0);
             Some(parser.parse_object_name(false).map(collated))
         }
+        (Keyword::IS, _) if is_json(parser) => Some(Ok((json(parser, left), 0))),
         (Keyword::IS, _) => distinct(dialect, parser, left).transpose().map(|read| read.map(|expr| (expr, 0))),
         _ if operators::is_isnull(&parser.peek_token_ref().token) => {
             skip(parser, 1);
@@ -88,6 +92,52 @@ fn distinct(dialect: &impl Dialect, parser: &mut Parser, left: &Expr) -> Result<
     let right = Box::new(parser.parse_subexpr(dialect.prec_value(Precedence::Is))?);
     let left = Box::new(left.clone());
     Ok(Some(if negated { Expr::IsNotDistinctFrom(left, right) } else { Expr::IsDistinctFrom(left, right) }))
+}
+
+/// The function that tells whether a text is JSON, of the value, a kind and the word `unique` or another.
+pub(crate) const IS_JSON: &str = "is json";
+
+/// Whether `IS [NOT] JSON` follows.
+fn is_json(parser: &Parser) -> bool {
+    keyword(parser, 1 + usize::from(keyword(parser, 1) == Keyword::NOT)) == Keyword::JSON
+}
+
+/// `left IS [NOT] JSON [VALUE | SCALAR | ARRAY | OBJECT] [{ WITH | WITHOUT } UNIQUE [KEYS]]`.
+fn json(parser: &mut Parser, left: &Expr) -> Expr {
+    let negated = keyword(parser, 1) == Keyword::NOT;
+    skip(parser, 2 + usize::from(negated));
+    let word = |parser: &Parser, at: usize| match &parser.peek_nth_token_ref(at).token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
+        _ => String::new(),
+    };
+    let mut kind = word(parser, 0);
+    match ["value", "scalar", "array", "object"].contains(&kind.as_str()) {
+        true => skip(parser, 1),
+        false => "value".clone_into(&mut kind),
+    }
+    let is_unique = word(parser, 0) == "with";
+    let says = (is_unique || word(parser, 0) == "without") && word(parser, 1) == "unique";
+    if says {
+        skip(parser, 2 + usize::from(word(parser, 2) == "keys"));
+    }
+    let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
+    let args = [left.clone(), text(&kind), text(if says && is_unique { "unique" } else { "any" })];
+    let plain = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+    let list = FunctionArgumentList { duplicate_treatment: None, args: args.map(plain).into(), clauses: Vec::new() };
+    let call = Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', IS_JSON))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    });
+    match negated {
+        true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(call) },
+        false => call,
+    }
 }
 
 /// A comparison that may stand before `ANY`. What follows in two parentheses may be a set operation, and the library takes

@@ -238,6 +238,9 @@ fn may_be_name(previous: &TokenWithSpan, token: &TokenWithSpan, behind: Option<&
     let is_before = |tokens: &[Token]| behind.is_some_and(|behind| tokens.contains(behind));
     let names_table = matches!(keyword(previous), Keyword::TABLE | Keyword::INTO);
     let is_value = match word.keyword {
+        // `IS JSON ARRAY`, `IS JSON OBJECT WITH UNIQUE KEYS`.
+        Keyword::ARRAY if keyword(previous) == Keyword::JSON => true,
+        Keyword::WITH => matches!(behind, Some(Token::Word(word)) if word.keyword == Keyword::UNIQUE),
         Keyword::ARRAY => is_before(&[Token::LParen, Token::LBracket]),
         // `DISABLE TRIGGER ALL`, which the library reads as the name of one.
         Keyword::ALL | Keyword::USER => keyword(previous) == Keyword::TRIGGER,

@@ -14,6 +14,12 @@ use crate::syntax::tokens::{following, is_sign, keyword};
 /// Changes the tokens of a statement.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>) {
     for at in (1..tokens.len()).rev().filter(|at| keyword(&tokens[*at]) == Keyword::ARRAY).collect::<Vec<_>>() {
+        // `IS JSON ARRAY` is no type.
+        let mut before = (0..at).rev().filter(|at| is_sign(&tokens[*at])).map(|at| keyword(&tokens[at]));
+        let is_json = before.next() == Some(Keyword::JSON);
+        if is_json && matches!(before.next(), Some(Keyword::IS | Keyword::NOT)) {
+            continue;
+        }
         let makes_one = following(tokens, at)
             .next()
             .is_some_and(|next| matches!(tokens[next].token, Token::LBracket | Token::LParen));

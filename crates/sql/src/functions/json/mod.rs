@@ -9,6 +9,7 @@ pub(crate) mod change;
 mod contain;
 mod parts;
 pub(crate) mod path;
+pub(crate) mod predicate;
 pub(crate) mod records;
 pub(crate) mod subscripts;
 pub(crate) mod written;
@@ -23,5 +24,6 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
         .chain(contain::functions())
         .chain(build::functions())
         .chain(path::functions())
+        .chain(predicate::functions())
         .chain(records::functions())
 }
