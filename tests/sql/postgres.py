@@ -20,8 +20,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "compare"))
 import servers  # noqa: E402
 
-# Scripts about what PostgreSQL has not: the past, files of the session, settings of the database.
-OURS_ALONE = {"past", "history", "copy", "sandbox", "database_settings", "table_options", "array_tables"}
+# Scripts about what PostgreSQL has not: the past, files of the session, settings of the database; or has since version 16 alone.
+OURS_ALONE = {
+    "past", "history", "copy", "sandbox", "database_settings", "table_options", "array_tables", "json_predicates"
+}
 OURS = re.compile(r"lstore|FOR SYSTEM_TIME|__DIR__|retention|memory_limit|^(EXPLAIN|SHOW TABLES|WAIT FOR|CHECKPOINT)", re.I)
 CLAUSES = [
     (re.compile(r"\s+WITH \((layout|retention) = [^)]*\)", re.I), ""),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-use crate::{EnumType, GeometryKind, NetworkKind, RangeKind, TimeKind, ZONED_TIME_BYTES};
+use crate::{EnumType, GeometryKind, IntervalFields, NetworkKind, RangeKind, TimeKind, ZONED_TIME_BYTES};
 
 /// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -59,7 +59,8 @@ pub enum DataType {
     Time,
     /// `timetz`; see [`ZonedTime`](crate::ZonedTime)
     TimeTz,
-    /// `timestamp(p)`, `timestamptz(p)`, `time(p)` or `timetz(p)`: values of the kind, whose seconds keep so many digits
+    /// `timestamp(p)`, `timestamptz(p)`, `time(p)`, `timetz(p)`, `interval(p)` or `interval day to hour` and its like: values of the kind,
+    /// whose seconds keep so many digits
     TimeDigits {
         /// which of them
         of: TimeKind,
@@ -225,6 +226,7 @@ impl TimeKind {
             TimeKind::TimestampTz => DataType::TimestampTz,
             TimeKind::Time => DataType::Time,
             TimeKind::TimeTz => DataType::TimeTz,
+            TimeKind::Interval { .. } => DataType::Interval,
         }
     }
 
@@ -263,6 +265,13 @@ impl fmt::Display for DataType {
             DataType::Jsonb => f.write_str("jsonb"),
             DataType::Time => f.write_str("time"),
             DataType::TimeTz => f.write_str("timetz"),
+            DataType::TimeDigits { of: TimeKind::Interval { fields, says_digits }, digits } => {
+                f.write_str("interval")?;
+                if *fields != IntervalFields::All {
+                    write!(f, " {}", fields.name())?;
+                }
+                if *says_digits { write!(f, "({digits})") } else { Ok(()) }
+            }
             DataType::TimeDigits { of, digits } => write!(f, "{}({digits})", of.whole()),
             DataType::Interval => f.write_str("interval"),
             DataType::Enum(of) => write!(f, "{}", of.name()),

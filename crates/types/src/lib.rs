@@ -44,6 +44,6 @@ pub use rid::Rid;
 pub use schema::{COLUMNS_MAX, Column, Schema, SchemaError};
 pub use stable_hash::{STABLE_SEED, stable_hash};
 pub use time::{Command, Snapshot, StartTime, Timestamp, TxnId};
-pub use time_digits::{SECOND_DIGITS_MAX, TimeKind};
+pub use time_digits::{IntervalFields, SECOND_DIGITS_MAX, TimeKind};
 pub use value::{Decimal, Value, has_at_most};
 pub use zoned_time::{ZONED_TIME_BYTES, ZonedTime};

@@ -18,10 +18,77 @@ pub enum TimeKind {
     Time,
     /// `timetz`
     TimeTz,
+    /// `interval`, with what it says of its fields
+    Interval {
+        /// the fields that its values keep
+        fields: IntervalFields,
+        /// whether it says how many digits of a second they keep
+        says_digits: bool,
+    },
+}
+
+/// The fields that a type of intervals names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each is what its name says")]
+pub enum IntervalFields {
+    All,
+    Year,
+    Month,
+    Day,
+    Hour,
+    Minute,
+    Second,
+    YearToMonth,
+    DayToHour,
+    DayToMinute,
+    DayToSecond,
+    HourToMinute,
+    HourToSecond,
+    MinuteToSecond,
+}
+
+impl IntervalFields {
+    /// All of them, with their names in SQL and the masks by which PostgreSQL's modifiers tell them.
+    const NAMED: [(IntervalFields, &str, i32); 14] = [
+        (IntervalFields::All, "", 0x7fff),
+        (IntervalFields::Year, "year", 4),
+        (IntervalFields::Month, "month", 2),
+        (IntervalFields::Day, "day", 8),
+        (IntervalFields::Hour, "hour", 0x400),
+        (IntervalFields::Minute, "minute", 0x800),
+        (IntervalFields::Second, "second", 0x1000),
+        (IntervalFields::YearToMonth, "year to month", 6),
+        (IntervalFields::DayToHour, "day to hour", 0x408),
+        (IntervalFields::DayToMinute, "day to minute", 0xc08),
+        (IntervalFields::DayToSecond, "day to second", 0x1c08),
+        (IntervalFields::HourToMinute, "hour to minute", 0xc00),
+        (IntervalFields::HourToSecond, "hour to second", 0x1c00),
+        (IntervalFields::MinuteToSecond, "minute to second", 0x1800),
+    ];
+
+    /// The name in SQL; empty where none is named.
+    pub fn name(self) -> &'static str {
+        IntervalFields::NAMED[self as usize].1
+    }
+
+    /// The fields of this name.
+    pub fn named(name: &str) -> Option<IntervalFields> {
+        IntervalFields::NAMED.iter().find(|known| known.1 == name).map(|known| known.0)
+    }
+
+    /// The mask by which a modifier of PostgreSQL tells them.
+    pub fn mask(self) -> i32 {
+        IntervalFields::NAMED[self as usize].2
+    }
+
+    /// The fields of this mask.
+    pub fn of_mask(mask: i32) -> Option<IntervalFields> {
+        IntervalFields::NAMED.iter().find(|known| known.2 == mask).map(|known| known.0)
+    }
 }
 
 impl TimeKind {
-    /// All kinds.
+    /// All kinds that say no more of themselves.
     pub const ALL: [TimeKind; 4] = [TimeKind::Timestamp, TimeKind::TimestampTz, TimeKind::Time, TimeKind::TimeTz];
 
     /// Microseconds of a time of this kind, its seconds rounded to so many digits. The ends of time stay where they are.
@@ -51,5 +118,13 @@ mod tests {
         assert_eq!(round(EPOCH + 123_456, 6), EPOCH + 123_456);
         assert_eq!((round(i64::MIN, 0), round(i64::MAX, 0)), (i64::MIN, i64::MAX));
         assert_eq!(TimeKind::Time.round(86_399_999_999, 3), 86_400_000_000);
+    }
+
+    #[test]
+    fn fields_are_found_by_their_names_and_masks() {
+        for (at, (fields, name, mask)) in IntervalFields::NAMED.into_iter().enumerate() {
+            assert_eq!((fields as usize, fields.name(), fields.mask()), (at, name, mask));
+            assert_eq!((IntervalFields::named(name), IntervalFields::of_mask(mask)), (Some(fields), Some(fields)));
+        }
     }
 }

@@ -33,9 +33,7 @@ pub(crate) fn shown(text: &str, column: &Column, columns: &[Column], style: Styl
     let Ok(expr) = parsed(text) else { return text.to_owned() };
     match literal(&expr) {
         // A length or digits that are said stay as they are written.
-        Some(Literal::Typed(_, data_type)) if matches!(data_type, DataType::Decimal { .. }) => {
-            written(&expr, columns, style)
-        }
+        Some(Literal::Typed(_, DataType::Decimal { .. })) => written(&expr, columns, style),
         Some(literal) => constant(literal, column),
         None => written(&expr, columns, style),
     }

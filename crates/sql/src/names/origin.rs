@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow_schema::Field;
-use engine::{DataType, Table};
+use engine::{DataType, Table, TimeKind};
 
 use crate::values::types::type_of_field;
 
@@ -22,6 +22,9 @@ pub(crate) fn modifier_of(data_type: DataType) -> i32 {
         DataType::Decimal { precision, scale } => (i32::from(precision) << 16 | (i32::from(scale) & 0x7ff)) + 4,
         DataType::Text { max_chars: Some(chars) } => length(chars),
         DataType::Char { chars } => length(chars),
+        DataType::TimeDigits { of: TimeKind::Interval { fields, says_digits }, digits } => {
+            fields.mask() << 16 | if says_digits { digits.into() } else { 0xffff }
+        }
         DataType::TimeDigits { digits, .. } => digits.into(),
         DataType::Array(item) => modifier_of(item.data_type()),
         _ => -1,

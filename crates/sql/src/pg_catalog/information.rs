@@ -1,5 +1,5 @@
 //! The rows of `information_schema`.
-use engine::{DataType, Deferral, IndexPart, SequenceOptions, schema_and_name};
+use engine::{DataType, Deferral, IndexPart, IntervalFields, SequenceOptions, TimeKind, schema_and_name};
 
 use super::constraints;
 use super::defaults;
@@ -171,7 +171,16 @@ fn measures(data_type: DataType) -> Row {
             ("character_octet_length", Number(i64::from(max) * 4)),
         ],
         Measure::Characters(None) => vec![("character_octet_length", Number(1 << 30))],
-        Measure::Seconds(digits) => vec![("datetime_precision", Number(digits.into()))],
+        Measure::Seconds(digits) => {
+            let fields = match data_type {
+                DataType::TimeDigits { of: TimeKind::Interval { fields, .. }, .. } if fields != IntervalFields::All => {
+                    data_type.to_string().trim_start_matches("interval ").to_uppercase()
+                }
+                _ => String::new(),
+            };
+            let fields = (!fields.is_empty()).then_some(("interval_type", Cell::Text(fields)));
+            std::iter::once(("datetime_precision", Number(digits.into()))).chain(fields).collect()
+        }
         Measure::None => Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! The numbers of the catalog, and names that are known by a number: relations, types, schemas.
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
-use engine::{DataType, TypeDefinition, schema_and_name};
+use engine::{DataType, IntervalFields, TypeDefinition, schema_and_name};
 
 use super::columns::{EMPTY, INFORMATION, INFORMATION_PREFIX, RELATIONS};
 use super::objects::{Objects, number_of};
@@ -251,9 +251,6 @@ pub(super) const ANY_RANGE: u32 = 3831;
 const ANY: [(u32, &str); 5] =
     [(ANY_ARRAY, "anyarray"), (ANY_ENUM, "anyenum"), (ANY_RANGE, "anyrange"), (18, "\"char\""), (2249, "record")];
 
-/// The mask of an interval that has all fields.
-const ALL_FIELDS: i64 = 0x7fff;
-
 /// A type's name with what it was made with, as `format_type` gives it.
 pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
     let number = u32::try_from(oid).unwrap_or(0);
@@ -275,8 +272,11 @@ pub(crate) fn format_type(oid: i64, modifier: Option<i64>) -> String {
         let (word, rest) = known.shown.split_once(' ').unwrap_or((known.shown, ""));
         return format!("{word}({digits}) {rest}");
     }
-    if let (INTERVAL, Some(digits)) = (number, digits.filter(|_| modifier.is_some_and(|of| of >> 16 == ALL_FIELDS))) {
-        return format!("interval({digits})");
+    if let (INTERVAL, Some(modifier)) = (number, modifier.filter(|modifier| *modifier >= 0)) {
+        let mask = i32::try_from(modifier >> 16).unwrap_or(0);
+        let fields = IntervalFields::of_mask(mask).map_or("", IntervalFields::name);
+        let fields = if fields.is_empty() { String::new() } else { format!(" {fields}") };
+        return format!("interval{fields}{}", digits.map_or_else(String::new, |digits| format!("({digits})")));
     }
     match (number, modifier.filter(|modifier| *modifier >= 4)) {
         (pg_types::NUMERIC, Some(modifier)) => format!("numeric({},{})", (modifier - 4) >> 16, (modifier - 4) & 0x7ff),

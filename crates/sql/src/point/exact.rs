@@ -1,7 +1,7 @@
 //! Values as those of another type, where nothing changes but the width of an integer or the zeros at the end of a decimal.
 use engine::{DataType, Decimal, Value};
 
-use crate::values::numerics;
+use crate::values::{clock, numerics};
 
 /// The value as one of a type, if it is one without any change but in width or scale.
 pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
@@ -23,7 +23,7 @@ pub(crate) fn exact(value: &Value, to: DataType) -> Option<Value> {
         (Value::Decimal(number), DataType::Decimal { scale, .. }) => {
             Some(Value::Decimal(at_scale(*number, scale)?)).filter(|value| value.fits(to))
         }
-        (value, DataType::TimeDigits { digits, .. }) => value.fits(to).then(|| value.clone().rounded(digits)),
+        (value, DataType::TimeDigits { of, digits }) => value.fits(to).then(|| clock::kept(value.clone(), of, digits)),
         _ => value.fits(to).then(|| value.clone()),
     }
 }

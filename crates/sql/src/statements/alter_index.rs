@@ -31,7 +31,7 @@ pub(crate) fn run(session: &mut Session, asked: &AlterIndex, source: &Source) ->
 /// What has the name of an index.
 enum Found {
     /// An index, of the table of this name.
-    Index(String, IndexDefinition),
+    Index(String, Box<IndexDefinition>),
     /// The primary key of a table, which keeps no options.
     Key,
 }
@@ -40,7 +40,7 @@ enum Found {
 /// What has the name is no index.
 fn find(transaction: &Transaction, name: &str) -> Result<Option<Found>> {
     if let Ok((table, index)) = transaction.index(name) {
-        return Ok(Some(Found::Index(table, index.definition().clone())));
+        return Ok(Some(Found::Index(table, Box::new(index.definition().clone()))));
     }
     if table_of_key(transaction, name)?.is_some() {
         return Ok(Some(Found::Key));

@@ -13,6 +13,7 @@ use crate::state::target::Target;
 use crate::statements::ddl::NewTable;
 use crate::syntax::source::Source;
 use crate::values::assign::Texts;
+use crate::values::interval_form::IntervalForm;
 use crate::values::stored::rows_as_stored;
 use crate::values::types::{is_rounding, type_name, type_of_field, with_digits};
 
@@ -71,6 +72,9 @@ pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
             Ok(Column::new(field.name(), DataType::Numeric))
         }
         None if field.data_type().is_decimal() => Ok(Column::new(field.name(), DataType::Numeric)),
+        Some(DataType::Interval) => {
+            Ok(Column::new(field.name(), IntervalForm::of_modifier(Origin::of_field(field).modifier)))
+        }
         Some(data_type) => {
             let digits = u64::try_from(Origin::of_field(field).modifier).ok();
             Ok(Column::new(field.name(), with_digits(data_type, digits)))

@@ -11,11 +11,12 @@ use arrow_array::{
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
 
-use engine::{DataType, Interval, TimeKind};
+use engine::{DataType, Interval, TimeKind, Value};
 
 use super::Misfit;
 use super::builder::ColumnBuilder;
 use super::datetime::MICROS_PER_DAY;
+use super::interval_form::IntervalForm;
 use super::single::value_at;
 use super::zoned::cast_in;
 use crate::interrupt::session_zone;
@@ -71,7 +72,24 @@ pub(crate) fn rounded(times: &ArrayRef, of: TimeKind, digits: u8) -> Option<Arra
             }
             builder.finish()
         }
+        TimeKind::Interval { .. } => {
+            let mut builder = ColumnBuilder::new(DataType::Interval);
+            for row in 0..times.len() {
+                builder.append_value(&kept(value_at(times, row, DataType::Interval)?, of, digits)).ok()?;
+            }
+            builder.finish()
+        }
     })
+}
+
+/// The value of a kind that keeps so many digits of its seconds, or of its fields some, which another one becomes.
+pub(crate) fn kept(value: Value, of: TimeKind, digits: u8) -> Value {
+    match (value, of) {
+        (Value::Interval(whole), TimeKind::Interval { fields, .. }) => {
+            Value::Interval(IntervalForm::of_column(fields, digits).cut_interval(whole))
+        }
+        (value, _) => value.rounded(digits),
+    }
 }
 
 /// Times of day as spans.

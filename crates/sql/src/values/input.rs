@@ -2,6 +2,7 @@
 use engine::json::{Jsonb, check_json};
 use engine::{EnumType, Interval};
 
+use super::interval_form::Span;
 use super::{Misfit, interval_input};
 
 /// `boolean`: any start of true, false, yes, no, on, off that means only one of them, or 1, 0.
@@ -194,7 +195,11 @@ pub(crate) fn jsonb(text: &str) -> Result<Jsonb, Misfit> {
 
 /// `interval`.
 pub(crate) fn interval(text: &str) -> Result<Interval, Misfit> {
-    let span = interval_input::parse(text)?;
+    interval_of(interval_input::parse(text)?)
+}
+
+/// The interval that a span is, if it is none too long.
+pub(crate) fn interval_of(span: Span) -> Result<Interval, Misfit> {
     let narrow = |number: i64| i32::try_from(number).map_err(|_| Misfit::DateField);
     // Queries count nanoseconds.
     span.micros.checked_mul(1000).ok_or(Misfit::DateField)?;

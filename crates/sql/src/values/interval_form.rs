@@ -4,7 +4,10 @@
 //! A value of such a type has nothing below the last field that is named, and nothing beside years and months if that is one of them;
 //! what stands above the first one is kept, as in PostgreSQL. A text is read with regard to them: a number without a unit counts the
 //! last field, and `1:30` is a minute and a half where the type has minutes and seconds alone.
-use datafusion::sql::sqlparser::ast::{DataType as SqlType, DateTimeField, Interval as Literal, IntervalFields};
+use datafusion::sql::sqlparser::ast::{
+    DataType as SqlType, DateTimeField, Interval as Literal, IntervalFields as SqlFields,
+};
+use engine::{DataType, Interval, IntervalFields, SECOND_DIGITS_MAX, TimeKind};
 
 use crate::error::{Result, SqlError};
 
@@ -101,17 +104,16 @@ impl LastField {
         LastField::ALL.into_iter().find(|(_, known)| name.eq_ignore_ascii_case(known)).map(|(field, _)| field)
     }
 
-    fn of(fields: IntervalFields) -> LastField {
+    fn of(fields: SqlFields) -> LastField {
         match fields {
-            IntervalFields::Year => LastField::Year,
-            IntervalFields::Month | IntervalFields::YearToMonth => LastField::Month,
-            IntervalFields::Day => LastField::Day,
-            IntervalFields::Hour | IntervalFields::DayToHour => LastField::Hour,
-            IntervalFields::Minute | IntervalFields::DayToMinute | IntervalFields::HourToMinute => LastField::Minute,
-            IntervalFields::Second
-            | IntervalFields::DayToSecond
-            | IntervalFields::HourToSecond
-            | IntervalFields::MinuteToSecond => LastField::Second,
+            SqlFields::Year => LastField::Year,
+            SqlFields::Month | SqlFields::YearToMonth => LastField::Month,
+            SqlFields::Day => LastField::Day,
+            SqlFields::Hour | SqlFields::DayToHour => LastField::Hour,
+            SqlFields::Minute | SqlFields::DayToMinute | SqlFields::HourToMinute => LastField::Minute,
+            SqlFields::Second | SqlFields::DayToSecond | SqlFields::HourToSecond | SqlFields::MinuteToSecond => {
+                LastField::Second
+            }
         }
     }
 }
@@ -128,8 +130,51 @@ impl IntervalForm {
     pub(crate) fn of_type(data_type: &SqlType) -> Result<Option<IntervalForm>> {
         let SqlType::Interval { fields, precision } = data_type else { return Ok(None) };
         let last = fields.map(LastField::of);
-        let is_minutes_and_seconds = *fields == Some(IntervalFields::MinuteToSecond);
+        let is_minutes_and_seconds = *fields == Some(SqlFields::MinuteToSecond);
         IntervalForm { is_minutes_and_seconds, ..IntervalForm::up_to(last) }.with_digits(*precision).map(Some)
+    }
+
+    /// That of a column, whose type says so of its fields and digits.
+    pub(crate) fn of_column(fields: IntervalFields, digits: u8) -> IntervalForm {
+        let last = fields.name().rsplit(' ').next().and_then(LastField::named);
+        let is_minutes_and_seconds = fields == IntervalFields::MinuteToSecond;
+        IntervalForm { is_minutes_and_seconds, digits: digits.into(), ..IntervalForm::up_to(last) }
+    }
+
+    /// The type of a column of intervals with these fields and digits.
+    ///
+    /// # Errors
+    /// Digits are of seconds only.
+    pub(crate) fn column_type(fields: Option<SqlFields>, precision: Option<u64>) -> Result<DataType> {
+        let form = IntervalForm::of_type(&SqlType::Interval { fields, precision })?.unwrap_or(IntervalForm::WHOLE);
+        let name = fields.map_or_else(String::new, |fields| fields.to_string().to_lowercase());
+        let fields = IntervalFields::named(&name).unwrap_or(IntervalFields::All);
+        let of = TimeKind::Interval { fields, says_digits: precision.is_some() };
+        Ok(match (fields, precision) {
+            (IntervalFields::All, None) => DataType::Interval,
+            _ => DataType::TimeDigits { of, digits: u8::try_from(form.digits).unwrap_or(SECOND_DIGITS_MAX) },
+        })
+    }
+
+    /// The type of intervals that a modifier in PostgreSQL's form tells of.
+    pub(crate) fn of_modifier(modifier: i32) -> DataType {
+        let digits = u8::try_from(modifier & 0xffff).ok().filter(|digits| *digits <= SECOND_DIGITS_MAX);
+        match (modifier >= 0).then(|| IntervalFields::of_mask(modifier >> 16)).flatten() {
+            None => DataType::Interval,
+            Some(IntervalFields::All) if digits.is_none() => DataType::Interval,
+            Some(fields) => {
+                let of = TimeKind::Interval { fields, says_digits: digits.is_some() };
+                DataType::TimeDigits { of, digits: digits.unwrap_or(SECOND_DIGITS_MAX) }
+            }
+        }
+    }
+
+    /// The value of this type that an interval becomes.
+    pub(crate) fn cut_interval(self, of: Interval) -> Interval {
+        let span = self.cut(Span { months: of.months.into(), days: of.days.into(), micros: of.micros });
+        // Months and days are not more than they were.
+        let narrow = |number: i64| i32::try_from(number).unwrap_or_default();
+        Interval { months: narrow(span.months), days: narrow(span.days), micros: span.micros }
     }
 
     fn up_to(last: Option<LastField>) -> IntervalForm {
@@ -237,7 +282,7 @@ fn syntax(near: &str) -> SqlError {
 mod tests {
     use super::*;
 
-    fn of(fields: Option<IntervalFields>, precision: Option<u64>) -> IntervalForm {
+    fn of(fields: Option<SqlFields>, precision: Option<u64>) -> IntervalForm {
         IntervalForm::of_type(&SqlType::Interval { fields, precision }).unwrap().unwrap()
     }
 
@@ -248,23 +293,22 @@ mod tests {
             let Span { months, days, micros } = of(Some(fields), None).cut(span);
             (months, days, micros / SECOND)
         };
-        assert_eq!(cut(IntervalFields::Year), (12, 0, 0));
-        assert_eq!(cut(IntervalFields::YearToMonth), (17, 0, 0));
-        assert_eq!(cut(IntervalFields::Day), (17, 3, 0));
-        assert_eq!(cut(IntervalFields::DayToHour), (17, 3, -7200));
-        assert_eq!(cut(IntervalFields::HourToMinute), (17, 3, -7380));
-        assert_eq!(of(Some(IntervalFields::Second), None).cut(span), span);
+        assert_eq!(cut(SqlFields::Year), (12, 0, 0));
+        assert_eq!(cut(SqlFields::YearToMonth), (17, 0, 0));
+        assert_eq!(cut(SqlFields::Day), (17, 3, 0));
+        assert_eq!(cut(SqlFields::DayToHour), (17, 3, -7200));
+        assert_eq!(cut(SqlFields::HourToMinute), (17, 3, -7380));
+        assert_eq!(of(Some(SqlFields::Second), None).cut(span), span);
         assert_eq!(of(None, Some(2)).cut(span).micros, span.micros - 5_000, "halves go away from zero");
         assert_eq!(of(None, Some(9)), IntervalForm::WHOLE);
         assert!(
-            IntervalForm::of_type(&SqlType::Interval { fields: Some(IntervalFields::Day), precision: Some(2) })
-                .is_err()
+            IntervalForm::of_type(&SqlType::Interval { fields: Some(SqlFields::Day), precision: Some(2) }).is_err()
         );
     }
 
     #[test]
     fn a_mark_tells_what_a_cast_does() {
-        for form in [of(Some(IntervalFields::Day), None), of(Some(IntervalFields::HourToSecond), Some(3))] {
+        for form in [of(Some(SqlFields::Day), None), of(Some(SqlFields::HourToSecond), Some(3))] {
             assert_eq!(IntervalForm::of_mark(&form.mark()), Some(form));
         }
         assert_eq!(IntervalForm::of_mark("digits 3"), None);

@@ -5,12 +5,14 @@ use arrow_array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use engine::json::Jsonb;
 use engine::{
-    ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, Network, Numeric, RangeValue, Value, ZonedTime,
+    ArrayItem, ArrayValue, DataType, Decimal, EnumValue, Geometry, Network, Numeric, RangeValue, TimeKind, Value,
+    ZonedTime,
 };
 
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
-use super::{Misfit, array_input, datetime, input, numerics, space_input};
+use super::interval_form::IntervalForm;
+use super::{Misfit, array_input, datetime, input, interval_input, numerics, space_input};
 use crate::error::Result;
 
 /// The value that a text stands for in the input syntax of a type. A `numeric` keeps the digits that it is written with.
@@ -52,6 +54,10 @@ pub(super) fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Jsonb => Value::Jsonb(input::jsonb(text)?),
         DataType::Time => Value::Time(datetime::parse_time(text)?),
         DataType::TimeTz => Value::TimeTz(datetime::parse_zoned_time(text)?),
+        DataType::TimeDigits { of: TimeKind::Interval { fields, .. }, digits } => {
+            let span = interval_input::parse_as(text, IntervalForm::of_column(fields, digits))?;
+            Value::Interval(input::interval_of(span)?)
+        }
         DataType::TimeDigits { of, digits } => read(text, of.whole())?.rounded(digits),
         DataType::Interval => Value::Interval(input::interval(text)?),
         DataType::Range(kind) => space_input::range(text, kind)?.into(),

@@ -74,9 +74,8 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
             };
             return Ok((with_digits(data_type, *digits), fewer_digits(*digits)));
         }
-        SqlType::Interval { .. } => {
-            let is_shorter = IntervalForm::of_type(name)?.is_some_and(|form| !form.is_whole());
-            return Ok((DataType::Interval, is_shorter.then_some("an interval is kept with all of its fields")));
+        SqlType::Interval { fields, precision } => {
+            return Ok((IntervalForm::column_type(*fields, *precision)?, fewer_digits(*precision)));
         }
         SqlType::GeometricType(kind) if let Some(kind) = GeometryKind::named(&kind.to_string()) => {
             DataType::Geometry(kind)

@@ -201,6 +201,17 @@ impl Writer<'_> {
                 let zone = if is_string(time_zone) { self.cast(time_zone, "text") } else { self.below(time_zone, 10) };
                 self.whole(format!("{} AT TIME ZONE {zone}", self.below(timestamp, 10)))
             }
+            Expr::AnyOp { left, compare_op, right, .. } => self.quantified(expr, left, compare_op, ("ANY", right)),
+            Expr::AllOp { left, compare_op, right } => self.quantified(expr, left, compare_op, ("ALL", right)),
+            Expr::IsDistinctFrom(left, right) => self.distinct(expr, left, right, "IS DISTINCT FROM"),
+            Expr::IsNotDistinctFrom(left, right) => self.distinct(expr, left, right, "IS NOT DISTINCT FROM"),
+            other => self.words(other),
+        }
+    }
+
+    /// What is written as words of the language.
+    fn words(&self, expr: &Expr) -> String {
+        match expr {
             Expr::Case { operand, conditions, else_result: Some(otherwise), .. } if self.style != Style::Kept => {
                 let results = conditions.iter().map(|when| &when.result).chain([&**otherwise]);
                 let are_strings = results.clone().all(is_string);
@@ -213,10 +224,6 @@ impl Writer<'_> {
                 }
                 format!("{text}\n    ELSE {}\nEND", result(otherwise))
             }
-            Expr::AnyOp { left, compare_op, right, .. } => self.quantified(expr, left, compare_op, ("ANY", right)),
-            Expr::AllOp { left, compare_op, right } => self.quantified(expr, left, compare_op, ("ALL", right)),
-            Expr::IsDistinctFrom(left, right) => self.distinct(expr, left, right, "IS DISTINCT FROM"),
-            Expr::IsNotDistinctFrom(left, right) => self.distinct(expr, left, right, "IS NOT DISTINCT FROM"),
             Expr::Array(array) => {
                 let items: Vec<String> = array.elem.iter().map(|item| self.expr(item)).collect();
                 format!("ARRAY[{}]", items.join(", "))
@@ -371,8 +378,9 @@ impl Writer<'_> {
         let is_of_strings = is_word && list.args.iter().all(|of| argument_of(of).is_some_and(is_string));
         let takes_texts = OF_TEXTS.contains(&name.as_str());
         let first = list.args.first().and_then(argument_of).and_then(|first| self.column_of(first));
-        let is_length = name == "length" && list.args.first().and_then(argument_of).is_some_and(is_string)
-            || name == "length" && first.is_some_and(|column| !matches!(column.data_type, DataType::Char { .. }));
+        let is_measured = |column: &Column| !matches!(column.data_type, DataType::Char { .. });
+        let is_literal = list.args.first().and_then(argument_of).is_some_and(is_string);
+        let is_length = name == "length" && (is_literal || first.is_some_and(is_measured));
         let unlimited =
             |column: &Column| if is_varchar(column.data_type) { DataType::VARCHAR } else { column.data_type };
         let argument = |argument: &FunctionArg| {

@@ -1,5 +1,6 @@
-//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `txid_current()` and its kin, `pg_cancel_backend(pid)`, `pg_terminate_backend(pid)`, and the
-//! clocks beside that of the transaction: `statement_timestamp()`, `clock_timestamp()` and `timeofday()`.
+//! `pg_sleep(seconds)`, `pg_sleep_for(interval)`, `pg_backend_pid()`, `txid_current()` and its kin, `pg_cancel_backend(pid)`,
+//! `pg_terminate_backend(pid)`, and the clocks beside that of the transaction: `statement_timestamp()`, `clock_timestamp()` and
+//! `timeofday()`.
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

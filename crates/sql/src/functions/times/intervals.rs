@@ -21,7 +21,7 @@ use engine::TimeKind;
 use crate::error::SqlError;
 use crate::values::clock;
 use crate::values::datetime::MICROS_PER_DAY;
-use crate::values::interval_form::{IntervalForm, Span};
+use crate::values::interval_form::IntervalForm;
 use crate::values::interval_input;
 
 pub(crate) const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -210,11 +210,9 @@ fn out_of_range() -> SqlError {
 }
 
 fn with_fields(value: IntervalMonthDayNano, form: IntervalForm) -> IntervalMonthDayNano {
-    let span = Span { months: value.months.into(), days: value.days.into(), micros: value.nanoseconds / 1000 };
-    let Span { months, days, micros } = form.cut(span);
-    // Months and days are not more than they were.
-    let narrow = |number: i64| i32::try_from(number).unwrap_or_default();
-    IntervalMonthDayNano::new(narrow(months), narrow(days), micros.saturating_mul(1000))
+    let whole = engine::Interval { months: value.months, days: value.days, micros: value.nanoseconds / 1000 };
+    let engine::Interval { months, days, micros } = form.cut_interval(whole);
+    IntervalMonthDayNano::new(months, days, micros.saturating_mul(1000))
 }
 
 /// The microseconds of an interval, for comparison.

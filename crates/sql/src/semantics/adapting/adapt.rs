@@ -368,14 +368,18 @@ fn cut_cast(cast: &Cast, schema: &DFSchema) -> Result<Option<Expr>> {
     }))
 }
 
+/// The text of a vector of the catalog, which has blanks between its items.
+fn vector_text(cast: &Cast, from: &Field) -> Option<Expr> {
+    (is_vector(from) && is_text(cast.field.data_type())).then(|| {
+        let args = vec![cast.expr.as_ref().clone(), lit(" ")];
+        Expr::ScalarFunction(ScalarFunction::new_udf(array_to_string_udf(), args))
+    })
+}
+
 fn adapt_cast(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok((_, from)) = cast.expr.to_field(schema) else { return Ok(Transformed::no(Expr::Cast(cast))) };
-    if let Some(cut) = cut_cast(&cast, schema)? {
-        return Ok(Transformed::yes(cut));
-    }
-    if is_vector(&from) && is_text(cast.field.data_type()) {
-        let text = ScalarFunction::new_udf(array_to_string_udf(), vec![*cast.expr, lit(" ")]);
-        return Ok(Transformed::yes(Expr::ScalarFunction(text)));
+    if let Some(special) = cut_cast(&cast, schema)?.or_else(|| vector_text(&cast, &from)) {
+        return Ok(Transformed::yes(special));
     }
     let exact = cast_to(&cast.field, from.data_type());
     if exact != *cast.field.data_type() {

@@ -4,7 +4,7 @@ use engine::{DataType, Interval, Value};
 use super::numeric::{self, Wrong};
 use super::{EPOCH_DAYS, EPOCH_MICROS, oids, spaces};
 use crate::error::SqlError;
-use crate::values::read_value;
+use crate::values::{clock, read_value};
 
 /// Reads the value of parameter number `at` (from 0) in the form in which it came. `oid` is the type that the client has
 /// said, or 0.
@@ -67,7 +67,7 @@ pub(crate) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
         DataType::Network(kind) => return spaces::network(bytes, kind),
         DataType::TimeTz => spaces::zoned_time(bytes)?,
         DataType::TimeDigits { of, digits } => {
-            return Ok(binary(bytes, of.whole(), oid)?.map(|value| value.rounded(digits)));
+            return Ok(binary(bytes, of.whole(), oid)?.map(|value| clock::kept(value, of, digits)));
         }
         DataType::Json | DataType::Enum(_) => {
             return Ok(text_of(bytes).and_then(|text| read_value(text, data_type)));
