@@ -210,19 +210,29 @@ fn run(
         return Ok(None);
     }
     if !written.versions.is_empty() {
-        let to_log = (&mut written.redo, &mut afterwards.logged);
-        let committed = match options.isolation {
-            Isolation::Serializable => {
-                let are_untouched = |to| are_untouched(guard, database, data, (at, to, own), statements, &hints);
-                commit_validated(database, options, running, to_log, are_untouched)?
-            }
-            Isolation::ReadCommitted | Isolation::Snapshot => Some(commit(database, options, running, to_log)?),
-        };
+        let (seen, to_log) =
+            (Seen { data, at, statements, hints: &hints }, (&mut written.redo, &mut afterwards.logged));
+        let committed = commit_at_its_level(database, options, running, to_log, (guard, &seen))?;
         let Some(committed) = committed else { return Ok(None) };
         debug_assert!(committed > at, "invariant 4: {committed:?} is not after the snapshot {at:?}");
         written.stamp(committed.0);
     }
     Ok(Some(afterwards))
+}
+
+/// Commits as the isolation level wants it; `None` where a look at what it has seen does not tell that it may.
+#[inline(always)]
+fn commit_at_its_level(
+    database: &DatabaseState,
+    options: &TransactionOptions,
+    running: &Running<'_>,
+    to_log: (&mut Vec<u8>, &mut Option<CommitLocation>),
+    seen: (&Guard, &Seen<'_, '_>),
+) -> Result<Option<Timestamp>> {
+    match options.isolation {
+        Isolation::Serializable => commit_validated(database, options, running, to_log, seen),
+        Isolation::ReadCommitted | Isolation::Snapshot => commit(database, options, running, to_log).map(Some),
+    }
 }
 
 /// Takes a transaction that nothing keeps from it to where its writes are visible, and its redo is in the log's buffer.
@@ -255,14 +265,14 @@ fn commit(
     Ok(committed)
 }
 
-/// As [`commit`], if `are_untouched` says of what was read that no commit up to this moment, the one before its own, has changed it.
+/// As [`commit`], if a look tells that no commit before its own has changed what it has seen.
 #[inline(never)]
 fn commit_validated(
     database: &DatabaseState,
     options: &TransactionOptions,
     running: &Running<'_>,
     (redo, logged): (&mut Vec<u8>, &mut Option<CommitLocation>),
-    are_untouched: impl FnOnce(Timestamp) -> bool,
+    (guard, seen): (&Guard, &Seen<'_, '_>),
 ) -> Result<Option<Timestamp>> {
     let (table, handle) = (running.table, running.handle());
     let mode = if options.durability == Durability::Async { CommitMode::Async } else { CommitMode::Sync };
@@ -280,7 +290,7 @@ fn commit_validated(
     let mut number = TakenNumber { room, txn: handle.id().number(), at };
     // From here on those wait that come later, and have read what this one writes.
     table.prepare(handle, at);
-    if !are_untouched(Timestamp(at.0 - 1)) {
+    if !seen.is_untouched(guard, database, Timestamp(at.0 - 1), handle.id()) {
         drop(number);
         table.abort(handle);
         return Ok(None);
@@ -290,26 +300,29 @@ fn commit_validated(
     Ok(Some(at))
 }
 
-/// Whether a look tells that no other transaction has changed the records that were read, or taken their table away, by a commit after
-/// `from` and not after `to`. Those that the transaction has written are its own since it looked at them.
-fn are_untouched(
-    guard: &Guard,
-    database: &DatabaseState,
-    data: &TableData,
-    (from, to, own): (Timestamp, Timestamp, TxnId),
-    statements: &[PointStatement<'_>],
-    hints: &[PointHint<'_>],
-) -> bool {
-    if to <= from {
-        return true;
+/// What a transaction has read, and by which snapshot.
+struct Seen<'s, 'a> {
+    data: &'s TableData,
+    at: Timestamp,
+    statements: &'s [PointStatement<'a>],
+    hints: &'s [PointHint<'s>],
+}
+
+impl Seen<'_, '_> {
+    /// Whether a look tells that no other transaction has changed the records that were read, or taken their table away, by a commit
+    /// after the snapshot and not after `to`. Those that the transaction has written are its own since it looked at them.
+    fn is_untouched(&self, guard: &Guard, database: &DatabaseState, to: Timestamp, own: TxnId) -> bool {
+        if to <= self.at {
+            return true;
+        }
+        let all = || self.statements.iter().zip(self.hints);
+        let is_own = |rid: Rid| all().any(|(statement, hint)| !statement.is_read() && hint.point().rid() == rid);
+        let is_as_seen =
+            |hint: &PointHint<'_>| hint.point().is_untouched_since(guard, self.at) || is_own(hint.point().rid());
+        all().all(|(statement, hint)| !statement.is_read() || is_as_seen(hint))
+            && !self.data.has_changed_keys()
+            && !has_gone_between(&database.core.transactions, self.data, self.at, to, own)
     }
-    let all = || statements.iter().zip(hints);
-    let is_own = |rid: Rid| all().any(|(statement, hint)| !statement.is_read() && hint.point().rid() == rid);
-    let is_untouched =
-        |hint: &PointHint<'_>| hint.point().is_untouched_since(guard, from) || is_own(hint.point().rid());
-    all().all(|(statement, hint)| !statement.is_read() || is_untouched(hint))
-        && !data.has_changed_keys()
-        && !has_gone_between(&database.core.transactions, data, from, to, own)
 }
 
 /// As `Transaction::note_crowd`.
