@@ -20,7 +20,7 @@
 //! | `opclasses` | operator classes and families, and those of indexes |
 //! | `routines` | functions in SQL: rows and definitions |
 //! | `functions` | `pg_get_indexdef` and its like |
-//! | `rewrite`, `nothing`, `sequence_json`, `tableoid` | queries in other words |
+//! | `rewrite`, `nothing`, `sequence_json`, `tableoid`, `row_places` | queries in other words |
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
 //! Imports functions, `access` and below; planning imports it.
@@ -43,6 +43,7 @@ mod opclasses;
 mod relations;
 mod rewrite;
 mod routines;
+mod row_places;
 mod sequence_json;
 mod statistics;
 pub(crate) mod system;

@@ -15,6 +15,7 @@ use super::given_names::{bare_sequence_name, gives_name, is_number, lists_names,
 use super::nothing::{empty_query, has_aggregate, nothing};
 use super::oids::{CATALOG_SCHEMA, OWNER, relation_oid, schema_oid, type_oid};
 use super::routines;
+use super::row_places;
 use super::sequence_json;
 use super::tableoid;
 use crate::error::{Result, SqlError};
@@ -555,6 +556,7 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        row_places::spell_out(expr, self.tables, self.source);
         flow(self.list_of_numbers(expr).and_then(|()| self.outer_cast(expr)))
     }
 

@@ -49,7 +49,7 @@ fn indexes_constraints_and_sequences_are_what_was_made() {
             "by_born|CREATE INDEX by_born ON public.customers USING hash (born)",
             "customers_city_idx|CREATE INDEX customers_city_idx ON public.customers USING btree (city)",
             "customers_email_key|CREATE UNIQUE INDEX customers_email_key ON public.customers USING btree (email)",
-            "customers_pkey|CREATE UNIQUE INDEX customers_pkey ON public.customers USING kiss (id)",
+            "customers_pkey|CREATE UNIQUE INDEX customers_pkey ON public.customers USING btree (id)",
             "one_name|CREATE UNIQUE INDEX one_name ON public.customers USING btree (name, city)",
         ]
     );

@@ -293,7 +293,7 @@ fn the_catalog_tells_of_tables_columns_and_keys() {
     assert_eq!(ask(columns), "m,numeric(8,2),f,NULL;at,timestamp without time zone,f,NULL;s,text,f,NULL");
     let key = "SELECT i.indisprimary, pg_get_indexdef(i.indexrelid, 0, true), pg_get_constraintdef(c.oid, true) \
         FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid";
-    assert_eq!(ask(key), "t,CREATE UNIQUE INDEX t_pkey ON t USING kiss (id),PRIMARY KEY (id)");
+    assert_eq!(ask(key), "t,CREATE UNIQUE INDEX t_pkey ON t USING btree (id),PRIMARY KEY (id)");
     let by_pattern =
         "SELECT relname FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default";
     assert_eq!(ask(by_pattern), "t");

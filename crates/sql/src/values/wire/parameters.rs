@@ -116,7 +116,10 @@ fn array_text(bytes: &[u8], item: u32) -> Result<Result<Value, SqlError>, Wrong>
         _ => return Ok(Err(SqlError::new("0A000", "arrays of more than one dimension are not supported"))),
     };
     let data_type = oids::parameter_type(item).unwrap_or(DataType::TEXT);
-    if sent_item != item {
+    // Drivers send a list of texts as one of any of their types.
+    let is_text =
+        |number: u32| matches!(number, oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN);
+    if sent_item != item && !(is_text(sent_item) && is_text(item)) {
         return Err(Wrong::Form);
     }
     let mut text = String::from("{");
@@ -177,6 +180,8 @@ mod tests {
         assert_eq!(read(b"\0\0\0\x07", 1, DataType::BigInt, oids::OID, 0), Ok(Value::BigInt(7)));
         let array = b"\0\0\0\x01\0\0\0\x01\0\0\0\x19\0\0\0\x02\0\0\0\x01\0\0\0\x03a\"\\\xff\xff\xff\xff";
         assert_eq!(read(array, 1, DataType::TEXT, 1009, 0), Ok(Value::Text(r#"{"a\"\\",NULL}"#.to_owned())));
+        let as_varchars = b"\0\0\0\x01\0\0\0\0\0\0\x04\x13\0\0\0\x01\0\0\0\x01\0\0\0\x01b";
+        assert_eq!(read(as_varchars, 1, DataType::TEXT, 1009, 0), Ok(Value::Text(r#"{"b"}"#.to_owned())));
         assert_eq!(read(&array[..30], 1, DataType::TEXT, 1009, 0).unwrap_err().sqlstate, "22P03");
         assert_eq!(read(&[0; 12], 1, DataType::TEXT, 1009, 0).unwrap_err().sqlstate, "22P03");
         assert_eq!(read(b"{}", 1, DataType::TEXT, 600, 0).unwrap_err().sqlstate, "0A000");
