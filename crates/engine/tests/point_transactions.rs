@@ -198,9 +198,15 @@ fn transactions_in_one_call_are_seen_whole() {
     }
 }
 
-/// A transaction of random reads and blind writes of a number that no other one writes, which runs until it has committed; what it
-/// has read, and where it has written the number.
-fn read_and_write(side: &Side, isolation: Isolation, rng: &mut StdRng, number: u64) -> (Vec<(i64, u64)>, i64) {
+/// A transaction that has committed: the number that it alone has written, where, and what it has read by key.
+struct Ran {
+    number: u64,
+    written: i64,
+    reads: Vec<(i64, u64)>,
+}
+
+/// Runs a transaction of random reads and blind writes of a number until it has committed.
+fn read_and_write(side: &Side, isolation: Isolation, rng: &mut StdRng, number: u64) -> Ran {
     let access = &side.accesses[2];
     let keys: Vec<i64> = (0..3).map(|_| rng.random_range(0..8)).collect();
     let (words, written) = ([number], [rng.random_range(0..8), rng.random_range(0..8)]);
@@ -211,7 +217,10 @@ fn read_and_write(side: &Side, isolation: Isolation, rng: &mut StdRng, number: u
         let mut group: Vec<PointStatement<'_>> = reads.collect();
         group.extend(written.iter().map(|key| PointStatement::new(access, *key, PointAction::Update(&words))));
         match side.db.run_points(TransactionOptions::at(isolation), &mut group) {
-            Ok(_) => return (keys.into_iter().zip(outs.map(|[word]| word)).collect(), written[0]),
+            Ok(_) => {
+                let reads = keys.into_iter().zip(outs.map(|[word]| word)).collect();
+                return Ran { number, written: written[0], reads };
+            }
             Err(error) => assert_eq!(error.sqlstate(), "40001"),
         }
     }
@@ -223,12 +232,10 @@ fn stale_reads(isolation: Isolation) -> usize {
     let run = |thread: u64| {
         start.wait();
         let mut rng = StdRng::seed_from_u64(thread);
-        let number = |count: u64| 1_000 + 4 * count + thread;
-        (0..2_000)
-            .map(|count| (number(count), read_and_write(side, isolation, &mut rng, number(count))))
-            .collect::<Vec<_>>()
+        let run = |count: u64| read_and_write(side, isolation, &mut rng, 1_000 + 4 * count + thread);
+        (0..2_000).map(run).collect::<Vec<Ran>>()
     };
-    let ran: Vec<_> = std::thread::scope(|scope| {
+    let ran: Vec<Ran> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || run(thread))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
@@ -237,7 +244,7 @@ fn stale_reads(isolation: Isolation) -> usize {
     let versions = |key: i64| side.table.record_history(&[Value::from(key)]).unwrap();
     let commit = |version: &engine::RecordVersion| (version.from.0, word(&version.row.as_ref().unwrap()[3]));
     let commits: Vec<Vec<(u64, u64)>> = (0..8).map(|key| versions(key).iter().map(commit).collect()).collect();
-    let is_stale = |(number, (reads, written)): &(u64, (Vec<(i64, u64)>, i64))| {
+    let is_stale = |Ran { number, written, reads }: &Ran| {
         let of = |key: i64| commits[key as usize].iter();
         let (at, _) = of(*written).find(|(_, known)| known == number).expect("what was written has a commit");
         let before = |key: i64| of(key).rev().find(|(from, _)| from < at).map(|(_, word)| *word);
