@@ -207,6 +207,27 @@ fn loads_come_back_with_all_that_was_done_in_them() {
     (0..10).for_each(run);
 }
 
+/// A checkpoint in the midst of a load has numbers of versions that were not committed by then, of rows whose range comes back from its
+/// columns.
+#[test]
+fn what_a_load_has_changed_before_a_checkpoint_comes_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, tables) = open(directory.path(), 1);
+    let mut transaction = db.begin().unwrap();
+    let rows: Vec<(i64, Row)> = (0..5 * RANGE).map(|id| (id, (Some(id), None))).collect();
+    transaction.insert_batch(&tables[0], &batch(&rows)).unwrap();
+    let mut expected: Model = [rows.into_iter().collect(), Rows::new()];
+    for id in [RANGE, 2 * RANGE + 1, 4 * RANGE] {
+        assert!(transaction.update(&tables[0], &[Value::BigInt(id)], &[("n", Value::BigInt(-id))]).unwrap());
+        expected[0].insert(id, (Some(-id), None));
+    }
+    assert!(transaction.delete(&tables[0], &[Value::BigInt(3 * RANGE)]).unwrap());
+    expected[0].remove(&(3 * RANGE));
+    db.checkpoint().unwrap();
+    transaction.commit().unwrap();
+    check(crashed(directory.path()).path(), &expected, 0);
+}
+
 /// Rows of numbers without a pattern, whose columns take as much as they do.
 fn load_numbers(db: &Database, table: &Table) -> Result<Transaction, Error> {
     let (mut random, mut transaction) = (StdRng::seed_from_u64(1), db.begin()?);
