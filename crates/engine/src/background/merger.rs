@@ -82,7 +82,11 @@ impl Due {
     fn run(self, core: &Core) {
         match self {
             Due::Merge(table, range) => merge_and_archive(core, &table, range),
-            Due::Columns(columns) => drop(columns.upgrade().map(|columns| columns.make().is_some())),
+            Due::Columns(columns) => {
+                if let Some(columns) = columns.upgrade() {
+                    columns.make();
+                }
+            }
         }
     }
 }

@@ -231,7 +231,7 @@ impl Transaction {
     fn note_inserts(&mut self, data: &Arc<TableData>, first: Rid, inserted: ColumnRows<'_>) -> Result<()> {
         debug_assert!(!inserted.rows.is_empty(), "each step of the index enters a key or fails");
         self.note_stored(data, first, inserted.rows.len() as u32);
-        if self.is_logged(data) && !self.put_off_redo(data, first, (inserted.rows.len(), inserted.long_bytes()))? {
+        if self.is_logged(data) && !self.put_off_redo(data, first, inserted.rows.len(), || inserted.long_bytes())? {
             self.log_rows(data, first, inserted.columns, inserted.rows)?;
         }
         Ok(())

@@ -30,12 +30,7 @@ pub(super) struct FillingRange {
 
 impl Filling {
     /// Adds records that are stored from `first` on to the range that they fill; `None` if there is none whose last rows they follow.
-    pub(super) fn add(
-        &mut self,
-        table: &Arc<TableData>,
-        first: Rid,
-        (rows, long_bytes): (usize, usize),
-    ) -> Option<usize> {
+    pub(super) fn add(&mut self, table: &Arc<TableData>, first: Rid, rows: usize) -> Option<usize> {
         self.rows += rows;
         let is_next = |filling: &FillingRange| {
             filling.range == first.range()
@@ -45,7 +40,7 @@ impl Filling {
         };
         let at = self.ranges.iter().position(is_next)?;
         let filling = &mut self.ranges[at];
-        (filling.rows, filling.long_bytes) = (filling.rows + rows, filling.long_bytes + long_bytes);
+        filling.rows += rows;
         debug_assert!(filling.rows <= table.storage.range_records(), "invariant 8: more rows than slots are put off");
         Some(at)
     }

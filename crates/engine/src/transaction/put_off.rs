@@ -31,9 +31,15 @@ use crate::state::table_data::TableData;
 const LONG_BYTES_MAX: usize = 16 << 20;
 
 impl Transaction {
-    /// Puts the redo of records off that were inserted by the batch, from `first` on, so many with so many bytes in their long values;
-    /// returns whether it did.
-    pub(super) fn put_off_redo(&mut self, data: &Arc<TableData>, first: Rid, rows: (usize, usize)) -> Result<bool> {
+    /// Puts the redo of so many records off that were inserted by the batch, from `first` on; returns whether it did. `long_bytes` is
+    /// asked for the bytes of their long values if so.
+    pub(super) fn put_off_redo(
+        &mut self,
+        data: &Arc<TableData>,
+        first: Rid,
+        rows: usize,
+        long_bytes: impl FnOnce() -> usize,
+    ) -> Result<bool> {
         let filling = self.filling.get_or_insert_default();
         let storage = &data.storage;
         // The columns wait beside the rows, so there has to be memory.
@@ -47,6 +53,7 @@ impl Transaction {
         }
         let Some(at) = filling.add(data, first, rows) else { return Ok(false) };
         let range = &mut filling.ranges[at];
+        range.long_bytes += long_bytes();
         if range.long_bytes > LONG_BYTES_MAX {
             let rows = filling.ranges.remove(at);
             self.log_range(&rows)?;

@@ -103,19 +103,6 @@ impl LastField {
     fn named(name: &str) -> Option<LastField> {
         LastField::ALL.into_iter().find(|(_, known)| name.eq_ignore_ascii_case(known)).map(|(field, _)| field)
     }
-
-    fn of(fields: SqlFields) -> LastField {
-        match fields {
-            SqlFields::Year => LastField::Year,
-            SqlFields::Month | SqlFields::YearToMonth => LastField::Month,
-            SqlFields::Day => LastField::Day,
-            SqlFields::Hour | SqlFields::DayToHour => LastField::Hour,
-            SqlFields::Minute | SqlFields::DayToMinute | SqlFields::HourToMinute => LastField::Minute,
-            SqlFields::Second | SqlFields::DayToSecond | SqlFields::HourToSecond | SqlFields::MinuteToSecond => {
-                LastField::Second
-            }
-        }
-    }
 }
 
 impl IntervalForm {
@@ -129,16 +116,13 @@ impl IntervalForm {
     /// Digits are of seconds only.
     pub(crate) fn of_type(data_type: &SqlType) -> Result<Option<IntervalForm>> {
         let SqlType::Interval { fields, precision } = data_type else { return Ok(None) };
-        let last = fields.map(LastField::of);
-        let is_minutes_and_seconds = *fields == Some(SqlFields::MinuteToSecond);
-        IntervalForm { is_minutes_and_seconds, ..IntervalForm::up_to(last) }.with_digits(*precision).map(Some)
+        let name = fields.map_or_else(String::new, |fields| fields.to_string());
+        IntervalForm::of_fields(&name).with_digits(*precision).map(Some)
     }
 
     /// That of a column, whose type says so of its fields and digits.
     pub(crate) fn of_column(fields: IntervalFields, digits: u8) -> IntervalForm {
-        let last = fields.name().rsplit(' ').next().and_then(LastField::named);
-        let is_minutes_and_seconds = fields == IntervalFields::MinuteToSecond;
-        IntervalForm { is_minutes_and_seconds, digits: digits.into(), ..IntervalForm::up_to(last) }
+        IntervalForm { digits: digits.into(), ..IntervalForm::of_fields(fields.name()) }
     }
 
     /// The type of a column of intervals with these fields and digits.
@@ -175,6 +159,13 @@ impl IntervalForm {
         // Months and days are not more than they were.
         let narrow = |number: i64| i32::try_from(number).unwrap_or_default();
         Interval { months: narrow(span.months), days: narrow(span.days), micros: span.micros }
+    }
+
+    /// That of the fields of a type, by their name in SQL.
+    fn of_fields(name: &str) -> IntervalForm {
+        let last = name.rsplit(' ').next().and_then(LastField::named);
+        let is_minutes_and_seconds = name.eq_ignore_ascii_case(IntervalFields::MinuteToSecond.name());
+        IntervalForm { is_minutes_and_seconds, ..IntervalForm::up_to(last) }
     }
 
     fn up_to(last: Option<LastField>) -> IntervalForm {

@@ -235,6 +235,21 @@ fn commit_at_its_level(
     }
 }
 
+/// When a commit is acknowledged; those that wait for their partition alone do not come here.
+#[inline(always)]
+fn mode_of(options: &TransactionOptions) -> CommitMode {
+    debug_assert!(options.durability != Durability::Partition, "its dependencies are not noted here");
+    if options.durability == Durability::Async { CommitMode::Async } else { CommitMode::Sync }
+}
+
+/// Adds the time to the redo, if it is to be in the log once more.
+#[inline(always)]
+fn put_clock(database: &DatabaseState, redo: &mut Vec<u8>) {
+    if let Some(time) = database.core.clock.mark_for_log() {
+        redo::put_clock(redo, time);
+    }
+}
+
 /// Takes a transaction that nothing keeps from it to where its writes are visible, and its redo is in the log's buffer.
 #[inline(always)]
 fn commit(
@@ -251,10 +266,8 @@ fn commit(
     let committed = match &database.log {
         None => take_number(),
         Some(log) => {
-            if let Some(time) = database.core.clock.mark_for_log() {
-                redo::put_clock(redo, time);
-            }
-            let mode = if options.durability == Durability::Async { CommitMode::Async } else { CommitMode::Sync };
+            put_clock(database, redo);
+            let mode = mode_of(options);
             let (partition, txn) = (log.partition_for(mode), handle.id().number());
             let appended = log.append_commit(partition, txn, redo, mode, || take_number().0)?;
             debug_assert!(logged.is_none(), "invariant 8: the log has a transaction twice");
@@ -275,13 +288,11 @@ fn commit_validated(
     (guard, seen): (&Guard, &Seen<'_, '_>),
 ) -> Result<Option<Timestamp>> {
     let (table, handle) = (running.table, running.handle());
-    let mode = if options.durability == Durability::Async { CommitMode::Async } else { CommitMode::Sync };
+    let mode = mode_of(options);
     let room = match &database.log {
         None => None,
         Some(log) => {
-            if let Some(time) = database.core.clock.mark_for_log() {
-                redo::put_clock(redo, time);
-            }
+            put_clock(database, redo);
             Some(log.reserve(log.partition_for(mode), redo.len())?)
         }
     };
