@@ -76,7 +76,7 @@ pub use keys::range::IndexRange;
 pub use keys::space::IndexWindow;
 pub use lineage::{
     Aggregates, BasePage, BasePageId, BaseRowSet, Cell, ColumnStatistics, Comparison, Encoding, EvictionStats,
-    KeyFilter, KeySet, SplitRange, Sum, TableStatistics, TableStats, Test, Totals,
+    KeyFilter, KeySet, SplitRange, Sum, TableStatistics, TableStats, Test, Totals, WordRows,
 };
 pub use state::options::{ArchiveSetting, OpenOptions};
 pub use state::table_data::ScanOptions;
@@ -85,10 +85,11 @@ pub use table::bare::{BareStatements, BareTable};
 pub use table::batch_search::{BatchSearch, SpaceRelation, space_array};
 pub use table::cell_rows::CellRows;
 pub use table::change_order::{ChangeKind, RowChange};
+pub use table::found_rows::RowArrays;
 pub use table::index_pairs::IndexPairs;
 pub use table::index_scan::{Few, IndexRows, IndexScan};
-pub use table::key_runs::RowArrays;
 pub use table::nearest::{NearestRows, NearestScan};
+pub use table::newest_row::WordsRead;
 pub use table::past::RecordVersion;
 pub use table::point_access::{PointAccess, WordsUpdate};
 pub use table::read_view::{ReadView, Sight};

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use arrow_array::RecordBatch;
 use engine::{
     Column, Comparison, DataType, Database, Direction, Few, IndexDefinition, IndexMethod, IndexRange, OpenOptions,
-    ReadView, ScanOptions, Schema, Table, Test, Transaction, Value,
+    ReadView, ScanOptions, Schema, Table, Test, Transaction, Value, WordRows,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -170,6 +170,22 @@ fn expect_same_of_owner(table: &Table, view: &ReadView, rng: &mut StdRng, seed: 
     assert_eq!(rows_of(&[found.unwrap().unwrap()]), walked, "seed {seed}, {range:?}");
 }
 
+/// The rows between two numbers of a column are the same as words, if there are `count` of them.
+fn expect_same_words(table: &Table, view: &ReadView, between: (usize, i64, i64), count: Option<usize>) {
+    let columns = [1, 0, 5, 4];
+    let mut rows = WordRows::default();
+    let is_found = table.words_between(view, between, &columns, &mut rows).unwrap();
+    // Where rows of an owner may have another one, they are read as arrays alone.
+    assert!(is_found == count.is_some() || (between.0 != 0 && !is_found), "{between:?}");
+    for row in (0..rows.len()).filter(|_| is_found) {
+        let values: Vec<Value> = (0..columns.len()).map(|place| rows.value(row, place)).collect();
+        let wanted = table.lookup_values(view, &values[1..2], &columns).unwrap();
+        assert_eq!(Some(values), wanted, "row {row} of {between:?}");
+    }
+    assert!(!is_found || Some(rows.len()) == count, "{between:?}: {} rows", rows.len());
+    assert!(!table.words_between(view, between, &[2], &mut rows).unwrap(), "a text is no word");
+}
+
 /// Whether rows were found side by side, which are what a walk finds then: of a range of keys, or of an owner.
 fn expect_same_between(table: &Table, view: &ReadView, rng: &mut StdRng, seed: u64) -> bool {
     let columns = [vec![0, 1, 2, 3, 4, 5], vec![5], vec![1, 0]][rng.random_range(0..3)].clone();
@@ -184,7 +200,9 @@ fn expect_same_between(table: &Table, view: &ReadView, rng: &mut StdRng, seed: u
             (table.indexes().into_iter().find(|index| index.definition().name == "owners"), 5, owner, owner)
         }
     };
-    let Some((arrays, count)) = table.rows_between(view, (column, low, high), &columns).unwrap() else { return false };
+    let between = table.rows_between(view, (column, low, high), &columns).unwrap();
+    expect_same_words(table, view, (column, low, high), between.as_ref().map(|(_, count)| *count));
+    let Some((arrays, count)) = between else { return false };
     let found = RecordBatch::try_new(table.scan_schema(&options), arrays).unwrap();
     assert_eq!(found.num_rows(), count);
     let value = |number: i64| if column == 0 { Value::Integer(number as i32) } else { Value::SmallInt(number as i16) };

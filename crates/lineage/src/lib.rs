@@ -74,3 +74,4 @@ pub use value::cell::{
 };
 pub use value::column_builder::ColumnBuilder;
 pub use value::kept::{Kept, KeptFrom};
+pub use value::word_rows::WordRows;

@@ -13,18 +13,15 @@
 //! right for a key if the record is there for the reader: a key has one record at a time, and no record of the table has changed its
 //! key. A piece of two keys or more is read column by column if all of its records are there. Else its keys are looked up one by one,
 //! and each has the first of its records that is there, the newest first, or no row.
-use arrow_array::{ArrayRef, UInt64Array};
 use index::KissIndex;
 use lineage::{Stretch, View};
 use smallvec::SmallVec;
-use std::sync::Arc;
 use sync::Guard;
 use types::Rid;
 
 use crate::error::Result;
-use crate::state::table_data::ScanOptions;
-use crate::table::key_runs::{RowArrays, joined};
-use crate::table::{Rows, Table};
+use crate::table::Table;
+use crate::table::found_rows::FoundRows;
 use crate::terms::outcomes::Transactions;
 
 /// A piece of fewer keys is read row by row. Two rows cost as much either way; ten cost less than half by column (docs/costs.md).
@@ -140,13 +137,9 @@ impl Pieces {
         &self.elsewhere[piece.elsewhere.0..piece.elsewhere.1]
     }
 
-    /// Where the records of a piece are, in the order of its keys.
-    fn records(&self, piece: Piece) -> impl Iterator<Item = Rid> {
-        let mut elsewhere = self.elsewhere(piece).iter().peekable();
-        (0..piece.count).map(move |at| match elsewhere.next_if(|(place, _)| *place as usize == at) {
-            Some((_, rid)) => *rid,
-            None => piece.record(at),
-        })
+    /// Where the records of a piece are.
+    fn stretch(&self, piece: Piece) -> Stretch<'_> {
+        Stretch { first: piece.first, count: piece.count, elsewhere: self.elsewhere(piece) }
     }
 }
 
@@ -169,82 +162,39 @@ fn goes_on(piece: Piece, next: &[Piece]) -> bool {
 }
 
 impl Table {
-    /// The rows that pieces of the primary key lead to, in the order of their keys: the columns of the options and, if they say so, the
-    /// Rids. The options' tests are not looked at.
-    pub(super) fn rows_of_pieces(
+    /// Adds the rows that pieces of the primary key lead to, in the order of their keys.
+    pub(super) fn add_pieces(
         &self,
         guard: &Guard,
         view: View<'_, Transactions>,
         (index, pieces): (&KissIndex, &Pieces),
-        options: &ScanOptions,
-    ) -> Result<RowArrays> {
-        let mut parts: SmallVec<[Vec<ArrayRef>; 4]> = SmallVec::new();
-        // Made for the first piece that is read row by row: most ranges have none.
-        let (mut rows, mut count) = (None::<Rows<'_>>, 0);
-        let no_rows = || Rows::with_room(self, options, 0);
+        rows: &mut impl FoundRows,
+    ) -> Result<()> {
         for piece in &pieces.pieces {
-            match self.columns_of_piece(guard, view, (pieces, *piece), options)? {
-                Some(arrays) => {
-                    if let Some(rows) = rows.as_mut().filter(|rows| rows.len() > 0) {
-                        count += rows.len();
-                        parts.push(rows.take_arrays());
-                    }
-                    count += piece.count;
-                    parts.push(arrays);
-                }
-                None => {
-                    let rows = rows.get_or_insert_with(no_rows);
-                    self.push_rows_of_piece(guard, view, index, (pieces, *piece), rows)?;
-                }
+            let stretch = pieces.stretch(*piece);
+            if piece.count < BY_COLUMN || !rows.add_stretch(guard, view, stretch)? {
+                self.add_rows_of_piece(guard, view, index, (piece.key, stretch), rows)?;
             }
         }
-        let last = rows.filter(|rows| rows.len() > 0).or_else(|| parts.is_empty().then(no_rows));
-        if let Some(mut rows) = last {
-            count += rows.len();
-            parts.push(rows.take_arrays());
-        }
-        debug_assert!(count <= pieces.pieces.iter().map(|piece| piece.count).sum(), "invariant 7: a key has two rows");
-        Ok((joined(&mut parts), count))
-    }
-
-    /// The columns of a long piece all of whose records are there.
-    fn columns_of_piece(
-        &self,
-        guard: &Guard,
-        view: View<'_, Transactions>,
-        (pieces, piece): (&Pieces, Piece),
-        options: &ScanOptions,
-    ) -> Result<Option<Vec<ArrayRef>>> {
-        if piece.count < BY_COLUMN {
-            return Ok(None);
-        }
-        let stretch = Stretch { first: piece.first, count: piece.count, elsewhere: pieces.elsewhere(piece) };
-        let mut arrays = self.data.storage.stretch(guard, view, stretch, &options.columns)?;
         debug_assert!(
-            arrays.as_ref().is_none_or(|arrays| arrays.iter().all(|array| array.len() == piece.count)),
-            "invariant 7: a key without its row"
+            rows.len() <= pieces.pieces.iter().map(|piece| piece.count).sum(),
+            "invariant 7: a key has two rows"
         );
-        if let Some(arrays) = arrays.as_mut().filter(|_| options.with_rid) {
-            arrays.push(Arc::new(UInt64Array::from_iter_values(pieces.records(piece).map(Rid::word))));
-        }
-        Ok(arrays)
+        Ok(())
     }
 
-    fn push_rows_of_piece(
+    fn add_rows_of_piece(
         &self,
         guard: &Guard,
         view: View<'_, Transactions>,
         index: &KissIndex,
-        (pieces, piece): (&Pieces, Piece),
-        rows: &mut Rows<'_>,
+        (key, stretch): (u64, Stretch<'_>),
+        rows: &mut impl FoundRows,
     ) -> Result<()> {
-        let (storage, columns) = (&self.data.storage, &rows.options.columns);
-        let mut read =
-            |rid: Rid| storage.read_pinned(guard, view, rid, columns, |cells| rows.push_untested(rid, cells));
-        for (at, record) in pieces.records(piece).enumerate() {
-            if read(record)?.is_none() {
-                let key = piece.key + at as u64;
-                index.find(guard, key, |rid| read(rid).transpose()).transpose()?;
+        for (at, record) in stretch.records().enumerate() {
+            if !rows.add_row(guard, view, record)? {
+                let add = |rid: Rid| rows.add_row(guard, view, rid).map(|is_there| is_there.then_some(())).transpose();
+                index.find(guard, key + at as u64, add).transpose()?;
             }
         }
         Ok(())

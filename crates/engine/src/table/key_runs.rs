@@ -12,18 +12,19 @@ use std::ops::Bound;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int16Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
-use arrow_select::concat::concat;
-use lineage::{Cell, Stretch, Test, View};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use index::KissIndex;
+use lineage::{Cell, Stretch, Test, View, WordRows};
 use smallvec::SmallVec;
-use std::sync::Arc;
-use types::{DataType, Rid};
+use sync::Guard;
+use types::{DataType, Rid, Snapshot};
 
 use crate::error::Result;
 use crate::keys::data::IndexData;
 use crate::keys::entries::Entry;
 use crate::keys::order::{Bounds, IndexKey, integer_in_order, ordered_integer};
 use crate::state::table_data::ScanOptions;
+use crate::table::found_rows::{FoundArrays, FoundRows, FoundWords, RowArrays};
 use crate::table::index_scan::Few;
 use crate::table::key_pieces::Pieces;
 use crate::table::read_view::Sight;
@@ -39,8 +40,13 @@ const SIDE_BY_SIDE: usize = 4;
 /// More entries of a key are not looked at before an index is chosen, and no wider range of keys.
 const ENTRIES_MAX: usize = 1024;
 
-/// Columns of some rows, and how many rows these are.
-pub type RowArrays = (Vec<ArrayRef>, usize);
+/// Where the rows lie that have a whole number between two others in a column.
+enum Way<'g> {
+    /// under neighbouring keys of the primary key
+    Pieces(&'g KissIndex, Pieces),
+    /// under one key of another index
+    Entries(&'g IndexData, Stretches),
+}
 
 impl Table {
     /// Columns of the rows that have a whole number from `low` to `high` in a column, ordered by that number. `None` says nothing of them:
@@ -58,47 +64,124 @@ impl Table {
         columns: &[usize],
     ) -> Result<Option<RowArrays>> {
         self.data.check_positions(columns.iter().copied().chain([column]))?;
-        let sight @ Sight { snapshot, reads, .. } = view.into();
+        let sight = view.into();
+        let (_held, guard) = (self.hold_for_a_moment(sight)?, &sync::pin());
+        let Some(way) = self.way_between(guard, sight, (column, low, high))? else { return Ok(None) };
+        let view = self.database.shared.core.transactions.view(sight.snapshot);
+        let options = ScanOptions { columns: columns.to_vec(), ..ScanOptions::default() };
+        let mut rows = FoundArrays::new(self, &options);
+        match way {
+            Way::Pieces(index, pieces) => self.add_pieces(guard, view, (index, &pieces), &mut rows)?,
+            Way::Entries(index, stretches) if index.has_changed_keys() => {
+                let way = (&stretches, (column, ordered_integer(low)));
+                return Ok(self
+                    .arrays_with_key(guard, view, way, &options)?
+                    .map(|found| (found, count_of(&stretches))));
+            }
+            Way::Entries(_, stretches) => {
+                if !add_stretches(guard, view, &stretches, &mut rows)? {
+                    return Ok(None);
+                }
+            }
+        }
+        let (arrays, count) = rows.finish();
+        debug_assert!(
+            low < high || is_of_key(&arrays, columns, (column, low)),
+            "invariant 7: another key than asked for"
+        );
+        Ok(Some((arrays, count)))
+    }
+
+    /// As [`rows_between`](Self::rows_between), as words: puts the columns of the rows into `rows`. False says nothing of them, as there,
+    /// or because one of the columns is not stored as words, or the table has more than 64; what `rows` has then says nothing either.
+    ///
+    /// # Errors
+    /// As [`rows_between`](Self::rows_between).
+    pub fn words_between<'v>(
+        &self,
+        view: impl Into<Sight<'v>>,
+        (column, low, high): (usize, i64, i64),
+        columns: &[usize],
+        rows: &mut WordRows,
+    ) -> Result<bool> {
+        self.data.check_positions(columns.iter().copied().chain([column]))?;
+        let sight = view.into();
+        if !rows.begin(self.schema(), columns) {
+            return Ok(false);
+        }
+        let (_held, guard) = (self.hold_for_a_moment(sight)?, &sync::pin());
+        let Some(way) = self.way_between(guard, sight, (column, low, high))? else { return Ok(false) };
+        let view = self.database.shared.core.transactions.view(sight.snapshot);
+        let mut rows = FoundWords::new(self, rows);
+        match way {
+            Way::Pieces(index, pieces) => self.add_pieces(guard, view, (index, &pieces), &mut rows).map(|()| true),
+            Way::Entries(index, _) if index.has_changed_keys() => Ok(false),
+            Way::Entries(_, stretches) => add_stretches(guard, view, &stretches, &mut rows),
+        }
+    }
+
+    /// Where the rows lie that have a number from `low` to `high` in a column, if they are few and side by side.
+    fn way_between<'g>(
+        &'g self,
+        guard: &'g Guard,
+        Sight { snapshot, reads, .. }: Sight<'_>,
+        (column, low, high): (usize, i64, i64),
+    ) -> Result<Option<Way<'g>>> {
         let data_type = self.schema().columns()[column].data_type;
         if self.is_array() || reads.is_some() || low > high || !is_whole(data_type) {
             return Ok(None);
         }
-        let _held = self.hold_for_a_moment(sight)?;
-        let view = self.database.shared.core.transactions.view(snapshot);
         let (low, high) = (ordered_integer(low), ordered_integer(high));
         if let Some(key) = self.data.primary_key.as_ref().filter(|key| *key.columns == [column]) {
             self.data.fill(&key.index)?;
-            let options = ScanOptions { columns: columns.to_vec(), ..ScanOptions::default() };
-            return self.rows_of_keys(view, (low, high), ENTRIES_MAX, &options);
+            return Ok(self
+                .pieces_of_keys(guard, (low, high), ENTRIES_MAX)
+                .map(|(index, way)| Way::Pieces(index, way)));
         }
-        let guard = &sync::pin();
-        match self.data.indexes.of_column(guard, column).filter(|index| low == high && index.serves(snapshot.at)) {
-            Some(index) => {
-                self.data.fill(index)?;
-                let Some(stretches) = listed(guard, index, low)? else { return Ok(None) };
-                let arrays = self.arrays_with_key(view, (index, &stretches), (column, low), columns)?;
-                Ok(arrays.map(|arrays| (arrays, count_of(&stretches))))
-            }
-            None => Ok(None),
-        }
+        self.entries_of_key(guard, snapshot, column, Some(low).filter(|low| *low == high))
     }
 
-    /// The rows of some keys of the primary key, in their order. `None` if these are not few, or few of them have a record.
+    fn entries_of_key<'g>(
+        &'g self,
+        guard: &'g Guard,
+        snapshot: Snapshot,
+        column: usize,
+        key: Option<u64>,
+    ) -> Result<Option<Way<'g>>> {
+        let index = self.data.indexes.of_column(guard, column).filter(|index| index.serves(snapshot.at));
+        let Some((index, key)) = index.zip(key) else { return Ok(None) };
+        self.data.fill(index)?;
+        Ok(listed(guard, index, key)?.map(|stretches| Way::Entries(index, stretches)))
+    }
+
+    /// Where the rows of some keys of the primary key are. `None` if these are not few, or few of them have a record.
+    fn pieces_of_keys<'g>(
+        &'g self,
+        guard: &'g Guard,
+        (low, high): (u64, u64),
+        keys_max: usize,
+    ) -> Option<(&'g KissIndex, Pieces)> {
+        // The keys of the view's rows are those of the index, as its snapshot was taken before this is asked.
+        if high - low >= keys_max as u64 || self.data.has_changed_keys() {
+            return None;
+        }
+        let index = self.data.primary_key.as_ref()?.kiss(guard)?;
+        Some((index, Pieces::between(index, guard, low, high)?))
+    }
+
+    /// The rows of some keys of the primary key, in their order. `None` if this is not the way to them.
     fn rows_of_keys(
         &self,
         view: View<'_, Transactions>,
-        (low, high): (u64, u64),
+        keys: (u64, u64),
         keys_max: usize,
         options: &ScanOptions,
     ) -> Result<Option<RowArrays>> {
-        // The keys of the view's rows are those of the index, as its snapshot was taken before this is asked.
-        if high - low >= keys_max as u64 || self.data.has_changed_keys() {
-            return Ok(None);
-        }
         let guard = &sync::pin();
-        let Some(index) = self.data.primary_key.as_ref().and_then(|key| key.kiss(guard)) else { return Ok(None) };
-        let Some(pieces) = Pieces::between(index, guard, low, high) else { return Ok(None) };
-        self.rows_of_pieces(guard, view, (index, &pieces), options).map(Some)
+        let Some((index, pieces)) = self.pieces_of_keys(guard, keys, keys_max) else { return Ok(None) };
+        let mut rows = FoundArrays::new(self, options);
+        self.add_pieces(guard, view, (index, &pieces), &mut rows)?;
+        Ok(Some(rows.finish()))
     }
 
     /// The rows of a range of the primary key, upward, at most as many as are wanted, and the last key that was looked for. `None` if
@@ -155,72 +238,61 @@ impl Table {
             "invariant 7: entries lead to records"
         );
         let Some(stretches) = side_by_side(entries.iter().map(|(_, rid)| *rid)) else { return Ok(None) };
-        let arrays = self.arrays_with_key(view, (index, &stretches), (*column, *word), &options.columns)?;
-        Ok(arrays.map(|arrays| self.batch_of_stretches(&stretches, arrays, options)))
+        let guard = &sync::pin();
+        // A version with another key would have been written after a note of that.
+        let arrays = if index.has_changed_keys() {
+            self.arrays_with_key(guard, view, (&stretches, (*column, *word)), options)?
+        } else {
+            let mut rows = FoundArrays::new(self, options);
+            add_stretches(guard, view, &stretches, &mut rows)?.then(|| rows.finish().0)
+        };
+        let is_key = |arrays: &Vec<ArrayRef>| is_of_key(arrays, &options.columns, (*column, integer_in_order(*word)));
+        debug_assert!(arrays.as_ref().is_none_or(is_key), "invariant 7: a record has lost the key of its entry");
+        let schema = || self.data.projection(options).schema;
+        Ok(arrays.map(|arrays| batch_of(schema(), arrays, count_of(&stretches))))
     }
 
-    /// Columns of all records of the stretches, if each has the key in the column of whole numbers that an index is of.
+    /// The arrays of all records of the stretches, if each has the key in the column of whole numbers that an index is of, where records
+    /// of it may have lost the key of their entry.
     fn arrays_with_key(
         &self,
+        guard: &Guard,
         view: View<'_, Transactions>,
-        (index, stretches): (&IndexData, &Stretches),
-        (column, key): (usize, u64),
-        columns: &[usize],
+        (stretches, (column, key)): (&Stretches, (usize, u64)),
+        options: &ScanOptions,
     ) -> Result<Option<Vec<ArrayRef>>> {
-        // A version with another key would have been written after a note of that.
-        if !index.has_changed_keys() {
-            let arrays = self.arrays_of(view, stretches, columns)?;
-            let is_key = |arrays: &Vec<ArrayRef>| {
-                let place = columns.iter().position(|read| *read == column);
-                place.is_none_or(|place| all_have(&arrays[place], integer_in_order(key)))
-            };
-            debug_assert!(arrays.as_ref().is_none_or(is_key), "invariant 7: a record has lost the key of its entry");
-            return Ok(arrays);
-        }
-        let place = columns.iter().position(|read| *read == column);
-        let read: SmallVec<[usize; 16]> =
-            columns.iter().copied().chain(Some(column).filter(|_| place.is_none())).collect();
-        let Some(mut arrays) = self.arrays_of(view, stretches, &read)? else { return Ok(None) };
-        if !all_have(&arrays[place.unwrap_or(columns.len())], integer_in_order(key)) {
+        let place = options.columns.iter().position(|read| *read == column);
+        let columns = options.columns.iter().copied().chain(Some(column).filter(|_| place.is_none())).collect();
+        let read = ScanOptions { columns, with_rid: options.with_rid, ..ScanOptions::default() };
+        let mut rows = FoundArrays::new(self, &read);
+        if !add_stretches(guard, view, stretches, &mut rows)? {
             return Ok(None);
         }
-        arrays.truncate(columns.len());
+        let (mut arrays, _) = rows.finish();
+        let place = place.unwrap_or(options.columns.len());
+        if !all_have(&arrays[place], integer_in_order(key)) {
+            return Ok(None);
+        }
+        if place == options.columns.len() {
+            arrays.remove(place);
+        }
         Ok(Some(arrays))
     }
+}
 
-    /// Columns of all records of the stretches; `None` if one is not there.
-    fn arrays_of(
-        &self,
-        view: View<'_, Transactions>,
-        stretches: &Stretches,
-        columns: &[usize],
-    ) -> Result<Option<Vec<ArrayRef>>> {
-        let guard = &sync::pin();
-        let mut parts: SmallVec<[Vec<ArrayRef>; 4]> = SmallVec::new();
-        for stretch in stretches {
-            let (first, count) = *stretch;
-            match self.data.storage.stretch(guard, view, Stretch { first, count, elsewhere: &[] }, columns)? {
-                Some(arrays) => parts.push(arrays),
-                None => return Ok(None),
-            }
+/// Adds all records of the stretches; false if one is not there for the view, and what was added says nothing.
+fn add_stretches(
+    guard: &Guard,
+    view: View<'_, Transactions>,
+    stretches: &Stretches,
+    rows: &mut impl FoundRows,
+) -> Result<bool> {
+    for (first, count) in stretches.iter().copied() {
+        if !rows.add_stretch(guard, view, Stretch { first, count, elsewhere: &[] })? {
+            return Ok(false);
         }
-        Ok(Some(joined(&mut parts)))
     }
-
-    fn batch_of_stretches(
-        &self,
-        stretches: &Stretches,
-        mut arrays: Vec<ArrayRef>,
-        options: &ScanOptions,
-    ) -> RecordBatch {
-        let count = count_of(stretches);
-        if options.with_rid {
-            let words = |(first, count): &(Rid, usize)| first.word()..first.word() + *count as u64;
-            arrays.push(Arc::new(UInt64Array::from_iter_values(stretches.iter().flat_map(words))));
-        }
-        debug_assert!(arrays.iter().all(|array| array.len() == count), "invariant 7: a key without its row");
-        batch_of(self.data.projection(options).schema, arrays, count)
-    }
+    Ok(true)
 }
 
 /// Where records are, if there are any and few stretches have them all.
@@ -260,6 +332,11 @@ fn is_whole(data_type: DataType) -> bool {
     matches!(data_type, DataType::BigInt | DataType::Integer | DataType::SmallInt)
 }
 
+/// Whether all rows have a number in a column, as far as that is among those that were read.
+fn is_of_key(arrays: &[ArrayRef], columns: &[usize], (column, key): (usize, i64)) -> bool {
+    columns.iter().position(|read| *read == column).is_none_or(|place| all_have(&arrays[place], key))
+}
+
 /// Whether all values of a column of whole numbers are this one.
 fn all_have(array: &ArrayRef, key: i64) -> bool {
     fn all<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef, key: i64) -> Option<bool> {
@@ -268,19 +345,6 @@ fn all_have(array: &ArrayRef, key: i64) -> bool {
     }
     let found = all::<Int64Type>(array, key).or_else(|| all::<Int32Type>(array, key));
     found.or_else(|| all::<Int16Type>(array, key)).unwrap_or(false)
-}
-
-/// Columns whose parts follow one another.
-pub(super) fn joined(parts: &mut [Vec<ArrayRef>]) -> Vec<ArrayRef> {
-    match parts {
-        [whole] => std::mem::take(whole),
-        parts => (0..parts.first().map_or(0, Vec::len)).map(|at| joined_column(parts, at)).collect(),
-    }
-}
-
-fn joined_column(parts: &[Vec<ArrayRef>], at: usize) -> ArrayRef {
-    let arrays: SmallVec<[&dyn arrow_array::Array; 4]> = parts.iter().map(|arrays| &*arrays[at]).collect();
-    concat(&arrays).expect("parts of a column have its type")
 }
 
 /// The first and the last key of a range that has both, and is not empty.

@@ -2,12 +2,11 @@
 use std::sync::Arc;
 
 use lineage::{Cell, PointColumns, words_of};
-use txn::{Handle, TransactionTable};
 use types::{DataType, Snapshot, Timestamp, Value};
 
 use crate::error::{Error, Result};
-use crate::keys::order::ordered_integer;
 use crate::table::Table;
+use crate::table::newest_row::HeldSlot;
 
 /// Columns of a table that are read or written together, of rows that are found by a primary key of one whole number. It is
 /// made once, by [`Table::point_access`], and used by any number of transactions and threads.
@@ -170,25 +169,12 @@ impl PointAccess {
     pub fn newest(&self, key: i64, out: &mut [u64]) -> Result<Option<u64>> {
         self.check_width(out.len())?;
         let (core, data) = (&self.table.database.shared.core, &self.table.data);
-        data.fill_primary_key()?;
-        let guard = &sync::pin();
-        let Some(index) = data.primary_key.as_ref().and_then(|key| key.kiss(guard)) else { return Ok(None) };
-        let table = &core.transactions.0;
-        let (handle, at) = table.begin().map_err(|error| Error::TooManyTransactions(error.limit))?;
-        let held = HeldSlot { table, handle: Some(handle) };
+        let held = HeldSlot::now(&core.transactions.0)?;
         // The snapshot is held first: the table and the row are those of one commit.
-        if !self.is_meant(Snapshot::at(at)) || data.has_changed_keys() {
+        if !self.is_meant(held.snapshot()) {
             return Ok(None);
         }
-        let Some(rid) = index.newest(ordered_integer(key), guard) else { return Ok(None) };
-        let (hint, view) = (data.storage.points(guard).at(rid).glance(guard), core.transactions.view(Snapshot::at(at)));
-        let nulls = hint.read(guard, &view, &self.columns, out)?;
-        debug_assert!(held.handle.is_some(), "invariant 3: the versions that were read may be given up");
-        if let (Some(place), Some(_)) = (self.key_place, nulls) {
-            // The row has the key by which it was found.
-            out[place] = key as u64;
-        }
-        Ok(nulls)
+        Ok(held.row(core, data, (&self.columns, self.key_place), key, out)?.flatten())
     }
 
     /// Whether so many words are one for each column.
@@ -247,18 +233,6 @@ impl PointAccess {
             data_type: column.data_type,
             value: (word as i64).to_string(),
         }
-    }
-}
-
-/// A place in the transaction table for the sake of a snapshot, given up with this.
-struct HeldSlot<'t> {
-    table: &'t TransactionTable,
-    handle: Option<Handle>,
-}
-
-impl Drop for HeldSlot<'_> {
-    fn drop(&mut self) {
-        self.handle.take().into_iter().for_each(|handle| self.table.release(handle));
     }
 }
 

@@ -2,16 +2,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Int64Type};
-use arrow_schema::DataType;
 use engine::{Database, Value};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params_from_iter};
-use sql::{NoInput, Outcome, PreparedStatement, Session, SessionOptions};
+use smallvec::SmallVec;
+use sql::{NoInput, PreparedStatement, Session, SessionOptions};
 
-use super::statements::{ACCOUNTS_OF_OWNER, INSERT_ACCOUNT, INSERT_OWNER, SCHEMA, Statement, account, owner};
+use super::statements::{
+    ACCOUNTS_OF_OWNER, INSERT_ACCOUNT, INSERT_OWNER, PARAMETERS_MAX, SCHEMA, Statement, account, owner,
+};
 use crate::LabError;
 
 /// A connection that has the statements prepared.
@@ -72,35 +71,27 @@ impl Lstore {
 impl Contestant for Lstore {
     fn run(&mut self, statement: Statement, values: &[i64]) -> Result<i64, LabError> {
         let prepared = &self.prepared[statement as usize];
-        let values: Vec<Value> = values.iter().map(|value| Value::from(*value)).collect();
-        if statement.is_of_a_row() {
-            let row = self.session.query_row(prepared, &values).map_err(failed(statement.text()))?;
-            let number = |value: &Value| if let Value::BigInt(number) = value { *number } else { 0 };
-            return Ok(row.iter().flatten().map(number).sum());
-        }
+        let values: SmallVec<[Value; PARAMETERS_MAX]> = values.iter().map(|value| Value::from(*value)).collect();
         if statement.is_of_changes() {
             self.session.change(prepared, &values).map_err(failed(statement.text()))?;
             return Ok(0);
         }
-        let outcome = self.session.execute_prepared(prepared, &values, &mut NoInput);
-        let Outcome::Rows(rows) = outcome.map_err(failed(statement.text()))? else { return Ok(0) };
         let mut sum = 0;
-        for batch in rows {
-            sum += sum_of(&batch.map_err(failed(statement.text()))?)?;
-        }
+        let add = |row: &[Value]| {
+            sum += row.iter().map(number).sum::<i64>();
+            Ok(())
+        };
+        self.session.query_each(prepared, &values, add).map_err(failed(statement.text()))?;
         Ok(sum)
     }
 }
 
-fn sum_of(batch: &RecordBatch) -> Result<i64, LabError> {
-    let sum = |column: &arrow_array::ArrayRef| match column.data_type() {
-        DataType::Int64 => Ok(column.as_primitive::<Int64Type>().values().iter().sum::<i64>()),
-        DataType::Decimal128(_, 0) => {
-            Ok(column.as_primitive::<Decimal128Type>().values().iter().map(|value| *value as i64).sum())
-        }
-        other => Err(LabError::Failed(format!("a column of {other}"))),
-    };
-    batch.columns().iter().map(sum).sum()
+fn number(value: &Value) -> i64 {
+    match value {
+        Value::BigInt(number) => *number,
+        Value::Decimal(number) => number.unscaled as i64,
+        other => unreachable!("the statements give whole numbers, not {other:?}"),
+    }
 }
 
 /// A connection to SQLite, and the statements in its words.

@@ -1,5 +1,7 @@
 //! The statements, in words that both databases understand, and the values of their parameters.
 
+use smallvec::{SmallVec, smallvec};
+
 /// Accounts of ten columns, each of an owner.
 pub(super) const SCHEMA: [&str; 3] = [
     "CREATE TABLE owners (id bigint PRIMARY KEY, city bigint NOT NULL, born bigint NOT NULL)",
@@ -7,6 +9,9 @@ pub(super) const SCHEMA: [&str; 3] = [
      b bigint NOT NULL, c bigint NOT NULL, d bigint NOT NULL, e bigint NOT NULL, f bigint NOT NULL, g bigint NOT NULL)",
     "CREATE INDEX accounts_owner ON accounts (owner)",
 ];
+
+/// No statement has more parameters.
+pub(super) const PARAMETERS_MAX: usize = 10;
 
 /// So many accounts has an owner.
 pub(super) const ACCOUNTS_OF_OWNER: u64 = 10;
@@ -102,25 +107,20 @@ impl Statement {
     }
 
     /// The values of its parameters for a number: random below `rows`, or, for rows that come or go, the next one.
-    pub(super) fn values(self, number: u64, rows: u64) -> Vec<i64> {
+    pub(super) fn values(self, number: u64, rows: u64) -> SmallVec<[i64; PARAMETERS_MAX]> {
         let id = (number % rows) as i64;
         match self {
-            Statement::Select | Statement::Join => vec![id],
-            Statement::Range10 => vec![id, id + 9],
-            Statement::Range100 | Statement::Sum100 => vec![id, id + 99],
-            Statement::Index => vec![id / ACCOUNTS_OF_OWNER as i64],
-            Statement::Update => vec![id, 3, 5, 7],
-            Statement::UpdateReturning => vec![id, 1],
+            Statement::Select | Statement::Join => smallvec![id],
+            Statement::Range10 => smallvec![id, id + 9],
+            Statement::Range100 | Statement::Sum100 => smallvec![id, id + 99],
+            Statement::Index => smallvec![id / ACCOUNTS_OF_OWNER as i64],
+            Statement::Update => smallvec![id, 3, 5, 7],
+            Statement::UpdateReturning => smallvec![id, 1],
             // Some of them are new.
-            Statement::Upsert => vec![(number % (rows / 5)) as i64, 5, 1950],
-            Statement::Insert => account((rows + number) as i64).to_vec(),
-            Statement::Delete => vec![(rows + number) as i64],
+            Statement::Upsert => smallvec![(number % (rows / 5)) as i64, 5, 1950],
+            Statement::Insert => account((rows + number) as i64).into(),
+            Statement::Delete => smallvec![(rows + number) as i64],
         }
-    }
-
-    /// Whether it gives one row at most.
-    pub(super) fn is_of_a_row(self) -> bool {
-        matches!(self, Statement::Select | Statement::Join | Statement::UpdateReturning)
     }
 
     /// Whether it is a change that gives no rows.

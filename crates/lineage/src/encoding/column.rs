@@ -85,10 +85,19 @@ impl EncodedColumn {
                 Some(word_of_key(packed.get(slot), self.data_type))
             }
             Form::Raw(Raw::I64(values)) if self.nulls.is_none() => Some(values[slot] as u64),
-            _ => match self.cell(slot) {
-                Cell::Word(word) => Some(word),
-                Cell::Null | Cell::Bytes(_) => None,
-            },
+            _ => self.cell(slot).word(),
+        }
+    }
+
+    /// Passes the words of few rows `from..to` of a column of a type that is stored as words, each with its place among them; `None` for a
+    /// NULL.
+    pub fn each_word(&self, from: usize, to: usize, mut visit: impl FnMut(usize, Option<u64>)) {
+        assert!(from <= to && to <= self.len, "rows {from}..{to} of {}", self.len);
+        match &self.form {
+            Form::Encoded(Integers::Packed(packed), Meaning::Keys) if self.nulls.is_none() => {
+                packed.each_key(from, to, |at, key| visit(at, Some(word_of_key(key, self.data_type))));
+            }
+            _ => (from..to).enumerate().for_each(|(at, slot)| visit(at, self.word(slot))),
         }
     }
 

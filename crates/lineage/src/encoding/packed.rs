@@ -20,7 +20,7 @@ use super::kernels::{Totals, totals, totals_kept};
 use super::mask::count_bits;
 use super::packing::{bytes_of, packed_len, subtract_and_pack, unpack, unpack_and_add, unpack_one, width_of};
 use super::predicate::Intervals;
-use super::simd::{BLOCK, BlockBits, Lane, Simd};
+use super::simd::{BLOCK, BlockBits, Lane, Simd, each_block};
 use super::within::within;
 
 /// A column of keys as bit-packed distances.
@@ -279,6 +279,22 @@ impl Packed {
         let width = usize::from(block.width);
         let value = with_lane!(width, T => unpack_one::<T>(self.packed(block), width, slot % BLOCK));
         block.base.wrapping_add(value as i64)
+    }
+
+    /// Passes the keys of few rows `from..to`, taken out one by one, each with its place among them.
+    #[inline]
+    pub fn each_key(&self, from: usize, to: usize, mut visit: impl FnMut(usize, i64)) {
+        each_block(from, to, |block, (start, end), at| {
+            let block = &self.blocks[block];
+            let width = usize::from(block.width);
+            with_lane!(width, T => {
+                let packed = self.packed::<T>(block);
+                for row in start..end {
+                    let key = block.base.wrapping_add(unpack_one::<T>(packed, width, row) as i64);
+                    visit(at + row - start, key);
+                }
+            });
+        });
     }
 
     /// Adds the keys of few rows of a block to a list, taken out one by one.

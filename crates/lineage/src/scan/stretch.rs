@@ -10,6 +10,9 @@
 //! A few of the rows may lie elsewhere, as when one was deleted and put in again: these are laid over as well, in place of the records that
 //! their keys had before.
 //!
+//! A caller that wants values rather than arrays has the words of the rows put into a list that it keeps ([`WordRows`]), which takes a
+//! third of the instructions where the rows are ten.
+//!
 //! As for every read the pages are loaded first and the Indirection words then, so that whatever the pages have merged in is on the
 //! chain that such a word starts. A record with something newer is read as any other read would.
 use arrow_array::ArrayRef;
@@ -25,6 +28,7 @@ use crate::record::view::{Outcomes, View};
 use crate::scan::overlay::overlay;
 use crate::value::cell::Cell;
 use crate::value::column_builder::ColumnBuilder;
+use crate::value::word_rows::WordRows;
 
 /// Records that follow one another in a range, but for some.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +39,17 @@ pub struct Stretch<'a> {
     pub count: usize,
     /// other records that are meant at some places of the stretch, counted from its first; ascending
     pub elsewhere: &'a [(u32, Rid)],
+}
+
+impl Stretch<'_> {
+    /// The records, place by place.
+    pub fn records(&self) -> impl Iterator<Item = Rid> {
+        let (first, mut elsewhere) = (self.first, self.elsewhere.iter().peekable());
+        (0..self.count).map(move |at| match elsewhere.next_if(|(place, _)| *place as usize == at) {
+            Some((_, rid)) => *rid,
+            None => Rid::base(first.range(), first.slot() + at),
+        })
+    }
 }
 
 /// The values that do not come from the base pages, by their places among those that are read: of a record with something newer, or of
@@ -73,6 +88,62 @@ impl Range {
         }
         let column = |(column, patches): (&usize, &Vec<_>)| self.column(guard, pages, *column, slots, patches);
         columns.iter().zip(&patches).map(column).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Adds the words of some columns of the stretch to `rows`, as [`stretch`](Self::stretch) gives them as arrays; false where that gives
+    /// nothing, and nothing is added. All of the columns are stored as words.
+    pub(crate) fn stretch_words<'g, O: Outcomes>(
+        &'g self,
+        guard: &'g Guard,
+        view: View<'_, O>,
+        stretch: Stretch<'_>,
+        rows: &mut WordRows,
+        read_other: impl Fn(Rid, &[usize], &mut [Cell<'g>]) -> Result<bool, PageError>,
+    ) -> Result<bool, PageError> {
+        let slots = (stretch.first.slot(), stretch.first.slot() + stretch.count);
+        if slots.1 > self.len() {
+            return Ok(false);
+        }
+        let pages = self.pages.load(guard);
+        let Some(newer) = self.newer(guard, pages, view, slots, stretch.elsewhere)? else { return Ok(false) };
+        let first = rows.len();
+        rows.add(stretch.count);
+        for place in 0..rows.columns().len() {
+            self.put_words(guard, pages, (place, slots), (first, rows))?;
+        }
+        let mut cells: SmallVec<[Cell<'_>; 8]> = SmallVec::from_elem(Cell::Null, rows.columns().len());
+        for (at, other) in newer {
+            let is_there = match other {
+                Some(rid) => read_other(rid, rows.columns(), &mut cells)?,
+                None => self.read(guard, view, slots.0 + at as usize, rows.columns(), &mut cells)?,
+            };
+            if !is_there {
+                rows.truncate(first);
+                return Ok(false);
+            }
+            rows.put(first + at as usize, &cells);
+        }
+        Ok(true)
+    }
+
+    /// Puts the words that the pages have of one of the columns of `rows` into these, from row `first` on.
+    fn put_words(
+        &self,
+        guard: &Guard,
+        pages: &Pages,
+        (place, (from, to)): (usize, (usize, usize)),
+        (first, rows): (usize, &mut WordRows),
+    ) -> Result<(), PageError> {
+        let column = rows.columns()[place];
+        let page = &pages.columns[column];
+        if let Values::Column(encoded) = &page.values {
+            encoded.get(guard)?.each_word(from, to, |at, word| rows.put_word(first + at, place, word));
+            return Ok(());
+        }
+        for (at, slot) in (from..to).enumerate() {
+            rows.put_word(first + at, place, page.cell(guard, column, slot)?.word());
+        }
+        Ok(())
     }
 
     /// Which of the records lie elsewhere or have something newer than these pages; `None` if another is not plainly seen in them.

@@ -9,6 +9,7 @@ use crate::record::range::FEW_COLUMNS;
 use crate::record::view::{Outcomes, View};
 use crate::scan::stretch::Stretch;
 use crate::value::cell::{Cell, value_of_cell};
+use crate::value::word_rows::WordRows;
 
 impl Table {
     /// Passes the values of `columns` of the version that `view` sees to `take`, `None` where it sees no record.
@@ -63,6 +64,23 @@ impl Table {
         columns: &[usize],
     ) -> Result<Option<Vec<ArrayRef>>, PageError> {
         self.range(stretch.first.range()).stretch(guard, view, stretch, columns, |rid, cells| {
+            self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)
+        })
+    }
+
+    /// Adds the values of the columns of `rows` in a stretch of records to these, as words. False if one of the records is not there for
+    /// the view, or cannot be told to be by a look at it, and nothing is added.
+    ///
+    /// # Errors
+    /// [`PageError`] if an evicted page that it takes cannot be read back; rows that were added then say nothing.
+    pub fn stretch_words<O: Outcomes>(
+        &self,
+        guard: &Guard,
+        view: View<'_, O>,
+        stretch: Stretch<'_>,
+        rows: &mut WordRows,
+    ) -> Result<bool, PageError> {
+        self.range(stretch.first.range()).stretch_words(guard, view, stretch, rows, |rid, columns, cells| {
             self.range(rid.range()).read(guard, view, rid.slot(), columns, cells)
         })
     }

@@ -38,6 +38,17 @@ pub enum Cell<'a> {
     Bytes(&'a [u8]),
 }
 
+impl Cell<'_> {
+    /// The word of a value that is stored as one; `None` of NULL, and of bytes.
+    #[inline]
+    pub fn word(self) -> Option<u64> {
+        match self {
+            Cell::Word(word) => Some(word),
+            Cell::Null | Cell::Bytes(_) => None,
+        }
+    }
+}
+
 /// A few values with their columns.
 pub(crate) type ColumnCells<'a> = SmallVec<[(usize, Cell<'a>); 8]>;
 

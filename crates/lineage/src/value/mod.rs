@@ -7,3 +7,4 @@ pub(crate) mod kind;
 pub(crate) mod sketch;
 pub(crate) mod slots;
 mod uuid_text;
+pub(crate) mod word_rows;

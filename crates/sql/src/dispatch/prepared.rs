@@ -6,11 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use engine::{DataType, Durability, PointAccess, TransactionOptions, Value};
+use smallvec::SmallVec;
 
 use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
+use crate::point::Point;
+use crate::point::bound::{Bound, Now};
 use crate::session::Session;
 use crate::session::block::options;
 use crate::session::kept_statements::{Maker, Statements};
@@ -18,6 +21,7 @@ use crate::session::prepared::PreparedStatement;
 use crate::session::substitute;
 use crate::state::outcome::{Command, Outcome, Rows};
 use crate::statements::copy::input::{CopyInput, NoInput};
+use crate::statements::words::RowValues;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 use crate::values::single::value_at;
@@ -47,9 +51,13 @@ impl Session {
     /// be run; an error comes again there.
     fn rows_at_once(&self, prepared: &PreparedStatement, values: &[Value]) -> Option<Rows> {
         let point = prepared.point.as_ref()?;
-        let is_to_begin =
-            || !self.is_bare() || self.activity.is_cancelled_ahead() || self.settings.check_begun().is_err();
+        let is_to_begin = || !self.is_bare() || self.is_stopped_ahead();
         if !point.is_of_stretches() || is_to_begin() { None } else { point.rows_at_once(self, values).ok()? }
+    }
+
+    /// Whether the next statement is to stop before it begins.
+    fn is_stopped_ahead(&self) -> bool {
+        self.activity.is_cancelled_ahead() || self.settings.check_begun().is_err()
     }
 
     /// The row that a prepared `SELECT` by a key finds, as values: the cheapest way to read one, as nothing of a statement is begun.
@@ -89,16 +97,112 @@ impl Session {
         if let Some(row) = self.row_by_key(prepared, values)? {
             return Ok(row);
         }
-        if let Some(row) = self.returned_at_once(prepared, values)? {
-            return Ok(row);
+        if let Some(rows) = self.returned_at_once(prepared, values)? {
+            return Ok(rows.into_iter().next());
         }
+        for batch in self.run_for_rows(prepared, values)?.into_iter().flatten() {
+            let batch = batch?;
+            if batch.num_rows() > 0 {
+                return row_of(&batch, 0).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Passes the rows of a prepared query, one after the other, as values; gives how many there were. Rows of few columns without texts
+    /// that a key or a short range leads to take the shortest way that there is: no statement is begun, and no array is made.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use sql::{Session, SessionOptions, SqlError};
+    ///
+    /// let db = engine::Database::in_memory();
+    /// let mut session = Session::new(&db, SessionOptions::default());
+    /// session.execute("CREATE TABLE t (id bigint PRIMARY KEY, n bigint)")?;
+    /// session.execute("INSERT INTO t SELECT g, g * g FROM generate_series(1, 9) g")?;
+    /// let squares = Arc::new(session.prepare("SELECT n FROM t WHERE id BETWEEN $1 AND $2 ORDER BY id", &[])?);
+    /// let mut found = Vec::new();
+    /// let rows = session.query_each(&squares, &[3_i64.into(), 5_i64.into()], |row| {
+    ///     found.push(row[0].clone());
+    ///     Ok::<(), SqlError>(())
+    /// })?;
+    /// assert_eq!((rows, found), (3, vec![9_i64.into(), 16_i64.into(), 25_i64.into()]));
+    /// # Ok::<(), SqlError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::query_row`], and those of `each`, behind which no row is passed.
+    pub fn query_each<E: From<SqlError>>(
+        &mut self,
+        prepared: &Arc<PreparedStatement>,
+        values: &[Value],
+        mut each: impl FnMut(&[Value]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        if let Some(point) = prepared.point.as_ref().filter(|_| self.is_bare()) {
+            let bound = Bound { values, now: Now::default() };
+            let few = |row: RowValues<'_>| row.collect::<SmallVec<[Value; 8]>>();
+            if let Some(row) = point.newest(self, &bound, few)? {
+                return row.map_or(Ok(0), |row| each(&row).map(|()| 1));
+            }
+            if let Some(count) = self.each_at_once(point, values, &mut each)? {
+                return Ok(count);
+            }
+            if let Some(row) = point.row(self, values)? {
+                return row.map_or(Ok(0), |row| each(&row).map(|()| 1));
+            }
+        }
+        if let Some(rows) = self.returned_at_once(prepared, values)? {
+            return rows.iter().try_for_each(|row| each(row)).map(|()| rows.len() as u64);
+        }
+        let mut count = 0;
+        for batch in self.run_for_rows(prepared, values)?.into_iter().flatten() {
+            let batch = batch?;
+            for row in 0..batch.num_rows() {
+                each(&row_of(&batch, row)?)?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Passes the rows of a query of few that lie side by side; `None` where they do not, and none was passed.
+    fn each_at_once<E: From<SqlError>>(
+        &mut self,
+        point: &Point,
+        values: &[Value],
+        each: &mut impl FnMut(&[Value]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Option<u64>, E> {
+        if !point.is_of_stretches() || self.is_stopped_ahead() {
+            return Ok(None);
+        }
+        let mut rows = std::mem::take(&mut self.words);
+        // An error comes again where the statement is run.
+        let passed = match point.words_at_once(self, values, &mut rows).ok().flatten() {
+            None => Ok(None),
+            Some(places) => {
+                let mut row = SmallVec::<[Value; 8]>::new();
+                let mut pass = |at: usize| {
+                    row.clear();
+                    row.extend(places.iter().map(|place| rows.value(at, *place)));
+                    each(&row)
+                };
+                (0..rows.len()).try_for_each(&mut pass).map(|()| Some(rows.len() as u64))
+            }
+        };
+        self.words = rows;
+        passed
+    }
+
+    /// The rows of a statement that gives some.
+    fn run_for_rows(&mut self, prepared: &Arc<PreparedStatement>, values: &[Value]) -> Result<Option<Rows>> {
         if !prepared.gives_rows() {
             return Err(
                 SqlError::syntax("a statement that gives rows is wanted").hint("Run it with `execute_prepared`.")
             );
         }
         match self.execute_prepared(prepared, values, &mut NoInput)? {
-            Outcome::Rows(rows) => first_row(rows),
+            Outcome::Rows(rows) => Ok(Some(rows)),
             Outcome::Done(_) => Ok(None),
         }
     }
@@ -164,8 +268,8 @@ impl Session {
         }
     }
 
-    /// The row that a change by a key gives back, made as by [`change_at_once`](Self::change_at_once).
-    fn returned_at_once(&self, prepared: &PreparedStatement, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
+    /// The rows that a change by a key gives back, made as by [`change_at_once`](Self::change_at_once).
+    fn returned_at_once(&self, prepared: &PreparedStatement, values: &[Value]) -> Result<Option<Vec<Vec<Value>>>> {
         let Some(point) = prepared.point.as_ref().filter(|point| point.returning().is_some()) else { return Ok(None) };
         let Some(options) = self.options_at_once() else { return Ok(None) };
         Ok(point.change_at_once(self, values, options)?.map(|(_, given)| given))
@@ -257,20 +361,14 @@ impl Session {
     }
 }
 
-/// The values of the first row, if there is one.
-fn first_row(rows: Rows) -> Result<Option<Vec<Value>>> {
+/// The values of a row of a batch.
+fn row_of(batch: &RecordBatch, row: usize) -> Result<Vec<Value>> {
     let value = |array: &ArrayRef| {
         let data_type = DataType::from_arrow(array.data_type());
-        data_type.and_then(|data_type| value_at(array, 0, data_type)).ok_or_else(|| {
+        data_type.and_then(|data_type| value_at(array, row, data_type)).ok_or_else(|| {
             SqlError::unsupported(format_args!("a value of type {} by itself", array.data_type()))
                 .hint("Read the rows as Arrow batches, with `execute_prepared`.")
         })
     };
-    for batch in rows {
-        let batch = batch?;
-        if batch.num_rows() > 0 {
-            return batch.columns().iter().map(value).collect::<Result<_>>().map(Some);
-        }
-    }
-    Ok(None)
+    batch.columns().iter().map(value).collect()
 }

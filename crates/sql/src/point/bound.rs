@@ -1,17 +1,34 @@
 //! The values of a statement by key when it runs: constants as they are, parameters as the types of their columns, the time.
 //!
 //! Where a value is not exactly one of its column's type there is none here, and the statement goes the long way.
+use std::cell::OnceCell;
+
 use engine::{CellRows, DataType, Value, WordsUpdate};
 
 use super::exact::{as_decimal, at_scale, bits, exact, integer, is_integer};
 use super::operands::Operands;
 use super::term::{Origin, Term};
+use crate::values::datetime::wall_time;
+
+/// The time of an execution, in microseconds since 1970: known before, or else that at which it is first asked for. Most statements never
+/// ask.
+#[derive(Default)]
+pub(crate) struct Now(OnceCell<i64>);
+
+impl Now {
+    pub(crate) fn at(micros: i64) -> Now {
+        Now(OnceCell::from(micros))
+    }
+
+    pub(crate) fn micros(&self) -> i64 {
+        *self.0.get_or_init(wall_time)
+    }
+}
 
 /// The values of the origins in one execution.
 pub(crate) struct Bound<'a> {
     pub(crate) values: &'a [Value],
-    /// microseconds since 1970
-    pub(crate) now: i64,
+    pub(crate) now: Now,
 }
 
 impl Bound<'_> {
@@ -25,7 +42,8 @@ impl Bound<'_> {
             }
             Origin::Now(to) => {
                 let is_plain = to.whole() == DataType::Timestamp;
-                exact(&if is_plain { Value::Timestamp(self.now) } else { Value::TimestampTz(self.now) }, *to)
+                let now = self.now.micros();
+                exact(&if is_plain { Value::Timestamp(now) } else { Value::TimestampTz(now) }, *to)
             }
             Origin::Assigned(assigned) => assigned.value(&mut std::iter::empty(), self.values),
             // Numbers are taken once it is sure that the row is put in this way.
@@ -94,9 +112,9 @@ impl Bound<'_> {
         number.map_or(Number::None, Number::Is)
     }
 
-    /// The integer that a literal or a parameter for a column of integers is.
+    /// The integer that a literal or a parameter for a column of integers is; it may be too large for that column.
     #[inline]
-    fn integer(&self, origin: &Origin) -> Option<i64> {
+    pub(crate) fn integer(&self, origin: &Origin) -> Option<i64> {
         match origin {
             Origin::Constant(value) => integer(value),
             Origin::Parameter(at, to) if is_integer(*to) => integer(self.values.get(*at)?),

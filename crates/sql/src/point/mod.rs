@@ -43,7 +43,7 @@ use arrow_schema::SchemaRef;
 use columns::Columns;
 use conflict::Conflict;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
-use engine::{DataType, WordsUpdate};
+use engine::{DataType, Table, WordsRead, WordsUpdate};
 use fills::is_always_filled;
 use join::Join;
 use scope::{Named, Scope, is_plain};
@@ -88,6 +88,8 @@ pub(crate) enum Action {
     Select {
         key: Vec<Origin>,
         columns: Columns,
+        /// How the row is read at once, where all of its columns are words.
+        words: Option<WordsRead>,
     },
     /// Rows that an index leads to.
     Search(Box<Search>),
@@ -119,6 +121,13 @@ pub(crate) struct NewRows {
     /// What becomes of rows whose key is taken, where that is no error.
     pub(crate) conflict: Option<Conflict>,
     pub(crate) returning: Option<Columns>,
+}
+
+impl Action {
+    fn select(key: Vec<Origin>, columns: Columns, table: &Table) -> Action {
+        let words = table.words_read(&columns.positions).ok().flatten();
+        Action::Select { key, columns, words }
+    }
 }
 
 impl Point {
@@ -155,7 +164,7 @@ impl Point {
             shape::Action::Select(selection) => {
                 let columns = || Columns::of(selection.items, &scope);
                 let plain = key().filter(|_| lock.is_none() && selection.is_plain());
-                match plain.and_then(|key| Some(Action::Select { key, columns: columns()? })) {
+                match plain.and_then(|key| Some(Action::select(key, columns()?, &table))) {
                     Some(select) => select,
                     None => Action::Search(Box::new(Search::plan(&shape.conditions, selection, lock, &scope)?)),
                 }

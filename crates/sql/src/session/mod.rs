@@ -24,7 +24,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::Statement;
-use engine::{Database, SeenTables};
+use engine::{Database, SeenTables, WordRows};
 use parking_lot::Mutex;
 
 use crate::Progress;
@@ -120,6 +120,8 @@ pub struct Session {
     pub(crate) temporary: Temporary,
     /// Tables that statements by key have found, for the next of them.
     seen: Mutex<SeenTables>,
+    /// Rows of a query of few, kept for the memory that they take.
+    pub(crate) words: WordRows,
 }
 
 impl Session {
@@ -149,6 +151,7 @@ impl Session {
             user_functions: UserFunctions::default(),
             process,
             temporary: Temporary::default(),
+            words: WordRows::default(),
             seen: Mutex::default(),
         }
     }

@@ -9,11 +9,10 @@
 use engine::{Comparison, Table, Test, Value};
 
 use crate::error::Result;
-use crate::point::bound::Bound;
+use crate::point::bound::{Bound, Now};
 use crate::point::join::{Join, Joined};
 use crate::point::search::answer::Answer;
 use crate::session::Session;
-use crate::values::datetime::wall_time;
 
 /// What is known of a table's row: the columns that are read of it, or that there is none.
 type Found = Option<Vec<Value>>;
@@ -38,7 +37,7 @@ pub(super) fn row(session: &Session, values: &[Value], join: &Join) -> Result<Op
     if columns.have_blanks() || join.limits.are_given() {
         return Ok(None);
     }
-    let bound = Bound { values, now: wall_time() };
+    let bound = Bound { values, now: Now::default() };
     let tests = join.tables.iter().map(|table| bound.tests(&table.conditions));
     let Some(tests) = tests.collect::<Option<Vec<_>>>() else { return Ok(None) };
     let view = session.db.read_view()?;

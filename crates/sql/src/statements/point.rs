@@ -3,9 +3,9 @@ use arrow_array::ArrayRef;
 use engine::{CellRows, PointAccess, ReadView, ScanOptions, SeenTables, Table, TransactionOptions, Value, WordsUpdate};
 
 use crate::error::Result;
-use crate::point::bound::Bound;
+use crate::point::bound::{Bound, Now};
 use crate::point::columns::Columns;
-use crate::point::exact::integer;
+use crate::point::exact::exact;
 use crate::point::operands::OfRow;
 use crate::point::search::Search;
 use crate::point::term::{Origin, Term};
@@ -18,7 +18,6 @@ use crate::statements::change::outcome;
 use crate::statements::{insert_few, join_row};
 use crate::values::Misfit;
 use crate::values::builder::ColumnBuilder;
-use crate::values::datetime::wall_time;
 use crate::values::stored::rows_as_queried;
 
 /// The sums of fewer ranges are added up by the thread that asks.
@@ -109,13 +108,13 @@ impl Columns {
     /// those that are set.
     fn of_words(
         &self,
-        (key, value_of_key): (usize, &Value),
+        (table, key): (&Table, i64),
         sets: &[(usize, Term)],
         (update, new): (&WordsUpdate, &[u64]),
     ) -> Option<Vec<Value>> {
         let value = |column: &usize| {
-            if *column == key {
-                return Some(value_of_key.clone());
+            if table.schema().primary_key() == [*column] {
+                return exact(&Value::BigInt(key), table.schema().columns()[*column].data_type);
             }
             let at = sets.iter().position(|(set, _)| set == column)?;
             Some(update.new_value(at, new[at]))
@@ -142,9 +141,9 @@ impl Columns {
 impl Point {
     /// Runs it with values for its parameters; `None` if it has to go the long way, and nothing was done.
     pub(crate) fn run(&self, session: &mut Session, values: &[Value]) -> Result<Option<Outcome>> {
-        let bound = Bound { values, now: session.now };
+        let bound = Bound { values, now: Now::at(session.now) };
         match &self.action {
-            Action::Select { key, columns } => self.select(session, &bound, key, columns),
+            Action::Select { key, columns, .. } => self.select(session, &bound, key, columns),
             Action::Search(search) => self.search(session, &bound, search),
             Action::Join(join) => self.join(session, &bound, join),
             Action::Change(changes) => self.change(session, &bound, changes),
@@ -173,26 +172,26 @@ impl Point {
     }
 
     /// Makes the change in a transaction of its own that begins with these options, by which it waits for nothing: the number of rows,
-    /// and what is given back of the first. `None` where it has to be run, and nothing was done: an error comes again there.
+    /// and what is given back of each. `None` where it has to be run, and nothing was done: an error comes again there.
     pub(crate) fn change_at_once(
         &self,
         session: &Session,
         values: &[Value],
         options: TransactionOptions,
-    ) -> Result<Option<(u64, Option<Vec<Value>>)>> {
+    ) -> Result<Option<(u64, Vec<Vec<Value>>)>> {
         if !self.is_of_known_keys() || self.returning().is_some_and(Columns::have_blanks) {
             return Ok(None);
         }
         let done = session.db.run_once(options, |transaction| {
-            let bound = Bound { values, now: wall_time() };
+            let bound = Bound { values, now: Now::default() };
             let mut write = Write::new(transaction, self.command(), &session.token);
             let changed = session.with_seen(|seen| match self.find(&mut write, seen)? {
                 Some(table) => self.change_rows_of(table, session, &mut write, &bound),
                 None => Ok(None),
             });
             let (rows, given) = match changed {
-                Ok(Some((rows, Given::Nothing))) => (rows, None),
-                Ok(Some((rows, Given::Picked(given)))) => (rows, given.into_iter().next()),
+                Ok(Some((rows, Given::Nothing))) => (rows, Vec::new()),
+                Ok(Some((rows, Given::Picked(given)))) => (rows, given),
                 _ => return None,
             };
             transaction.end_statement().ok()?;
@@ -213,7 +212,7 @@ impl Point {
             let (before, mut changed) = (write.transaction.savepoint(), 0);
             for values in sets {
                 write.check()?;
-                let Some((rows, _)) = self.change_rows(session, write, &Bound { values, now })? else {
+                let Some((rows, _)) = self.change_rows(session, write, &Bound { values, now: Now::at(now) })? else {
                     write.transaction.rollback_to(before)?;
                     write.transaction.release(before)?;
                     return Ok(None);
@@ -250,24 +249,33 @@ impl Point {
     ) -> Result<Option<Changed>> {
         match &self.action {
             Action::Update { key, sets, reads, settings_changes, returning, words } => {
-                let Some(key) = bound.key(key).filter(|_| is_filled_alike(write, table, *settings_changes)) else {
+                if !is_filled_alike(write, table, *settings_changes) {
                     return Ok(None);
-                };
+                }
                 let mut known = None;
-                let is_done = match (words, &key[..], table.schema().primary_key()) {
-                    (Some(update), [value], [at]) if let Some(key) = integer(value) => {
+                let is_done = match (words, &key[..]) {
+                    (Some(update), [origin]) if let Some(key) = bound.integer(origin) => {
                         write.transaction.update_at_once(table, update, key, |read, new| {
                             bound.put_words(sets, update, OfRow::new(update, read), new)?;
-                            known = returning
-                                .as_ref()
-                                .and_then(|columns| columns.of_words((*at, value), sets, (update, new)));
+                            known = match returning {
+                                Some(columns) => columns.of_words((table, key), sets, (update, new)),
+                                None => None,
+                            };
                             Some(())
                         })?
                     }
                     _ => false,
                 };
-                // What was computed and not put in may be another thing now.
-                known = known.filter(|_| is_done);
+                if is_done {
+                    let given = match (returning, known) {
+                        (None, _) => Some(Given::Nothing),
+                        (Some(_), known) => known.map(|row| Given::Picked(vec![row])),
+                    };
+                    if let Some(given) = given {
+                        return Ok(Some((1, given)));
+                    }
+                }
+                let Some(key) = bound.key(key) else { return Ok(None) };
                 let updated = if is_done {
                     true
                 } else if reads.is_empty() {
@@ -280,11 +288,10 @@ impl Point {
                     };
                     updated
                 };
-                let given = Given::of(returning.as_ref(), |columns| match known {
-                    _ if !updated => Ok(Vec::new()),
-                    Some(row) => Ok(vec![row]),
+                let given = Given::of(returning.as_ref(), |columns| match updated {
+                    false => Ok(Vec::new()),
                     // The row is this transaction's, and has its key still.
-                    None => Ok(write.transaction.get_columns(table, &key, columns)?.into_iter().collect()),
+                    true => Ok(write.transaction.get_columns(table, &key, columns)?.into_iter().collect()),
                 })?;
                 Ok(Some((u64::from(updated), given)))
             }
@@ -329,14 +336,18 @@ impl Point {
 
     /// The row that a `SELECT` by a key finds, as values; `None` where it has to be run.
     pub(crate) fn row(&self, session: &Session, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
+        let bound = Bound { values, now: Now::default() };
+        if let Some(row) = self.newest(session, &bound, |row| row.collect())? {
+            return Ok(Some(row));
+        }
         let (key, columns) = match &self.action {
             // The blanks of `char(n)` are put there where rows are read.
-            Action::Select { key, columns } if !columns.have_blanks() => (key, columns),
+            Action::Select { key, columns, .. } if !columns.have_blanks() => (key, columns),
             Action::Search(search) => return self.total(session, search),
             Action::Join(join) => return join_row::row(session, values, join),
             _ => return Ok(None),
         };
-        let Some(key) = (Bound { values, now: wall_time() }).key(key) else { return Ok(None) };
+        let Some(key) = bound.key(key) else { return Ok(None) };
         let view = session.db.read_view()?;
         let look = |table: &Table| table.lookup_values(&view, &key, &columns.positions);
         Ok(self.seen(session, &view, look).transpose()?)
@@ -361,7 +372,7 @@ impl Point {
         let is_parameter =
             |(at, origin): (usize, &Origin)| matches!(origin, Origin::Parameter(number, _) if *number == at);
         let (key, columns): (_, Vec<usize>) = match &self.action {
-            Action::Select { key, columns } => (key, columns.positions.clone()),
+            Action::Select { key, columns, .. } => (key, columns.positions.clone()),
             Action::Update { key, sets, reads, returning: None, .. } if reads.is_empty() => {
                 let is_set = |(at, (_, term)): (usize, &(usize, Term))| match term {
                     Term::Value(origin) => is_parameter((at + 1, origin)),

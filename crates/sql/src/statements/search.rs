@@ -17,7 +17,7 @@ use engine::{LockStrength, LockWait, ReadView, RowLock, ScanOptions, Table, Valu
 
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
-use crate::point::bound::Bound;
+use crate::point::bound::{Bound, Now};
 use crate::point::search::answer::{Answer, sorted};
 use crate::point::search::derived::BoundDerived;
 use crate::point::search::path::{Asked, Counting, ENTRIES_MAX, Path};
@@ -81,7 +81,7 @@ impl Point {
         let Action::Search(search) = &self.action else { return Ok(None) };
         let view = session.db.read_view()?;
         // The bounds are whole numbers, and none of them the time.
-        let rows = self.side_by_side(session, &view, &Bound { values, now: session.now }, search)?;
+        let rows = self.side_by_side(session, &view, &Bound { values, now: Now::at(session.now) }, search)?;
         Ok(rows.map(|rows| Rows::ready_in(rows, session.settings.times())))
     }
 

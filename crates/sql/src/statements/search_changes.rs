@@ -14,7 +14,7 @@ use engine::{ScanOptions, Table, Value};
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::point::Point;
-use crate::point::bound::Bound;
+use crate::point::bound::{Bound, Now};
 use crate::point::search::one_value::OneValue;
 use crate::point::search::path::{Asked, Counting, Path};
 use crate::point::search::{Changes, Given, Returned};
@@ -126,7 +126,7 @@ impl Changes {
         bound: &Bound<'_>,
     ) -> Result<Option<(u64, Vec<RecordBatch>)>> {
         let Some(values) = self.known(session, write, bound)? else { return Ok(None) };
-        let bound = &Bound { values: &values, now: bound.now };
+        let bound = &Bound { values: &values, now: Now::at(bound.now.micros()) };
         let Some(tests) = bound.tests(&self.conditions) else { return Ok(None) };
         let options = ScanOptions { columns: self.reads.clone(), tests, with_rid: true };
         let before = write.transaction.savepoint();

@@ -222,7 +222,7 @@ fn a_table_that_takes_the_name_of_another_is_the_one_that_is_read_and_changed() 
     run(&mut other, "ALTER TABLE t RENAME TO old");
     assert_eq!(session.change(&update, &numbers(&[1, 21])).unwrap_err().sqlstate, "42P01");
     assert_eq!(session.query_row(&select, &numbers(&[1])).unwrap_err().sqlstate, "42P01");
-    run(&mut other, "CREATE TABLE t (id bigint PRIMARY KEY, a bigint)");
+    run(&mut other, "CREATE TABLE t (a bigint, id bigint PRIMARY KEY)");
     run(&mut other, "INSERT INTO t VALUES (1, 1)");
     for value in [30, 31] {
         assert_eq!(session.change(&update, &numbers(&[1, value])).unwrap(), 1);
@@ -257,6 +257,94 @@ fn what_a_change_gives_back_is_a_row_of_values() {
     run(&mut session, "ROLLBACK");
     let refused = prepared(&mut session, "INSERT INTO t (id) VALUES ($1) RETURNING id");
     assert_eq!(session.query_row(&refused, &numbers(&[1])).unwrap_err().sqlstate, "23505");
+}
+
+/// The rows of a statement, passed one by one.
+fn each(session: &mut Session, text: &str, values: &[i64]) -> Vec<String> {
+    let (prepared, mut passed) = (prepared(session, text), Vec::new());
+    let pass = |row: &[Value]| {
+        let cell = |value: &Value| if value.is_null() { "NULL".to_owned() } else { value.to_string() };
+        passed.push(row.iter().map(cell).collect::<Vec<_>>().join(" "));
+        Ok::<(), SqlError>(())
+    };
+    let count = session.query_each(&prepared, &numbers(values), pass).unwrap();
+    assert_eq!(passed.len() as u64, count, "{text}");
+    passed
+}
+
+#[test]
+fn rows_that_are_passed_one_by_one_are_those_of_the_statement() {
+    let db = Database::in_memory();
+    let mut session = self::session(&db);
+    run(&mut session, "CREATE TYPE mood AS ENUM ('sad', 'glad')");
+    run(
+        &mut session,
+        "CREATE TABLE w (id bigint PRIMARY KEY, owner int, s smallint, b boolean, r real, d double precision, day date, \
+         at timestamp, zoned timestamptz, t time, n numeric(9, 2), m mood, word text)",
+    );
+    run(&mut session, "CREATE INDEX w_owner ON w (owner)");
+    run(
+        &mut session,
+        "INSERT INTO w SELECT g, g / 7, g % 5, g % 3 = 0, g / 2.0, -g, date '2024-02-27' + g, \
+         timestamp '2024-02-27 12:00' + g * interval '1 hour', timestamptz '2024-02-27 12:00+00' + g * interval '1 day', \
+         time '10:00' + g * interval '1 minute', g * 1.25, CASE WHEN g % 2 = 0 THEN 'sad'::mood ELSE 'glad' END, 'row ' || g \
+         FROM generate_series(1, 60) g",
+    );
+    run(&mut session, "UPDATE w SET s = NULL, at = NULL, m = NULL, n = NULL WHERE id % 9 = 4");
+    let all = "id, owner, s, b, r, d, day, at, zoned, t, n, m";
+    let texts = [
+        format!("SELECT {all} FROM w WHERE id = $1"),
+        format!("SELECT {all} FROM w WHERE id BETWEEN $1 AND $1 + 9 ORDER BY id"),
+        format!("SELECT {all} FROM w WHERE owner = $1"),
+        format!("SELECT {all} FROM w WHERE id >= $1 AND id < 30"),
+        "SELECT id, word FROM w WHERE id = $1".to_owned(),
+        "SELECT word, id, id FROM w WHERE id BETWEEN $1 AND 20 ORDER BY id".to_owned(),
+        "SELECT s, s, id FROM w WHERE id BETWEEN $1 AND 20 ORDER BY id".to_owned(),
+        "SELECT id FROM w WHERE id BETWEEN $1 AND 40 ORDER BY id DESC LIMIT 3".to_owned(),
+        "SELECT DISTINCT s FROM w WHERE id > $1 ORDER BY s".to_owned(),
+        "SELECT count(*), sum(id) FROM w WHERE id > $1".to_owned(),
+        "SELECT a.word, b.id FROM w a JOIN w b ON b.id = a.owner WHERE a.id = $1".to_owned(),
+    ];
+    for merged in [false, true] {
+        if merged {
+            db.merge_now();
+        }
+        for (text, id) in texts.iter().flat_map(|text| [0, 1, 4, 13, 60, 61].map(|id| (text, id))) {
+            let planned = format!("SELECT * FROM ({}) AS q", text.replace("$1", &id.to_string()));
+            let (mut found, mut wanted) = (each(&mut session, text, &[id]), rows(&mut session, &planned));
+            if !text.contains("ORDER BY") {
+                (found.sort(), wanted.sort());
+            }
+            assert_eq!(found, wanted, "{text} of {id}");
+        }
+    }
+    let (range, given) = (&texts[1], "INSERT INTO w (id, s) VALUES ($1, 1), ($1 + 1, 2) RETURNING id, s");
+    assert_eq!(each(&mut session, given, &[70]), ["70 1", "71 2"], "each row that is given back");
+    // In a block, and of the past, the rows are those of its moment.
+    run(&mut session, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    let before = each(&mut session, range, &[5]);
+    run(&mut self::session(&db), "UPDATE w SET s = 77 WHERE id IN (5, 6)");
+    assert_eq!(each(&mut session, range, &[5]), before);
+    run(&mut session, "COMMIT");
+    assert!(each(&mut session, range, &[5]) != before && each(&mut session, &texts[0], &[6]) != before[1..2]);
+}
+
+#[test]
+fn the_first_error_ends_the_rows_that_are_passed() {
+    let (_db, mut session) = accounts();
+    for text in ["SELECT id FROM t WHERE id BETWEEN $1 AND 9 ORDER BY id", "SELECT id FROM t WHERE a > $1 OR id = 3"] {
+        let (prepared, mut passed) = (prepared(&mut session, text), 0);
+        let stop = |_: &[Value]| {
+            passed += 1;
+            if passed == 2 { Err(SqlError::new("P0001", "enough")) } else { Ok(()) }
+        };
+        let error = session.query_each(&prepared, &numbers(&[1]), stop).unwrap_err();
+        assert_eq!((error.sqlstate, passed), ("P0001", 2), "{text}");
+    }
+    let change = prepared(&mut session, "DELETE FROM t WHERE id = $1");
+    let error = session.query_each(&change, &numbers(&[1]), |_| Ok::<(), SqlError>(())).unwrap_err();
+    assert_eq!(error.sqlstate, "42601");
+    assert_eq!(rows(&mut session, "SELECT count(*) FROM t"), ["3"], "nothing was done");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use types::{DataType, Value};
 
 use super::super::{EncodedColumn, Encoding};
 use super::{Random, SHAPES, Shape, TYPES, array_of, cells, forms, values};
-use crate::value::cell::{Cell, cell_of_value};
+use crate::value::cell::{Cell, cell_of_value, is_wide};
 
 /// Cells, whole decoding and decoding of parts agree with the array.
 fn assert_same(column: &EncodedColumn, array: &ArrayRef, data_type: DataType, what: &str) {
@@ -26,6 +26,12 @@ fn assert_same(column: &EncodedColumn, array: &ArrayRef, data_type: DataType, wh
             assert_eq!(part.len(), to - from);
             let part = cells(&part, data_type);
             assert!((from..to).all(|slot| part.get(slot - from) == expected.get(slot)), "{from}..{to}, {what}");
+            if !is_wide(data_type) {
+                let mut words = Vec::new();
+                column.each_word(from, to, |at, word| words.push((at, word)));
+                let wanted = (from..to).map(|slot| (slot - from, expected.get(slot).word()));
+                assert!(words.into_iter().eq(wanted), "words {from}..{to}, {what}, {encoding:?}");
+            }
             let some: Vec<u32> = (0..(to - from) as u32).filter(|at| at % 7 < 2).collect();
             if let Some(picked) = column.pick(from, &some) {
                 assert_eq!((picked.len(), picked.data_type()), (some.len(), array.data_type()));

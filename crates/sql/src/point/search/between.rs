@@ -2,6 +2,8 @@
 //! then ([`engine::Table::rows_between`]), and no index is chosen.
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use engine::WordRows;
+
 use super::Search;
 use crate::point::bound::Bound;
 use crate::point::exact::{integer, is_integer};
@@ -17,6 +19,8 @@ const SELDOM: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Between {
     pub(crate) column: usize,
+    /// whether all columns that are read are stored as words
+    pub(crate) is_of_words: bool,
     low: Origin,
     high: Origin,
     /// How often in a row the rows were not found in this way.
@@ -34,7 +38,9 @@ impl Between {
             && search.derived.is_empty()
             && !search.answer.is_distinct();
         let fits = is_integer(scope.known(column).data_type) && is_ordered && is_plain;
-        fits.then(|| Between { column, low: low.clone(), high: high.clone(), missed: AtomicU32::new(0) })
+        let is_of_words = || WordRows::default().begin(scope.schema(), &search.reads);
+        let (low, high, missed) = (low.clone(), high.clone(), AtomicU32::new(0));
+        fits.then(|| Between { column, is_of_words: is_of_words(), low, high, missed })
     }
 
     /// The numbers of one execution, if it is worth a try.

@@ -1,0 +1,146 @@
+//! Where rows are put that an index leads to, stretch by stretch or one by one: arrays of columns, or words in a list that the caller
+//! keeps.
+//!
+//! ```text
+//! FoundArrays   a part of each column for each stretch, and for rows that came one by one in between; joined at the end
+//! FoundWords    row behind row
+//! ```
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, UInt64Array};
+use arrow_select::concat::concat;
+use lineage::{Stretch, View, WordRows};
+use smallvec::SmallVec;
+use sync::Guard;
+use types::Rid;
+
+use crate::error::Result;
+use crate::state::table_data::ScanOptions;
+use crate::table::{Rows, Table};
+use crate::terms::outcomes::Transactions;
+
+/// Columns of some rows, and how many rows these are.
+pub type RowArrays = (Vec<ArrayRef>, usize);
+
+/// Rows in the order in which they were found.
+pub(super) trait FoundRows {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Adds the records of a stretch; false if one of them is not plainly there for the view, and nothing is added.
+    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch<'_>) -> Result<bool>;
+
+    /// Adds a record; false if it is not there for the view.
+    fn add_row(&mut self, guard: &Guard, view: View<'_, Transactions>, rid: Rid) -> Result<bool>;
+}
+
+/// Rows as arrays: the columns of the options and, if they say so, the Rids. The options' tests are not looked at.
+pub(super) struct FoundArrays<'a> {
+    table: &'a Table,
+    options: &'a ScanOptions,
+    parts: SmallVec<[Vec<ArrayRef>; 4]>,
+    /// those that came one by one, behind the parts; made for the first of them, as mostly there are none
+    rows: Option<Rows<'a>>,
+    /// of the parts
+    count: usize,
+}
+
+impl<'a> FoundArrays<'a> {
+    pub(super) fn new(table: &'a Table, options: &'a ScanOptions) -> FoundArrays<'a> {
+        FoundArrays { table, options, parts: SmallVec::new(), rows: None, count: 0 }
+    }
+
+    fn rows(&mut self) -> &mut Rows<'a> {
+        self.rows.get_or_insert_with(|| Rows::with_room(self.table, self.options, 0))
+    }
+
+    /// Puts the rows that came one by one behind the parts.
+    fn close_rows(&mut self) {
+        if let Some(rows) = self.rows.as_mut().filter(|rows| rows.len() > 0) {
+            self.count += rows.len();
+            self.parts.push(rows.take_arrays());
+        }
+    }
+
+    pub(super) fn finish(mut self) -> RowArrays {
+        self.close_rows();
+        if self.parts.is_empty() {
+            let none = self.rows().take_arrays();
+            self.parts.push(none);
+        }
+        debug_assert!(
+            self.parts.iter().flatten().all(|array| array.len() <= self.count),
+            "columns have no more values than there are rows"
+        );
+        (joined(&mut self.parts), self.count)
+    }
+}
+
+impl FoundRows for FoundArrays<'_> {
+    fn len(&self) -> usize {
+        self.count + self.rows.as_ref().map_or(0, Rows::len)
+    }
+
+    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch<'_>) -> Result<bool> {
+        let found = self.table.data.storage.stretch(guard, view, stretch, &self.options.columns)?;
+        let Some(mut arrays) = found else { return Ok(false) };
+        debug_assert!(arrays.iter().all(|array| array.len() == stretch.count), "invariant 7: a key without its row");
+        if self.options.with_rid {
+            arrays.push(Arc::new(UInt64Array::from_iter_values(stretch.records().map(Rid::word))));
+        }
+        self.close_rows();
+        self.count += stretch.count;
+        self.parts.push(arrays);
+        Ok(true)
+    }
+
+    fn add_row(&mut self, guard: &Guard, view: View<'_, Transactions>, rid: Rid) -> Result<bool> {
+        let (storage, columns) = (&self.table.data.storage, &self.options.columns);
+        let rows = self.rows();
+        let found = storage.read_pinned(guard, view, rid, columns, |cells| rows.push_untested(rid, cells))?;
+        Ok(found.is_some())
+    }
+}
+
+/// Rows as words.
+pub(super) struct FoundWords<'a> {
+    table: &'a Table,
+    columns: SmallVec<[usize; 8]>,
+    rows: &'a mut WordRows,
+}
+
+impl<'a> FoundWords<'a> {
+    /// Puts them behind the rows of a list, which says the columns.
+    pub(super) fn new(table: &'a Table, rows: &'a mut WordRows) -> FoundWords<'a> {
+        FoundWords { table, columns: rows.columns().into(), rows }
+    }
+}
+
+impl FoundRows for FoundWords<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn add_stretch(&mut self, guard: &Guard, view: View<'_, Transactions>, stretch: Stretch<'_>) -> Result<bool> {
+        Ok(self.table.data.storage.stretch_words(guard, view, stretch, self.rows)?)
+    }
+
+    fn add_row(&mut self, guard: &Guard, view: View<'_, Transactions>, rid: Rid) -> Result<bool> {
+        let storage = &self.table.data.storage;
+        let found = storage.read_pinned(guard, view, rid, &self.columns, |cells| self.rows.push(cells))?;
+        Ok(found.is_some())
+    }
+}
+
+/// Columns whose parts follow one another.
+fn joined(parts: &mut [Vec<ArrayRef>]) -> Vec<ArrayRef> {
+    match parts {
+        [whole] => std::mem::take(whole),
+        parts => (0..parts.first().map_or(0, Vec::len)).map(|at| joined_column(parts, at)).collect(),
+    }
+}
+
+fn joined_column(parts: &[Vec<ArrayRef>], at: usize) -> ArrayRef {
+    let arrays: SmallVec<[&dyn arrow_array::Array; 4]> = parts.iter().map(|arrays| &*arrays[at]).collect();
+    concat(&arrays).expect("parts of a column have its type")
+}

@@ -1,0 +1,143 @@
+//! A few rows of columns that are stored as words, in a list that its owner fills again and again.
+//!
+//! ```text
+//! words   row 0: a b c | row 1: a b c | ...        nulls   row 0 | row 1 | ...   a bit for each column
+//! ```
+use smallvec::SmallVec;
+use types::{DataType, Schema, Value};
+
+use super::cell::{Cell, is_wide, value_of_cell};
+
+/// A row has at most so many columns, a bit of a word each.
+const COLUMNS_MAX: usize = 64;
+
+/// Rows of words, one behind the other. It keeps its memory from one filling to the next.
+#[derive(Default, Debug)]
+pub struct WordRows {
+    /// their positions in the table, and their types
+    columns: SmallVec<[usize; 8]>,
+    types: SmallVec<[DataType; 8]>,
+    words: Vec<u64>,
+    /// which words of a row stand for NULL, a bit each
+    nulls: Vec<u64>,
+}
+
+impl WordRows {
+    /// Forgets its rows, for others of these columns of a table (positions in its schema). False if one is not stored as words, or they
+    /// are more than 64: no rows can be added then.
+    pub fn begin(&mut self, schema: &Schema, columns: &[usize]) -> bool {
+        self.words.clear();
+        self.nulls.clear();
+        self.columns.clear();
+        self.types.clear();
+        let types = columns.iter().map(|column| schema.columns()[*column].data_type);
+        if columns.len() > COLUMNS_MAX || types.clone().any(is_wide) {
+            return false;
+        }
+        self.columns.extend_from_slice(columns);
+        self.types.extend(types);
+        true
+    }
+
+    /// The positions of its columns in the table.
+    #[inline]
+    pub fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// How many rows it has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.nulls.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.nulls.is_empty()
+    }
+
+    /// The value in a row of the column at this place among its columns.
+    #[inline]
+    pub fn value(&self, row: usize, place: usize) -> Value {
+        if self.nulls[row] >> place & 1 != 0 {
+            return Value::Null;
+        }
+        let word = self.words[row * self.columns.len() + place];
+        match self.types[place] {
+            // Without a call for the most common types.
+            DataType::BigInt => Value::BigInt(word as i64),
+            DataType::Integer => Value::Integer(word as i32),
+            data_type => value_of_cell(Cell::Word(word), data_type),
+        }
+    }
+
+    /// Adds a row, a cell for each column.
+    pub fn push(&mut self, cells: &[Cell<'_>]) {
+        let row = self.len();
+        self.add(1);
+        self.put(row, cells);
+    }
+
+    /// Adds so many rows, of zeros until they are put.
+    pub(crate) fn add(&mut self, count: usize) {
+        let len = self.len() + count;
+        self.nulls.resize(len, 0);
+        self.words.resize(len * self.columns.len(), 0);
+    }
+
+    /// Forgets the rows behind the first so many.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.nulls.truncate(len);
+        self.words.truncate(len * self.columns.len());
+    }
+
+    /// Puts other values into a row, a cell for each column.
+    pub(crate) fn put(&mut self, row: usize, cells: &[Cell<'_>]) {
+        assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
+        cells.iter().enumerate().for_each(|(place, cell)| self.put_word(row, place, cell.word()));
+    }
+
+    /// Puts another value into a row; `None` for NULL.
+    #[inline]
+    pub(crate) fn put_word(&mut self, row: usize, place: usize, word: Option<u64>) {
+        match word {
+            Some(word) => {
+                self.words[row * self.columns.len() + place] = word;
+                self.nulls[row] &= !(1 << place);
+            }
+            None => self.nulls[row] |= 1 << place,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Column;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_what_was_put_last() {
+        let types = [DataType::Integer, DataType::TEXT, DataType::Boolean];
+        let column = |(at, data_type): (usize, &DataType)| Column::new(format!("c{at}"), *data_type);
+        let schema = Schema::new(types.iter().enumerate().map(column).collect(), &["c0"]).unwrap();
+        let mut rows = WordRows::default();
+        for _ in 0..2 {
+            assert!(rows.begin(&schema, &[2, 0]) && rows.is_empty());
+            rows.push(&[Cell::Word(1), Cell::Word(7)]);
+            rows.push(&[Cell::Null, Cell::Word(-8_i64 as u64)]);
+            rows.add(1);
+            rows.put(2, &[Cell::Word(0), Cell::Null]);
+            rows.put(1, &[Cell::Word(0), Cell::Word(9)]);
+            assert_eq!((rows.len(), rows.columns()), (3, &[2, 0][..]));
+            let row = |row| (rows.value(row, 0), rows.value(row, 1));
+            assert_eq!(row(0), (Value::Boolean(true), Value::Integer(7)));
+            assert_eq!(row(1), (Value::Boolean(false), Value::Integer(9)));
+            assert_eq!(row(2), (Value::Boolean(false), Value::Null));
+            rows.truncate(1);
+            assert_eq!(rows.len(), 1);
+        }
+        assert!(!rows.begin(&schema, &[0, 1]), "a text is no word");
+        assert!(!rows.begin(&schema, &[0; 65]), "a bit for each column");
+    }
+}

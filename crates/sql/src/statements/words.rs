@@ -1,0 +1,68 @@
+//! Rows of few columns that are stored as words, read at once and passed on as values: no statement is begun, and no array is made.
+//!
+//! ```text
+//! SELECT ... WHERE key = ?                       the newest row of the key      (engine::Database::newest_words)
+//! SELECT ... WHERE n BETWEEN ? AND ?             the rows side by side          (engine::Table::words_between)
+//! ```
+//!
+//! Where there is more to it, nothing is passed on, and the caller goes another way.
+use engine::{Value, WordRows};
+
+use crate::error::Result;
+use crate::point::bound::{Bound, Now};
+use crate::point::search::answer::Answer;
+use crate::point::{Action, Point};
+use crate::session::Session;
+
+/// A row of at most so many columns has its words on the stack.
+const FEW_COLUMNS: usize = 16;
+
+/// A row as values.
+pub(crate) type RowValues<'a> = &'a mut dyn ExactSizeIterator<Item = Value>;
+
+impl Point {
+    /// Does something with the row that a `SELECT` by a key finds, as it was committed last: outside of `None` where that is not told at
+    /// once, inside where there is no row.
+    pub(crate) fn newest<R>(
+        &self,
+        session: &Session,
+        bound: &Bound<'_>,
+        take: impl FnOnce(RowValues<'_>) -> R,
+    ) -> Result<Option<Option<R>>> {
+        let Action::Select { key, words: Some(read), .. } = &self.action else { return Ok(None) };
+        let [origin] = &key[..] else { return Ok(None) };
+        let Some(key) = bound.integer(origin) else { return Ok(None) };
+        let (mut few, mut many) = ([0; FEW_COLUMNS], Vec::new());
+        let words = match few.get_mut(..read.width()) {
+            Some(words) => words,
+            None => {
+                many.resize(read.width(), 0);
+                &mut many[..]
+            }
+        };
+        let found = session.with_seen(|seen| session.db.newest_words(seen, &self.table, read, key, words))?;
+        Ok(found.map(|row| row.map(|nulls| take(&mut read.values(words, nulls)))))
+    }
+
+    /// The rows of a query of few that lie side by side, in a session that sees the newest commit, put into `rows`; the places among
+    /// their columns of those that the query gives. `None` where they do not lie so, or are not of words.
+    pub(crate) fn words_at_once(
+        &self,
+        session: &Session,
+        values: &[Value],
+        rows: &mut WordRows,
+    ) -> Result<Option<&[usize]>> {
+        let Action::Search(search) = &self.action else { return Ok(None) };
+        let (Some(between), Answer::Columns { places, .. }) = (&search.between, &search.answer) else {
+            return Ok(None);
+        };
+        if !between.is_of_words {
+            return Ok(None);
+        }
+        let Some((low, high)) = between.bounds(&Bound { values, now: Now::default() }) else { return Ok(None) };
+        let view = session.db.read_view()?;
+        let look = |table: &engine::Table| table.words_between(&view, (between.column, low, high), &search.reads, rows);
+        let is_found = self.seen(session, &view, look).transpose()? == Some(true);
+        Ok(is_found.then_some(places))
+    }
+}
