@@ -70,7 +70,8 @@ pub use scan::stretch::Stretch;
 pub use scan::validation::Validation;
 pub use table::{Points, Table, TableStats};
 pub use value::cell::{
-    ArrayCells, Cell, Scratch, Storage, cell_of_value, is_wide, value_of_cell, word_of_value, words_of,
+    ArrayCells, Cell, Scratch, Storage, cell_of_value, is_wide, put_value_of_word, value_of_cell, word_of_value,
+    words_of,
 };
 pub use value::column_builder::ColumnBuilder;
 pub use value::kept::{Kept, KeptFrom};

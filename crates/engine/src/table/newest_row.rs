@@ -4,7 +4,7 @@
 //! ```text
 //! the snapshot is held ──▶ the table still has its name ──▶ the key's record ──▶ its words
 //! ```
-use lineage::{Cell, PointColumns, value_of_cell};
+use lineage::{PointColumns, put_value_of_word};
 use txn::{Handle, TransactionTable};
 use types::{DataType, Snapshot, Timestamp, Value};
 
@@ -34,14 +34,16 @@ impl WordsRead {
         self.types.len()
     }
 
-    /// The values of a row that [`Database::newest_words`] has put into `words`, of which it has told the NULLs.
+    /// Puts the values of a row into the places of others: of one that [`Database::newest_words`] has put into `words`, telling its NULLs.
     #[inline]
-    pub fn values(&self, words: &[u64], nulls: u64) -> impl ExactSizeIterator<Item = Value> {
-        debug_assert_eq!(words.len(), self.width(), "a word for each column");
-        words.iter().zip(&self.types).enumerate().map(move |(at, (word, data_type))| match nulls >> at & 1 {
-            0 => value_of_cell(Cell::Word(*word), *data_type),
-            _ => Value::Null,
-        })
+    pub fn put_values(&self, words: &[u64], nulls: u64, row: &mut [Value]) {
+        debug_assert!(words.len() == self.width() && row.len() == self.width(), "a word and a value for each column");
+        for (at, ((word, data_type), value)) in words.iter().zip(&self.types).zip(row).enumerate() {
+            match nulls >> at & 1 {
+                0 => put_value_of_word(*word, *data_type, value),
+                _ => *value = Value::Null,
+            }
+        }
     }
 }
 

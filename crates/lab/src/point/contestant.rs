@@ -5,12 +5,9 @@ use std::sync::Arc;
 use engine::{Database, Value};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params_from_iter};
-use smallvec::SmallVec;
 use sql::{NoInput, PreparedStatement, Session, SessionOptions};
 
-use super::statements::{
-    ACCOUNTS_OF_OWNER, INSERT_ACCOUNT, INSERT_OWNER, PARAMETERS_MAX, SCHEMA, Statement, account, owner,
-};
+use super::statements::{ACCOUNTS_OF_OWNER, INSERT_ACCOUNT, INSERT_OWNER, SCHEMA, Statement, account, owner};
 use crate::LabError;
 
 /// A connection that has the statements prepared.
@@ -23,6 +20,8 @@ pub(super) trait Contestant {
 pub(super) struct Lstore {
     session: Session,
     prepared: Vec<Arc<PreparedStatement>>,
+    /// of the statement that runs
+    values: Vec<Value>,
 }
 
 fn failed(text: &str) -> impl FnOnce(sql::SqlError) -> LabError {
@@ -64,16 +63,18 @@ impl Lstore {
             session.prepare(statement.text(), &[]).map(Arc::new).map_err(failed(statement.text()))
         };
         let prepared = Statement::ALL.iter().map(&mut prepare).collect::<Result<_, _>>()?;
-        Ok(Lstore { session, prepared })
+        Ok(Lstore { session, prepared, values: Vec::new() })
     }
 }
 
 impl Contestant for Lstore {
     fn run(&mut self, statement: Statement, values: &[i64]) -> Result<i64, LabError> {
         let prepared = &self.prepared[statement as usize];
-        let values: SmallVec<[Value; PARAMETERS_MAX]> = values.iter().map(|value| Value::from(*value)).collect();
+        self.values.clear();
+        self.values.extend(values.iter().map(|value| Value::BigInt(*value)));
+        let values = &self.values;
         if statement.is_of_changes() {
-            self.session.change(prepared, &values).map_err(failed(statement.text()))?;
+            self.session.change(prepared, values).map_err(failed(statement.text()))?;
             return Ok(0);
         }
         let mut sum = 0;
@@ -81,7 +82,7 @@ impl Contestant for Lstore {
             sum += row.iter().map(number).sum::<i64>();
             Ok(())
         };
-        self.session.query_each(prepared, &values, add).map_err(failed(statement.text()))?;
+        self.session.query_each(prepared, values, add).map_err(failed(statement.text()))?;
         Ok(sum)
     }
 }

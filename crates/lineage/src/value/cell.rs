@@ -365,6 +365,17 @@ pub fn value_of_cell(cell: Cell<'_>, data_type: DataType) -> Value {
     }
 }
 
+/// Puts the value of a word of this type into the place of another, which mostly is of the type already: a number is changed where it
+/// lies, as a value that is made elsewhere and moved is read before the parts that were written of it have come together.
+#[inline]
+pub fn put_value_of_word(word: u64, data_type: DataType, into: &mut Value) {
+    match (data_type, into) {
+        (DataType::BigInt, Value::BigInt(number)) => *number = word as i64,
+        (DataType::Integer, Value::Integer(number)) => *number = word as i32,
+        (_, into) => *into = value_of_word(word, data_type),
+    }
+}
+
 /// The text that bytes are. They were checked when they came in as `str`, and where a page is damaged no wrong text is made of
 /// them.
 pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 use types::{DataType, Schema, Value};
 
-use super::cell::{Cell, is_wide, value_of_cell};
+use super::cell::{Cell, is_wide, put_value_of_word};
 
 /// A row has at most so many columns, a bit of a word each.
 const COLUMNS_MAX: usize = 64;
@@ -57,17 +57,18 @@ impl WordRows {
     }
 
     /// The value in a row of the column at this place among its columns.
-    #[inline]
     pub fn value(&self, row: usize, place: usize) -> Value {
-        if self.nulls[row] >> place & 1 != 0 {
-            return Value::Null;
-        }
-        let word = self.words[row * self.columns.len() + place];
-        match self.types[place] {
-            // Without a call for the most common types.
-            DataType::BigInt => Value::BigInt(word as i64),
-            DataType::Integer => Value::Integer(word as i32),
-            data_type => value_of_cell(Cell::Word(word), data_type),
+        let mut value = Value::Null;
+        self.put_value(row, place, &mut value);
+        value
+    }
+
+    /// Puts the value in a row of the column at this place among its columns into the place of another value.
+    #[inline]
+    pub fn put_value(&self, row: usize, place: usize, into: &mut Value) {
+        match self.nulls[row] >> place & 1 {
+            0 => put_value_of_word(self.words[row * self.columns.len() + place], self.types[place], into),
+            _ => *into = Value::Null,
         }
     }
 
@@ -94,17 +95,15 @@ impl WordRows {
     /// Puts other values into a row, a cell for each column.
     pub(crate) fn put(&mut self, row: usize, cells: &[Cell<'_>]) {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
+        self.nulls[row] = 0;
         cells.iter().enumerate().for_each(|(place, cell)| self.put_word(row, place, cell.word()));
     }
 
-    /// Puts another value into a row; `None` for NULL.
+    /// Puts a value into a row that has none at this place yet; `None` for NULL.
     #[inline]
     pub(crate) fn put_word(&mut self, row: usize, place: usize, word: Option<u64>) {
         match word {
-            Some(word) => {
-                self.words[row * self.columns.len() + place] = word;
-                self.nulls[row] &= !(1 << place);
-            }
+            Some(word) => self.words[row * self.columns.len() + place] = word,
             None => self.nulls[row] |= 1 << place,
         }
     }

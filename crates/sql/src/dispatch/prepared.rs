@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use engine::{DataType, Durability, PointAccess, TransactionOptions, Value};
-use smallvec::SmallVec;
 
 use crate::dispatch::Request;
 use crate::error::{Result, SqlError};
@@ -19,9 +18,9 @@ use crate::session::block::options;
 use crate::session::kept_statements::{Maker, Statements};
 use crate::session::prepared::PreparedStatement;
 use crate::session::substitute;
+use crate::state::few_rows::FewRows;
 use crate::state::outcome::{Command, Outcome, Rows};
 use crate::statements::copy::input::{CopyInput, NoInput};
-use crate::statements::words::RowValues;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 use crate::values::single::value_at;
@@ -140,16 +139,11 @@ impl Session {
         mut each: impl FnMut(&[Value]) -> std::result::Result<(), E>,
     ) -> std::result::Result<u64, E> {
         if let Some(point) = prepared.point.as_ref().filter(|_| self.is_bare()) {
-            let bound = Bound { values, now: Now::default() };
-            let few = |row: RowValues<'_>| row.collect::<SmallVec<[Value; 8]>>();
-            if let Some(row) = point.newest(self, &bound, few)? {
-                return row.map_or(Ok(0), |row| each(&row).map(|()| 1));
-            }
-            if let Some(count) = self.each_at_once(point, values, &mut each)? {
+            let mut buffer = std::mem::take(&mut self.few);
+            let passed = self.each_at_once(point, values, &mut buffer, &mut each);
+            self.few = buffer;
+            if let Some(count) = passed? {
                 return Ok(count);
-            }
-            if let Some(row) = point.row(self, values)? {
-                return row.map_or(Ok(0), |row| each(&row).map(|()| 1));
             }
         }
         if let Some(rows) = self.returned_at_once(prepared, values)? {
@@ -166,32 +160,34 @@ impl Session {
         Ok(count)
     }
 
-    /// Passes the rows of a query of few that lie side by side; `None` where they do not, and none was passed.
+    /// Passes the rows of a query that are told at once; `None` where they are not, and none was passed.
     fn each_at_once<E: From<SqlError>>(
-        &mut self,
+        &self,
         point: &Point,
         values: &[Value],
+        FewRows { words, row }: &mut FewRows,
         each: &mut impl FnMut(&[Value]) -> std::result::Result<(), E>,
     ) -> std::result::Result<Option<u64>, E> {
-        if !point.is_of_stretches() || self.is_stopped_ahead() {
-            return Ok(None);
+        let bound = Bound { values, now: Now::default() };
+        if let Some(is_there) = point.newest(self, &bound, row)? {
+            return if is_there { each(row).map(|()| Some(1)) } else { Ok(Some(0)) };
         }
-        let mut rows = std::mem::take(&mut self.words);
-        // An error comes again where the statement is run.
-        let passed = match point.words_at_once(self, values, &mut rows).ok().flatten() {
-            None => Ok(None),
-            Some(places) => {
-                let mut row = SmallVec::<[Value; 8]>::new();
-                let mut pass = |at: usize| {
-                    row.clear();
-                    row.extend(places.iter().map(|place| rows.value(at, *place)));
-                    each(&row)
-                };
-                (0..rows.len()).try_for_each(&mut pass).map(|()| Some(rows.len() as u64))
+        if point.is_of_stretches() && !self.is_stopped_ahead() {
+            // An error comes again where the statement is run.
+            if let Some(places) = point.words_at_once(self, values, words).ok().flatten() {
+                row.resize(places.len(), Value::Null);
+                for at in 0..words.len() {
+                    row.iter_mut().zip(places).for_each(|(value, place)| words.put_value(at, *place, value));
+                    each(row)?;
+                }
+                return Ok(Some(words.len() as u64));
             }
-        };
-        self.words = rows;
-        passed
+        }
+        match point.row(self, values)? {
+            Some(Some(row)) => each(&row).map(|()| Some(1)),
+            Some(None) => Ok(Some(0)),
+            None => Ok(None),
+        }
     }
 
     /// The rows of a statement that gives some.

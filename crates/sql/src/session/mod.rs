@@ -24,7 +24,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::sql::sqlparser::ast::Statement;
-use engine::{Database, SeenTables, WordRows};
+use engine::{Database, SeenTables};
 use parking_lot::Mutex;
 
 use crate::Progress;
@@ -43,6 +43,7 @@ use crate::session::temporary::Temporary;
 use crate::state::activity;
 use crate::state::activity::{Activity, CancelHandle};
 use crate::state::advisory::Locks;
+use crate::state::few_rows::FewRows;
 use crate::state::notifications::Mailbox;
 use crate::state::random::Random;
 use crate::state::registered::Registered;
@@ -120,8 +121,7 @@ pub struct Session {
     pub(crate) temporary: Temporary,
     /// Tables that statements by key have found, for the next of them.
     seen: Mutex<SeenTables>,
-    /// Rows of a query of few, kept for the memory that they take.
-    pub(crate) words: WordRows,
+    pub(crate) few: FewRows,
 }
 
 impl Session {
@@ -151,7 +151,7 @@ impl Session {
             user_functions: UserFunctions::default(),
             process,
             temporary: Temporary::default(),
-            words: WordRows::default(),
+            few: FewRows::default(),
             seen: Mutex::default(),
         }
     }

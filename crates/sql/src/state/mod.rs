@@ -13,6 +13,7 @@ pub(crate) mod custom_settings;
 pub(crate) mod database_settings;
 pub(crate) mod device_settings;
 pub(crate) mod extensions;
+pub(crate) mod few_rows;
 pub(crate) mod memory_limit;
 pub(crate) mod notifications;
 pub(crate) mod outcome;

@@ -77,7 +77,7 @@ pub(crate) mod view_target;
 pub(crate) mod view_text;
 pub(crate) mod view_users;
 pub(crate) mod views;
-pub(crate) mod words;
+mod words;
 pub(crate) mod wrong_kind;
 
 use datafusion::sql::sqlparser::ast::{AlterTypeOperation, ObjectType, Statement};

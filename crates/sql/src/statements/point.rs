@@ -337,8 +337,9 @@ impl Point {
     /// The row that a `SELECT` by a key finds, as values; `None` where it has to be run.
     pub(crate) fn row(&self, session: &Session, values: &[Value]) -> Result<Option<Option<Vec<Value>>>> {
         let bound = Bound { values, now: Now::default() };
-        if let Some(row) = self.newest(session, &bound, |row| row.collect())? {
-            return Ok(Some(row));
+        let mut row = Vec::new();
+        if let Some(is_there) = self.newest(session, &bound, &mut row)? {
+            return Ok(Some(is_there.then_some(row)));
         }
         let (key, columns) = match &self.action {
             // The blanks of `char(n)` are put there where rows are read.

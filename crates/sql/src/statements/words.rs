@@ -17,18 +17,10 @@ use crate::session::Session;
 /// A row of at most so many columns has its words on the stack.
 const FEW_COLUMNS: usize = 16;
 
-/// A row as values.
-pub(crate) type RowValues<'a> = &'a mut dyn ExactSizeIterator<Item = Value>;
-
 impl Point {
-    /// Does something with the row that a `SELECT` by a key finds, as it was committed last: outside of `None` where that is not told at
-    /// once, inside where there is no row.
-    pub(crate) fn newest<R>(
-        &self,
-        session: &Session,
-        bound: &Bound<'_>,
-        take: impl FnOnce(RowValues<'_>) -> R,
-    ) -> Result<Option<Option<R>>> {
+    /// Puts the row that a `SELECT` by a key finds, as it was committed last, into `row`, whose values are used again; whether there is
+    /// one. `None` where that is not told at once.
+    pub(crate) fn newest(&self, session: &Session, bound: &Bound<'_>, row: &mut Vec<Value>) -> Result<Option<bool>> {
         let Action::Select { key, words: Some(read), .. } = &self.action else { return Ok(None) };
         let [origin] = &key[..] else { return Ok(None) };
         let Some(key) = bound.integer(origin) else { return Ok(None) };
@@ -41,7 +33,11 @@ impl Point {
             }
         };
         let found = session.with_seen(|seen| session.db.newest_words(seen, &self.table, read, key, words))?;
-        Ok(found.map(|row| row.map(|nulls| take(&mut read.values(words, nulls)))))
+        if let Some(Some(nulls)) = found {
+            row.resize(read.width(), Value::Null);
+            read.put_values(words, nulls, row);
+        }
+        Ok(found.map(|nulls| nulls.is_some()))
     }
 
     /// The rows of a query of few that lie side by side, in a session that sees the newest commit, put into `rows`; the places among
