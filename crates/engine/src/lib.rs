@@ -89,7 +89,7 @@ pub use table::found_rows::RowArrays;
 pub use table::index_pairs::IndexPairs;
 pub use table::index_scan::{Few, IndexRows, IndexScan};
 pub use table::nearest::{NearestRows, NearestScan};
-pub use table::newest_row::WordsRead;
+pub use table::newest_rows::WordsRead;
 pub use table::past::RecordVersion;
 pub use table::point_access::{PointAccess, WordsUpdate};
 pub use table::read_view::{ReadView, Sight};

@@ -105,14 +105,13 @@ impl FoundRows for FoundArrays<'_> {
 /// Rows as words.
 pub(super) struct FoundWords<'a> {
     table: &'a Table,
-    columns: SmallVec<[usize; 8]>,
     rows: &'a mut WordRows,
 }
 
 impl<'a> FoundWords<'a> {
     /// Puts them behind the rows of a list, which says the columns.
     pub(super) fn new(table: &'a Table, rows: &'a mut WordRows) -> FoundWords<'a> {
-        FoundWords { table, columns: rows.columns().into(), rows }
+        FoundWords { table, rows }
     }
 }
 
@@ -126,8 +125,9 @@ impl FoundRows for FoundWords<'_> {
     }
 
     fn add_row(&mut self, guard: &Guard, view: View<'_, Transactions>, rid: Rid) -> Result<bool> {
+        let columns: SmallVec<[usize; 8]> = self.rows.columns().into();
         let storage = &self.table.data.storage;
-        let found = storage.read_pinned(guard, view, rid, &self.columns, |cells| self.rows.push(cells))?;
+        let found = storage.read_pinned(guard, view, rid, &columns, |cells| self.rows.push(cells))?;
         Ok(found.is_some())
     }
 }

@@ -26,7 +26,7 @@ pub(crate) mod index_walk;
 mod key_pieces;
 pub(crate) mod key_runs;
 pub(crate) mod nearest;
-pub(crate) mod newest_row;
+pub(crate) mod newest_rows;
 pub(crate) mod past;
 pub(crate) mod point_access;
 pub(crate) mod read_set;

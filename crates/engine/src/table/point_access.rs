@@ -6,7 +6,7 @@ use types::{DataType, Snapshot, Timestamp, Value};
 
 use crate::error::{Error, Result};
 use crate::table::Table;
-use crate::table::newest_row::HeldSlot;
+use crate::table::newest_rows::HeldSlot;
 
 /// Columns of a table that are read or written together, of rows that are found by a primary key of one whole number. It is
 /// made once, by [`Table::point_access`], and used by any number of transactions and threads.

@@ -164,6 +164,11 @@ pub struct Sight<'v> {
 }
 
 impl Sight<'_> {
+    /// Of a snapshot that the caller holds.
+    pub(crate) fn held(snapshot: Snapshot) -> Self {
+        Sight { snapshot, is_held: true, reads: None, view: None }
+    }
+
     /// Where a read that goes on notes what it reads.
     pub(crate) fn shared_reads(&self) -> Option<Arc<ReadSet>> {
         self.view.and_then(|view| view.reads.clone())

@@ -24,9 +24,8 @@ pub(super) struct Lstore {
     values: Vec<Value>,
 }
 
-fn failed(text: &str) -> impl FnOnce(sql::SqlError) -> LabError {
-    let text = text.to_owned();
-    move |error| LabError::Sql(text, Box::new(error))
+fn failed(text: &'static str) -> impl FnOnce(sql::SqlError) -> LabError {
+    move |error| LabError::Sql(text.to_owned(), Box::new(error))
 }
 
 impl Lstore {
@@ -37,7 +36,7 @@ impl Lstore {
             None => Database::in_memory(),
         };
         let mut session = Session::new(&db, SessionOptions::default());
-        let mut run = |text: &str| session.execute(text).map(drop).map_err(failed(text));
+        let mut run = |text: &'static str| session.execute(text).map(drop).map_err(failed(text));
         SCHEMA.iter().try_for_each(|text| run(text))?;
         run("BEGIN")?;
         let inserted = [(INSERT_OWNER, rows / ACCOUNTS_OF_OWNER), (INSERT_ACCOUNT, rows)];

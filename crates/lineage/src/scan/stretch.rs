@@ -135,13 +135,13 @@ impl Range {
         (first, rows): (usize, &mut WordRows),
     ) -> Result<(), PageError> {
         let column = rows.columns()[place];
-        let page = &pages.columns[column];
+        let (page, mut values) = (&pages.columns[column], rows.column_from(first, place));
         if let Values::Column(encoded) = &page.values {
-            encoded.get(guard)?.each_word(from, to, |at, word| rows.put_word(first + at, place, word));
+            encoded.get(guard)?.each_word(from, to, |at, word| values.put(at, word));
             return Ok(());
         }
         for (at, slot) in (from..to).enumerate() {
-            rows.put_word(first + at, place, page.cell(guard, column, slot)?.word());
+            values.put(at, page.cell(guard, column, slot)?.word());
         }
         Ok(())
     }

@@ -96,15 +96,37 @@ impl WordRows {
     pub(crate) fn put(&mut self, row: usize, cells: &[Cell<'_>]) {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
         self.nulls[row] = 0;
-        cells.iter().enumerate().for_each(|(place, cell)| self.put_word(row, place, cell.word()));
+        cells.iter().enumerate().for_each(|(place, cell)| self.column_from(row, place).put(0, cell.word()));
     }
 
-    /// Puts a value into a row that has none at this place yet; `None` for NULL.
+    /// The column at this place, of the rows from one on that have no values there yet.
     #[inline]
-    pub(crate) fn put_word(&mut self, row: usize, place: usize, word: Option<u64>) {
+    pub(crate) fn column_from(&mut self, row: usize, place: usize) -> WordColumn<'_> {
+        let width = self.columns.len();
+        WordColumn {
+            words: &mut self.words[row * width + place..],
+            width,
+            nulls: &mut self.nulls[row..],
+            null: 1 << place,
+        }
+    }
+}
+
+/// A column of rows that have no values there yet.
+pub(crate) struct WordColumn<'a> {
+    words: &'a mut [u64],
+    width: usize,
+    nulls: &'a mut [u64],
+    null: u64,
+}
+
+impl WordColumn<'_> {
+    /// Puts the value of a row, counted from the first; `None` for NULL.
+    #[inline]
+    pub(crate) fn put(&mut self, row: usize, word: Option<u64>) {
         match word {
-            Some(word) => self.words[row * self.columns.len() + place] = word,
-            None => self.nulls[row] |= 1 << place,
+            Some(word) => self.words[row * self.width] = word,
+            None => self.nulls[row] |= self.null,
         }
     }
 }

@@ -139,9 +139,9 @@ impl Session {
         mut each: impl FnMut(&[Value]) -> std::result::Result<(), E>,
     ) -> std::result::Result<u64, E> {
         if let Some(point) = prepared.point.as_ref().filter(|_| self.is_bare()) {
-            let mut buffer = std::mem::take(&mut self.few);
+            let mut buffer = self.few.take().unwrap_or_default();
             let passed = self.each_at_once(point, values, &mut buffer, &mut each);
-            self.few = buffer;
+            self.few = Some(buffer);
             if let Some(count) = passed? {
                 return Ok(count);
             }

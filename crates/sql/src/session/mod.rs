@@ -121,7 +121,7 @@ pub struct Session {
     pub(crate) temporary: Temporary,
     /// Tables that statements by key have found, for the next of them.
     seen: Mutex<SeenTables>,
-    pub(crate) few: FewRows,
+    pub(crate) few: Option<Box<FewRows>>,
 }
 
 impl Session {
@@ -151,7 +151,7 @@ impl Session {
             user_functions: UserFunctions::default(),
             process,
             temporary: Temporary::default(),
-            few: FewRows::default(),
+            few: None,
             seen: Mutex::default(),
         }
     }

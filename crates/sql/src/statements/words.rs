@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! SELECT ... WHERE key = ?                       the newest row of the key      (engine::Database::newest_words)
-//! SELECT ... WHERE n BETWEEN ? AND ?             the rows side by side          (engine::Table::words_between)
+//! SELECT ... WHERE n BETWEEN ? AND ?             the rows side by side          (engine::Database::newest_words_between)
 //! ```
 //!
 //! Where there is more to it, nothing is passed on, and the caller goes another way.
-use engine::{Value, WordRows};
+use engine::{SeenTables, Value, WordRows};
 
 use crate::error::Result;
 use crate::point::bound::{Bound, Now};
@@ -56,9 +56,9 @@ impl Point {
             return Ok(None);
         }
         let Some((low, high)) = between.bounds(&Bound { values, now: Now::default() }) else { return Ok(None) };
-        let view = session.db.read_view()?;
-        let look = |table: &engine::Table| table.words_between(&view, (between.column, low, high), &search.reads, rows);
-        let is_found = self.seen(session, &view, look).transpose()? == Some(true);
-        Ok(is_found.then_some(places))
+        let table = (self.table.as_str(), self.id);
+        let numbers = (between.column, low, high);
+        let look = |seen: &mut SeenTables| session.db.newest_words_between(seen, table, numbers, &search.reads, rows);
+        Ok(session.with_seen(look)?.then_some(places))
     }
 }

@@ -50,7 +50,9 @@ impl Between {
             self.note(false);
             return None;
         }
-        Some((integer(&bound.value(&self.low)?)?, integer(&bound.value(&self.high)?)?))
+        // One too large for its column is in no row.
+        let number = |origin| bound.integer(origin).or_else(|| integer(&bound.value(origin)?));
+        Some((number(&self.low)?, number(&self.high)?))
     }
 
     /// Notes whether the rows were found. Of two notes at once one may be lost.

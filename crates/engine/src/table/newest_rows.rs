@@ -1,10 +1,11 @@
-//! One row as it was committed last, found by a primary key of one whole number and read as words: no transaction is begun, and nothing
-//! is kept but the snapshot, for as long as the read takes.
+//! Few rows as they were committed last, found by a whole number and read as words: no transaction is begun, and nothing is kept but the
+//! snapshot, for as long as the read takes.
 //!
 //! ```text
 //! the snapshot is held ──▶ the table still has its name ──▶ the key's record ──▶ its words
+//!                                                       ──▶ records side by side (`key_runs`) ──▶ their words
 //! ```
-use lineage::{PointColumns, put_value_of_word};
+use lineage::{PointColumns, WordRows, put_value_of_word};
 use txn::{Handle, TransactionTable};
 use types::{DataType, Snapshot, Timestamp, Value};
 
@@ -14,6 +15,7 @@ use crate::keys::order::ordered_integer;
 use crate::state::core::Core;
 use crate::state::table_data::TableData;
 use crate::table::Table;
+use crate::table::read_view::Sight;
 use crate::table::seen::SeenTables;
 
 /// Columns of a table that are read together, of rows that are found by a primary key of one whole number. Words are as those of
@@ -88,6 +90,28 @@ impl Database {
             return Ok(None);
         }
         held.row(core, &table.data, (&read.columns, read.key_place), key, out)
+    }
+
+    /// As [`Table::words_between`], of the rows that were committed last in the table of this name, if that has this
+    /// [number](Table::id): false also where the caller has not found it by its name before.
+    ///
+    /// # Errors
+    /// As [`Table::words_between`], and [`Error::TooManyTransactions`].
+    pub fn newest_words_between(
+        &self,
+        seen: &SeenTables,
+        (name, id): (&str, u32),
+        between: (usize, i64, i64),
+        columns: &[usize],
+        rows: &mut WordRows,
+    ) -> Result<bool> {
+        let held = HeldSlot::now(&self.shared.core.transactions.0)?;
+        match seen.find(&self.shared, held.snapshot(), name).map(|place| seen.at(place)) {
+            Some(table) if table.id() == id => {
+                table.words_between(Sight::held(held.snapshot()), between, columns, rows)
+            }
+            _ => Ok(false),
+        }
     }
 }
 
