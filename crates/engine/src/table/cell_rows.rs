@@ -83,6 +83,33 @@ impl<'t, 'v> CellRows<'t, 'v> {
         true
     }
 
+    /// Adds the first of a row's values, as far as each is an integer of exactly its column's type; tells how many these are.
+    ///
+    /// # Panics
+    /// If the row before is not complete.
+    #[inline]
+    pub fn push_integers<'i>(&mut self, values: impl Iterator<Item = &'i Value>) -> usize {
+        assert_eq!(self.column, 0, "a row begins when the one before is complete");
+        let first = self.cells.len();
+        self.cells.resize(first + self.width(), Cell::Null);
+        let (mut cells, columns) = (self.cells[first..].iter_mut(), self.columns);
+        let is_put = |(value, column): &(&Value, &Column)| {
+            let word = match (value, column.data_type) {
+                (Value::BigInt(number), DataType::BigInt) => *number,
+                (Value::Integer(number), DataType::Integer) => i64::from(*number),
+                _ => return false,
+            };
+            cells.next().is_some_and(|cell| {
+                *cell = Cell::Word(word as u64);
+                true
+            })
+        };
+        let count = values.zip(columns).take_while(is_put).count();
+        self.cells.truncate(first + count);
+        self.column = if count == self.width() { 0 } else { count };
+        count
+    }
+
     /// As [`push`](CellRows::push), of a value that does not stay.
     #[inline]
     pub fn push_passing(&mut self, value: &Value) -> bool {
@@ -332,6 +359,10 @@ mod tests {
                 let inserted = transaction.insert(&table, &[key[1].clone(), value.clone()]);
                 if is_taken {
                     taken += 1;
+                    let mut others = CellRows::new(&table);
+                    let plain = others.push_integers([&key[0], value].into_iter());
+                    assert!(plain == 2 || (plain == 1 && others.push(value)), "{value} of {data_type}");
+                    assert_eq!(others.values(0), rows.values(0), "{value} of {data_type}");
                     let kept = rows.value(0, 1);
                     transaction.insert_rows(&rows).unwrap();
                     inserted.unwrap();

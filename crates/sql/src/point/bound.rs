@@ -58,7 +58,13 @@ impl Bound<'_> {
 
     /// Adds a row to those that are put in, if each of its values is there.
     pub(crate) fn push_row<'v>(&'v self, row: &'v [Origin], rows: &mut CellRows<'_, 'v>) -> bool {
-        row.iter().all(|origin| match origin {
+        let known = row.iter().map_while(|origin| match origin {
+            Origin::Parameter(at, _) => self.values.get(*at),
+            Origin::Constant(value) => Some(value),
+            _ => None,
+        });
+        let plain = rows.push_integers(known);
+        row[plain..].iter().all(|origin| match origin {
             Origin::Parameter(at, to) => self.values.get(*at).is_some_and(|value| push_parameter(value, *to, rows)),
             Origin::Constant(value) => rows.push(value),
             other => self.value(other).is_some_and(|value| rows.push_passing(&value)),

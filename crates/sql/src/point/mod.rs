@@ -117,6 +117,8 @@ pub(crate) enum Action {
 #[derive(Debug)]
 pub(crate) struct NewRows {
     pub(crate) rows: Vec<Vec<Origin>>,
+    /// whether values are numbers of sequences
+    pub(crate) takes_numbers: bool,
     pub(crate) settings_changes: u64,
     /// What becomes of rows whose key is taken, where that is no error.
     pub(crate) conflict: Option<Conflict>,
@@ -216,7 +218,9 @@ impl Point {
                     Some(on) => Some(Conflict::of(on, &scope, &defaults)?),
                     None => None,
                 };
-                Action::Insert(NewRows { rows, settings_changes: table.settings_changes(), conflict, returning })
+                let settings_changes = table.settings_changes();
+                let takes_numbers = rows.iter().flatten().any(|origin| matches!(origin, Origin::Next(..)));
+                Action::Insert(NewRows { rows, takes_numbers, settings_changes, conflict, returning })
             }
         };
         Some(Point { table: shape.table, id: table.id(), action })
@@ -229,10 +233,9 @@ impl Point {
 
     /// Whether it changes rows by keys that are known, and nothing is asked of sequences.
     pub(crate) fn is_of_known_keys(&self) -> bool {
-        let is_number = |origin: &Origin| matches!(origin, Origin::Next(..));
         match &self.action {
             Action::Update { .. } | Action::Delete { .. } => true,
-            Action::Insert(new) => !new.rows.iter().flatten().any(is_number),
+            Action::Insert(new) => !new.takes_numbers,
             Action::Select { .. } | Action::Search(_) | Action::Join(_) | Action::Change(_) => false,
         }
     }

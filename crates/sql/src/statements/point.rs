@@ -61,7 +61,9 @@ fn insert(
     {
         return Ok(None);
     }
-    number(session, &mut rows, &new.rows)?;
+    if new.takes_numbers {
+        number(session, &mut rows, &new.rows)?;
+    }
     if let Some(conflict) = &new.conflict {
         return insert_few::put(session, write, (&rows, conflict), bound, new.returning.as_ref());
     }
