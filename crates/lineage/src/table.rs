@@ -161,15 +161,18 @@ impl Table {
         self.horizon.decided()
     }
 
-    /// Ends recovery: slots that no committed transaction filled become tombstones, and ranges with room are opened.
+    /// Ends recovery: slots that no committed transaction filled become tombstones, and ranges with room are opened, but for those whose
+    /// insert pages take more than a range may under the memory limit: it may be another one than that under which they were filled.
     pub fn finish_recovery(&self) {
-        let guard = sync::pin();
+        let (guard, bytes_max) = (sync::pin(), self.meter.budget().open_range_bytes_max(self.open.len()));
         let mut open = self.open.iter();
-        for index in 0..self.range_count() {
-            self.range(index).bury_unwritten(&guard);
-            if self.range(index).is_closed() {
-                continue;
+        for range in (0..self.range_count()).map(|index| self.range(index)) {
+            range.bury_unwritten(&guard);
+            if range.insert_bytes(&guard) > bytes_max {
+                range.close();
             }
+        }
+        for index in (0..self.range_count()).filter(|index| !self.range(*index).is_closed()) {
             match open.next() {
                 Some(open) => open.store(index + 1, Ordering::Release),
                 None => self.range(index).close(),

@@ -25,6 +25,7 @@ pub mod process;
 mod reclaimer;
 #[cfg(not(loom))]
 mod shared_lock;
+mod sparse;
 pub mod thread;
 #[cfg(not(any(loom, shuttle)))]
 mod thread_slot;
@@ -45,6 +46,7 @@ pub use prefetch::prefetch;
 pub use reclaimer::{Reclaimer, free_handed_over};
 #[cfg(not(loom))]
 pub use shared_lock::{Exclusive, Shared, SharedLock};
+pub use sparse::{PAGE_BYTES, SparseAtomics};
 #[cfg(any(loom, shuttle))]
 pub use thread::number as thread_slot;
 #[cfg(not(any(loom, shuttle)))]

@@ -359,7 +359,6 @@ impl Range {
             });
         }
         if let Some(pages) = pages {
-            (0..len).for_each(|slot| self.charge_slot(slot));
             let updates = match &pages.meta {
                 MetaPage::Base(meta) => meta.updates.as_ref(),
                 MetaPage::Insert { .. } => None,
@@ -372,6 +371,7 @@ impl Range {
             part.archive.replace(archive, guard);
             tails.for_each(|sequence, record| {
                 part.tails.write(guard, sequence, record);
+                self.indirection.touch(record.slot);
                 self.indirection[record.slot].store(sequence, Ordering::Release);
             });
         }
@@ -384,7 +384,10 @@ impl Range {
     fn lead_to_the_past(&self, updated: Option<&Positions>, parts: &[(Archive, TailsReader<'_>, u64)]) {
         for (part, (archive, ..)) in parts.iter().enumerate() {
             let through = archive.history.through();
-            let lead = |slot: usize| self.indirection[slot].store(through, Ordering::Relaxed);
+            let lead = |slot: usize| {
+                self.indirection.touch(slot);
+                self.indirection[slot].store(through, Ordering::Relaxed);
+            };
             let slots = slots_of(&self.options, self.len(), part);
             updated.into_iter().flat_map(|updated| updated.within(slots.clone())).for_each(lead);
             archive.history.pages().iter().for_each(|page| page.outline.slots.iter().for_each(lead));

@@ -105,7 +105,6 @@ impl Range {
         };
         self.raise_len(len - 1);
         self.close();
-        (0..len).for_each(|slot| self.charge_slot(slot));
         self.pages.replace(Pages::new(MetaPage::Base(meta), columns), &sync::pin());
         self.has_published();
         Ok(())

@@ -7,26 +7,30 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sync::atomic::{AtomicU64, Ordering};
-use sync::zeroed_atomics;
 use types::Schema;
 
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::page::options::TableOptions;
 use crate::page::text::{TextCell, TextOptions, Texts};
 use crate::page::wide::WideValues;
-use crate::page::words::Words;
+use crate::page::words::{Layout, Words};
 use crate::value::cell::{ArrayCells, Cell, is_wide};
 use crate::value::column_set::{ColumnSet, words_of};
 
 /// Memory is charged for so many slots at a time: the system hands out 4 KiB of a zeroed array.
 pub(crate) const CHARGED_SLOTS: usize = 512;
 
-/// The insert pages of one range.
+/// Where the heads have the Start Times, and where the first words of the sets of NULLs.
+const START: usize = 0;
+const NULLS: usize = 1;
+
+/// The insert pages of one range. What nobody has written takes no memory: a range that is restored with base pages has none.
 pub struct InsertPages {
     wide: Box<[bool]>,
     set_words: usize,
-    start: Box<[AtomicU64]>,
-    nulls: Box<[AtomicU64]>,
+    /// the Start Time of each slot, then which of its values are NULL: as many words as that takes
+    heads: Words,
+    slots: usize,
     words: Words,
     values: WideValues,
     charge: Charge,
@@ -40,8 +44,8 @@ impl InsertPages {
         InsertPages {
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words,
-            start: zeroed_atomics(capacity),
-            nulls: zeroed_atomics(capacity * set_words),
+            heads: Words::new(Layout::Column, 1 + set_words, capacity),
+            slots: capacity,
             words: Words::new(options.layout, schema.columns().len(), capacity),
             values: WideValues::new(Arc::new(Texts::new(&texts, meter))),
             charge: Charge::new(meter, MemoryKind::Insert, 0),
@@ -64,9 +68,9 @@ impl InsertPages {
             }
         }
         for i in 0..self.set_words {
-            self.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
+            self.nulls(slot, i).store(nulls.word(i), Ordering::Relaxed);
         }
-        self.start[slot].store(start, Ordering::Release);
+        self.start(slot).store(start, Ordering::Release);
     }
 
     /// Writes rows, column by column, at neighbouring slots from `slot` on, which the caller allocated; `start` makes each known to
@@ -98,19 +102,26 @@ impl InsertPages {
                 }
             }
         }
-        self.start[slots].iter().for_each(|word| word.store(start, Ordering::Release));
+        let (starts, _) = self.heads.run(START, slots.start, |_| {});
+        starts[..slots.len()].iter().for_each(|word| word.store(start, Ordering::Release));
+    }
+
+    /// A word of those that tell which values of a record are NULL.
+    #[inline]
+    fn nulls(&self, slot: usize, word: usize) -> &AtomicU64 {
+        self.heads.slot(NULLS + word, slot, |_| {})
     }
 
     /// Notes a NULL of a record that this thread is writing.
     fn add_null(&self, slot: usize, column: usize) {
-        let nulls = &self.nulls[slot * self.set_words + column / 64];
+        let nulls = self.nulls(slot, column / 64);
         nulls.store(nulls.load(Ordering::Relaxed) | 1 << (column % 64), Ordering::Relaxed);
     }
 
     /// Charges the memory of some slots with the first of them.
     pub(crate) fn charge_slot(&self, slot: usize) {
         if slot.is_multiple_of(CHARGED_SLOTS) {
-            let slots = CHARGED_SLOTS.min(self.start.len());
+            let slots = CHARGED_SLOTS.min(self.slots);
             self.charge.grow(slots * (1 + self.set_words + self.wide.len()) * size_of::<u64>());
         }
     }
@@ -123,14 +134,14 @@ impl InsertPages {
     /// The Start Time word of the record at `slot`.
     #[inline]
     pub fn start(&self, slot: usize) -> &AtomicU64 {
-        &self.start[slot]
+        self.heads.slot(START, slot, |_| {})
     }
 
     /// The value of `column` at `slot`, if the slot's Start Time was seen written, by an acquire load; a value that has
     /// not been written, if not.
     #[inline]
     pub fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
-        let nulls = self.nulls[slot * self.set_words + column / 64].load(Ordering::Relaxed);
+        let nulls = self.heads.load(NULLS + column / 64, slot, Ordering::Relaxed);
         if nulls & 1 << (column % 64) != 0 {
             return Cell::Null;
         }
@@ -145,7 +156,7 @@ impl InsertPages {
 
     /// Whether one of these values of a column is NULL, of slots that were seen written.
     pub(crate) fn has_null(&self, column: usize, slots: impl Iterator<Item = usize>) -> bool {
-        let word_of = |slot: usize| self.nulls[slot * self.set_words + column / 64].load(Ordering::Relaxed);
+        let word_of = |slot: usize| self.heads.load(NULLS + column / 64, slot, Ordering::Relaxed);
         slots.fold(0, |nulls, slot| nulls | word_of(slot)) >> (column % 64) & 1 != 0
     }
 

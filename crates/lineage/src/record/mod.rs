@@ -3,6 +3,7 @@ pub(crate) mod append;
 pub(crate) mod archive;
 pub(crate) mod forward;
 pub(crate) mod hold;
+pub(crate) mod indirection;
 pub(crate) mod last_image;
 pub(crate) mod point;
 pub(crate) mod prefetch;

@@ -19,14 +19,15 @@ use sync::{EpochCell, Guard, zeroed_atomics};
 use types::{DataType, Schema};
 
 use crate::content::meta_columns::HINT_SLOTS;
-use crate::memory::budget::{Charge, MemoryKind, Meter};
+use crate::memory::budget::Meter;
 use crate::page::archived::{Archive, ExpiryFindings};
 use crate::page::base::{Lineage, MetaPage, NewValues, Page, Pages, Values};
 use crate::page::history::History;
-use crate::page::insert::{CHARGED_SLOTS, InsertPages};
+use crate::page::insert::InsertPages;
 use crate::page::options::TableOptions;
 use crate::page::tail::TailPages;
 use crate::record::forward::ForwardColumns;
+use crate::record::indirection::IndirectionWords;
 use crate::record::last_image::LastImage;
 use crate::record::running::RunningTotals;
 use crate::value::cell::{ArrayCells, Cell};
@@ -44,7 +45,7 @@ pub(crate) struct Range {
     next_slot: AtomicUsize,
     /// Slots that this range will ever have: its capacity, or fewer once it is closed.
     limit: AtomicUsize,
-    pub(crate) indirection: Box<[AtomicU64]>,
+    pub(crate) indirection: IndirectionWords,
     /// The newest insert of every [`HINT_SLOTS`] slots, once all are decided and were looked at; see `validation`.
     pub(crate) inserts_newest: Box<[AtomicU64]>,
     /// Reading a record loads them before its Indirection word.
@@ -62,7 +63,6 @@ pub(crate) struct Range {
     pub(crate) forward: ForwardColumns,
     /// Looks at base records by key, of a sample, while there are no point rows; see there.
     pub(crate) read_by_key: AtomicUsize,
-    indirection_charge: Charge,
 }
 
 /// The versions of neighbouring slots of a range: recent ones in tail pages, merged ones in history pages.
@@ -109,7 +109,7 @@ impl Range {
             part_bits: options.update_range_records.trailing_zeros(),
             next_slot: AtomicUsize::new(0),
             limit: AtomicUsize::new(capacity),
-            indirection: zeroed_atomics(capacity),
+            indirection: IndirectionWords::new(capacity, meter),
             inserts_newest: zeroed_atomics(capacity.div_ceil(HINT_SLOTS)),
             pages: EpochCell::new(Pages::new(meta, columns)),
             parts,
@@ -121,7 +121,6 @@ impl Range {
             running: RunningTotals::new(schema.columns().len()),
             forward: ForwardColumns::default(),
             read_by_key: AtomicUsize::new(0),
-            indirection_charge: Charge::new(meter, MemoryKind::Base, 0),
         }
     }
 
@@ -178,7 +177,6 @@ impl Range {
 
     /// Writes the record at `slot`, which was handed out to the caller. Returns the bytes that the insert pages take then.
     pub(crate) fn write_insert(&self, slot: usize, cells: &[Cell<'_>], start: u64) -> u64 {
-        self.charge_slot(slot);
         match &self.pages.load(&sync::pin()).meta {
             MetaPage::Insert { pages, .. } => {
                 pages.write(slot, cells, start);
@@ -197,7 +195,6 @@ impl Range {
         rows: std::ops::Range<usize>,
         start: u64,
     ) -> u64 {
-        (slot..slot + rows.len()).for_each(|slot| self.charge_slot(slot));
         match &self.pages.load(&sync::pin()).meta {
             MetaPage::Insert { pages, .. } => {
                 pages.write_rows(slot, columns, rows, start);
@@ -207,10 +204,11 @@ impl Range {
         }
     }
 
-    /// Charges the Indirection words of some slots with the first of them.
-    pub(crate) fn charge_slot(&self, slot: usize) {
-        if slot.is_multiple_of(CHARGED_SLOTS) {
-            self.indirection_charge.grow(CHARGED_SLOTS.min(self.options.range_records) * size_of::<u64>());
+    /// The bytes that its insert pages take, as long as it has some.
+    pub(crate) fn insert_bytes(&self, guard: &Guard) -> u64 {
+        match &self.pages.load(guard).meta {
+            MetaPage::Insert { pages, .. } => pages.bytes(),
+            MetaPage::Base(_) => 0,
         }
     }
 

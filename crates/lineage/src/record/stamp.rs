@@ -45,7 +45,6 @@ impl Range {
             let start = pages.start(slot);
             let buried = start.compare_exchange(0, StartTime::TOMBSTONE, Ordering::AcqRel, Ordering::Relaxed);
             if buried.is_ok() {
-                self.charge_slot(slot);
                 pages.charge_slot(slot);
             }
         }

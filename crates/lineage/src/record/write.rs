@@ -146,7 +146,7 @@ impl Range {
         change: Change<'_>,
     ) -> Result<AppendedRecords, WriteError> {
         self.bring(guard, slot, Some(change))?;
-        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
+        let latch = self.latch(slot);
         let newest = self.newest(guard, view, slot, latch.sequence)?;
         check_writable(view, start, &newest)?;
         let append = Append { range: self, guard, start, slot, newest };
@@ -169,7 +169,7 @@ impl Range {
         hold: Hold,
     ) -> Result<Option<AppendedRecords>, WriteError> {
         self.bring(guard, slot, None)?;
-        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
+        let latch = self.latch(slot);
         let newest = self.newest(guard, view, slot, latch.sequence)?;
         check_writable(view, start, &newest)?;
         if let Some(own) = newest.writer.unended()
@@ -181,6 +181,12 @@ impl Range {
         let appended = Append { range: self, guard, start, slot, newest }.mark(kind, latch.sequence);
         latch.publish(appended.last);
         Ok(Some(appended))
+    }
+
+    /// Takes the latch of the record at `slot`.
+    fn latch(&self, slot: usize) -> IndirectionLatch<'_> {
+        self.indirection.touch(slot);
+        IndirectionLatch::acquire(&self.indirection[slot])
     }
 
     /// Brings back the evicted pages that a writer is likely to need, before it has the record's latch: others spin
@@ -229,7 +235,7 @@ impl Range {
         slot: usize,
     ) -> Result<Writer, PageError> {
         self.bring(guard, slot, None)?;
-        let latch = IndirectionLatch::acquire(&self.indirection[slot]);
+        let latch = self.latch(slot);
         self.newest_writer_at(guard, view, slot, latch.sequence)
     }
 

@@ -1,12 +1,14 @@
 //! One test for each statement about images.
-use types::{Rid, Snapshot, StartTime, Timestamp, TxnId};
+use std::sync::Arc;
+
+use types::{DataType, Rid, Snapshot, StartTime, Timestamp, TxnId};
 
 use super::Blobs;
 use super::sample::{OneRuns, Sample, TYPES, answers, empty, history, versions, view};
 use crate::image::{PageReading, RestoreError};
 use crate::record::view::View;
 use crate::value::cell::Cell;
-use crate::{Change, Layout, Table};
+use crate::{Change, Layout, MemoryBudget, Table};
 
 #[test]
 fn a_restored_table_answers_as_the_original_did_at_every_time() {
@@ -213,6 +215,33 @@ fn memory_is_charged_for_what_was_restored() {
         assert!(restored.insert_bytes > 0 && restored.insert_bytes <= original.insert_bytes);
         let encodings = |table: &Table| (0..TYPES.len()).map(|column| table.encodings(column)).collect::<Vec<_>>();
         assert_eq!(encodings(&table), encodings(&sample.table));
+    }
+}
+
+#[test]
+fn an_open_range_that_takes_more_than_the_limit_allows_is_closed_after_a_restart() {
+    let original = empty(Layout::Column, 65_536, 16_384);
+    let (text, width) = ("words that are kept as they are, each other than the ones before", TYPES.len());
+    for number in 0..9_000 {
+        let text = format!("{number} {text}");
+        let cell = |data_type: &DataType| match data_type {
+            DataType::Bytea => Cell::Bytes(text.as_bytes()),
+            _ => Cell::Null,
+        };
+        original.insert(&TYPES.iter().map(cell).collect::<Vec<_>>(), 1);
+    }
+    assert!(original.memory().insert_bytes > 1 << 20, "{width} columns");
+    let mut blobs = Blobs::default();
+    let Ok(image) = original.image_range(0, &OneRuns, || Timestamp(5), &mut blobs);
+    for (limit, is_closed) in [(u64::MAX, false), (64 << 20, false), (8 << 20, true)] {
+        let budget = Arc::new(MemoryBudget::default());
+        budget.set_limit_bytes(limit);
+        let table = Table::new(original.schema().clone(), *original.options(), budget);
+        table.restore_range(0, image.blob, &blobs, (PageReading::AtOnce, "t")).unwrap();
+        table.finish_recovery();
+        assert_eq!(table.is_merge_due(0, false), is_closed, "with {limit} bytes");
+        let rid = table.insert(&vec![Cell::Null; width], 7);
+        assert_eq!(rid.range(), usize::from(is_closed), "new rows go to a range with room");
     }
 }
 

@@ -85,6 +85,7 @@ impl<'g> PointHint<'g> {
         let slot = self.point.slot();
         let part = range.part_of(slot);
         let tails = &self.part().tails;
+        range.indirection.touch(slot);
         let latch = IndirectionLatch::acquire(self.indirection);
         let pages = range.pages.load(guard);
         let (newest, floor) = (latch.sequence, pages.floor[part]);
