@@ -27,6 +27,8 @@ CREATE TABLE users (
     code char(3),
     r real,
     d double precision,
+    language text COLLATE "sv-x-icu",
+    word varchar(9) COLLATE "C",
     s smallint,
     b bigint,
     j json,
@@ -50,6 +52,7 @@ CREATE TABLE pairs (a int, b text, PRIMARY KEY (a, b));
 CREATE TABLE refers (x int, y text, FOREIGN KEY (x, y) REFERENCES pairs (a, b) ON UPDATE SET NULL DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE "user" ("group" int);
 CREATE INDEX users_name ON users (lower(name));
+CREATE INDEX users_language ON users (language COLLATE "C" DESC, word);
 CREATE INDEX users_part ON users (born DESC NULLS LAST) WHERE ok;
 CREATE UNIQUE INDEX users_uid ON users USING hash (uid);
 CREATE FUNCTION shop.total_of(who integer, low numeric DEFAULT 0) RETURNS numeric

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
-use crate::DataType;
+use crate::{Collation, DataType};
 
 /// The most columns that a table may have, as in PostgreSQL.
 pub const COLUMNS_MAX: usize = 1600;
@@ -19,12 +19,15 @@ pub struct Column {
     pub data_type: DataType,
     /// Whether NULL may stand in it.
     pub nullable: bool,
+    /// The collation that it was given, where that is not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<Collation>,
 }
 
 impl Column {
     /// A column that takes NULL.
     pub fn new(name: impl Into<String>, data_type: DataType) -> Column {
-        Column { name: name.into(), data_type, nullable: true }
+        Column { name: name.into(), data_type, nullable: true, collation: None }
     }
 
     /// Makes the column NOT NULL.

@@ -14,20 +14,23 @@ struct Column {
     identity: String,
     is_generated: bool,
     default: String,
+    /// The collation, unless it is that of the type.
+    collation: String,
 }
 
 fn columns(catalog: &mut Catalog, table: &Relation) -> Result<Vec<Column>> {
     let rows = catalog.rows(&format!(
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, \
-         pg_get_expr(d.adbin, d.adrelid) FROM pg_attribute a \
+         pg_get_expr(d.adbin, d.adrelid), CASE WHEN a.attcollation <> t.typcollation THEN c.collname END \
+         FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation c ON c.oid = a.attcollation \
          LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
          WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
         table.oid
     ))?;
     let column = |row| -> Result<Column> {
-        let [name, data_type, not_null, identity, generated, default] = texts(row)?;
+        let [name, data_type, not_null, identity, generated, default, collation] = texts(row)?;
         let (is_not_null, is_generated) = (not_null == "t", generated == "s");
-        Ok(Column { name, data_type, is_not_null, identity, is_generated, default })
+        Ok(Column { name, data_type, is_not_null, identity, is_generated, default, collation })
     };
     rows.into_iter().map(column).collect()
 }
@@ -45,6 +48,9 @@ pub(super) fn write(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
         let mut parts = Vec::new();
         for column in columns(catalog, &table)? {
             let mut part = format!("{} {}", quoted(&column.name), column.data_type);
+            if !column.collation.is_empty() {
+                part += &format!(" COLLATE pg_catalog.{}", quoted(&column.collation));
+            }
             if column.is_generated {
                 part += &format!(" GENERATED ALWAYS AS ({}) STORED", column.default);
             } else if !column.default.is_empty() {

@@ -229,6 +229,10 @@ pub struct IndexDefinition {
     /// they are told, and nothing goes by them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named_classes: Vec<Option<String>>,
+    /// The collation of each part, by its name, where it is not that of the part, if one is not. Keys are in the order of their bytes
+    /// whatever it is: they are told, and nothing goes by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collations: Vec<Option<String>>,
     /// Options with their values that say how pages are filled elsewhere: they are told, and nothing goes by them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<(String, String)>,
@@ -265,6 +269,7 @@ impl IndexDefinition {
             exclusion: Vec::new(),
             classes: Vec::new(),
             named_classes: Vec::new(),
+            collations: Vec::new(),
             options: Vec::new(),
             orders: Vec::new(),
             included: Vec::new(),
@@ -329,6 +334,13 @@ impl IndexDefinition {
     pub fn classed(mut self, classes: Vec<Option<String>>) -> IndexDefinition {
         debug_assert_eq!(classes.len(), self.parts.len(), "a class for each part");
         self.named_classes = if classes.iter().all(Option::is_none) { Vec::new() } else { classes };
+        self
+    }
+
+    /// Notes the collation of each part that has another one than its column.
+    pub fn collated(mut self, collations: Vec<Option<String>>) -> IndexDefinition {
+        debug_assert_eq!(collations.len(), self.parts.len(), "a collation for each part");
+        self.collations = if collations.iter().all(Option::is_none) { Vec::new() } else { collations };
         self
     }
 

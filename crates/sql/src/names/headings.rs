@@ -3,12 +3,13 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, DataType as SqlType, Expr, ObjectNamePart, Query, SelectItem, SetExpr, TrimWhereField,
+    AccessExpr, ArrayElemTypeDef, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    ObjectNamePart, Query, SelectItem, SetExpr, TrimWhereField,
 };
 use engine::DataType;
 
 use crate::names::origin::Origin as Source;
-use crate::syntax::identifiers::{fold, shown};
+use crate::syntax::identifiers::{BY_BYTES, fold, shown};
 use crate::values::types::{column_type, marked, type_name_of_sql};
 
 /// What is known of a query's column names from its text.
@@ -106,6 +107,13 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
     match expr {
         Expr::Identifier(ident) => word(shown(&fold(ident))),
         Expr::CompoundIdentifier(parts) => word(shown(&fold(parts.last()?))),
+        Expr::Function(function) if is_by_bytes(function) => match &function.args {
+            FunctionArguments::List(list) => match list.args.first()? {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(inner)) => named_by(inner),
+                _ => None,
+            },
+            _ => None,
+        },
         Expr::Function(function) => match function.name.0.last()? {
             ObjectNamePart::Identifier(ident) => word(shown(&fold(ident))),
             ObjectNamePart::Function(_) => None,
@@ -148,6 +156,11 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
         Expr::Tuple(_) => word("row"),
         _ => None,
     }
+}
+
+/// Whether it is the call that says how a text is ordered, which gives the text.
+fn is_by_bytes(function: &Function) -> bool {
+    matches!(&function.name.0[..], [ObjectNamePart::Identifier(name)] if name.value == BY_BYTES)
 }
 
 /// PostgreSQL's short name of a type; of an array that of its items.

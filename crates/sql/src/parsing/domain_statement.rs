@@ -13,7 +13,9 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::{Result, SqlError};
 use crate::parsing::words;
+use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
+use crate::values::collated::{BYTE_ORDERS, DEFAULT};
 
 /// What a statement does with domains.
 #[derive(Clone)]
@@ -101,7 +103,8 @@ pub(crate) fn parse_domain(parser: &mut Parser, source: &Source) -> Result<Optio
             }
         } else if constraint.is_none() && parser.parse_keyword(Keyword::COLLATE) {
             let collation = words::object_name(parser).map_err(failed)?;
-            if collation.to_string().trim_matches('"') != "C" {
+            let name = collation.0.last().and_then(|name| name.as_ident()).map(fold).unwrap_or_default();
+            if name != DEFAULT && !BYTE_ORDERS.contains(&name.as_str()) {
                 return Err(SqlError::unsupported(format!("COLLATE {collation}")));
             }
         } else if constraint.is_some() {

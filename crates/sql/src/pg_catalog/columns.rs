@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use crate::values::types::{COUNT, OBJECT, OBJECT_VECTOR, SHORT_VECTOR, TYPE_KEY, of_catalog};
 
 /// Relations that have rows.
-pub(super) const RELATIONS: [(&str, &str); 35] = [
+pub(super) const RELATIONS: [(&str, &str); 36] = [
     ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
     ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
@@ -119,6 +119,11 @@ pub(super) const RELATIONS: [(&str, &str); 35] = [
         "usename t usesysid n usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
     ),
     (
+        "pg_collation",
+        "oid n collname t collnamespace n collowner n collprovider t collisdeterministic b collencoding n collcollate t \
+         collctype t colliculocale t collversion t",
+    ),
+    (
         "pg_opclass",
         "oid n opcmethod n opcname t opcnamespace n opcowner n opcfamily n opcintype n opcdefault b opckeytype n",
     ),
@@ -127,15 +132,10 @@ pub(super) const RELATIONS: [(&str, &str); 35] = [
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
-pub(super) const EMPTY: [(&str, &str); 53] = [
+pub(super) const EMPTY: [(&str, &str); 52] = [
     ("pg_aggregate", "aggfnoid n aggkind t"),
     ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
     ("pg_cast", "oid n castsource n casttarget n castfunc n castcontext t castmethod t"),
-    (
-        "pg_collation",
-        "oid n collname t collnamespace n collowner n collprovider t collisdeterministic b collencoding n collcollate t \
-         collctype t colliculocale t collversion t",
-    ),
     (
         "pg_conversion",
         "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",

@@ -147,6 +147,10 @@ fn of_column_type(at: usize, column: &engine::Column, other: Option<i64>) -> Row
     row.extend([("data_type", Cell::Text(shown)), ("udt_catalog", text(CATALOG)), ("udt_schema", Cell::Text(schema))]);
     row.extend([("udt_name", Cell::Text(internal)), ("dtd_identifier", Cell::Text((at + 1).to_string()))]);
     row.extend([("is_self_referencing", yes(false)), ("is_generated", text("NEVER"))]);
+    if let Some(collation) = &column.collation {
+        row.extend([("collation_catalog", text(CATALOG)), ("collation_schema", text(CATALOG_SCHEMA))]);
+        row.push(("collation_name", text(&collation.name)));
+    }
     if other.is_none() {
         row.extend(measures(column.data_type));
     }

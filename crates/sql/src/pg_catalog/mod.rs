@@ -16,7 +16,8 @@
 //! | `objects` | the tables, indexes and sequences with their numbers |
 //! | `cells` | the values of rows |
 //! | `columns` | the columns of all relations |
-//! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints`, `comments`, `statistics` | rows of those that have any |
+//! | `relations`, `types`, `information`, `updatable`, `defaults`, `constraints` | rows of those that have any |
+//! | `comments`, `statistics`, `collations` | likewise |
 //! | `opclasses` | operator classes and families, and those of indexes |
 //! | `routines` | functions in SQL: rows and definitions |
 //! | `functions` | `pg_get_indexdef` and its like |
@@ -26,6 +27,7 @@
 //! Imports functions, `access` and below; planning imports it.
 mod calls;
 mod cells;
+mod collations;
 mod columns;
 mod comments;
 mod constraints;

@@ -92,6 +92,11 @@ pub(super) struct IndexObject {
 }
 
 impl IndexObject {
+    /// The name of the collation of the part numbered `at`, if it is not that of its column.
+    pub(super) fn collation(&self, at: usize) -> Option<&str> {
+        self.definition.collations.get(at)?.as_deref()
+    }
+
     /// The options that were said of it, as they can be said again.
     pub(super) fn options(&self) -> impl Iterator<Item = (&str, String)> {
         let budget = self.definition.budget_bytes.map(|bytes| (BUDGET, memory_limit::show(Some(bytes))));
@@ -405,8 +410,10 @@ impl TableObject {
             PartOrder { descending: true, nulls_first: false } => " DESC NULLS LAST",
             PartOrder { descending: true, nulls_first: true } => " DESC",
         };
+        let collation =
+            |at: usize| index.collation(at).map_or_else(String::new, |name| format!(" COLLATE {}", quoted(name)));
         let parts = self.parts(index, style).into_iter().enumerate();
-        parts.map(|(at, written)| format!("{written}{}{}", class(at), order(at))).collect()
+        parts.map(|(at, written)| format!("{written}{}{}{}", collation(at), class(at), order(at))).collect()
     }
 
     /// The expressions among them, and the predicate.

@@ -15,6 +15,7 @@ use datafusion::error::Result as DataFusionResult;
 use engine::{Column, DataType, Database, IndexMethod, Table, TableSettings, schema_and_name};
 
 pub(super) use super::cells::{Cell, Row, count, text};
+use super::collations;
 use super::columns::{self, INFORMATION_PREFIX};
 use super::comments;
 use super::constraints::{self, numbers};
@@ -146,6 +147,7 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
 fn rows(name: &str, objects: impl Fn() -> Objects) -> Vec<Row> {
     match name {
         "pg_am" => access_methods(),
+        "pg_collation" => collations::rows(&objects()),
         "pg_attrdef" => defaults::attribute_defaults(&objects()),
         "pg_attribute" => attributes(&objects()),
         "pg_class" => classes(&objects()),
@@ -376,16 +378,6 @@ fn attributes(objects: &Objects) -> Vec<Row> {
     rows
 }
 
-/// The number of the collation that values of a type are ordered by, if they are texts or arrays of them.
-fn collation_of(data_type: DataType) -> i64 {
-    const DEFAULT_COLLATION: i64 = 100;
-    match data_type {
-        DataType::Text { .. } | DataType::Char { .. } => DEFAULT_COLLATION,
-        DataType::Array(item) => collation_of(item.data_type()),
-        _ => 0,
-    }
-}
-
 /// A column as that of this number, from 0, and name of a relation.
 fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_null: bool) -> Row {
     let (oid, modifier) = type_of(column.data_type);
@@ -406,7 +398,7 @@ fn attribute(relation: i64, number: usize, column: &Column, name: &str, is_not_n
     row.extend([
         ("attislocal", Truth(true)),
         ("attinhcount", Number(0)),
-        ("attcollation", Number(collation_of(column.data_type))),
+        ("attcollation", Number(collations::of_column(column))),
     ]);
     row.push(("attstattarget", Number(-1)));
     row
@@ -426,7 +418,11 @@ fn index_row(table: &TableObject, index: &IndexObject) -> Row {
         i64::from(order.descending) | i64::from(order.nulls_first) << 1
     };
     let options = Numbers((0..width).map(option).collect());
-    let collations = index.columns.iter().map(|column| collation_of(column.data_type)).collect();
+    let collation = |(at, column): (usize, &Column)| match index.collation(at) {
+        Some(name) => collations::number_of(name),
+        None => collations::of_column(column),
+    };
+    let collations = index.columns.iter().enumerate().map(collation).collect();
     let classes = (0..width).map(|at| index.class(at).map_or(0, |class| class.oid)).collect();
     row.extend([("indcollation", Numbers(collations)), ("indclass", Numbers(classes)), ("indoption", options)]);
     row.extend([("indisunique", Truth(index.is_unique)), ("indisprimary", Truth(index.is_primary))]);

@@ -3,13 +3,14 @@
 use engine::{Column, DataType, DomainDefinition, EnumDefinition, RangeKind, TypeDefinition, schema_and_name};
 
 use super::cells::{Cell, Row, count, text};
+use super::collations::{self, C_COLLATION};
 use super::objects::Objects;
 use super::oids::{CATALOG_OID, OWNER_OID, format_type, schema_oid, type_of};
 use crate::access::default_expressions::shown;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::names::tables::CATALOG;
-use crate::values::pg_types::{BOX, RANGES, TYPES, internal_name, number_of};
+use crate::values::pg_types::{BOX, BPCHAR, NAME, RANGES, TEXT, TYPES, VARCHAR, internal_name, number_of};
 use Cell::{Number, Truth};
 
 /// A type as a row of `pg_type` tells it.
@@ -24,6 +25,15 @@ struct Told {
     array: u32,
 }
 
+/// The number of the collation that values of a type have, or arrays of them, if no other one is said.
+fn collation_of(number: u32) -> i64 {
+    match number {
+        NAME => C_COLLATION,
+        TEXT | VARCHAR | BPCHAR => collations::DEFAULT_OID,
+        _ => 0,
+    }
+}
+
 impl Told {
     fn row(self) -> Row {
         let [oid, element, array] = [self.number, self.element, self.array].map(i64::from);
@@ -35,7 +45,8 @@ impl Told {
         row.extend([("typdelim", text(delimiter)), ("typcategory", text(self.category))]);
         row.extend([("typispreferred", Truth(false)), ("typisdefined", Truth(true))]);
         row.extend([("typelem", Number(element)), ("typarray", Number(array))]);
-        row.extend(["typrelid", "typndims", "typcollation"].map(|name| (name, Number(0))));
+        row.extend(["typrelid", "typndims"].map(|name| (name, Number(0))));
+        row.push(("typcollation", Number(collation_of(if self.element > 0 { self.element } else { self.number }))));
         row.push(("typalign", text("i")));
         row.push(("typstorage", text(if length < 0 { "x" } else { "p" })));
         let input = match self.kind {
@@ -93,6 +104,8 @@ fn of_domain(name: &str, domain: &DomainDefinition) -> Row {
     let (length, category) = (known.length, known.category);
     let told = Told { number, name, schema, length, category, kind: "d", element: 0, array: 0 };
     let mut row = told.row();
+    row.retain(|(name, _)| *name != "typcollation");
+    row.push(("typcollation", Number(collation_of(known.number))));
     row.extend([("typbasetype", Number(base)), ("typtypmod", Number(modifier))]);
     row.push(("typnotnull", Truth(domain.not_null)));
     row.extend(domain.default.as_deref().map(|default| ("typdefault", Cell::Text(default_of(domain, default)))));

@@ -203,7 +203,8 @@ fn adapted(expr: &ast::Expr, source: &Source) -> Result<ast::Expr> {
     };
     select.projection = vec![SelectItem::UnnamedExpr(expr.clone())];
     let mut statement = Statement::Query(query);
-    collations::spell_out(&mut statement, source)?;
+    // Which columns it is about is not known here; the planner takes the marks away.
+    collations::spell_out(&mut statement, source, &|| true)?;
     check::query(&statement, source)?;
     spell_out(&mut statement)?;
     cast_names::tell_apart(&mut statement, &|_| false);

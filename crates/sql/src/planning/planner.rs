@@ -41,10 +41,10 @@ use crate::planning::kept_plans::{Candidate, Found, KeptLogical, KeptPlans, Stop
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, DerivedTables, DescribeColumns, FailingConstants, Frames, GroupedExpressions,
-    LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes, SortedAggregates,
-    SpaceComparisons, Subplans, UnnestedRows, UntypedColumns, UsingTypes, ValueTables, WithNames, WorkedOutLists,
-    ZonedTimes, is_steady, optimizer_rules, physical_rules,
+    AdaptLiterals, CheckedIntegers, CollatedColumns, DerivedTables, DescribeColumns, FailingConstants, Frames,
+    GroupedExpressions, LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes,
+    SortedAggregates, SpaceComparisons, Subplans, UnnestedRows, UntypedColumns, UsingTypes, ValueTables, WithNames,
+    WorkedOutLists, ZonedTimes, is_steady, optimizer_rules, physical_rules,
 };
 use crate::state::choices::{JOIN_ORDER, OWN_OPERATORS, RUN_TIME_FILTERS};
 use crate::state::context::{context, context_with};
@@ -194,6 +194,7 @@ fn build_template(partitions: usize) -> SessionState {
         Arc::new(UnnestedRows),
         Arc::new(Multisets),
         Arc::new(AdaptLiterals),
+        Arc::new(CollatedColumns),
     ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(ZonedTimes));

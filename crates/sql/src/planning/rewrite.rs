@@ -17,6 +17,7 @@ use chrono::DateTime;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::Volatility;
 use datafusion::sql::sqlparser::ast::Statement;
+use engine::{Collation, Table};
 
 use crate::error::Result;
 use crate::names::diagnose::diagnose;
@@ -84,7 +85,10 @@ const PASSES: [Pass; 27] = [
     },
     // queries
     |statement, _| limits::check(statement),
-    |statement, around| collations::spell_out(statement, around.source),
+    |statement, around| {
+        let tables = &around.view.tables;
+        collations::spell_out(statement, around.source, &|| tables.plain().iter().any(|(_, table)| has_language(table)))
+    },
     |statement, around| with_names::tell_apart(statement, around.source),
     |statement, _| {
         duplicates::name_columns(statement);
@@ -161,6 +165,12 @@ pub(crate) fn rewrite(statement: &mut Statement, mut around: Surroundings<'_>) -
         }
         Ok((around.state, !around.is_about_catalog && !is_sampled))
     })
+}
+
+/// Whether a table has a column with the collation of a language.
+fn has_language(table: &Table) -> bool {
+    let is_of_language = |collation: &Collation| collation.locale.is_some();
+    table.schema().columns().iter().any(|column| column.collation.as_ref().is_some_and(is_of_language))
 }
 
 /// Lets the statement call the functions that know its session and its moment.

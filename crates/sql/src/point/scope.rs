@@ -91,7 +91,12 @@ impl Scope<'_> {
     }
 }
 
-/// Whether it is a table that was made as one: what a materialized view may do is for the planner to know.
+/// Whether it is a table that was made as one, and all of it is ordered as its values are: what a materialized view may do is for the
+/// planner to know, and what the order of a language is.
 pub(crate) fn is_plain(table: &Table) -> bool {
-    table.sequence().is_none() && table.view().is_none() && !table.is_materialized()
+    let has_language = |column: &Column| column.collation.as_ref().is_some_and(|collation| collation.locale.is_some());
+    table.sequence().is_none()
+        && table.view().is_none()
+        && !table.is_materialized()
+        && !table.schema().columns().iter().any(has_language)
 }

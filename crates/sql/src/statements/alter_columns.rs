@@ -12,6 +12,7 @@
 //! what is added, in whatever order the statement says it, as in PostgreSQL. Defaults, sequences, indexes, constraints and views follow.
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DataType as SqlType, DropBehavior, Expr, Ident,
+    ObjectName,
 };
 use engine::{Column, ColumnDefault, DomainDefinition, Schema, Table, TableSettings};
 
@@ -19,6 +20,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::error::{Result, SqlError};
 use crate::names::{find_column, fold, table_name};
 use crate::planning::default_define::define;
+use crate::semantics::spelling::collations;
 use crate::session::Session;
 use crate::session::transactions::Write;
 use crate::state::comments;
@@ -33,6 +35,7 @@ use crate::statements::table_rows::{KeptColumn, Rows};
 use crate::statements::{
     alter_constraint, domain_rules, foreign_keys, generated, held_types, kept_constraints, view_columns,
 };
+use crate::syntax::alter_tokens;
 use crate::syntax::source::Source;
 use crate::values::long_name;
 use crate::values::types::column_type;
@@ -319,8 +322,16 @@ impl<'a> NewTable<'a> {
         if let Some(notice) = notice {
             self.command.notices.push(format!("column \"{}\": {notice}", fold(column)).into());
         }
+        let (using, collation) = match using {
+            Some(Expr::Collate { expr, collation }) if let Some(name) = collation_of_column(collation) => {
+                let collation = collations::of_type(&name, data_type, self.source)?;
+                (Some(expr.as_ref()), collation)
+            }
+            other => (*other, None),
+        };
         let kept = &mut self.kept[at];
-        (kept.column.data_type, kept.using, kept.is_retyped) = (data_type, *using, true);
+        (kept.column.data_type, kept.using, kept.is_retyped) = (data_type, using, true);
+        kept.column.collation = collation;
         let from = kept.from;
         let identity = |default: &ColumnDefault| default.column == from && default.identity.is_some();
         let is_identity = self.settings.defaults.iter().any(identity);
@@ -511,6 +522,13 @@ impl<'a> NewTable<'a> {
         }
         Ok(())
     }
+}
+
+/// The name of a collation that a column is given with its type.
+fn collation_of_column(collation: &ObjectName) -> Option<ObjectName> {
+    let (first, name) = collation.0.split_first()?;
+    let is_marked = first.as_ident().is_some_and(|first| first.value == alter_tokens::COLLATION);
+    is_marked.then(|| ObjectName(name.to_vec()))
 }
 
 /// Runs `ALTER TABLE ... RENAME COLUMN`.

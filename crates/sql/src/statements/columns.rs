@@ -87,7 +87,7 @@ pub(crate) fn read<'a>(definition: &'a ColumnDef, table: &str, source: &Source) 
                 new.key_name = option.name.as_ref().map(fold);
             }
             ColumnOption::Collation(mark) if is_mark(mark) => nulls_equal = true,
-            ColumnOption::Collation(collation) => collations::check(collation, source)?,
+            ColumnOption::Collation(asked) => new.column.collation = collations::of_type(asked, data_type, source)?,
             ColumnOption::Unique(constraint) => {
                 let named = (&new.column.name, option.name.as_ref());
                 new.unique = Some(Unique::of_column(named.0, named.1, constraint, nulls_equal, source)?);

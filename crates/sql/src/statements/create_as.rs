@@ -13,6 +13,7 @@ use crate::state::target::Target;
 use crate::statements::ddl::NewTable;
 use crate::syntax::source::Source;
 use crate::values::assign::Texts;
+use crate::values::collated::{collation_of, conflict_of, is_collatable};
 use crate::values::interval_form::IntervalForm;
 use crate::values::stored::rows_as_stored;
 use crate::values::types::{is_rounding, type_name, type_of_field, with_digits};
@@ -65,6 +66,16 @@ pub(crate) fn rounding_columns(query: &Query) -> Option<Vec<bool>> {
 
 /// A column for the values of a query's column, which has its precision for good if the query names it.
 pub(crate) fn column_of(field: &Field, is_rounded: bool) -> Result<Column> {
+    let column = typed_column_of(field, is_rounded)?;
+    if conflict_of(field).is_some() {
+        let message = format!("no collation was derived for column \"{}\" with collatable type text", field.name());
+        return Err(SqlError::new("42P22", message).hint("Use the COLLATE clause to set the collation explicitly."));
+    }
+    let collation = collation_of(field).filter(|_| is_collatable(column.data_type));
+    Ok(Column { collation, ..column })
+}
+
+fn typed_column_of(field: &Field, is_rounded: bool) -> Result<Column> {
     match type_of_field(field) {
         Some(DataType::Char { chars: 0 }) => Ok(Column::new(field.name(), DataType::TEXT)),
         // What is computed has no precision of its own, and values to come may have more digits.

@@ -1,6 +1,6 @@
 //! What an index is of: columns and expressions, as `CREATE INDEX` and exclusion constraints list them.
 use datafusion::sql::sqlparser::ast::{CastKind, Expr, IndexColumn, Spanned};
-use engine::{DataType, IndexMethod, IndexPart, PartOrder, Table, TermClass};
+use engine::{Collation, DataType, IndexMethod, IndexPart, PartOrder, Table, TermClass};
 
 use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
@@ -10,22 +10,19 @@ use crate::semantics::spelling::collations;
 use crate::statements::operator_classes;
 use crate::syntax::identifiers::last_part;
 use crate::syntax::source::Source;
+use crate::values::collated::DEFAULT;
 
 /// A column, or an expression. Whichever order they are asked for in, the index is read from either end.
 pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, source: &Source) -> Result<IndexPart> {
     let mut expr = &column.column.expr;
-    while let Expr::Collate { expr: collated, collation } = expr {
-        collations::check(collation, source)?;
+    while let Expr::Collate { expr: collated, .. } = expr {
         expr = collated;
     }
     let mut inner = expr;
     loop {
         inner = match inner {
             Expr::Nested(nested) => nested,
-            Expr::Collate { expr: collated, collation } => {
-                collations::check(collation, source)?;
-                collated
-            }
+            Expr::Collate { expr: collated, .. } => collated,
             _ => break,
         };
     }
@@ -58,6 +55,27 @@ pub(super) fn type_of(part: &IndexPart, table: &Table) -> DataType {
         IndexPart::Column(column) => table.schema().columns()[*column].data_type,
         IndexPart::Expression(expression) => expression.data_type,
     }
+}
+
+/// The collation that a part says, by its name, if it is not that of its column.
+pub(super) fn collation(
+    column: &IndexColumn,
+    part: &IndexPart,
+    table: &Table,
+    source: &Source,
+) -> Result<Option<String>> {
+    let mut expr = &column.column.expr;
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    let Expr::Collate { collation, .. } = expr else { return Ok(None) };
+    let said = collations::of_type(collation, type_of(part, table), source)?;
+    let own = match part {
+        IndexPart::Column(column) => table.schema().columns()[*column].collation.clone(),
+        IndexPart::Expression(_) => None,
+    };
+    let name = |of: Option<Collation>| of.map_or_else(|| DEFAULT.to_owned(), |of| of.name);
+    Ok((said != own).then(|| name(said)))
 }
 
 /// The terms of a part of an inverted index: those of the class that it names, or of its type.

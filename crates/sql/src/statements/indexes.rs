@@ -15,7 +15,7 @@ use crate::state::comments::{self, About};
 use crate::state::outcome::{Command, Notice};
 use crate::statements::checks::{rename_key, table_of_key};
 use crate::statements::exclusion::AskedExclusion;
-use crate::statements::index_parts::{order, part, term_class};
+use crate::statements::index_parts::{collation, order, part, term_class};
 use crate::statements::{foreign_keys, index_options, operator_classes, wrong_kind};
 use crate::syntax::constraint_tokens::INCLUDE;
 use crate::syntax::identifiers::last_part;
@@ -69,6 +69,9 @@ pub(crate) fn create(session: &mut Session, create: &CreateIndex, source: &Sourc
             column.operator_class.as_ref().and_then(last_part).filter(|name| operator_classes::is_other(name))
         };
         definition = definition.classed(create.columns.iter().map(named).collect());
+        let parts = create.columns.iter().zip(&definition.parts);
+        let collations = parts.map(|(column, part)| collation(column, part, &found, source)).collect::<Result<_>>()?;
+        definition = definition.collated(collations);
         if method == IndexMethod::Gin {
             definition.classes = classes.unwrap_or_default();
         }

@@ -156,6 +156,10 @@ fn definition(
     if !column.nullable {
         options.push(ColumnOption::NotNull);
     }
+    if let Some(collation) = &column.collation {
+        let name = ["pg_catalog", &collation.name].map(|part| Ident::with_quote('"', part));
+        options.push(ColumnOption::Collation(ObjectName::from(Vec::from(name))));
+    }
     match default {
         Some(ColumnDefault { identity: Some(identity), sequences, .. }) if is_included("identity") => {
             let sequence = sequences.first().map(|name| transaction.table(name)).transpose()?;

@@ -5,6 +5,7 @@
 //! ALTER COLUMN a DROP IDENTITY IF EXISTS         ->  ALTER COLUMN a SET DEFAULT "\0drop identity if exists"
 //! ALTER CONSTRAINT c DEFERRABLE                  ->  ALTER COLUMN c SET DEFAULT "\0constraint DEFERRABLE"
 //! ALTER COLUMN a SET STATISTICS 100              ->  ALTER COLUMN a SET DEFAULT "\0unheeded"
+//! ALTER COLUMN a TYPE text COLLATE "C" USING b   ->  ALTER COLUMN a TYPE text USING (b) COLLATE "\0column"."C"
 //! RESET (fillfactor)                             ->  SET (fillfactor = "\0reset")
 //! CLUSTER ON i, SET LOGGED, REPLICA IDENTITY ... ->  SET (fillfactor = "\0reset")
 //! ```
@@ -29,6 +30,9 @@ pub(crate) const CONSTRAINT: &str = "\0constraint ";
 
 /// The name that stands for how PostgreSQL is to keep a column's values, or what it is to know of them.
 pub(crate) const UNHEEDED: &str = "\0unheeded";
+
+/// What the name of a collation begins with that is a column's from here on.
+pub(crate) const COLLATION: &str = "\0column";
 
 /// The value of an option that becomes what it is where nothing is said of it.
 pub(crate) const RESET: &str = "\0reset";
@@ -104,6 +108,13 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, alter: usize) {
     let Some(start) = next.get(named + 1).copied() else { return };
     let end = end_of_action(tokens, start);
     let words = || tokens[start..end].iter().map(|token| token.token.to_string()).collect::<String>();
+    let is_type = matches!(
+        (word(named + 1), word(named + 2), word(named + 3)),
+        (Keyword::TYPE, ..) | (Keyword::SET, Keyword::DATA, Keyword::TYPE)
+    );
+    if is_type && !is_constraint {
+        return move_collation(tokens, next[named], start, end);
+    }
     let name = match (word(named + 1), word(named + 2)) {
         _ if is_constraint => format!("{CONSTRAINT}{}", words()),
         (Keyword::DROP, Keyword::IDENTITY) => {
@@ -126,6 +137,32 @@ fn rewrite(tokens: &mut Vec<TokenWithSpan>, alter: usize) {
     if is_constraint {
         tokens[next[0]].token = word("COLUMN");
     }
+}
+
+/// Moves the collation of a column's type behind the expression of its values.
+fn move_collation(tokens: &mut Vec<TokenWithSpan>, column: usize, start: usize, end: usize) {
+    let find = |wanted: Keyword| (start..end).find(|at| keyword(&tokens[*at]) == wanted);
+    let using = find(Keyword::USING);
+    let Some(collate) = find(Keyword::COLLATE).filter(|collate| using.is_none_or(|using| *collate < using)) else {
+        return;
+    };
+    let span = tokens[collate].span;
+    let word = |text: &str| Token::make_word(text, None);
+    let name: Vec<TokenWithSpan> =
+        tokens[collate + 1..using.unwrap_or(end)].iter().filter(|of| is_sign(of)).cloned().collect();
+    let values: Vec<TokenWithSpan> = match using {
+        Some(using) => tokens[using + 1..end].to_vec(),
+        None => vec![tokens[column].clone()],
+    };
+    let made = |token| TokenWithSpan { token, span };
+    let blank = || made(Token::Whitespace(Whitespace::Space));
+    let mut instead = vec![made(word("USING")), blank(), made(Token::LParen)];
+    instead.extend(values);
+    instead.extend([made(Token::RParen), blank(), made(Token::make_keyword("COLLATE")), blank()]);
+    instead.extend([made(Token::make_word(COLLATION, Some('"'))), made(Token::Period)]);
+    instead.extend(name);
+    instead.push(blank());
+    tokens.splice(collate..end, instead);
 }
 
 /// Whether this follows `SET` where it is said how PostgreSQL keeps a column's values, or what its planner is to know of them.

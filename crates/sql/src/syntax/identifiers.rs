@@ -1,6 +1,9 @@
 //! Identifiers as the catalog knows them, and names that only the planner sees.
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
+/// The name of the function that says of a text that it is ordered by its bytes, which only we can spell.
+pub(crate) const BY_BYTES: &str = "\0by_bytes";
+
 /// An identifier as the catalog knows it.
 pub(crate) fn fold(ident: &Ident) -> String {
     match ident.quote_style {

@@ -7,6 +7,7 @@ pub(crate) mod assign;
 pub(crate) mod blanks;
 pub(crate) mod builder;
 pub(crate) mod clock;
+pub(crate) mod collated;
 mod date_input;
 pub(crate) mod datetime;
 mod errors;

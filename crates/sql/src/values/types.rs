@@ -19,6 +19,7 @@ use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::made_types;
 use crate::syntax::identifiers::fold;
+use crate::values::collated::with_collation;
 use crate::values::interval_form::IntervalForm;
 use crate::values::pg_types::{internal_name, shown_name};
 
@@ -353,7 +354,7 @@ pub(crate) fn fields(columns: &[Column]) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::with_capacity(columns.len() + 1);
     for column in columns {
         let field = Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
-        fields.push(marked(field, column.data_type));
+        fields.push(with_collation(marked(field, column.data_type), column.collation.as_ref()));
     }
     fields
 }

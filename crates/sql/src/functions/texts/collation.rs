@@ -9,6 +9,7 @@
 //! No sort key has a byte 0 in it. Each byte is a character of the result, which has their order: what orders rows, windows included,
 //! knows texts.
 use std::cell::RefCell;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::logical_expr::ScalarUDF;
 use icu_collator::options::CollatorOptions;
@@ -17,6 +18,7 @@ use icu_locale_core::Locale;
 
 use crate::error::SqlError;
 use crate::functions::row_wise::{Cell, Kind, Variant, function, text};
+use crate::syntax::identifiers::BY_BYTES;
 
 /// The name of the function, which only we can spell: of a text and a locale.
 pub(crate) const COLLATION_KEY: &str = "\0collation_key";
@@ -28,11 +30,23 @@ thread_local! {
 
 /// The functions under their names.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
+    const SELF: &[Variant] =
+        &[Variant::strict(&[Kind::Text], Kind::Text, |row| Ok(Some(Cell::Text(text(row.first()).to_owned()))))];
+    [key_of_text(), function(BY_BYTES, SELF)].into_iter()
+}
+
+/// The function that makes the keys.
+pub(crate) fn key_function() -> Arc<ScalarUDF> {
+    static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(key_of_text()));
+    FUNCTION.clone()
+}
+
+fn key_of_text() -> ScalarUDF {
     const KEY: &[Variant] = &[Variant::strict(&[Kind::Text, Kind::Text], Kind::Text, |row| {
         let key = key(text(row.first()), text(row.get(1)))?;
         Ok(Some(Cell::Text(key.into_iter().map(char::from).collect())))
     })];
-    [function(COLLATION_KEY, KEY)].into_iter()
+    function(COLLATION_KEY, KEY)
 }
 
 fn key(text: &str, locale: &str) -> Result<Vec<u8>, SqlError> {

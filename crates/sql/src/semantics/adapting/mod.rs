@@ -6,6 +6,7 @@ mod alike;
 pub(crate) mod arithmetic;
 pub(crate) mod casts;
 pub(crate) mod chars;
+pub(crate) mod collated;
 pub(crate) mod described;
 mod json_casts;
 pub(crate) mod lengths;

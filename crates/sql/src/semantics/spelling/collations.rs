@@ -8,6 +8,9 @@
 //! ```
 //!
 //! Equal texts are those of the same bytes in any of them, so that elsewhere, as in `=` and `GROUP BY`, a collation says nothing.
+//!
+//! A column may have the collation of a language by its definition, which only the planner sees (`adapting::collated`). Where there is
+//! one, what says the order by bytes is marked by a call, which that rule takes away.
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -16,76 +19,85 @@ use datafusion::sql::sqlparser::ast::{
     Value, VisitorMut, WindowSpec, WindowType,
 };
 
+use engine::{Collation, DataType};
+
 use super::spellings::calling_quoted;
 use crate::error::{Result, SqlError};
 use crate::functions::texts::collation::COLLATION_KEY;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{BY_BYTES, fold};
 use crate::syntax::source::Source;
 use crate::syntax::tokens::EXCLUSION;
 use crate::syntax::visit::replace;
 use crate::syntax::walk::WalkMut;
-
-/// Names of the order by bytes; `default` is the database's collation.
-const BYTE_ORDERS: [&str; 4] = ["C", "POSIX", "ucs_basic", "default"];
-
-/// The languages that CLDR has collations for, or orders as the root does. `und` is the root itself.
-const LANGUAGES: &str = " und root af am ar as az be bg bn bo bs ca chr cs cy da de dsb ee el en eo es et fa fi fil fo fr fy ga gl gu ha \
-    haw he hi hr hsb hu hy id ig is it ja ka kk kl km kn ko kok ku ky lb lkt ln lo lt lv mk ml mn mr ms mt my nb ne nl nn no om or pa \
-    pl ps pt ro ru sa se si sk sl smn sq sr sv sw ta te th tk to tr ug uk ur uz vi wae wo xh yi yo zh zu ";
+use crate::values::collated::{BYTE_ORDERS, DEFAULT, LANGUAGES, is_collatable};
+use crate::values::pg_types::shown_name;
 
 /// Spells the collations out.
 ///
 /// # Errors
 /// 42704 where a collation has another name, 42P21 where two are to order the same texts, 0A000 where one stands in a place in which its
 /// order would not be kept.
-pub(crate) fn spell_out(statement: &mut Statement, source: &Source) -> Result<()> {
+pub(crate) fn spell_out(statement: &mut Statement, source: &Source, has_languages: &dyn Fn() -> bool) -> Result<()> {
     if let ControlFlow::Break(error) = statement.walk_mut(&mut Ordered { source }) {
         return Err(*error);
     }
     replace(statement, |expr| {
-        let mut inner = expr;
+        let (mut inner, mut is_by_bytes) = (expr, None);
         while let Expr::Collate { expr, collation } = inner
             && !marks_exclusion(collation)
         {
-            locale(collation, source)?;
+            let is_plain = locale(collation, source)?.is_none();
+            is_by_bytes.get_or_insert(is_plain);
             inner = expr;
         }
-        Ok(if std::ptr::eq(inner, expr) { None } else { Some(inner.clone()) })
+        Ok(match is_by_bytes {
+            None => None,
+            Some(true) if has_languages() => Some(calling_quoted(BY_BYTES, vec![inner.clone()])),
+            Some(_) => Some(inner.clone()),
+        })
     })
 }
 
-/// An error if this is no order by bytes, which is that of all columns and indexes.
+/// The collation of a column, a domain or an index that has this name; none if that is the default.
 ///
 /// # Errors
-/// 42704 where there is no such collation, 0A000 for one of a language.
-pub(crate) fn check(collation: &ObjectName, source: &Source) -> Result<()> {
-    match locale(collation, source)? {
-        None => Ok(()),
-        Some(_) => Err(SqlError::unsupported("a column or an index with a collation of a language")
-            .hint(format!(
-                "Both are ordered by bytes; ORDER BY column COLLATE {collation} orders as the language does."
-            ))
-            .at(position(collation, source))),
+/// 42704 where there is no such collation, 42804 where values of the type have none.
+pub(crate) fn of_type(collation: &ObjectName, data_type: DataType, source: &Source) -> Result<Option<Collation>> {
+    let found = found(collation, source)?;
+    match is_collatable(data_type) {
+        true => Ok(found),
+        false => {
+            let message = format!("collations are not supported by type {}", shown_name(data_type));
+            Err(SqlError::new("42804", message).at(position(collation, source)))
+        }
     }
 }
 
 /// The locale of a collation; `None` of the order by bytes.
 fn locale(collation: &ObjectName, source: &Source) -> Result<Option<String>> {
+    Ok(found(collation, source)?.and_then(|found| found.locale))
+}
+
+/// The collation of a name; none of the default.
+fn found(collation: &ObjectName, source: &Source) -> Result<Option<Collation>> {
     let parts: Vec<_> = collation.0.iter().filter_map(ObjectNamePart::as_ident).collect();
     let name = match &parts[..] {
         [name] => fold(name),
         [schema, name] if fold(schema) == "pg_catalog" => fold(name),
         _ => collation.to_string(),
     };
-    if BYTE_ORDERS.contains(&name.as_str()) {
+    if name == DEFAULT {
         return Ok(None);
     }
-    let found = locale_named(&name).ok_or_else(|| {
+    if BYTE_ORDERS.contains(&name.as_str()) {
+        return Ok(Some(Collation { name, locale: None }));
+    }
+    let locale = locale_named(&name).ok_or_else(|| {
         let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
         let hint = "\"C\" orders by bytes, \"und-x-icu\", \"en-x-icu\", \"de-AT-x-icu\" and the like as languages do.";
         SqlError::new("42704", message).hint(hint).at(position(collation, source))
     })?;
-    Ok(Some(found))
+    Ok(Some(Collation { name, locale: Some(locale) }))
 }
 
 fn position(collation: &ObjectName, source: &Source) -> Option<usize> {
