@@ -29,6 +29,7 @@ CREATE TABLE users (
     d double precision,
     language text COLLATE "sv-x-icu",
     word varchar(9) COLLATE "C",
+    nick citext DEFAULT 'None',
     s smallint,
     b bigint,
     j json,
@@ -51,6 +52,7 @@ CREATE TABLE always (id int GENERATED ALWAYS AS IDENTITY (START WITH 7 INCREMENT
 CREATE TABLE pairs (a int, b text, PRIMARY KEY (a, b));
 CREATE TABLE refers (x int, y text, FOREIGN KEY (x, y) REFERENCES pairs (a, b) ON UPDATE SET NULL DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE "user" ("group" int);
+CREATE TABLE handles (handle citext PRIMARY KEY, other citext UNIQUE);
 CREATE INDEX users_name ON users (lower(name));
 CREATE INDEX users_language ON users (language COLLATE "C" DESC, word);
 CREATE INDEX users_part ON users (born DESC NULLS LAST) WHERE ok;

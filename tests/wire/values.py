@@ -123,6 +123,20 @@ class Values(unittest.TestCase):
                         found = cursor.execute(f"SELECT count(*) FROM ranges WHERE v = {mark}", (value,)).fetchone()
                         self.assertEqual(found, (1,))
 
+    def test_texts_without_case_go_both_ways_in_both_formats(self):
+        with connect(prepare_threshold=None) as connection:
+            connection.execute("DROP TABLE IF EXISTS caseless")
+            connection.execute("CREATE TABLE caseless (v citext PRIMARY KEY)")
+            for value, binary in ((v, b) for v in ("", "Ann@X.org", "\u00c4\u20ac") for b in (False, True)):
+                connection.execute("DELETE FROM caseless")
+                connection.execute("INSERT INTO caseless VALUES (%s)", (value,))
+                with self.subTest(value, binary=binary):
+                    cursor = connection.cursor(binary=binary)
+                    # What a driver does not know it gives as it comes.
+                    found = cursor.execute("SELECT v FROM caseless WHERE v = %s", (value.swapcase(),)).fetchone()[0]
+                    self.assertEqual(found, value.encode() if binary else value)
+                    self.assertEqual(cursor.description[0].type_display, str(cursor.description[0].type_code))
+
     def test_shapes_go_both_ways_in_both_formats(self):
         with connect(prepare_threshold=None) as connection:
             for name, (number, text, numbers) in SHAPES.items():

@@ -140,6 +140,28 @@ pub(crate) fn of_domain(rule: &str) -> Option<SqlError> {
     })
 }
 
+/// The name of the function of a text whose letters are compared whatever their case, which only we can spell.
+pub(crate) const FOLDED: &str = "\0folded";
+
+/// The names in a message about a key as they were asked for.
+fn names_as_asked(key: String) -> String {
+    let start = format!("\"{FOLDED}\"(");
+    let Some(mut at) = key.find(&start) else { return key };
+    let mut told = String::with_capacity(key.len());
+    let mut rest = key.as_str();
+    loop {
+        told.push_str(&rest[..at]);
+        let behind = &rest[at + start.len()..];
+        let end = behind.find(')').unwrap_or(behind.len());
+        told.push_str(&behind[..end]);
+        rest = behind.get(end + 1..).unwrap_or_default();
+        match rest.find(&start) {
+            Some(next) => at = next,
+            None => return told + rest,
+        }
+    }
+}
+
 impl From<engine::Error> for SqlError {
     fn from(error: engine::Error) -> SqlError {
         let sqlstate = error.sqlstate();
@@ -149,7 +171,7 @@ impl From<engine::Error> for SqlError {
             engine::Error::DuplicateKey { table, constraint, key } => {
                 let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
                 let error = SqlError::new(sqlstate, message).about_constraint(table, constraint);
-                error.detail(format!("Key {key} already exists."))
+                error.detail(format!("Key {} already exists.", names_as_asked(key)))
             }
             engine::Error::ExclusionViolated { table, constraint, key, existing } => {
                 let message = format!("conflicting key value violates exclusion constraint \"{constraint}\"");

@@ -31,7 +31,7 @@ pub enum DataType {
     },
     /// `numeric` without limits; see [`Numeric`](crate::Numeric)
     Numeric,
-    /// `text`, or `varchar(n)` where `max_chars` is given, or [`DataType::VARCHAR`]
+    /// `text`, or `varchar(n)` where `max_chars` is given, or [`DataType::VARCHAR`] or [`DataType::CITEXT`]
     Text {
         /// the longest value allowed, in characters
         max_chars: Option<u32>,
@@ -88,9 +88,13 @@ impl DataType {
     /// `varchar` of any length, which is `text` but for its name.
     pub const VARCHAR: DataType = DataType::Text { max_chars: Some(u32::MAX) };
 
+    /// `citext`: a `text` whose letters are compared whatever their case.
+    pub const CITEXT: DataType = DataType::Text { max_chars: Some(u32::MAX - 1) };
+
     /// Whether it says how many characters a text has at most.
     pub fn has_length(self) -> bool {
-        self != DataType::VARCHAR && matches!(self, DataType::Char { .. } | DataType::Text { max_chars: Some(_) })
+        ![DataType::VARCHAR, DataType::CITEXT].contains(&self)
+            && matches!(self, DataType::Char { .. } | DataType::Text { max_chars: Some(_) })
     }
 
     /// The Arrow type of arrays of this column in queries, which is one for each type but for those of texts and of `uuid`.
@@ -254,6 +258,7 @@ impl fmt::Display for DataType {
             DataType::Numeric => f.write_str("numeric"),
             DataType::Text { max_chars: None } => f.write_str("text"),
             varchar if *varchar == DataType::VARCHAR => f.write_str("varchar"),
+            &DataType::CITEXT => f.write_str("citext"),
             DataType::Text { max_chars: Some(n) } => write!(f, "varchar({n})"),
             DataType::Char { chars } => write!(f, "char({chars})"),
             DataType::Bytea => f.write_str("bytea"),

@@ -1,28 +1,8 @@
 //! What comes after the rows in a dump: keys, indexes, what refers to other tables, and comments.
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::catalog::{Catalog, Relation, literal, quoted, texts};
 use super::error::Result;
-
-/// The extensions that the database was given, and those without which PostgreSQL has no classes for what some indexes are of: numbers and
-/// texts in a search tree, trigrams.
-pub(super) fn write_extensions(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
-    let rows = catalog.rows("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '% USING gi%'")?;
-    let definitions =
-        rows.into_iter().map(|row| texts(row).map(|[definition]| definition)).collect::<Result<Vec<_>>>()?;
-    let given = catalog.rows("SELECT extname FROM pg_extension WHERE extname <> 'plpgsql'")?;
-    let mut extensions = given.into_iter().map(|row| texts(row).map(|[name]| name)).collect::<Result<BTreeSet<_>>>()?;
-    for (sign, extension) in [(" USING gist (", "btree_gist"), (" gin_trgm_ops", "pg_trgm")] {
-        if definitions.iter().any(|definition| definition.contains(sign)) {
-            extensions.insert(extension.to_owned());
-        }
-    }
-    for extension in extensions {
-        writeln!(out, "CREATE EXTENSION IF NOT EXISTS {};\n", quoted(&extension))?;
-    }
-    Ok(())
-}
 
 /// Primary keys, unique and exclusion constraints, or, once those are there, foreign keys and checks that older rows need not meet.
 pub(super) fn write_constraints(catalog: &mut Catalog, out: &mut dyn Write, refers: bool) -> Result<()> {

@@ -4,7 +4,7 @@
 //! in which everything comes after what it needs, and rows before the indexes and constraints that would slow them down:
 //!
 //! ```text
-//! schemas ─▶ enums ─▶ domains ─▶ sequences ─▶ tables with defaults and checks                 objects.rs, tables.rs
+//! extensions ─▶ schemas ─▶ enums ─▶ domains ─▶ sequences ─▶ tables with defaults and checks   extensions.rs, objects.rs, tables.rs
 //!        ─▶ functions and views, each behind what it needs                                    routines.rs, objects.rs
 //!        ─▶ COPY ... FROM stdin, rows, \.                                                     mod.rs
 //!        ─▶ numbers of sequences ─▶ keys ─▶ indexes ─▶ foreign keys ─▶ comments               objects.rs, after.rs
@@ -12,6 +12,7 @@
 mod after;
 mod catalog;
 mod error;
+mod extensions;
 mod objects;
 mod routines;
 mod tables;
@@ -104,6 +105,7 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
     writeln!(out)?;
     if !args.data_only {
         let is_whole = args.tables.is_empty();
+        extensions::write(catalog, out)?;
         if is_whole {
             objects::write_schemas(catalog, out)?;
             objects::write_types(catalog, out)?;
@@ -120,7 +122,6 @@ fn write(catalog: &mut Catalog, args: &DumpArgs, out: &mut dyn Write, shows_prog
         objects::write_numbers(catalog, out)?;
     }
     if !args.data_only {
-        after::write_extensions(catalog, out)?;
         after::write_constraints(catalog, out, false)?;
         after::write_indexes(catalog, out)?;
         after::write_constraints(catalog, out, true)?;

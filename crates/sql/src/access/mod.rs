@@ -6,6 +6,7 @@ pub(crate) mod bounds;
 pub(crate) mod computed;
 pub(crate) mod conditions;
 pub(crate) mod default_expressions;
+pub(crate) mod folded_parts;
 pub(crate) mod implied;
 pub(crate) mod index_expressions;
 pub(crate) mod index_path;

@@ -13,6 +13,11 @@ fn given(tables: &Tables) -> Result<impl Iterator<Item = (i64, &'static Extensio
     Ok(all.filter_map(|(number, extension, is_there)| is_there.then_some((number, extension))))
 }
 
+/// Whether the database has an extension.
+pub(super) fn has(tables: &Tables, name: &str) -> Result<bool> {
+    Ok(given(tables)?.any(|(_, extension)| extension.name == name))
+}
+
 /// The rows of `pg_extension`.
 pub(super) fn made(tables: &Tables) -> Result<Vec<Row>> {
     let row = |(number, extension): (i64, &Extension)| -> Row {

@@ -69,8 +69,8 @@ enum Answer {
     TypeOf,
     /// The bytes that a relation takes, named by its number as the first argument.
     Size(BTreeMap<i64, i64>),
-    /// The bytes that everything takes.
-    Total(i64),
+    /// A number, whatever is asked.
+    Number(i64),
     /// A number of bytes as people read it.
     SizeText,
     /// The first argument, a list of names.
@@ -91,9 +91,11 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 16] = [
+const ALWAYS: [(&str, Answer); 18] = [
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
+    ("pg_char_to_encoding", Answer::Number(6)),
+    ("pg_collation_is_visible", Answer::Truth(true)),
     ("pg_get_triggerdef", Answer::Null),
     ("pg_get_ruledef", Answer::Null),
     ("pg_get_statisticsobjdef_columns", Answer::Null),
@@ -164,7 +166,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_table_size", Answer::Size(sizes(&objects, [true, false]))),
         ("pg_indexes_size", Answer::Size(sizes(&objects, [false, true]))),
         ("pg_total_relation_size", Answer::Size(sizes(&objects, [true, true]))),
-        ("pg_database_size", Answer::Total(objects.tables.iter().map(|table| table.bytes).sum())),
+        ("pg_database_size", Answer::Number(objects.tables.iter().map(|table| table.bytes).sum())),
         ("pg_size_pretty", Answer::SizeText),
         (NAME_LIST, Answer::Names),
         ("current_setting", Answer::Setting((*view.settings).clone())),
@@ -239,7 +241,7 @@ impl Answer {
     fn data_type(&self) -> DataType {
         match self {
             Answer::Truth(_) | Answer::Visible(_) | Answer::Unhidden(_) => DataType::Boolean,
-            Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Total(_) => {
+            Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Number(_) => {
                 DataType::Int64
             }
             Answer::Names => DataType::new_list(DataType::Utf8View, true),
@@ -308,7 +310,7 @@ impl Answer {
                 let size = |oid: Option<i64>| sizes.get(&oid?).copied();
                 Arc::new(arguments.numbers(0)?.iter().map(size).collect::<Int64Array>())
             }
-            Answer::Total(bytes) => Arc::new(Int64Array::from(vec![*bytes; rows])),
+            Answer::Number(bytes) => Arc::new(Int64Array::from(vec![*bytes; rows])),
             Answer::SizeText => {
                 Arc::new(arguments.numbers(0)?.iter().map(|bytes| bytes.map(size_text)).collect::<StringViewArray>())
             }

@@ -13,6 +13,7 @@ use engine::{
 };
 
 use super::opclasses::{self, OperatorClass};
+use crate::access::folded_parts;
 use crate::access::index_expressions::text::{column_names, parsed};
 use crate::access::index_expressions::write::{Style, in_list, written};
 use crate::error::DOMAIN_RULE;
@@ -320,13 +321,18 @@ impl TableObject {
             oid
         };
         let mut object = |index: &Index, key: String, is_primary: bool| {
-            let definition = index.definition().clone();
+            let names = column_names(index.definition(), table.schema());
+            let definition = folded_parts::as_asked(index.definition().clone());
+            let column = |(part, key): (&IndexPart, &Column)| match part {
+                IndexPart::Column(at) => table.schema().columns()[*at].clone(),
+                IndexPart::Expression(_) => key.clone(),
+            };
             IndexObject {
                 oid: free_oid(FIRST_INDEX_OID, &key),
                 name: local(&key).to_owned(),
                 key,
-                names: column_names(&definition, table.schema()),
-                columns: index.key_columns().to_vec(),
+                names,
+                columns: definition.parts.iter().zip(index.key_columns()).map(column).collect(),
                 is_unique: definition.is_unique() || is_primary,
                 is_primary,
                 is_constraint: definition.is_constraint || is_primary,

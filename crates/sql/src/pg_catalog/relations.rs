@@ -65,6 +65,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
                 settings.iter().map(|(name, value)| setting(name, value, &remembered)).collect()
             }
             false if known == "pg_extension" => extensions::made(&tables)?,
+            false if known == "pg_type" => types::types(&objects(), extensions::has(&tables, "citext")?),
             false if known == "pg_available_extensions" => extensions::available(&tables)?,
             false if known == "pg_description" => {
                 let mut described = comments::descriptions(&objects(), &tables)?;
@@ -179,7 +180,6 @@ fn rows(name: &str, objects: impl Fn() -> Objects) -> Vec<Row> {
         "pg_enum" => types::labels(&objects()),
         "pg_range" => types::ranges(),
         "pg_timezone_names" => zones(),
-        "pg_type" => types::types(&objects()),
         "pg_stat_user_tables" | "pg_stat_all_tables" | "pg_statio_user_tables" | "pg_statio_all_tables" => {
             monitoring::tables(&objects())
         }

@@ -5,12 +5,14 @@ use engine::{Column, DataType, DomainDefinition, EnumDefinition, RangeKind, Type
 use super::cells::{Cell, Row, count, text};
 use super::collations::{self, C_COLLATION};
 use super::objects::Objects;
-use super::oids::{CATALOG_OID, OWNER_OID, format_type, schema_oid, type_of};
+use super::oids::{CATALOG_OID, OWNER_OID, PUBLIC_OID, format_type, schema_oid, type_of};
 use crate::access::default_expressions::shown;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::names::tables::CATALOG;
-use crate::values::pg_types::{BOX, BPCHAR, NAME, RANGES, TEXT, TYPES, VARCHAR, internal_name, number_of};
+use crate::values::pg_types::{
+    BOX, BPCHAR, CITEXT, NAME, RANGES, TEXT, TYPES, VARCHAR, internal_name, is_of_extension, number_of,
+};
 use Cell::{Number, Truth};
 
 /// A type as a row of `pg_type` tells it.
@@ -29,7 +31,7 @@ struct Told {
 fn collation_of(number: u32) -> i64 {
     match number {
         NAME => C_COLLATION,
-        TEXT | VARCHAR | BPCHAR => collations::DEFAULT_OID,
+        TEXT | VARCHAR | BPCHAR | CITEXT => collations::DEFAULT_OID,
         _ => 0,
     }
 }
@@ -68,16 +70,20 @@ impl Told {
     }
 }
 
-/// `pg_type`.
-pub(super) fn types(objects: &Objects) -> Vec<Row> {
+/// `pg_type`; it has the type of an extension if the database has that, or a column of the type.
+pub(super) fn types(objects: &Objects, has_citext: bool) -> Vec<Row> {
+    let is_citext = |column: &Column| is_of_extension(number_of(column.data_type));
+    let columns = objects.tables.iter().map(|table| &table.table).chain(objects.views.iter().map(|view| &view.table));
+    let has_citext = has_citext || columns.flat_map(|table| table.schema().columns()).any(is_citext);
     let told = |number, name: String, length, category, [element, array]: [u32; 2]| {
         let kind = if category == RANGES { "r" } else { "b" };
-        Told { number, name, schema: CATALOG_OID, length, category, kind, element, array }.plain()
+        let schema = if is_of_extension(number) { PUBLIC_OID } else { CATALOG_OID };
+        Told { number, name, schema, length, category, kind, element, array }.plain()
     };
-    let plain = TYPES
-        .iter()
-        .map(|known| told(known.number, known.name.to_owned(), known.length, known.category, [0, known.array]));
-    let arrays = TYPES.iter().filter(|known| known.array > 0);
+    let known = || TYPES.iter().filter(|known| has_citext || !is_of_extension(known.number));
+    let plain =
+        known().map(|known| told(known.number, known.name.to_owned(), known.length, known.category, [0, known.array]));
+    let arrays = known().filter(|known| known.array > 0);
     let arrays = arrays.map(|known| told(known.array, format!("_{}", known.name), -1, "A", [known.number, 0]));
     let made = objects.types.iter().flat_map(|(name, of_type)| match of_type {
         TypeDefinition::Enum(labels) => of_enum(name, labels),
@@ -284,7 +290,7 @@ fn default_of(domain: &DomainDefinition, text: &str) -> String {
     shown(text, &Column::new("value", domain.base), &[], Style::Plain)
 }
 
-/// Whether a type's kind is told by `information_schema` as one of a user.
+/// Whether a type is told by `information_schema` as one of a user, or of an extension.
 pub(super) fn is_made(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Enum(_))
+    matches!(data_type, DataType::Enum(_) | DataType::CITEXT)
 }

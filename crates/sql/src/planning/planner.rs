@@ -41,8 +41,8 @@ use crate::planning::kept_plans::{Candidate, Found, KeptLogical, KeptPlans, Stop
 use crate::planning::rewrite::{Surroundings, rewrite};
 use crate::semantics::naming::{duplicates, unused_with};
 use crate::semantics::{
-    AdaptLiterals, CheckedIntegers, CollatedColumns, DerivedTables, DescribeColumns, FailingConstants, Frames,
-    GroupedExpressions, LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes,
+    AdaptLiterals, CheckedIntegers, CollatedColumns, DerivedTables, DescribeColumns, FailingConstants, FoldedTexts,
+    Frames, GroupedExpressions, LiteralPlanner, Multisets, NamedUnions, OperandTypes, OuterAggregates, RecursiveTypes,
     SortedAggregates, SpaceComparisons, Subplans, UnnestedRows, UntypedColumns, UsingTypes, ValueTables, WithNames,
     WorkedOutLists, ZonedTimes, is_steady, optimizer_rules, physical_rules,
 };
@@ -194,6 +194,7 @@ fn build_template(partitions: usize) -> SessionState {
         Arc::new(UnnestedRows),
         Arc::new(Multisets),
         Arc::new(AdaptLiterals),
+        Arc::new(FoldedTexts),
         Arc::new(CollatedColumns),
     ];
     rules.extend(Analyzer::new().rules);

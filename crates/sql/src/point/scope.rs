@@ -92,11 +92,14 @@ impl Scope<'_> {
 }
 
 /// Whether it is a table that was made as one, and all of it is ordered as its values are: what a materialized view may do is for the
-/// planner to know, and what the order of a language is.
+/// planner to know, and what the order of a language is, or of texts without case.
 pub(crate) fn is_plain(table: &Table) -> bool {
-    let has_language = |column: &Column| column.collation.as_ref().is_some_and(|collation| collation.locale.is_some());
+    let has_order_of_its_own = |column: &Column| {
+        let of_language = column.collation.as_ref().is_some_and(|collation| collation.locale.is_some());
+        of_language || matches!(column.data_type, DataType::CITEXT)
+    };
     table.sequence().is_none()
         && table.view().is_none()
         && !table.is_materialized()
-        && !table.schema().columns().iter().any(has_language)
+        && !table.schema().columns().iter().any(has_order_of_its_own)
 }

@@ -38,6 +38,7 @@ use crate::semantics::spelling::{
 pub(crate) use adapting::adapt::{AdaptLiterals, LiteralPlanner};
 pub(crate) use adapting::collated::CollatedColumns;
 pub(crate) use adapting::described::DescribeColumns;
+pub(crate) use adapting::folded::FoldedTexts;
 pub(crate) use adapting::space_comparisons::SpaceComparisons;
 pub(crate) use adapting::untyped_columns::UntypedColumns;
 pub(crate) use aggregates::frames::Frames;

@@ -26,7 +26,7 @@ pub(crate) fn add(
     constraint: &TableConstraint,
     source: &Source,
 ) -> Result<()> {
-    let key = Key::read(constraint, source)?;
+    let key = Key::read(constraint, source)?.over(table.schema().columns().iter());
     if foreign_keys::has_primary_key(write.transaction, table) {
         let message = format!("multiple primary keys for table \"{name}\" are not allowed");
         return Err(SqlError::new("42P16", message));

@@ -17,6 +17,7 @@ use engine::{
     DataType, Direction, Index, IndexMethod, IndexPart, IndexRange, RowExpression, ScanOptions, Table, Value,
 };
 
+use crate::access::folded_parts;
 use crate::access::implied::is_implied;
 use crate::access::index_expressions::compiled::CompiledExpression;
 use crate::access::index_expressions::text::parsed;
@@ -131,10 +132,10 @@ impl Inference {
         let (mut columns, mut expressions) = (HashSet::new(), Vec::new());
         for (at, part) in definition.parts.iter().enumerate() {
             match part {
-                IndexPart::Column(column) => {
-                    columns.insert(*column);
+                part if let Some(column) = folded_parts::column_of(part) => {
+                    columns.insert(column);
                 }
-                IndexPart::Expression(_) => expressions.push(key.index.expression(at)),
+                _ => expressions.push(key.index.expression(at)),
             }
         }
         let logical = |known: &Option<Arc<dyn RowExpression>>| {

@@ -3,7 +3,7 @@ use datafusion::sql::sqlparser::ast::{
     CascadeOption, CreateTable, Expr, IndexColumn, ObjectName, ObjectType, OnCommit, Statement, TableConstraint,
     Truncate, TruncateIdentityOption,
 };
-use engine::{Check, ColumnDefault, Deferral, Retention, Schema, TableSettings, Transaction};
+use engine::{Check, Column, ColumnDefault, DataType, Deferral, Retention, Schema, TableSettings, Transaction};
 
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{beside, is_temporary, local, schema_of};
@@ -140,6 +140,7 @@ fn create_with(
             _ => set_key(&mut key, Key::read(constraint, source)?, &new.name)?,
         }
     }
+    let key = key.map(|key| key.over(columns.iter().map(|new| &new.column)));
     if let Some(key) = &key {
         new.settings.key_name = key.own_name(&new.name);
     }
@@ -250,6 +251,8 @@ pub(crate) struct Key {
     pub(crate) columns: Vec<String>,
     /// When it is looked at, if a transaction may put that off.
     deferral: Option<Deferral>,
+    /// Whether it is an index beside the table, which has no key itself: one that may be put off, or whose keys are folded.
+    is_beside: bool,
 }
 
 impl Key {
@@ -270,24 +273,33 @@ impl Key {
             other => Err(SqlError::syntax(format!("{other} can't be part of a primary key"))),
         };
         let columns = constraint.columns.iter().map(column).collect::<Result<_>>()?;
-        Ok(Key { name: constraint.name.as_ref().map(fold), columns, deferral })
+        let is_beside = deferral.is_some();
+        Ok(Key { name: constraint.name.as_ref().map(fold), columns, deferral, is_beside })
     }
 
     /// That of a column.
     fn of_column(column: &mut NewColumn<'_>) -> Option<Key> {
         let (columns, deferral) = (vec![column.column.name.clone()], column.key_deferral);
-        column.is_key.then(|| Key { name: column.key_name.take(), columns, deferral })
+        let is_beside = deferral.is_some();
+        column.is_key.then(|| Key { name: column.key_name.take(), columns, deferral, is_beside })
     }
 
     /// The name that it has as the key of a table of this name, if that is not made of the table's.
     pub(crate) fn own_name(&self, table: &str) -> Option<String> {
-        let said = self.name.clone().filter(|_| self.deferral.is_none());
+        let said = self.name.clone().filter(|_| !self.is_beside);
         said.filter(|name| *name != format!("{}_pkey", local(table)))
     }
 
-    /// It as a constraint beside the table, if a transaction may put it off.
+    /// It for a table of these columns.
+    pub(crate) fn over<'c>(mut self, columns: impl Iterator<Item = &'c Column>) -> Key {
+        let mut own = columns.filter(|column| self.columns.contains(&column.name));
+        self.is_beside |= own.any(|column| column.data_type == DataType::CITEXT);
+        self
+    }
+
+    /// It as a constraint beside the table, if it is one.
     pub(crate) fn put_off(&self) -> Option<Unique> {
-        self.deferral.map(|deferral| Unique::of_key(self.name.clone(), self.columns.clone(), deferral))
+        self.is_beside.then(|| Unique::of_key(self.name.clone(), self.columns.clone(), self.deferral))
     }
 
     /// The columns of the key that a new table of these columns has itself. One that may be put off becomes a constraint beside it.

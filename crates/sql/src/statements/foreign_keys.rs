@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{DataType, ForeignKey, IndexPart, Referential, Referrer, Schema, Table, Transaction};
 
+use crate::access::folded_parts;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{is_temporary, local, schema_of};
 use crate::names::{fold, position, table_name};
@@ -203,11 +204,7 @@ pub(crate) fn put_off_key(transaction: &Transaction, table: &Table) -> Vec<usize
     let indexes = transaction.indexes(table);
     let parts =
         indexes.iter().filter(|index| index.definition().is_primary).flat_map(|index| &index.definition().parts);
-    let column = |part: &IndexPart| match part {
-        IndexPart::Column(column) => Some(*column),
-        IndexPart::Expression(_) => None,
-    };
-    parts.filter_map(column).collect()
+    parts.filter_map(folded_parts::column_of).collect()
 }
 
 /// Whether it has one that a transaction may put off.
@@ -231,11 +228,7 @@ fn has_key_of(
     let is_over = |key: &[usize]| key.len() == columns.len() && columns.iter().all(|column| key.contains(column));
     let is_unique = |index: &engine::Index| {
         let definition = index.definition();
-        let column = |part: &IndexPart| match part {
-            IndexPart::Column(column) => Some(*column),
-            IndexPart::Expression(_) => None,
-        };
-        let plain = || definition.parts.iter().map(column).collect::<Option<Vec<usize>>>();
+        let plain = || definition.parts.iter().map(folded_parts::column_of).collect::<Option<Vec<usize>>>();
         let is_other = without != Some(&*definition.name);
         is_other && definition.unique && definition.predicate.is_none() && plain().is_some_and(|key| is_over(&key))
     };
@@ -260,6 +253,10 @@ fn check_types(
 ) -> Result<()> {
     for (column, position) in columns.iter().zip(positions) {
         let (from, to) = (&table.schema().columns()[*column], &referenced.schema().columns()[*position]);
+        if [from, to].iter().any(|column| column.data_type == DataType::CITEXT) {
+            let refused = SqlError::unsupported("a foreign key of columns of citext");
+            return Err(refused.hint("Refer to a key of another type, and keep the citext beside it under UNIQUE."));
+        }
         if is_comparable(from.data_type, to.data_type) {
             continue;
         }

@@ -4,6 +4,7 @@ use engine::{Column, DataType, Index, IndexDefinition, IndexExpression, IndexPar
 
 use std::ops::ControlFlow;
 
+use crate::access::folded_parts;
 use crate::access::index_expressions::text::parsed;
 use crate::error::Result;
 use crate::planning::index_compile::Kind;
@@ -41,6 +42,9 @@ impl Moved<'_> {
         let mut parts = Vec::with_capacity(before.parts.len());
         for part in &before.parts {
             let part = match part {
+                part if let Some(column) = folded_parts::column_of(part).filter(|_| before.classes.is_empty()) => {
+                    self.place(column).map(|column| folded_parts::of_column(column, self.new.schema().columns()))
+                }
                 IndexPart::Column(column) => self.place(*column).map(IndexPart::Column),
                 IndexPart::Expression(expression) => {
                     self.expression(expression, Kind::Expression)?.map(IndexPart::Expression)

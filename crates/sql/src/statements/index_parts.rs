@@ -2,6 +2,7 @@
 use datafusion::sql::sqlparser::ast::{CastKind, Expr, IndexColumn, Spanned};
 use engine::{Collation, DataType, IndexMethod, IndexPart, PartOrder, Table, TermClass};
 
+use crate::access::folded_parts;
 use crate::access::index_expressions::write::is_call;
 use crate::error::{Result, SqlError};
 use crate::names::fold;
@@ -27,7 +28,8 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
         };
     }
     let part = match inner {
-        Expr::Identifier(ident) => IndexPart::Column(place(table, &fold(ident))?),
+        Expr::Identifier(ident) if method == IndexMethod::Gin => IndexPart::Column(place(table, &fold(ident))?),
+        Expr::Identifier(ident) => folded_parts::of_column(place(table, &fold(ident))?, table.schema().columns()),
         _ if matches!(expr, Expr::Nested(_) | Expr::Cast { kind: CastKind::Cast, .. }) || is_call(expr) => {
             IndexPart::Expression(crate::planning::index_define::define(inner, table, Kind::Expression, source)?)
         }
@@ -52,8 +54,9 @@ pub(super) fn part(column: &IndexColumn, table: &Table, method: IndexMethod, sou
 
 pub(super) fn type_of(part: &IndexPart, table: &Table) -> DataType {
     match part {
-        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
+        part if let Some(column) = folded_parts::column_of(part) => table.schema().columns()[column].data_type,
         IndexPart::Expression(expression) => expression.data_type,
+        IndexPart::Column(column) => table.schema().columns()[*column].data_type,
     }
 }
 
@@ -71,8 +74,8 @@ pub(super) fn collation(
     let Expr::Collate { collation, .. } = expr else { return Ok(None) };
     let said = collations::of_type(collation, type_of(part, table), source)?;
     let own = match part {
-        IndexPart::Column(column) => table.schema().columns()[*column].collation.clone(),
-        IndexPart::Expression(_) => None,
+        part if let Some(column) = folded_parts::column_of(part) => table.schema().columns()[column].collation.clone(),
+        _ => None,
     };
     let name = |of: Option<Collation>| of.map_or_else(|| DEFAULT.to_owned(), |of| of.name);
     Ok((said != own).then(|| name(said)))

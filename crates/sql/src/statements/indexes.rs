@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use engine::{Deferral, IndexDefinition, IndexMethod, Table, TermClass, Transaction, name_in_schema, schema_and_name};
 
+use crate::access::folded_parts;
 use crate::access::index_expressions::text::column_names as names_of;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{beside, local};
@@ -266,9 +267,9 @@ impl Unique {
         Ok(Unique { name, columns, included, nulls_equal, deferral, ..Unique::default() })
     }
 
-    /// A primary key that a transaction may put off.
-    pub(crate) fn of_key(name: Option<String>, columns: Vec<String>, deferral: Deferral) -> Unique {
-        Unique { name, columns, deferral: Some(deferral), is_primary: true, ..Unique::default() }
+    /// A primary key that a transaction may put off, or whose keys are not its columns as they are.
+    pub(crate) fn of_key(name: Option<String>, columns: Vec<String>, deferral: Option<Deferral>) -> Unique {
+        Unique { name, columns, deferral, is_primary: true, ..Unique::default() }
     }
 
     /// Makes the index behind it.
@@ -293,7 +294,8 @@ impl Unique {
             true => format!("{}_pkey", table.name()),
             false => free_name(transaction, table, &[&self.columns[..], &self.included].concat(), "key"),
         });
-        let mut definition = IndexDefinition::new(name, &columns).unique().including(included);
+        let parts = columns.iter().map(|column| folded_parts::of_column(*column, table.schema().columns()));
+        let mut definition = IndexDefinition::of(name, parts.collect()).unique().including(included);
         (definition.is_constraint, definition.nulls_equal) = (true, self.nulls_equal);
         definition.is_primary = self.is_primary;
         if let Some(deferral) = self.deferral {

@@ -22,6 +22,7 @@ use engine::{
     Transaction, name_in_schema, schema_and_name,
 };
 
+use crate::access::folded_parts;
 use crate::access::index_expressions::text::{column_names, parsed};
 use crate::error::{DOMAIN_RULE, Result, SqlError};
 use crate::names::table_name;
@@ -259,6 +260,9 @@ fn moved(
     let expression = |text: &str, kind: Kind| define(&parsed(text)?, to, kind, source);
     let part = |part: &IndexPart| {
         Ok(match part {
+            part if let Some(at) = folded_parts::column_of(part).filter(|_| index.classes.is_empty()) => {
+                folded_parts::of_column(first + at, to.schema().columns())
+            }
             IndexPart::Column(at) => IndexPart::Column(first + at),
             IndexPart::Expression(old) => IndexPart::Expression(expression(&old.text, Kind::Expression)?),
         })

@@ -6,6 +6,7 @@
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use engine::{Column, IndexPart, MaterializedQuery, Schema, Table, TableSettings, Transaction};
 
+use crate::access::folded_parts;
 use crate::error::{Result, SqlError};
 use crate::names::schemas::{SearchPath, is_temporary, local, schema_of, spelled};
 use crate::names::{fold, headings};
@@ -183,7 +184,7 @@ fn check_concurrent(transaction: &Transaction, table: &Table, known: &Materializ
     }
     let is_key = |index: &engine::Index| {
         let definition = index.definition();
-        let is_column = |part: &IndexPart| matches!(part, IndexPart::Column(_));
+        let is_column = |part: &IndexPart| folded_parts::column_of(part).is_some();
         definition.unique && definition.predicate.is_none() && definition.parts.iter().all(is_column)
     };
     if transaction.indexes(table).iter().any(is_key) {

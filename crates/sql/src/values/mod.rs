@@ -72,7 +72,7 @@ pub(crate) type Misplaced = (Option<usize>, Misfit);
 /// PostgreSQL's long name of a column's type, as its error messages write it.
 pub(crate) fn long_name(data_type: DataType) -> String {
     match data_type {
-        DataType::VARCHAR => pg_types::shown_name(data_type),
+        DataType::VARCHAR | DataType::CITEXT => pg_types::shown_name(data_type),
         DataType::Text { max_chars: Some(chars) } | DataType::Char { chars } => {
             format!("{}({chars})", pg_types::of_column(data_type).shown)
         }

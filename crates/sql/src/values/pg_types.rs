@@ -48,6 +48,8 @@ numbers! {
     TSTZRANGE = 3910: "tstzrange",
     DATERANGE = 3912: "daterange",
     INT8RANGE = 3926: "int8range",
+    CITEXT = 4_289_000_001: "citext",
+    CITEXT_ARRAY = 4_289_000_002: "citext[]",
 }
 
 /// A type as PostgreSQL's catalog has it.
@@ -81,7 +83,7 @@ const fn named(
 }
 
 /// All types that are known here.
-pub static TYPES: [PgType; 34] = [
+pub static TYPES: [PgType; 35] = [
     named((BOOL, 1000), "bool", "boolean", 1, "B", Some(DataType::Boolean)),
     named((BYTEA, 1001), "bytea", "bytea", -1, "U", Some(DataType::Bytea)),
     named((NAME, 1003), "name", "name", 64, "S", None),
@@ -116,6 +118,7 @@ pub static TYPES: [PgType; 34] = [
     range((TSTZRANGE, 3911), "tstzrange", RangeKind::TsTz),
     range((DATERANGE, 3913), "daterange", RangeKind::Date),
     range((INT8RANGE, 3927), "int8range", RangeKind::Int8),
+    named((CITEXT, CITEXT_ARRAY), "citext", "citext", -1, "S", Some(DataType::CITEXT)),
 ];
 
 /// The category of range types.
@@ -139,7 +142,7 @@ const fn array(number: u32, name: &'static str, shown: &'static str) -> PgType {
 }
 
 /// The arrays of the types that columns have; as parameters they travel as text.
-static ARRAYS: [PgType; 32] = [
+static ARRAYS: [PgType; 33] = [
     array(1000, "_bool", "boolean[]"),
     array(1001, "_bytea", "bytea[]"),
     array(1016, "_int8", "bigint[]"),
@@ -172,6 +175,7 @@ static ARRAYS: [PgType; 32] = [
     array(3911, "_tstzrange", "tstzrange[]"),
     array(3913, "_daterange", "daterange[]"),
     array(3927, "_int8range", "int8range[]"),
+    array(CITEXT_ARRAY, "_citext", "citext[]"),
 ];
 
 /// What all enum types have in common; their names and numbers are those of the user.
@@ -189,6 +193,7 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Double => FLOAT8,
         DataType::Decimal { .. } | DataType::Numeric => NUMERIC,
         DataType::Text { max_chars: None } => TEXT,
+        DataType::CITEXT => CITEXT,
         DataType::Text { max_chars: Some(_) } => VARCHAR,
         DataType::Char { .. } => BPCHAR,
         DataType::Bytea => BYTEA,
@@ -253,8 +258,16 @@ pub(crate) fn internal_name(data_type: DataType) -> (String, String) {
     match data_type {
         DataType::Enum(of) => made(of, ""),
         DataType::Array(ArrayItem::Enum(of)) => made(of, "_"),
+        other if is_of_extension(number_of(other)) => {
+            (engine::PUBLIC_SCHEMA.to_owned(), of_column(other).name.to_owned())
+        }
         other => ("pg_catalog".to_owned(), of_column(other).name.to_owned()),
     }
+}
+
+/// Whether an extension brings the type with this number to PostgreSQL.
+pub(crate) fn is_of_extension(number: u32) -> bool {
+    [CITEXT, CITEXT_ARRAY].contains(&number)
 }
 
 /// The type with this number.
@@ -302,6 +315,7 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Real => Measure::Bits(24, None),
         DataType::Double => Measure::Bits(53, None),
         DataType::Decimal { precision, scale } => Measure::Digits(precision, scale),
+        DataType::CITEXT => Measure::None,
         DataType::VARCHAR => Measure::Characters(None),
         DataType::Text { max_chars } => Measure::Characters(max_chars),
         DataType::Char { chars } => Measure::Characters(Some(chars)),

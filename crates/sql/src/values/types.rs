@@ -59,6 +59,10 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("name") => {
             DataType::Text { max_chars: Some(63) }
         }
+        SqlType::Custom(name, modifiers) if is_citext(name) => match modifiers.is_empty() {
+            true => DataType::CITEXT,
+            false => return Err(no_modifier("citext")),
+        },
         SqlType::Uuid => DataType::Uuid,
         SqlType::JSON => DataType::Json,
         SqlType::JSONB => DataType::Jsonb,
@@ -91,6 +95,13 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
     Ok((data_type, None))
 }
 
+/// Whether a type's name is that of texts without case, which PostgreSQL has as an extension.
+fn is_citext(name: &ObjectName) -> bool {
+    let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
+    matches!(&parts[..], [local] if local == "citext")
+        || matches!(&parts[..], [schema, local] if schema == "public" && local == "citext")
+}
+
 /// What is said of a type that asks for more digits of a second than there are.
 fn fewer_digits(digits: Option<u64>) -> Option<&'static str> {
     digits.is_some_and(|digits| digits > SECOND_DIGITS_MAX.into()).then_some("precision reduced to maximum allowed, 6")
@@ -117,6 +128,7 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
             SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()))
         }
         DataType::Numeric => SqlType::Numeric(ExactNumberInfo::None),
+        DataType::CITEXT => SqlType::Custom(ObjectName::from(vec![Ident::new("citext")]), Vec::new()),
         DataType::Text { .. } | DataType::Char { .. } => SqlType::Text,
         DataType::Bytea => SqlType::Bytea,
         DataType::Date => SqlType::Date,
@@ -425,6 +437,7 @@ fn named_type(name: Option<&str>) -> Option<DataType> {
         }
         Some("uuid") => Some(DataType::Uuid),
         Some("varchar") => Some(DataType::VARCHAR),
+        Some("citext") => Some(DataType::CITEXT),
         Some(name) if let Some(chars) = length_in(name, "char(") => Some(DataType::Char { chars }),
         Some(name) if let Some(max) = length_in(name, "varchar(") => Some(DataType::Text { max_chars: Some(max) }),
         _ => None,

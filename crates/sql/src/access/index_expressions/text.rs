@@ -4,6 +4,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use engine::{IndexDefinition, IndexPart, Schema};
 
+use crate::access::folded_parts;
 use crate::error::{Result, SqlError};
 use crate::names::headings::heading;
 use crate::syntax::dialect::SqlDialect;
@@ -15,6 +16,7 @@ pub(crate) fn column_names(definition: &IndexDefinition, schema: &Schema) -> Vec
     let of_column = |column: &usize| schema.columns()[*column].name.clone();
     let of_part = |part: &IndexPart| match part {
         IndexPart::Column(column) => of_column(column),
+        part if let Some(column) = folded_parts::column_of(part) => of_column(&column),
         IndexPart::Expression(expression) => {
             parsed(&expression.text).ok().and_then(|expr| heading(&expr)).unwrap_or_else(|| "expr".to_owned())
         }

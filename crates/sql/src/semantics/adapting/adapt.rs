@@ -19,7 +19,7 @@ use engine::DataType;
 
 use super::casts::{CastItems, ReadText, WriteText};
 use super::untyped::{adapt, adapt_to_field, is_text, read, untyped};
-use super::{alike, arithmetic, chars, json_casts, lengths, outer_columns, spaces, unlimited};
+use super::{alike, arithmetic, chars, folded, json_casts, lengths, outer_columns, spaces, unlimited};
 use crate::functions::arrays::{fills, lists};
 use crate::functions::json::{access as json_access, subscripts};
 use crate::functions::numbers::unlimited::converted;
@@ -103,7 +103,8 @@ impl ExprPlanner for LiteralPlanner {
             | BinaryOperator::PGRegexIMatch
             | BinaryOperator::PGRegexNotMatch
             | BinaryOperator::PGRegexNotIMatch => {
-                let ignores_case = matches!(op, BinaryOperator::PGRegexIMatch | BinaryOperator::PGRegexNotIMatch);
+                let ignores_case = matches!(op, BinaryOperator::PGRegexIMatch | BinaryOperator::PGRegexNotIMatch)
+                    || folded::is_citext(&left, schema);
                 let matches = regexp::operator(left, right, ignores_case);
                 let is_negated = matches!(op, BinaryOperator::PGRegexNotMatch | BinaryOperator::PGRegexNotIMatch);
                 let planned = if is_negated { Expr::Not(Box::new(matches)) } else { matches };

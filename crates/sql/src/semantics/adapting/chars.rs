@@ -148,8 +148,11 @@ fn is_unknown(expr: &Expr) -> bool {
 fn common(values: &[&Expr], schema: &DFSchema) -> Option<DataType> {
     let first = mark(values.iter().find(|value| !is_unknown(value))?, schema)?;
     let is_one = values.iter().all(|value| mark(value, schema) == Some(first));
+    let are_without_case = || values.iter().all(|value| is_unknown(value) || mark(value, schema) == Some(first));
     Some(match first {
         _ if is_one => first,
+        DataType::CITEXT if are_without_case() => first,
+        DataType::CITEXT => DataType::TEXT,
         DataType::Char { .. } => CHAR,
         _ => VARCHAR,
     })
@@ -296,6 +299,7 @@ fn unite(union: Union) -> Result<LogicalPlan> {
         to.push(match all[0][at] {
             _ if is_one || !union.inputs.iter().all(is_text) => None,
             Some(DataType::Char { .. }) => Some(CHAR),
+            Some(DataType::CITEXT) => Some(DataType::TEXT),
             Some(_) => Some(VARCHAR),
             None => Some(DataType::TEXT),
         });

@@ -102,7 +102,7 @@ impl ScalarUDFImpl for Lengths {
             let texts = cast(texts, &ArrowType::Utf8View)?;
             Ok(match self.to {
                 To::Padded(chars) => blanks::padded(&texts, chars),
-                To::Known(_) | To::Type(DataType::TEXT | DataType::VARCHAR) => texts,
+                To::Known(_) | To::Type(DataType::TEXT | DataType::VARCHAR | DataType::CITEXT) => texts,
                 To::Type(DataType::Char { chars: 0 }) => blanks::without(&texts),
                 To::Type(DataType::Text { max_chars: Some(max) }) => cut_to(&texts, max),
                 To::Type(DataType::Char { chars }) => blanks::without(&cut_to(&texts, chars)),

@@ -8,6 +8,7 @@ pub(crate) mod casts;
 pub(crate) mod chars;
 pub(crate) mod collated;
 pub(crate) mod described;
+pub(crate) mod folded;
 mod json_casts;
 pub(crate) mod lengths;
 pub(crate) mod outer_columns;

@@ -4,6 +4,7 @@ use engine::{DataType, Interval, Value};
 use super::numeric::{self, Wrong};
 use super::{EPOCH_DAYS, EPOCH_MICROS, oids, spaces};
 use crate::error::SqlError;
+use crate::values::pg_types;
 use crate::values::{clock, read_value};
 
 /// Reads the value of parameter number `at` (from 0) in the form in which it came. `oid` is the type that the client has
@@ -89,7 +90,7 @@ pub(crate) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
             Value::Interval(Interval { months, days, micros: i64::from_be_bytes(exactly(micros)?) })
         }
         DataType::Text { .. } | DataType::Char { .. } => match oid {
-            0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN => {
+            0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN | pg_types::CITEXT => {
                 return Ok(text_of(bytes).and_then(|text| read_value(text, DataType::TEXT)));
             }
             array if let Some(item) = oids::item_of(array) => return array_text(bytes, item),
@@ -117,8 +118,9 @@ fn array_text(bytes: &[u8], item: u32) -> Result<Result<Value, SqlError>, Wrong>
     };
     let data_type = oids::parameter_type(item).unwrap_or(DataType::TEXT);
     // Drivers send a list of texts as one of any of their types.
-    let is_text =
-        |number: u32| matches!(number, oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN);
+    let is_text = |number: u32| {
+        matches!(number, oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN | pg_types::CITEXT)
+    };
     if sent_item != item && !(is_text(sent_item) && is_text(item)) {
         return Err(Wrong::Form);
     }

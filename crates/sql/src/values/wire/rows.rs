@@ -152,7 +152,7 @@ impl<'a> Column<'a> {
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())
             }
-            oids::TEXT | oids::VARCHAR | oids::JSON => {
+            oids::TEXT | oids::VARCHAR | oids::JSON | pg_types::CITEXT => {
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())
             }
