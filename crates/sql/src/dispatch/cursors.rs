@@ -8,21 +8,26 @@ use crate::session::Session;
 use crate::session::block::Block;
 use crate::session::cursors::Cursor;
 use crate::state::outcome::{Command, Outcome, Rows};
+use crate::statements::locking;
 use crate::syntax::source::Source;
 
 impl Session {
     /// Runs a statement about cursors.
     pub(super) fn cursor(&mut self, statement: CursorStatement, source: &Source) -> Result<Outcome> {
         match statement {
-            CursorStatement::Declare { name, is_scrollable, is_holdable, query } => {
+            CursorStatement::Declare { name, is_scrollable, is_holdable, query, locks } => {
                 if self.block.is_none() && !is_holdable {
                     let message = "DECLARE CURSOR can only be used in transaction blocks";
                     return Err(SqlError::new("25P01", message));
                 }
                 self.cursors.check_free(&name)?;
-                let rows = self.rows_of(query, source)?;
+                let (rows, places) = match locks.is_empty() {
+                    true => (self.rows_of(query, source)?, Vec::new()),
+                    false => locking::for_cursor(self, &query, &locks, source)?,
+                };
                 let savepoints = self.block.as_ref().map_or(0, Block::savepoints);
-                let mut cursor = Cursor::new(source.text, rows, (is_scrollable, is_holdable), savepoints);
+                let cursor = Cursor::new(source.text, rows, (is_scrollable, is_holdable), savepoints);
+                let mut cursor = cursor.with_places(places);
                 if self.block.is_none() {
                     cursor.keep(&self.token)?;
                 }

@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::error::{Result, SqlError};
 use crate::names::fold;
+use crate::parsing::lock_clauses::LockClause;
 use crate::parsing::sequence_statement::number;
 use crate::parsing::words;
 use crate::syntax::source::Source;
@@ -25,6 +26,8 @@ pub(crate) enum CursorStatement {
         is_scrollable: bool,
         is_holdable: bool,
         query: Box<Query>,
+        /// How it locks its rows, if it does.
+        locks: Vec<LockClause>,
     },
     Fetch {
         name: String,
@@ -38,6 +41,37 @@ pub(crate) enum CursorStatement {
     Close {
         name: Option<String>,
     },
+}
+
+impl CursorStatement {
+    /// Has the query of a cursor lock its rows.
+    ///
+    /// # Errors
+    /// PostgreSQL's, for one that goes back or outlives its transaction; 0A000 for locks of a subquery.
+    pub(crate) fn lock(&mut self, asked: Vec<LockClause>, of_subqueries: &[LockClause]) -> Result<()> {
+        if let Some(inner) = of_subqueries.first() {
+            let what = format!("{} of a subquery of a cursor", inner.strength);
+            return Err(SqlError::unsupported(what).at(inner.position));
+        }
+        let CursorStatement::Declare { is_scrollable, is_holdable, locks, .. } = self else {
+            let position = asked.first().and_then(|first| first.position);
+            return Err(SqlError::syntax("syntax error at or near \"for\"").at(position));
+        };
+        if let Some(first) = asked.first() {
+            let refused = |what: &str, why: &str| {
+                let message = format!("DECLARE {what} ... {} is not supported", first.strength);
+                Err(SqlError::new("0A000", message).detail(why))
+            };
+            if *is_holdable {
+                return refused("CURSOR WITH HOLD", "Holdable cursors must be READ ONLY.");
+            }
+            if *is_scrollable {
+                return refused("SCROLL CURSOR", "Scrollable cursors must be READ ONLY.");
+            }
+        }
+        *locks = asked;
+        Ok(())
+    }
 }
 
 /// Which rows are wanted, seen from where a cursor stands.
@@ -125,7 +159,7 @@ fn declare(parser: &mut Parser, source: &Source) -> Result<CursorStatement> {
         return Err(wrong(parser.expected::<()>("a query", next).err().unwrap_or(ParserError::RecursionLimitExceeded)));
     }
     let query = words::query(parser, source)?;
-    Ok(CursorStatement::Declare { name, is_scrollable, is_holdable, query })
+    Ok(CursorStatement::Declare { name, is_scrollable, is_holdable, query, locks: Vec::new() })
 }
 
 fn begins_query(keyword: Keyword) -> bool {

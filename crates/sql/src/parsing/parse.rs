@@ -25,6 +25,7 @@ use crate::syntax::composed;
 use crate::syntax::conflict_tokens;
 use crate::syntax::constraint_tokens;
 use crate::syntax::create_as_tokens;
+use crate::syntax::cursor_tokens;
 use crate::syntax::dialect::SqlDialect;
 use crate::syntax::exclude_tokens;
 use crate::syntax::explain_tokens;
@@ -41,6 +42,7 @@ use crate::syntax::tablespace_tokens;
 use crate::syntax::text_tokens;
 use crate::syntax::tokens;
 use crate::syntax::type_tokens;
+use crate::syntax::value_tokens;
 use crate::syntax::walk::WalkMut;
 
 impl Source<'_> {
@@ -114,6 +116,8 @@ fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<Parse
     text_tokens::spell_out(&mut tokens, source)?;
     tablespace_tokens::spell_out(&mut tokens, source)?;
     alter_tokens::spell_out(&mut tokens);
+    value_tokens::spell_out(&mut tokens);
+    cursor_tokens::spell_out(&mut tokens);
     create_as_tokens::spell_out(&mut tokens);
     identity_tokens::spell_out(&mut tokens);
     subscript_tokens::spell_out(&mut tokens);
@@ -237,8 +241,9 @@ fn with_locks(parsed: ParsedStatement, Taken { mut outer, mut inner }: Taken) ->
         (ParsedStatement::Statement(statement), Some(first)) => (statement, first),
         (ParsedStatement::Statement(statement), None) => return Ok(ParsedStatement::of(statement, inner)),
         (parsed, None) => return Ok(parsed),
-        (ParsedStatement::Own(OwnStatement::Cursor(_)), Some(first)) => {
-            return Err(SqlError::unsupported(format!("{} of a cursor", first.strength)).at(first.position));
+        (ParsedStatement::Own(OwnStatement::Cursor(mut cursor)), Some(_)) => {
+            cursor.lock(outer, &inner)?;
+            return Ok(ParsedStatement::Own(OwnStatement::Cursor(cursor)));
         }
         (
             ParsedStatement::Own(OwnStatement::View(_) | OwnStatement::Materialized(_) | OwnStatement::Copy(_)),

@@ -48,6 +48,15 @@ pub(crate) struct Cursor {
     has_ended: bool,
     has_failed: bool,
     position: usize,
+    /// The rows of tables behind its rows, which it has locked.
+    places: Vec<Places>,
+}
+
+/// Rows of a table by their ids, each behind the row of that number of a cursor; none where an outer join gave none.
+pub(crate) struct Places {
+    /// The number of the table.
+    pub(crate) table: u32,
+    pub(crate) ids: Vec<Option<u64>>,
 }
 
 impl Cursors {
@@ -70,6 +79,36 @@ impl Cursors {
     /// The cursor of a name.
     pub(crate) fn get(&mut self, name: &str) -> Result<&mut Cursor> {
         self.by_name.get_mut(name).ok_or_else(|| Cursors::missing(name))
+    }
+
+    /// The row of a table on which a cursor stands.
+    ///
+    /// # Errors
+    /// PostgreSQL's, where there is none.
+    pub(crate) fn current(&self, name: &str, (table, shown): (u32, &str)) -> Result<Option<u64>> {
+        let cursor = self.by_name.get(name).ok_or_else(|| Cursors::missing(name))?;
+        let wrong = |message: String| SqlError::new("24000", message);
+        if cursor.depth.is_none() {
+            return Err(wrong(format!("cursor \"{name}\" is held from a previous transaction")));
+        }
+        let mut places = cursor.places.iter().filter(|places| places.table == table);
+        let found = match (places.next(), places.next(), cursor.places.is_empty()) {
+            (Some(found), None, _) => found,
+            (Some(_), Some(_), _) => {
+                let message = "has multiple FOR UPDATE/SHARE references to table";
+                return Err(wrong(format!("cursor \"{name}\" {message} \"{shown}\"")));
+            }
+            (None, _, true) => {
+                let message = format!("cursor \"{name}\" is not a simply updatable scan of table \"{shown}\"");
+                return Err(wrong(message).hint("Declare it FOR UPDATE."));
+            }
+            (None, _, false) => {
+                let message = "does not have a FOR UPDATE/SHARE reference to table";
+                return Err(wrong(format!("cursor \"{name}\" {message} \"{shown}\"")));
+            }
+        };
+        let row = cursor.position.checked_sub(1).and_then(|at| found.ids.get(at));
+        row.copied().ok_or_else(|| wrong(format!("cursor \"{name}\" is not positioned on a row")))
     }
 
     /// The columns of a cursor, if there is one of this name.
@@ -150,7 +189,13 @@ impl Cursor {
             has_ended: false,
             has_failed: false,
             position: 0,
+            places: Vec::new(),
         }
+    }
+
+    /// One that has locked these rows of tables.
+    pub(crate) fn with_places(self, places: Vec<Places>) -> Cursor {
+        Cursor { places, ..self }
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {

@@ -22,6 +22,7 @@ use crate::access::default_expressions::expression_of;
 use crate::access::table::rid_column;
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
+use crate::names::schemas::local;
 use crate::names::{column_name, find_column, fold, position, table_name};
 use crate::planning::planner::Plan;
 use crate::semantics::naming::using;
@@ -36,6 +37,7 @@ use crate::statements::returning::Returning;
 use crate::statements::target_factor::target_factor;
 use crate::statements::view_target::{self, Through, ViewTarget};
 use crate::statements::{constants, generated, identity};
+use crate::syntax::cursor_tokens;
 use crate::syntax::source::Source;
 use crate::syntax::subscript_tokens::PART;
 use crate::syntax::template::template;
@@ -58,14 +60,15 @@ pub(crate) fn write_update(
     let found = Found::of_update(update, source)?;
     let returning = found.returning(update.returning.as_ref(), session, &write.with, source)?;
     let (table, view) = view_target::find(write, found.name, source)?;
-    let found = Found { view: view.as_ref(), ..found };
+    let current = found.current(session, &table, view.is_some())?;
+    let found = Found { view: view.as_ref(), selection: found.selection.filter(|_| current.is_none()), ..found };
     let returning = returning.map(|returning| returning.through(view.clone()));
     let defaults = write.transaction.settings(&table).defaults;
     let sets = found.sets(&table, &defaults, &update.assignments, source)?;
     let set: Vec<(usize, Texts)> = sets.iter().map(Set::column).collect();
     let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
     let (updated, kept) = change(write, |write, rids| {
-        let target = RowTarget::new(table.clone(), write.moment()?, rids);
+        let target = RowTarget::new(table.clone(), write.moment()?, rids.or_else(|| current.clone()));
         let tables = found.tables_kept(returning.as_ref(), &table);
         let columns = tables.as_deref().map(columns_of).unwrap_or_default();
         let exprs: Vec<&Expr> = sets.iter().map(|set| &set.expr).chain(&columns).collect();
@@ -97,11 +100,12 @@ pub(crate) fn write_delete(
     let found = Found::of_delete(delete, source)?;
     let returning = found.returning(delete.returning.as_ref(), session, &write.with, source)?;
     let (table, view) = view_target::find(write, found.name, source)?;
-    let found = Found { view: view.as_ref(), ..found };
+    let current = found.current(session, &table, view.is_some())?;
+    let found = Found { view: view.as_ref(), selection: found.selection.filter(|_| current.is_none()), ..found };
     let returning = returning.map(|returning| returning.through(view.clone()));
     let moment = returning.as_ref().map_or(Ok(None), |returning| returning.moment(write))?;
     let (deleted, kept) = change(write, |write, rids| {
-        let target = RowTarget::new(table.clone(), write.moment()?, rids);
+        let target = RowTarget::new(table.clone(), write.moment()?, rids.or_else(|| current.clone()));
         let tables = returning.as_ref().map(|returning| returning.tables(&table));
         let columns = tables.as_deref().map(columns_of).unwrap_or_default();
         let rows = found.rows(session, write, target, &columns.iter().collect::<Vec<_>>(), source)?;
@@ -320,6 +324,16 @@ impl<'a> Found<'a> {
             }
             other => Err(SqlError::unsupported("changing anything but one table").at(source.start(other.span()))),
         }
+    }
+
+    /// The row on which a cursor stands, if the statement is about that.
+    fn current(&self, session: &Session, table: &Table, is_view: bool) -> Result<Option<Arc<[u64]>>> {
+        let Some(cursor) = self.selection.and_then(cursor_tokens::cursor_of) else { return Ok(None) };
+        if is_view {
+            return Err(SqlError::new("0A000", "WHERE CURRENT OF on a view is not implemented"));
+        }
+        let current = session.cursors.current(cursor, (table.id(), local(table.name())))?;
+        Ok(Some(current.into_iter().collect()))
     }
 
     /// What the statement calls the table.

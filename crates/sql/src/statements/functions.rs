@@ -67,7 +67,7 @@ pub(crate) fn run(session: &mut Session, statement: &FunctionStatement, source: 
 }
 
 /// Gives a function another name or schema. Views go on calling it, bodies of other functions call it no more, as in PostgreSQL.
-fn rename(
+pub(super) fn rename(
     session: &Session,
     write: &mut Write<'_>,
     (known, function): (&str, &MadeFunction),

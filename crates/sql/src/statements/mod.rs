@@ -8,6 +8,7 @@ pub(crate) mod alter_constraint;
 mod alter_domain;
 mod alter_index;
 pub(crate) mod alter_passes;
+pub(crate) mod alter_schema;
 pub(crate) mod alter_table;
 pub(crate) mod altered;
 pub(crate) mod arbiters;
@@ -137,6 +138,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement, source: &Source) 
         Statement::AlterIndex { name, operation } => Ok(indexes::alter(session, &name, &operation, source)?.into()),
         Statement::AlterTable(alter) => Ok(alter_table::run(session, &alter, source)?.into()),
         Statement::Comment { .. } => Ok(comment::run(session, &statement, source)?.into()),
+        Statement::AlterSchema(alter) => Ok(alter_schema::run(session, &alter, source)?.into()),
         Statement::CreateSchema { .. } => Ok(schemas::create(session, &statement, source)?.into()),
         Statement::Drop { object_type: ObjectType::Schema, .. } => {
             Ok(schemas::drop(session, &statement, source)?.into())

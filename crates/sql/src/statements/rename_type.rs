@@ -38,7 +38,12 @@ pub(crate) fn run(
 }
 
 /// Gives a type another name. What names it in a text must be changed first.
-fn rename(session: &Session, write: &mut Write<'_>, (known, of_type): (&str, TypeDefinition), new: &str) -> Result<()> {
+pub(super) fn rename(
+    session: &Session,
+    write: &mut Write<'_>,
+    (known, of_type): (&str, TypeDefinition),
+    new: &str,
+) -> Result<()> {
     check_unnamed(write.transaction, known)?;
     match of_type {
         TypeDefinition::Enum(labels) => {

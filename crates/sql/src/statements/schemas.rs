@@ -53,10 +53,7 @@ pub(crate) fn create(session: &mut Session, statement: &Statement, source: &Sour
     };
     let at = position(name, source);
     let schema = last_part(name).unwrap_or_default();
-    if schema.starts_with("pg_") {
-        let error = SqlError::new("42939", format!("unacceptable schema name \"{schema}\"")).at(at);
-        return Err(error.detail("The prefix \"pg_\" is reserved for system schemas."));
-    }
+    check_name(&schema, at)?;
     session.write("CREATE SCHEMA", |_, write| {
         let (transaction, command) = (&mut *write.transaction, Command::new("CREATE SCHEMA"));
         transaction.claim_name(&entry(&schema))?;
@@ -67,26 +64,41 @@ pub(crate) fn create(session: &mut Session, statement: &Statement, source: &Sour
                 false => Err(SqlError::new("42P06", message).at(at)),
             };
         }
-        // The engine keeps it as a view, which is of no columns for anybody.
-        let columns = Schema::new(vec![Column::new("schema", DataType::TEXT)], &[]);
-        let columns = columns.map_err(|error| SqlError::from(engine::Error::from(error)))?;
-        transaction.create_view(&entry(&schema), columns, ViewDefinition::default())?;
+        make(transaction, &schema)?;
         Ok(command)
     })
 }
 
+/// Makes a schema, which the engine keeps as a view that is of no columns for anybody.
+pub(super) fn make(transaction: &mut Transaction, schema: &str) -> Result<()> {
+    let columns = Schema::new(vec![Column::new("schema", DataType::TEXT)], &[]);
+    let columns = columns.map_err(|error| SqlError::from(engine::Error::from(error)))?;
+    transaction.create_view(&entry(schema), columns, ViewDefinition::default())?;
+    Ok(())
+}
+
+/// Refuses a name that only PostgreSQL's own schemas have.
+pub(super) fn check_name(schema: &str, at: Option<usize>) -> Result<()> {
+    if !schema.starts_with("pg_") {
+        return Ok(());
+    }
+    let error = SqlError::new("42939", format!("unacceptable schema name \"{schema}\"")).at(at);
+    Err(error.detail("The prefix \"pg_\" is reserved for system schemas."))
+}
+
 /// What a schema has.
-struct Contents {
-    tables: Vec<String>,
-    views: Vec<String>,
-    sequences: Vec<String>,
-    types: Vec<(String, TypeDefinition)>,
+pub(super) struct Contents {
+    pub(super) tables: Vec<String>,
+    pub(super) views: Vec<String>,
+    /// Those that belong to no column.
+    pub(super) sequences: Vec<String>,
+    pub(super) types: Vec<(String, TypeDefinition)>,
     /// The functions, each with the name by which the engine keeps it.
-    functions: Vec<(String, MadeFunction)>,
+    pub(super) functions: Vec<(String, MadeFunction)>,
 }
 
 impl Contents {
-    fn of(transaction: &Transaction, schema: &str) -> Contents {
+    pub(super) fn of(transaction: &Transaction, schema: &str) -> Contents {
         let own = |names: Vec<String>| -> Vec<String> {
             names.into_iter().filter(|name| schema_of(name) == schema && is_relation(name)).collect()
         };

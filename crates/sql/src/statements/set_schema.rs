@@ -33,19 +33,26 @@ pub(crate) fn run(session: &mut Session, asked: &SetSchema) -> Result<Command> {
         if new == *name {
             return Ok(command.clone());
         }
-        let is_table = table.view().is_none() && table.sequence().is_none();
-        let sequences = if is_table { sequence_users::owned_by(transaction, name)? } else { Vec::new() };
-        move_with_indexes(transaction, name, &new)?;
-        if table.sequence().is_some() {
-            sequence_users::rename(transaction, name, &new)?;
-        }
-        for sequence in sequences {
-            let moved = beside(&new, &sequence);
-            rename(transaction, &sequence, &moved)?;
-            sequence_users::rename(transaction, &sequence, &moved)?;
-        }
+        move_to(transaction, name, &new)?;
         Ok(command.clone())
     })
+}
+
+/// Gives a relation a name in another schema, and what belongs to it.
+pub(super) fn move_to(transaction: &mut Transaction, name: &str, new: &str) -> Result<()> {
+    let table = transaction.table(name)?;
+    let is_table = table.view().is_none() && table.sequence().is_none();
+    let sequences = if is_table { sequence_users::owned_by(transaction, name)? } else { Vec::new() };
+    move_with_indexes(transaction, name, new)?;
+    if table.sequence().is_some() {
+        sequence_users::rename(transaction, name, new)?;
+    }
+    for sequence in sequences {
+        let moved = beside(new, &sequence);
+        rename(transaction, &sequence, &moved)?;
+        sequence_users::rename(transaction, &sequence, &moved)?;
+    }
+    Ok(())
 }
 
 /// Gives a relation its new name. Indexes are in the schema of their table, so that they are made anew there.

@@ -118,6 +118,7 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
         }
         (ArrowType::Time32(_) | ArrowType::Time64(_), DataType::Time)
         | (ArrowType::Interval(_) | ArrowType::Duration(_), DataType::Interval) => kernel(array, &target),
+        (ArrowType::FixedSizeBinary(_), DataType::Time) => clock::times_without_zone(array).ok_or((None, Misfit::Kind)),
         (ArrowType::Time32(_) | ArrowType::Time64(_), DataType::Interval) => {
             clock::spans(array).map_err(|misfit| (None, misfit))
         }

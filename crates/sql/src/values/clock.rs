@@ -52,6 +52,16 @@ pub(crate) fn times(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     cast(&times, &ArrowType::Time64(TimeUnit::Microsecond)).map_err(|_| Misfit::Kind)
 }
 
+/// Times with their zone as they stand on the clock there; `None` if they are none.
+pub(crate) fn times_without_zone(array: &ArrayRef) -> Option<ArrayRef> {
+    DataType::from_arrow(array.data_type()).filter(|of| *of == DataType::TimeTz)?;
+    let time = |row| match value_at(array, row, DataType::TimeTz) {
+        Some(Value::TimeTz(time)) => Some(time.micros),
+        _ => None,
+    };
+    Some(Arc::new((0..array.len()).map(time).collect::<Time64MicrosecondArray>()))
+}
+
 /// Times of this kind, their seconds rounded to so many digits; `None` if they are none.
 pub(crate) fn rounded(times: &ArrayRef, of: TimeKind, digits: u8) -> Option<ArrayRef> {
     let round = |micros: i64| of.round(micros, digits);

@@ -29,12 +29,13 @@ use tables::LockedTable;
 
 use crate::access::table::is_rid_column;
 use crate::error::{Result, SqlError};
-use crate::names::headings;
+use crate::names::headings::{self, Headings};
 use crate::names::moment::Moment;
 use crate::parsing::lock_clauses::LockClause;
 use crate::planning::planner::Plan;
 use crate::semantics::naming::using;
 use crate::session::Session;
+use crate::session::cursors::Places;
 use crate::session::transactions::Write;
 use crate::state::outcome::Rows;
 use crate::state::view::{RowTarget, View};
@@ -57,6 +58,41 @@ pub(crate) fn locked(
     clauses: &[LockClause],
     source: &Source,
 ) -> Result<Rows> {
+    let (rows, tables, headings) = locked_with_ids(session, write, query, clauses, source)?;
+    let rows = without_ids(&rows, tables.len())?;
+    let schema = headings::apply(&rows.schema(), &headings);
+    Ok(Rows::ready(rows).renamed(schema))
+}
+
+/// The rows of a query that locks them, for a cursor, and which rows of tables are behind them.
+pub(crate) fn for_cursor(
+    session: &mut Session,
+    query: &Query,
+    clauses: &[LockClause],
+    source: &Source,
+) -> Result<(Rows, Vec<Places>)> {
+    session.write("DECLARE CURSOR", |session, write| {
+        let (rows, tables, headings) = locked_with_ids(session, write, query.clone(), clauses, source)?;
+        let ids = &rows.columns()[rows.num_columns() - tables.len()..];
+        let places = tables.iter().zip(ids).filter(|(table, _)| table.lock.is_some()).map(|(table, ids)| Places {
+            table: table.table.id(),
+            ids: ids.as_primitive::<UInt64Type>().iter().collect(),
+        });
+        let places = places.collect();
+        let rows = without_ids(&rows, tables.len())?;
+        let schema = headings::apply(&rows.schema(), &headings);
+        Ok((Rows::ready(rows).renamed(schema), places))
+    })
+}
+
+/// The rows that a query has locked with the ids of those of its tables behind their columns, the tables, and what the columns are called.
+fn locked_with_ids(
+    session: &Session,
+    write: &mut Write<'_>,
+    query: Query,
+    clauses: &[LockClause],
+    source: &Source,
+) -> Result<(RecordBatch, Vec<LockedTable>, Headings)> {
     let Some(first) = clauses.first() else { return Err(SqlError::new("XX000", "nothing to lock")) };
     check::select(&query, first, &session.planner)?;
     let mut query = merging_spelled_out(query, session)?;
@@ -68,9 +104,8 @@ pub(crate) fn locked(
     let (limit, fetch) = &bounds;
     let limit = limit_of(limit.as_ref(), fetch.as_ref());
     let (offset, limit) = locking.bounds(session, write, limit)?;
-    let rows = without_ids(&locking.rows(session, write, offset, limit)?, locking.tables.len())?;
-    let schema = headings::apply(&rows.schema(), &headings);
-    Ok(Rows::ready(rows).renamed(schema))
+    let rows = locking.rows(session, write, offset, limit)?;
+    Ok((rows, locking.tables, headings))
 }
 
 /// The query with the columns of joins that merge some, which nobody can tell once its tables have other names.
