@@ -30,6 +30,7 @@ CREATE TABLE users (
     language text COLLATE "sv-x-icu",
     word varchar(9) COLLATE "C",
     nick citext DEFAULT 'None',
+    pairs hstore DEFAULT 'b=>2, "a b"=>"x\"y"',
     s smallint,
     b bigint,
     j json,

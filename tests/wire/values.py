@@ -9,6 +9,8 @@ from decimal import Decimal
 
 import psycopg
 from psycopg import sql
+from psycopg.types import TypeInfo
+from psycopg.types.hstore import register_hstore
 from psycopg.types.json import Json, Jsonb
 from psycopg.types.numeric import Float4, Int2, Int4, Int8
 from psycopg.types.range import DateRange, Int4Range, Int8Range, NumericRange, TimestampRange, TimestamptzRange
@@ -136,6 +138,19 @@ class Values(unittest.TestCase):
                     found = cursor.execute("SELECT v FROM caseless WHERE v = %s", (value.swapcase(),)).fetchone()[0]
                     self.assertEqual(found, value.encode() if binary else value)
                     self.assertEqual(cursor.description[0].type_display, str(cursor.description[0].type_code))
+
+    def test_pairs_go_both_ways_in_both_formats(self):
+        with connect(prepare_threshold=None) as connection:
+            connection.execute("DROP TABLE IF EXISTS paired")
+            connection.execute("CREATE TABLE paired (v hstore)")
+            register_hstore(TypeInfo.fetch(connection, "hstore"), connection)
+            for value, binary in ((v, b) for v in ({}, {"a": "1", "b": None}, {"\u00c4 \"x": "\\"}) for b in (False, True)):
+                connection.execute("DELETE FROM paired")
+                connection.execute("INSERT INTO paired VALUES (%s)", (value,))
+                with self.subTest(value, binary=binary):
+                    self.assertEqual(connection.cursor(binary=binary).execute("SELECT v FROM paired").fetchone(), (value,))
+                    found = connection.execute("SELECT count(*) FROM paired WHERE v = %s", (value,)).fetchone()[0]
+                    self.assertEqual(found, 1)
 
     def test_shapes_go_both_ways_in_both_formats(self):
         with connect(prepare_threshold=None) as connection:

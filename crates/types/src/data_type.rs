@@ -31,7 +31,7 @@ pub enum DataType {
     },
     /// `numeric` without limits; see [`Numeric`](crate::Numeric)
     Numeric,
-    /// `text`, or `varchar(n)` where `max_chars` is given, or [`DataType::VARCHAR`] or [`DataType::CITEXT`]
+    /// `text`, or `varchar(n)` where `max_chars` is given, or one of the constants
     Text {
         /// the longest value allowed, in characters
         max_chars: Option<u32>,
@@ -91,9 +91,12 @@ impl DataType {
     /// `citext`: a `text` whose letters are compared whatever their case.
     pub const CITEXT: DataType = DataType::Text { max_chars: Some(u32::MAX - 1) };
 
+    /// `hstore`: pairs of texts, kept as their text in one form.
+    pub const HSTORE: DataType = DataType::Text { max_chars: Some(u32::MAX - 2) };
+
     /// Whether it says how many characters a text has at most.
     pub fn has_length(self) -> bool {
-        ![DataType::VARCHAR, DataType::CITEXT].contains(&self)
+        ![DataType::VARCHAR, DataType::CITEXT, DataType::HSTORE].contains(&self)
             && matches!(self, DataType::Char { .. } | DataType::Text { max_chars: Some(_) })
     }
 
@@ -259,6 +262,7 @@ impl fmt::Display for DataType {
             DataType::Text { max_chars: None } => f.write_str("text"),
             varchar if *varchar == DataType::VARCHAR => f.write_str("varchar"),
             &DataType::CITEXT => f.write_str("citext"),
+            &DataType::HSTORE => f.write_str("hstore"),
             DataType::Text { max_chars: Some(n) } => write!(f, "varchar({n})"),
             DataType::Char { chars } => write!(f, "char({chars})"),
             DataType::Bytea => f.write_str("bytea"),

@@ -19,9 +19,13 @@ pub(super) fn write(catalog: &mut Catalog, out: &mut dyn Write) -> Result<()> {
             extensions.insert(extension.to_owned());
         }
     }
-    let columns = "SELECT 1 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE t.typname IN ('citext', '_citext') LIMIT 1";
-    if !catalog.rows(columns)?.is_empty() {
-        extensions.insert("citext".to_owned());
+    let types = catalog.rows(
+        "SELECT DISTINCT ltrim(t.typname, '_') FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
+         WHERE t.typname IN ('citext', '_citext', 'hstore', '_hstore')",
+    )?;
+    for row in types {
+        let [extension] = texts(row)?;
+        extensions.insert(extension);
     }
     for extension in extensions {
         writeln!(out, "CREATE EXTENSION IF NOT EXISTS {};\n", quoted(&extension))?;

@@ -77,7 +77,7 @@ fn of_type(text: &str, data_type: DataType) -> String {
 
 fn type_label(data_type: DataType) -> String {
     match data_type {
-        DataType::CITEXT => "citext".to_owned(),
+        DataType::CITEXT | DataType::HSTORE => data_type.to_string(),
         DataType::Text { max_chars: Some(_) } => "character varying".to_owned(),
         DataType::Char { .. } => "bpchar".to_owned(),
         DataType::Decimal { .. } => "numeric".to_owned(),

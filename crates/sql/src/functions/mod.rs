@@ -30,7 +30,7 @@ use crate::functions::arrays::{assigned, fills, holds, lists, shapes};
 use crate::functions::numbers::{bits, degrees, floats, numerics, rounding, unlimited};
 use crate::functions::statement::{commit, each_row, session};
 use crate::functions::tables::{changes, generate, history, keywords};
-use crate::functions::texts::{bytes, codes, collation, folded, hashes, octets, quoting, regexp, similarity};
+use crate::functions::texts::{bytes, codes, collation, folded, hashes, hstore, octets, quoting, regexp, similarity};
 use crate::functions::times::{calendar, parts, templates, zones};
 use crate::state::view::View;
 use crate::syntax::identifiers::fold;
@@ -50,6 +50,7 @@ pub(crate) fn plain() -> Vec<Arc<ScalarUDF>> {
         .chain(bytes::functions())
         .chain(collation::functions())
         .chain(folded::functions())
+        .chain(hstore::functions())
         .chain(hashes::functions())
         .chain(lists::functions())
         .chain(quoting::functions())

@@ -20,7 +20,7 @@ pub(crate) fn modifier_of(data_type: DataType) -> i32 {
     let length = |chars| i32::try_from(chars).map_or(-1, |chars| chars + 4);
     match data_type {
         DataType::Decimal { precision, scale } => (i32::from(precision) << 16 | (i32::from(scale) & 0x7ff)) + 4,
-        DataType::VARCHAR | DataType::CITEXT => -1,
+        DataType::VARCHAR | DataType::CITEXT | DataType::HSTORE => -1,
         DataType::Text { max_chars: Some(chars) } => length(chars),
         DataType::Char { chars } => length(chars),
         DataType::TimeDigits { of: TimeKind::Interval { fields, says_digits }, digits } => {
@@ -88,7 +88,7 @@ impl Origin {
         };
         let origin = noted().unwrap_or(Origin::NONE);
         let modifier = match type_of_field(field) {
-            Some(DataType::VARCHAR | DataType::CITEXT | DataType::Char { chars: 0 }) => -1,
+            Some(DataType::VARCHAR | DataType::CITEXT | DataType::HSTORE | DataType::Char { chars: 0 }) => -1,
             Some(data_type @ (DataType::Text { .. } | DataType::Char { .. })) => modifier_of(data_type),
             _ => origin.modifier,
         };

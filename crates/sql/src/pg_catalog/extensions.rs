@@ -13,9 +13,9 @@ fn given(tables: &Tables) -> Result<impl Iterator<Item = (i64, &'static Extensio
     Ok(all.filter_map(|(number, extension, is_there)| is_there.then_some((number, extension))))
 }
 
-/// Whether the database has an extension.
-pub(super) fn has(tables: &Tables, name: &str) -> Result<bool> {
-    Ok(given(tables)?.any(|(_, extension)| extension.name == name))
+/// The names of the extensions that the database has.
+pub(super) fn names(tables: &Tables) -> Result<Vec<&'static str>> {
+    Ok(given(tables)?.map(|(_, extension)| extension.name).collect())
 }
 
 /// The rows of `pg_extension`.

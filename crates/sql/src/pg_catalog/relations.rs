@@ -65,7 +65,7 @@ pub(super) fn relation(name: &str, view: &View) -> DataFusionResult<Option<Arc<d
                 settings.iter().map(|(name, value)| setting(name, value, &remembered)).collect()
             }
             false if known == "pg_extension" => extensions::made(&tables)?,
-            false if known == "pg_type" => types::types(&objects(), extensions::has(&tables, "citext")?),
+            false if known == "pg_type" => types::types(&objects(), &extensions::names(&tables)?),
             false if known == "pg_available_extensions" => extensions::available(&tables)?,
             false if known == "pg_description" => {
                 let mut described = comments::descriptions(&objects(), &tables)?;

@@ -11,7 +11,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::names::tables::CATALOG;
 use crate::values::pg_types::{
-    BOX, BPCHAR, CITEXT, NAME, RANGES, TEXT, TYPES, VARCHAR, internal_name, is_of_extension, number_of,
+    BOX, BPCHAR, CITEXT, NAME, RANGES, TEXT, TYPES, VARCHAR, extension_of, internal_name, number_of,
 };
 use Cell::{Number, Truth};
 
@@ -71,16 +71,17 @@ impl Told {
 }
 
 /// `pg_type`; it has the type of an extension if the database has that, or a column of the type.
-pub(super) fn types(objects: &Objects, has_citext: bool) -> Vec<Row> {
-    let is_citext = |column: &Column| is_of_extension(number_of(column.data_type));
+pub(super) fn types(objects: &Objects, given: &[&str]) -> Vec<Row> {
+    let extension = |column: &Column| extension_of(number_of(column.data_type));
     let columns = objects.tables.iter().map(|table| &table.table).chain(objects.views.iter().map(|view| &view.table));
-    let has_citext = has_citext || columns.flat_map(|table| table.schema().columns()).any(is_citext);
+    let used: Vec<&str> = columns.flat_map(|table| table.schema().columns()).filter_map(extension).collect();
+    let is_here = |name: &str| given.contains(&name) || used.contains(&name);
     let told = |number, name: String, length, category, [element, array]: [u32; 2]| {
         let kind = if category == RANGES { "r" } else { "b" };
-        let schema = if is_of_extension(number) { PUBLIC_OID } else { CATALOG_OID };
+        let schema = if extension_of(number).is_some() { PUBLIC_OID } else { CATALOG_OID };
         Told { number, name, schema, length, category, kind, element, array }.plain()
     };
-    let known = || TYPES.iter().filter(|known| has_citext || !is_of_extension(known.number));
+    let known = || TYPES.iter().filter(|known| extension_of(known.number).is_none_or(is_here));
     let plain =
         known().map(|known| told(known.number, known.name.to_owned(), known.length, known.category, [0, known.array]));
     let arrays = known().filter(|known| known.array > 0);
@@ -292,5 +293,5 @@ fn default_of(domain: &DomainDefinition, text: &str) -> String {
 
 /// Whether a type is told by `information_schema` as one of a user, or of an extension.
 pub(super) fn is_made(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Enum(_) | DataType::CITEXT)
+    matches!(data_type, DataType::Enum(_) | DataType::CITEXT | DataType::HSTORE)
 }

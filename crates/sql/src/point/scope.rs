@@ -92,11 +92,11 @@ impl Scope<'_> {
 }
 
 /// Whether it is a table that was made as one, and all of it is ordered as its values are: what a materialized view may do is for the
-/// planner to know, and what the order of a language is, or of texts without case.
+/// planner to know, and what the order of a language is, or of texts without case; and none has to be read first.
 pub(crate) fn is_plain(table: &Table) -> bool {
     let has_order_of_its_own = |column: &Column| {
         let of_language = column.collation.as_ref().is_some_and(|collation| collation.locale.is_some());
-        of_language || matches!(column.data_type, DataType::CITEXT)
+        of_language || matches!(column.data_type, DataType::CITEXT | DataType::HSTORE)
     };
     table.sequence().is_none()
         && table.view().is_none()

@@ -29,7 +29,7 @@ pub(super) fn beside_space(op: &BinaryOperator, other: Option<DataType>) -> Opti
 
 /// Whether values of a type are made of others, so that operators ask for those.
 pub(super) fn is_whole(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Jsonb | DataType::Array(_))
+    matches!(data_type, DataType::Jsonb | DataType::HSTORE | DataType::Array(_))
 }
 
 pub(super) fn asks_parts(op: &BinaryOperator) -> bool {

@@ -414,7 +414,7 @@ fn columns_of(schema: &Schema, names: &[ObjectName]) -> Vec<Option<DataType>> {
 /// A text is a text of any length, and a number one of any scale.
 fn plain(data_type: DataType) -> DataType {
     match data_type {
-        DataType::CITEXT => data_type,
+        DataType::CITEXT | DataType::HSTORE => data_type,
         DataType::Text { .. } | DataType::Char { .. } => DataType::TEXT,
         DataType::Decimal { .. } => DataType::Numeric,
         DataType::TimeDigits { of, .. } => of.whole(),

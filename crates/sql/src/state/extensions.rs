@@ -17,10 +17,11 @@ pub(crate) struct Extension {
 pub(crate) const LANGUAGE: &str = "plpgsql";
 
 /// The extensions of which scripts ask that there is nothing else, with PostgreSQL's versions: keys of numbers and texts in a search tree
-/// are built in, texts without case are, random uuids, for which schemas ask for two others, and indexes of trigrams.
-pub(crate) const KNOWN: [Extension; 6] = [
+/// are built in, texts without case and pairs of texts are, random uuids, for which schemas ask for two others, and indexes of trigrams.
+pub(crate) const KNOWN: [Extension; 7] = [
     Extension { name: "btree_gist", version: "1.7", about: "support for indexing common datatypes in GiST" },
     Extension { name: "citext", version: "1.6", about: "data type for case-insensitive character strings" },
+    Extension { name: "hstore", version: "1.8", about: "data type for storing sets of (key, value) pairs" },
     Extension {
         name: "pg_trgm",
         version: "1.6",

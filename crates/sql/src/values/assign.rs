@@ -97,6 +97,7 @@ fn convert(array: &ArrayRef, from: &Field, to: DataType, texts: Texts) -> Result
             let text = if matches!(known, Some(DataType::Char { .. })) { blanks::without(&text) } else { text };
             from_text(&text, known, to, texts)
         }
+        (_, DataType::HSTORE) => Err((None, Misfit::Kind)),
         (from_type, DataType::Text { .. } | DataType::Char { .. }) if !is_binary(from_type) => {
             let texts = (0..array.len()).map(|row| long_text(array, row));
             let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
@@ -294,7 +295,7 @@ fn floats_into_decimals(array: &ArrayRef, to: DataType) -> Result<ArrayRef, Misp
 
 fn from_text(array: &ArrayRef, known: Option<DataType>, to: DataType, texts: Texts) -> Result<ArrayRef, Misplaced> {
     match to {
-        DataType::Text { max_chars } => into_text(array, max_chars),
+        DataType::Text { max_chars } if to != DataType::HSTORE => into_text(array, max_chars),
         DataType::Char { chars } => into_text(&blanks::without(array), Some(chars)),
         _ if known == Some(to) => Ok(array.clone()),
         _ if texts == Texts::Stay => Err((None, Misfit::Kind)),

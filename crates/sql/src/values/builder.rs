@@ -20,7 +20,7 @@ use engine::{ArrayItem, ArrayValue, DataType, Value, ZONED_TIME_BYTES};
 
 use super::clock::interval_of;
 use super::single::read;
-use super::{Misfit, array_input, datetime, input, numerics, space_input};
+use super::{Misfit, array_input, datetime, hstore, input, numerics, space_input};
 
 /// A column in the making.
 pub(crate) struct ColumnBuilder {
@@ -201,6 +201,7 @@ impl ColumnBuilder {
                 builder.append_value(input::decimal(text, precision, scale)?);
             }
             (Values::Numeric(builder), _) => builder.append_value(numerics::read(text)?.as_bytes()),
+            (Values::Text(builder), DataType::HSTORE) => builder.append_value(hstore::canonical(text)?),
             (Values::Text(builder), DataType::Text { max_chars }) => {
                 builder.append_value(input::text(text, max_chars)?);
             }

@@ -51,6 +51,7 @@ pub(crate) fn conflict_of(field: &Field) -> Option<[Collation; 2]> {
 /// Whether values of a type have collations: texts, and arrays of them.
 pub(crate) fn is_collatable(data_type: DataType) -> bool {
     match data_type {
+        DataType::HSTORE => false,
         DataType::Text { .. } | DataType::Char { .. } => true,
         DataType::Array(item) => is_collatable(item.data_type()),
         _ => false,

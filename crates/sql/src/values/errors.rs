@@ -46,6 +46,7 @@ impl Misfit {
                 let (sqlstate, message) = fault.error();
                 return SqlError::new(sqlstate, message).detail(fault.detail(value));
             }
+            Misfit::Pairs(fault) => return SqlError::new("XX000", fault.message(value)),
             Misfit::RangeText(fault) => {
                 let message = format!("malformed range literal: \"{shown}\"");
                 return SqlError::new("22P02", message).detail(fault.detail());

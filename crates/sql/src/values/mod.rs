@@ -11,6 +11,7 @@ pub(crate) mod collated;
 mod date_input;
 pub(crate) mod datetime;
 mod errors;
+pub(crate) mod hstore;
 pub(crate) mod input;
 pub(crate) mod interval_form;
 pub(crate) mod interval_input;
@@ -31,6 +32,7 @@ use engine::DataType;
 use engine::json::JsonFault;
 use engine::range::{RangeFault, RangeTextFault};
 
+pub(crate) use hstore::PairsFault;
 pub use single::{column_of_values, read_value};
 
 /// Why a value does not go into a column.
@@ -58,6 +60,8 @@ pub(crate) enum Misfit {
     Label,
     /// The text is no JSON.
     Json(JsonFault),
+    /// The text is no list of pairs.
+    Pairs(PairsFault),
     /// The text is no range.
     RangeText(RangeTextFault),
     /// The bounds of a range are none.
@@ -72,7 +76,7 @@ pub(crate) type Misplaced = (Option<usize>, Misfit);
 /// PostgreSQL's long name of a column's type, as its error messages write it.
 pub(crate) fn long_name(data_type: DataType) -> String {
     match data_type {
-        DataType::VARCHAR | DataType::CITEXT => pg_types::shown_name(data_type),
+        DataType::VARCHAR | DataType::CITEXT | DataType::HSTORE => pg_types::shown_name(data_type),
         DataType::Text { max_chars: Some(chars) } | DataType::Char { chars } => {
             format!("{}({chars})", pg_types::of_column(data_type).shown)
         }

@@ -50,6 +50,8 @@ numbers! {
     INT8RANGE = 3926: "int8range",
     CITEXT = 4_289_000_001: "citext",
     CITEXT_ARRAY = 4_289_000_002: "citext[]",
+    HSTORE = 4_289_000_003: "hstore",
+    HSTORE_ARRAY = 4_289_000_004: "hstore[]",
 }
 
 /// A type as PostgreSQL's catalog has it.
@@ -83,7 +85,7 @@ const fn named(
 }
 
 /// All types that are known here.
-pub static TYPES: [PgType; 35] = [
+pub static TYPES: [PgType; 36] = [
     named((BOOL, 1000), "bool", "boolean", 1, "B", Some(DataType::Boolean)),
     named((BYTEA, 1001), "bytea", "bytea", -1, "U", Some(DataType::Bytea)),
     named((NAME, 1003), "name", "name", 64, "S", None),
@@ -119,6 +121,7 @@ pub static TYPES: [PgType; 35] = [
     range((DATERANGE, 3913), "daterange", RangeKind::Date),
     range((INT8RANGE, 3927), "int8range", RangeKind::Int8),
     named((CITEXT, CITEXT_ARRAY), "citext", "citext", -1, "S", Some(DataType::CITEXT)),
+    named((HSTORE, HSTORE_ARRAY), "hstore", "hstore", -1, "U", Some(DataType::HSTORE)),
 ];
 
 /// The category of range types.
@@ -142,7 +145,7 @@ const fn array(number: u32, name: &'static str, shown: &'static str) -> PgType {
 }
 
 /// The arrays of the types that columns have; as parameters they travel as text.
-static ARRAYS: [PgType; 33] = [
+static ARRAYS: [PgType; 34] = [
     array(1000, "_bool", "boolean[]"),
     array(1001, "_bytea", "bytea[]"),
     array(1016, "_int8", "bigint[]"),
@@ -176,6 +179,7 @@ static ARRAYS: [PgType; 33] = [
     array(3913, "_daterange", "daterange[]"),
     array(3927, "_int8range", "int8range[]"),
     array(CITEXT_ARRAY, "_citext", "citext[]"),
+    array(HSTORE_ARRAY, "_hstore", "hstore[]"),
 ];
 
 /// What all enum types have in common; their names and numbers are those of the user.
@@ -194,6 +198,7 @@ pub fn number_of(data_type: DataType) -> u32 {
         DataType::Decimal { .. } | DataType::Numeric => NUMERIC,
         DataType::Text { max_chars: None } => TEXT,
         DataType::CITEXT => CITEXT,
+        DataType::HSTORE => HSTORE,
         DataType::Text { max_chars: Some(_) } => VARCHAR,
         DataType::Char { .. } => BPCHAR,
         DataType::Bytea => BYTEA,
@@ -258,16 +263,20 @@ pub(crate) fn internal_name(data_type: DataType) -> (String, String) {
     match data_type {
         DataType::Enum(of) => made(of, ""),
         DataType::Array(ArrayItem::Enum(of)) => made(of, "_"),
-        other if is_of_extension(number_of(other)) => {
+        other if extension_of(number_of(other)).is_some() => {
             (engine::PUBLIC_SCHEMA.to_owned(), of_column(other).name.to_owned())
         }
         other => ("pg_catalog".to_owned(), of_column(other).name.to_owned()),
     }
 }
 
-/// Whether an extension brings the type with this number to PostgreSQL.
-pub(crate) fn is_of_extension(number: u32) -> bool {
-    [CITEXT, CITEXT_ARRAY].contains(&number)
+/// The extension that brings the type with this number to PostgreSQL.
+pub(crate) fn extension_of(number: u32) -> Option<&'static str> {
+    match number {
+        CITEXT | CITEXT_ARRAY => Some("citext"),
+        HSTORE | HSTORE_ARRAY => Some("hstore"),
+        _ => None,
+    }
 }
 
 /// The type with this number.
@@ -315,7 +324,7 @@ pub(crate) fn measure_of(data_type: DataType) -> Measure {
         DataType::Real => Measure::Bits(24, None),
         DataType::Double => Measure::Bits(53, None),
         DataType::Decimal { precision, scale } => Measure::Digits(precision, scale),
-        DataType::CITEXT => Measure::None,
+        DataType::CITEXT | DataType::HSTORE => Measure::None,
         DataType::VARCHAR => Measure::Characters(None),
         DataType::Text { max_chars } => Measure::Characters(max_chars),
         DataType::Char { chars } => Measure::Characters(Some(chars)),

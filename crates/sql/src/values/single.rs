@@ -12,7 +12,7 @@ use engine::{
 use super::builder::ColumnBuilder;
 use super::clock::{interval_of, span_of};
 use super::interval_form::IntervalForm;
-use super::{Misfit, array_input, datetime, input, interval_input, numerics, space_input};
+use super::{Misfit, array_input, datetime, hstore, input, interval_input, numerics, space_input};
 use crate::error::Result;
 
 /// The value that a text stands for in the input syntax of a type. A `numeric` keeps the digits that it is written with.
@@ -37,6 +37,7 @@ pub(super) fn read(text: &str, data_type: DataType) -> Result<Value, Misfit> {
         DataType::Double => Value::Double(input::double(text)?),
         DataType::Decimal { .. } => Value::Decimal(number(text)?),
         DataType::Numeric => Value::Numeric(numerics::read(text)?),
+        DataType::HSTORE => Value::Text(hstore::canonical(text)?),
         DataType::Text { max_chars } => Value::Text(input::text(text, max_chars)?.to_owned()),
         DataType::Char { chars } => Value::Text(input::blank_padded(text, chars)?.to_owned()),
         DataType::Bytea => Value::Bytea(input::bytea(text)?),

@@ -59,9 +59,9 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
         SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("name") => {
             DataType::Text { max_chars: Some(63) }
         }
-        SqlType::Custom(name, modifiers) if is_citext(name) => match modifiers.is_empty() {
-            true => DataType::CITEXT,
-            false => return Err(no_modifier("citext")),
+        SqlType::Custom(name, modifiers) if let Some(found) = of_extension(name) => match modifiers.is_empty() {
+            true => found,
+            false => return Err(no_modifier(&found.to_string())),
         },
         SqlType::Uuid => DataType::Uuid,
         SqlType::JSON => DataType::Json,
@@ -95,11 +95,15 @@ pub(crate) fn column_type(name: &SqlType) -> Result<(DataType, Option<&'static s
     Ok((data_type, None))
 }
 
-/// Whether a type's name is that of texts without case, which PostgreSQL has as an extension.
-fn is_citext(name: &ObjectName) -> bool {
+/// The type of a name that an extension brings to PostgreSQL.
+fn of_extension(name: &ObjectName) -> Option<DataType> {
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(fold).collect();
-    matches!(&parts[..], [local] if local == "citext")
-        || matches!(&parts[..], [schema, local] if schema == "public" && local == "citext")
+    let local = match &parts[..] {
+        [local] => local,
+        [schema, local] if schema == engine::PUBLIC_SCHEMA => local,
+        _ => return None,
+    };
+    [DataType::CITEXT, DataType::HSTORE].into_iter().find(|known| known.to_string() == *local)
 }
 
 /// What is said of a type that asks for more digits of a second than there are.
@@ -128,7 +132,9 @@ pub(crate) fn sql_type(data_type: DataType) -> SqlType {
             SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()))
         }
         DataType::Numeric => SqlType::Numeric(ExactNumberInfo::None),
-        DataType::CITEXT => SqlType::Custom(ObjectName::from(vec![Ident::new("citext")]), Vec::new()),
+        DataType::CITEXT | DataType::HSTORE => {
+            SqlType::Custom(ObjectName::from(vec![Ident::new(data_type.to_string())]), Vec::new())
+        }
         DataType::Text { .. } | DataType::Char { .. } => SqlType::Text,
         DataType::Bytea => SqlType::Bytea,
         DataType::Date => SqlType::Date,
@@ -438,6 +444,7 @@ fn named_type(name: Option<&str>) -> Option<DataType> {
         Some("uuid") => Some(DataType::Uuid),
         Some("varchar") => Some(DataType::VARCHAR),
         Some("citext") => Some(DataType::CITEXT),
+        Some("hstore") => Some(DataType::HSTORE),
         Some(name) if let Some(chars) = length_in(name, "char(") => Some(DataType::Char { chars }),
         Some(name) if let Some(max) = length_in(name, "varchar(") => Some(DataType::Text { max_chars: Some(max) }),
         _ => None,

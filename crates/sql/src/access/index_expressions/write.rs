@@ -409,7 +409,8 @@ fn argument_of(argument: &FunctionArg) -> Option<&Expr> {
 }
 
 fn is_varchar(data_type: DataType) -> bool {
-    data_type != DataType::CITEXT && matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. })
+    ![DataType::CITEXT, DataType::HSTORE].contains(&data_type)
+        && matches!(data_type, DataType::Text { max_chars: Some(_) } | DataType::Char { .. })
 }
 
 fn is_text_literal(expr: &Expr) -> bool {

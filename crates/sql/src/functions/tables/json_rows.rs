@@ -1,7 +1,7 @@
-//! Functions that make rows of the parts of a JSON value, each written as `unnest` of arrays.
+//! Functions that make rows of the parts of a JSON value, or of pairs of texts, each written as `unnest` of arrays.
 
 /// Functions that give rows: their names, the functions that give their columns as arrays, and the names of the columns.
-const GIVE_ROWS: [(&str, &[&str], &[&str]); 12] = [
+const GIVE_ROWS: [(&str, &[&str], &[&str]); 15] = [
     ("jsonb_array_elements", &["\0jsonb items"], &["value"]),
     ("jsonb_array_elements_text", &["\0jsonb item texts"], &["value"]),
     ("jsonb_object_keys", &["\0jsonb keys"], &["jsonb_object_keys"]),
@@ -14,9 +14,12 @@ const GIVE_ROWS: [(&str, &[&str], &[&str]); 12] = [
     ("json_object_keys", &["\0json keys"], &["json_object_keys"]),
     ("json_each", &["\0json names", "\0json values"], &["key", "value"]),
     ("json_each_text", &["\0json names", "\0json value texts"], &["key", "value"]),
+    ("skeys", &["akeys"], &["skeys"]),
+    ("svals", &["avals"], &["svals"]),
+    ("each", &["akeys", "avals"], &["key", "value"]),
 ];
 
-/// For a function of JSON that gives rows, the functions that give its columns as arrays, and their names.
+/// For such a function, the functions that give its columns as arrays, and their names.
 pub(crate) fn columns_of(name: &str) -> Option<(&'static [&'static str], &'static [&'static str])> {
     let found = GIVE_ROWS.iter().find(|(known, ..)| *known == name);
     found.map(|(_, functions, names)| (*functions, *names))

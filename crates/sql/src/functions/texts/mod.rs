@@ -6,6 +6,7 @@ pub(crate) mod codes;
 pub(crate) mod collation;
 pub(crate) mod folded;
 pub(crate) mod hashes;
+pub(crate) mod hstore;
 pub(crate) mod octets;
 pub(crate) mod quoting;
 pub(crate) mod regexp;

@@ -19,7 +19,7 @@ use engine::DataType;
 
 use super::casts::{CastItems, ReadText, WriteText};
 use super::untyped::{adapt, adapt_to_field, is_text, read, untyped};
-use super::{alike, arithmetic, chars, folded, json_casts, lengths, outer_columns, spaces, unlimited};
+use super::{alike, arithmetic, chars, folded, json_casts, lengths, outer_columns, pairs, spaces, unlimited};
 use crate::functions::arrays::{fills, lists};
 use crate::functions::json::{access as json_access, subscripts};
 use crate::functions::numbers::unlimited::converted;
@@ -122,6 +122,11 @@ impl ExprPlanner for LiteralPlanner {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
         let is_jsonb = || access.expr.to_field(schema).is_ok_and(|(_, field)| subscripts::is_jsonb(&field));
+        if let GetFieldAccess::NamedStructField { name } = &access.field_access
+            && let Some(value) = pairs::value_of(&access.expr, &Expr::Literal(name.clone(), None), schema)
+        {
+            return Ok(PlannerResult::Planned(value));
+        }
         match access.field_access {
             GetFieldAccess::NamedStructField { name } if is_jsonb() => {
                 Ok(PlannerResult::Planned(json_access::subscripted(access.expr, Expr::Literal(name, None))))
@@ -188,11 +193,15 @@ fn of_bits(function: ScalarUDF, left: Expr, right: Expr, schema: &DFSchema) -> R
     Ok(PlannerResult::Planned(function.call(vec![left, right])))
 }
 
-/// An operator of ranges, shapes and addresses, or one that asks how similar texts are, of which one is said to be a text.
+/// An operator of ranges, shapes and addresses, one of pairs of texts, or one that asks how similar texts are, of which one is said to be a
+/// text.
 fn of_space_or_texts(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let is_said = |expr: &Expr| untyped(expr).is_none() && expr.get_type(schema).is_ok_and(|found| is_text(&found));
     let may_be = |expr: &Expr| expr.get_type(schema).is_ok_and(|found| is_text(&found) || found.is_null());
     let are_texts = || [left, right].into_iter().all(may_be) && [left, right].into_iter().any(is_said);
+    if let Some(call) = pairs::plan(op, left, right, schema)? {
+        return Ok(Some(call));
+    }
     match similarity::operator(op, left, right) {
         Some(similar) if are_texts() => Ok(Some(similar)),
         _ => spaces::plan(op, left, right, schema),
@@ -281,53 +290,60 @@ fn one_of_one(expr: Expr) -> Expr {
 }
 
 fn adapt_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match spans::adapt(mixed::adapt(chars::adapt(alike::adapt(expr, schema)?, schema)?, schema)?, schema) {
-        Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
-            let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
-            Transformed::yes(json::adapt(Expr::InList(InList { expr, list: list?, negated }), schema))
-        }
-        Expr::Between(Between { expr, negated, low, high }) if untyped(&low).is_some() || untyped(&high).is_some() => {
-            let low = Box::new(adapt(*low, &expr, schema)?);
-            let high = Box::new(adapt(*high, &expr, schema)?);
-            Transformed::yes(json::adapt(Expr::Between(Between { expr, negated, low, high }), schema))
-        }
-        inner @ (Expr::InList(_) | Expr::Between(_)) => temporal::adapt(json::adapt(inner, schema), schema)?,
-        Expr::Cast(cast) => adapt_cast(cast, schema)?,
-        Expr::Like(mut like) if lengths::char_length(&like.expr, schema).is_some() => {
-            like.expr = Box::new(lengths::with_blanks(*like.expr, schema));
-            Transformed::yes(Expr::Like(like))
-        }
-        Expr::ScalarFunction(mut call) => {
-            if let Some(signed) = unlimited::signed(&call, schema) {
-                return Ok(Transformed::yes(signed));
+    Ok(
+        match spans::adapt(
+            mixed::adapt(chars::adapt(alike::adapt(pairs::adapt(expr, schema), schema)?, schema)?, schema)?,
+            schema,
+        ) {
+            Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| untyped(item).is_some()) => {
+                let list: Result<Vec<Expr>> = list.into_iter().map(|item| adapt(item, &expr, schema)).collect();
+                Transformed::yes(json::adapt(Expr::InList(InList { expr, list: list?, negated }), schema))
             }
-            if let Some(function) = settled(&call, schema) {
-                call.func = Arc::new(function);
-                return Ok(Transformed::yes(Expr::ScalarFunction(call)));
-            }
-            beside_own_items(&mut call, schema)?;
-            unlimited::as_wanted(&mut call, schema);
-            unlimited::beside_items(&mut call, schema);
-            written_out(&mut call, schema);
-            // Its operand is read as it is shown, as that of LIKE is.
-            if regexp::reads_blanks(call.name())
-                && let Some(text) = call.args.first_mut()
+            Expr::Between(Between { expr, negated, low, high })
+                if untyped(&low).is_some() || untyped(&high).is_some() =>
             {
-                *text = lengths::with_blanks(std::mem::take(text), schema);
+                let low = Box::new(adapt(*low, &expr, schema)?);
+                let high = Box::new(adapt(*high, &expr, schema)?);
+                Transformed::yes(json::adapt(Expr::Between(Between { expr, negated, low, high }), schema))
             }
-            let adapted = library::adapt(call, schema)?;
-            if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
-        }
-        inner @ (Expr::AggregateFunction(_) | Expr::WindowFunction(_)) => {
-            Transformed::yes(unlimited::beside_doubles(inner, schema))
-        }
-        Expr::SetComparison(mut comparison) => {
-            let column = comparison.subquery.subquery.schema().field(0);
-            *comparison.expr = adapt_to_field(std::mem::take(&mut *comparison.expr), column)?;
-            Transformed::yes(Expr::SetComparison(comparison))
-        }
-        other => temporal::adapt(other, schema)?,
-    })
+            inner @ (Expr::InList(_) | Expr::Between(_)) => temporal::adapt(json::adapt(inner, schema), schema)?,
+            Expr::Cast(cast) => adapt_cast(cast, schema)?,
+            Expr::Like(mut like) if lengths::char_length(&like.expr, schema).is_some() => {
+                like.expr = Box::new(lengths::with_blanks(*like.expr, schema));
+                Transformed::yes(Expr::Like(like))
+            }
+            Expr::ScalarFunction(mut call) => {
+                if let Some(signed) = unlimited::signed(&call, schema) {
+                    return Ok(Transformed::yes(signed));
+                }
+                if let Some(function) = settled(&call, schema) {
+                    call.func = Arc::new(function);
+                    return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+                }
+                beside_own_items(&mut call, schema)?;
+                unlimited::as_wanted(&mut call, schema);
+                unlimited::beside_items(&mut call, schema);
+                written_out(&mut call, schema);
+                // Its operand is read as it is shown, as that of LIKE is.
+                if regexp::reads_blanks(call.name())
+                    && let Some(text) = call.args.first_mut()
+                {
+                    *text = lengths::with_blanks(std::mem::take(text), schema);
+                }
+                let adapted = library::adapt(call, schema)?;
+                if adapted.transformed { adapted } else { temporal::adapt(adapted.data, schema)? }
+            }
+            inner @ (Expr::AggregateFunction(_) | Expr::WindowFunction(_)) => {
+                Transformed::yes(unlimited::beside_doubles(inner, schema))
+            }
+            Expr::SetComparison(mut comparison) => {
+                let column = comparison.subquery.subquery.schema().field(0);
+                *comparison.expr = adapt_to_field(std::mem::take(&mut *comparison.expr), column)?;
+                Transformed::yes(Expr::SetComparison(comparison))
+            }
+            other => temporal::adapt(other, schema)?,
+        },
+    )
 }
 
 /// A function whose type depends on the values of literals, with the type that it has now: what the planner works out

@@ -13,7 +13,7 @@ use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFu
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union, lit};
 use engine::DataType;
 
-use super::untyped::untyped;
+use super::untyped::{typed, untyped};
 use super::{alike, lengths};
 use crate::semantics::aggregates::extremes;
 use crate::values::types::type_of_field;
@@ -148,11 +148,11 @@ fn is_unknown(expr: &Expr) -> bool {
 fn common(values: &[&Expr], schema: &DFSchema) -> Option<DataType> {
     let first = mark(values.iter().find(|value| !is_unknown(value))?, schema)?;
     let is_one = values.iter().all(|value| mark(value, schema) == Some(first));
-    let are_without_case = || values.iter().all(|value| is_unknown(value) || mark(value, schema) == Some(first));
+    let are_of_it = || values.iter().all(|value| is_unknown(value) || mark(value, schema) == Some(first));
     Some(match first {
         _ if is_one => first,
-        DataType::CITEXT if are_without_case() => first,
-        DataType::CITEXT => DataType::TEXT,
+        DataType::CITEXT | DataType::HSTORE if are_of_it() => first,
+        DataType::CITEXT | DataType::HSTORE => DataType::TEXT,
         DataType::Char { .. } => CHAR,
         _ => VARCHAR,
     })
@@ -160,6 +160,11 @@ fn common(values: &[&Expr], schema: &DFSchema) -> Option<DataType> {
 
 /// A value as one of that type.
 fn become_one(value: &mut Expr, to: DataType, schema: &DFSchema) {
+    if to == DataType::HSTORE
+        && let Some(read) = untyped(value).and_then(|text| typed(text, to).ok())
+    {
+        *value = read;
+    }
     if is_char(Some(to))
         && !is_char(mark(value, schema))
         && !matches!(value, Expr::Literal(value, _) if value.is_null())
@@ -299,7 +304,7 @@ fn unite(union: Union) -> Result<LogicalPlan> {
         to.push(match all[0][at] {
             _ if is_one || !union.inputs.iter().all(is_text) => None,
             Some(DataType::Char { .. }) => Some(CHAR),
-            Some(DataType::CITEXT) => Some(DataType::TEXT),
+            Some(DataType::CITEXT | DataType::HSTORE) => Some(DataType::TEXT),
             Some(_) => Some(VARCHAR),
             None => Some(DataType::TEXT),
         });

@@ -16,8 +16,9 @@ use datafusion::logical_expr::{
 use engine::DataType;
 
 use super::casts::each;
-use crate::values::blanks;
+use super::untyped::failed;
 use crate::values::types::{marked, type_of_field};
+use crate::values::{blanks, hstore};
 
 /// The result that a text becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +104,7 @@ impl ScalarUDFImpl for Lengths {
             Ok(match self.to {
                 To::Padded(chars) => blanks::padded(&texts, chars),
                 To::Known(_) | To::Type(DataType::TEXT | DataType::VARCHAR | DataType::CITEXT) => texts,
+                To::Type(DataType::HSTORE) => as_pairs(&texts)?,
                 To::Type(DataType::Char { chars: 0 }) => blanks::without(&texts),
                 To::Type(DataType::Text { max_chars: Some(max) }) => cut_to(&texts, max),
                 To::Type(DataType::Char { chars }) => blanks::without(&cut_to(&texts, chars)),
@@ -110,6 +112,16 @@ impl ScalarUDFImpl for Lengths {
             })
         })
     }
+}
+
+/// Texts as values of `hstore`.
+fn as_pairs(texts: &ArrayRef) -> Result<ArrayRef> {
+    let read = |text: Option<&str>| {
+        let pairs = text.map(hstore::canonical).transpose();
+        pairs.map_err(|misfit| failed(misfit, DataType::HSTORE, text.unwrap_or_default()))
+    };
+    let pairs = texts.as_string_view().iter().map(read).collect::<Result<StringViewArray>>()?;
+    Ok(Arc::new(pairs))
 }
 
 fn cut_to(texts: &ArrayRef, max: u32) -> ArrayRef {

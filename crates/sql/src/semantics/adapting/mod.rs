@@ -12,6 +12,7 @@ pub(crate) mod folded;
 mod json_casts;
 pub(crate) mod lengths;
 pub(crate) mod outer_columns;
+pub(crate) mod pairs;
 pub(crate) mod space_comparisons;
 mod spaces;
 mod unlimited;

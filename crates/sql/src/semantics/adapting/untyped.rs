@@ -50,6 +50,7 @@ pub(super) fn adapt_to_field(literal: Expr, field: &Field) -> Result<Expr> {
         Some(DataType::Char { .. }) => {
             Ok(Expr::Literal(ScalarValue::Utf8View(Some(text.trim_end_matches(' ').to_owned())), None))
         }
+        Some(DataType::HSTORE) => typed(text, DataType::HSTORE),
         Some(data_type) if data_type.travels_as_text() || !is_text(field.data_type()) => {
             if field.data_type().is_null() {
                 return Ok(literal);

@@ -3,6 +3,7 @@
 mod binary;
 mod numeric;
 pub mod oids;
+mod pairs;
 pub mod parameters;
 pub mod rows;
 mod spaces;

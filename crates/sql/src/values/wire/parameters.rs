@@ -2,6 +2,7 @@
 use engine::{DataType, Interval, Value};
 
 use super::numeric::{self, Wrong};
+use super::pairs;
 use super::{EPOCH_DAYS, EPOCH_MICROS, oids, spaces};
 use crate::error::SqlError;
 use crate::values::pg_types;
@@ -89,17 +90,25 @@ pub(crate) fn binary(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Resu
             let months = i32::from_be_bytes(exactly(months)?);
             Value::Interval(Interval { months, days, micros: i64::from_be_bytes(exactly(micros)?) })
         }
-        DataType::Text { .. } | DataType::Char { .. } => match oid {
-            0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN | pg_types::CITEXT => {
-                return Ok(text_of(bytes).and_then(|text| read_value(text, DataType::TEXT)));
-            }
-            array if let Some(item) = oids::item_of(array) => return array_text(bytes, item),
-            other => {
-                let message = format!("binary input of parameters of type {other} is not supported");
-                return Ok(Err(SqlError::new("0A000", message)));
-            }
-        },
+        DataType::HSTORE if oid == pg_types::HSTORE => Value::Text(pairs::read(bytes).ok_or(Wrong::Form)?),
+        DataType::Text { .. } | DataType::Char { .. } => return text(bytes, data_type, oid),
     }))
+}
+
+/// Reads a text, or what is given as one.
+fn text(bytes: &[u8], data_type: DataType, oid: u32) -> Result<Result<Value, SqlError>, Wrong> {
+    // The length of a text is looked at where it is put into a column.
+    let of = if data_type == DataType::HSTORE { data_type } else { DataType::TEXT };
+    match oid {
+        0 | oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME | oids::UNKNOWN | pg_types::CITEXT => {
+            Ok(text_of(bytes).and_then(|text| read_value(text, of)))
+        }
+        array if let Some(item) = oids::item_of(array) => array_text(bytes, item),
+        other => {
+            let message = format!("binary input of parameters of type {other} is not supported");
+            Ok(Err(SqlError::new("0A000", message)))
+        }
+    }
 }
 
 /// The text of an array of one dimension: `{"1","2",NULL}`.

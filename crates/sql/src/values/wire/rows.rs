@@ -10,6 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use engine::DataType;
 
+use super::pairs;
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
 use crate::error::SqlError;
 use crate::values::pg_types;
@@ -106,6 +107,7 @@ impl<'a> Column<'a> {
             Values::Int64(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
             Values::Float32(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
             Values::Float64(values) => out.extend_from_slice(&values.value(row).to_be_bytes()),
+            Values::Text(values) if self.oid == pg_types::HSTORE => pairs::put(out, values.value(row)),
             Values::Text(values) => out.extend_from_slice(values.value(row).as_bytes()),
             Values::Bytes(values) => out.extend_from_slice(values.value(row)),
             Values::Uuid(values) => {
