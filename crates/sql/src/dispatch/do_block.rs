@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::session::block::Block;
 use crate::state::outcome::{Command, Notice, Outcome, Severity};
 use crate::statements::copy::input::NoInput;
+use crate::syntax::identifiers::quoted;
 use crate::syntax::source::Source;
 use crate::syntax::stack;
 
@@ -80,7 +81,7 @@ impl Session {
                 }
             }
         }
-        done.map(|()| notices.into_iter().fold(Command::new("DO"), Command::with_notice))
+        done.map(|()| notices.into_iter().fold(Command::new(block.tag.unwrap_or("DO")), Command::with_notice))
     }
 
     /// Runs one statement of this text.
@@ -135,6 +136,12 @@ impl Session {
                     }
                 }
                 Step::Statement(text) => self.statement_of(text, notices)?,
+                Step::Within(schema, steps) => {
+                    let before = self.setting("search_path").unwrap_or_default();
+                    self.set_path(&format!("{}, {before}", quoted(schema)))?;
+                    self.steps(steps, notices)?;
+                    self.set_path(&before)?;
+                }
                 Step::If(arms) => {
                     for (condition, steps) in arms {
                         if condition.as_ref().map_or(Ok(true), |condition| self.is_true(condition))? {
@@ -161,6 +168,12 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Sets the schemas in which names are looked for, until the transaction ends.
+    fn set_path(&mut self, path: &str) -> Result<()> {
+        let path = path.replace('\'', "''");
+        self.one(&format!("SELECT set_config('search_path', '{path}', true)")).map(drop)
     }
 
     /// Whether a condition holds.

@@ -22,6 +22,8 @@ use crate::syntax::tokens::is_sign;
 pub(crate) struct DoBlock {
     pub(crate) steps: Vec<Step>,
     pub(crate) handlers: Vec<(Vec<String>, Vec<Step>)>,
+    /// What is told once it is done, if not that it was a `DO`.
+    pub(crate) tag: Option<&'static str>,
 }
 
 /// What a block does.
@@ -31,6 +33,8 @@ pub(crate) enum Step {
     Statement(String),
     /// A query of which the rows are not wanted, as its text.
     Perform(String),
+    /// Steps during which names without a schema are looked for in this one first.
+    Within(String, Vec<Step>),
     /// A message, and the level that it is raised at.
     Raise(String, String),
     Block(DoBlock),
@@ -151,7 +155,7 @@ impl Reader<'_> {
 
     fn block(&mut self) -> Result<DoBlock> {
         self.expect("begin")?;
-        let mut block = DoBlock { steps: self.steps()?, handlers: Vec::new() };
+        let mut block = DoBlock { steps: self.steps()?, ..DoBlock::default() };
         if self.take("exception") {
             while self.take("when") {
                 let conditions = self.text_to("then")?;

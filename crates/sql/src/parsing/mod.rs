@@ -21,6 +21,7 @@ pub(crate) mod materialized_statement;
 pub(crate) mod modes;
 pub(crate) mod owner;
 pub(crate) mod parse;
+mod schema_elements;
 pub(crate) mod search_cycle;
 pub(crate) mod select_into;
 pub(crate) mod sequence_options;

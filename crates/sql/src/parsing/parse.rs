@@ -14,6 +14,7 @@ use crate::parsing::do_block::parse_do;
 use crate::parsing::join_alias;
 use crate::parsing::lock_clauses::{self, Taken};
 use crate::parsing::materialized_statement::MaterializedStatement;
+use crate::parsing::schema_elements;
 use crate::parsing::search_cycle;
 use crate::parsing::select_into;
 use crate::parsing::ties;
@@ -112,6 +113,9 @@ fn parse_source(source: &Source) -> Result<ParsedStatement> {
 }
 
 fn parse_tokens(mut tokens: Vec<TokenWithSpan>, source: &Source) -> Result<ParsedStatement> {
+    if let Some(steps) = schema_elements::steps(&tokens, source)? {
+        return Ok(ParsedStatement::Own(OwnStatement::Do(steps)));
+    }
     let locks = lock_clauses::take(&mut tokens, source)?;
     text_tokens::spell_out(&mut tokens, source)?;
     tablespace_tokens::spell_out(&mut tokens, source)?;

@@ -191,7 +191,12 @@ impl Rewrite<'_> {
         self.is_about_catalog |= prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_of_session
             || matches!(
                 name.as_str(),
-                "format_type" | "obj_description" | "col_description" | "shobj_description" | "current_setting"
+                "format_type"
+                    | "obj_description"
+                    | "col_description"
+                    | "shobj_description"
+                    | "current_setting"
+                    | "getdatabaseencoding"
             );
         if name.starts_with("pg_")
             && name.ends_with("_size")
