@@ -10,7 +10,7 @@
 //! Equal texts are those of the same bytes in any of them: `=`, `GROUP BY` and joins stay as they are, and with them their indexes.
 use std::collections::BTreeMap;
 
-use arrow_schema::Field;
+use arrow_schema::{Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
@@ -52,12 +52,9 @@ impl AnalyzerRule for CollatedColumns {
 fn is_of_use(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.look_with_subqueries(|node| {
-        found |= match node {
-            LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Aggregate(_) => {
-                false
-            }
-            other => other.schema().fields().iter().any(|field| collation_of(field).is_some()),
-        };
+        // What has inputs has its columns from these.
+        let is_read = |field: &FieldRef| collation_of(field).is_some();
+        found = found || node.inputs().is_empty() && node.schema().fields().iter().any(is_read);
         found = found || {
             let mut says = false;
             node.look_at_expressions(|expr| {

@@ -56,10 +56,18 @@ impl AnalyzerRule for FoldedTexts {
 fn is_of_use(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.look_with_subqueries(|node| {
-        let is_list = |field: &FieldRef| type_of_field(field) == Some(DataType::Array(CITEXT_ITEM));
-        found = found || columns(node.schema()).next().is_some() || node.schema().fields().iter().any(is_list);
+        // What has inputs has its columns from these, or makes them of casts.
+        let is_such = |field: &FieldRef| {
+            let found = type_of_field(field);
+            [DataType::CITEXT, DataType::Array(CITEXT_ITEM)].iter().any(|of| found == Some(*of))
+        };
+        found = found || node.inputs().is_empty() && node.schema().fields().iter().any(is_such);
         node.look_at_expressions(|expr| {
-            found = found || expr.has(|part| Ok(chars::mark(part, node.schema()) == Some(DataType::CITEXT)))?;
+            found = found
+                || expr.has(|part| {
+                    let may_say = matches!(part, Expr::Cast(_) | Expr::Literal(_, Some(_)) | Expr::ScalarFunction(_));
+                    Ok(may_say && is_citext(part, node.schema()))
+                })?;
             Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })

@@ -28,6 +28,10 @@ fn read(expr: &Expr) -> Result<Expr> {
 /// 42883 where there is no such operator, and those of a literal that is none.
 pub(super) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     use BinaryOperator as B;
+    // Equal values are equal texts.
+    if matches!(op, B::And | B::Or | B::Eq | B::NotEq | B::Plus | B::Multiply | B::Divide | B::Custom(_)) {
+        return Ok(None);
+    }
     let (of_left, of_right) = (is_one(left, schema), is_one(right, schema));
     if !of_left && !of_right {
         return Ok(None);
@@ -45,7 +49,7 @@ pub(super) fn plan(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSc
         B::StringConcat if are_both => ("||", [read(left)?, read(right)?]),
         B::Minus if of_left && may_be(right) => ("-", [left.clone(), read(right)?]),
         B::Minus if of_left || is_list => ("- key", [left.clone(), right.clone()]),
-        B::Eq | B::NotEq | B::StringConcat | B::Custom(_) => return Ok(None),
+        B::StringConcat => return Ok(None),
         _ => return Err(operand_types::refused(op, left, right, schema)),
     };
     Ok(operator(name).map(|function| marked(function.call(operands.into()))))
