@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(shown(DataType::Text { max_chars: Some(22) }), "character varying(22)");
         assert_eq!((shown(DataType::TEXT), shown(DataType::Integer)), ("text".into(), "integer".into()));
         assert_eq!((format_type(1007, None), format_type(1, None)), ("integer[]".into(), "???".into()));
-        assert_eq!((type_oid("int4[]"), type_oid("_text"), type_oid("hstore")), (Some(1007), Some(1009), None));
+        assert_eq!((type_oid("int4[]"), type_oid("_text"), type_oid("ltree")), (Some(1007), Some(1009), None));
         let sizes = [0, 10_239, 10_240, 1 << 20, 20 << 20, i64::MAX].map(size_text);
         assert_eq!(sizes, ["0 bytes", "10239 bytes", "10 kB", "1024 kB", "20 MB", "8192 PB"]);
     }
