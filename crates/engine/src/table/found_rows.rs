@@ -111,6 +111,7 @@ pub(super) struct FoundWords<'a> {
 impl<'a> FoundWords<'a> {
     /// Puts them behind the rows of a list, which says the columns.
     pub(super) fn new(table: &'a Table, rows: &'a mut WordRows) -> FoundWords<'a> {
+        debug_assert!(table.data.check_positions(rows.columns().iter().copied()).is_ok(), "columns of the table");
         FoundWords { table, rows }
     }
 }
@@ -128,6 +129,7 @@ impl FoundRows for FoundWords<'_> {
         let columns: SmallVec<[usize; 8]> = self.rows.columns().into();
         let storage = &self.table.data.storage;
         let found = storage.read_pinned(guard, view, rid, &columns, |cells| self.rows.push(cells))?;
+        debug_assert!(found.is_none() || !self.rows.is_empty(), "invariant 7: a row that is there was not added");
         Ok(found.is_some())
     }
 }

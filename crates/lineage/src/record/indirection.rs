@@ -14,7 +14,7 @@ use crate::memory::budget::{Charge, MemoryKind, Meter};
 /// Words of a page.
 const PAGE_WORDS: usize = PAGE_BYTES / size_of::<u64>();
 
-/// See the module. Whoever writes to a word [touches](Self::touch) it before.
+/// See the module. A writer [touches](Self::touch) a word before it stores to it.
 pub(crate) struct IndirectionWords {
     words: SparseAtomics,
     /// the pages that were charged, a bit each

@@ -313,7 +313,8 @@ fn rows_that_are_passed_one_by_one_are_those_of_the_statement() {
             let planned = format!("SELECT * FROM ({}) AS q", text.replace("$1", &id.to_string()));
             let (mut found, mut wanted) = (each(&mut session, text, &[id]), rows(&mut session, &planned));
             if !text.contains("ORDER BY") {
-                (found.sort(), wanted.sort());
+                found.sort();
+                wanted.sort();
             }
             assert_eq!(found, wanted, "{text} of {id}");
         }
