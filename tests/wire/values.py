@@ -127,6 +127,7 @@ class Values(unittest.TestCase):
 
     def test_texts_without_case_go_both_ways_in_both_formats(self):
         with connect(prepare_threshold=None) as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS citext")
             connection.execute("DROP TABLE IF EXISTS caseless")
             connection.execute("CREATE TABLE caseless (v citext PRIMARY KEY)")
             for value, binary in ((v, b) for v in ("", "Ann@X.org", "\u00c4\u20ac") for b in (False, True)):
@@ -141,6 +142,7 @@ class Values(unittest.TestCase):
 
     def test_pairs_go_both_ways_in_both_formats(self):
         with connect(prepare_threshold=None) as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS hstore")
             connection.execute("DROP TABLE IF EXISTS paired")
             connection.execute("CREATE TABLE paired (v hstore)")
             register_hstore(TypeInfo.fetch(connection, "hstore"), connection)

@@ -7,29 +7,33 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use sync::atomic::{AtomicU64, Ordering};
+use sync::blocking::OnceLock;
+use sync::zeroed_atomics;
 use types::Schema;
 
 use crate::memory::budget::{Charge, MemoryKind, Meter};
 use crate::page::options::TableOptions;
 use crate::page::text::{TextCell, TextOptions, Texts};
 use crate::page::wide::WideValues;
-use crate::page::words::{Layout, Words};
+use crate::page::words::Words;
 use crate::value::cell::{ArrayCells, Cell, is_wide};
 use crate::value::column_set::{ColumnSet, words_of};
 
 /// Memory is charged for so many slots at a time: the system hands out 4 KiB of a zeroed array.
 pub(crate) const CHARGED_SLOTS: usize = 512;
 
-/// Where the heads have the Start Times, and where the first words of the sets of NULLs.
-const START: usize = 0;
-const NULLS: usize = 1;
+/// What each slot has beside its values.
+struct Heads {
+    start: Box<[AtomicU64]>,
+    /// which of its values are NULL: so many words for each slot as that takes
+    nulls: Box<[AtomicU64]>,
+}
 
 /// The insert pages of one range. What nobody has written takes no memory: a range that is restored with base pages has none.
 pub struct InsertPages {
     wide: Box<[bool]>,
     set_words: usize,
-    /// the Start Time of each slot, then which of its values are NULL: as many words as that takes
-    heads: Words,
+    heads: OnceLock<Heads>,
     slots: usize,
     words: Words,
     values: WideValues,
@@ -44,7 +48,7 @@ impl InsertPages {
         InsertPages {
             wide: schema.columns().iter().map(|column| is_wide(column.data_type)).collect(),
             set_words,
-            heads: Words::new(Layout::Column, 1 + set_words, capacity),
+            heads: OnceLock::new(),
             slots: capacity,
             words: Words::new(options.layout, schema.columns().len(), capacity),
             values: WideValues::new(Arc::new(Texts::new(&texts, meter))),
@@ -67,10 +71,11 @@ impl InsertPages {
                 }
             }
         }
+        let heads = self.heads();
         for i in 0..self.set_words {
-            self.nulls(slot, i).store(nulls.word(i), Ordering::Relaxed);
+            heads.nulls[slot * self.set_words + i].store(nulls.word(i), Ordering::Relaxed);
         }
-        self.start(slot).store(start, Ordering::Release);
+        heads.start[slot].store(start, Ordering::Release);
     }
 
     /// Writes rows, column by column, at neighbouring slots from `slot` on, which the caller allocated; `start` makes each known to
@@ -102,19 +107,34 @@ impl InsertPages {
                 }
             }
         }
-        let (starts, _) = self.heads.run(START, slots.start, |_| {});
-        starts[..slots.len()].iter().for_each(|word| word.store(start, Ordering::Release));
+        self.heads().start[slots].iter().for_each(|word| word.store(start, Ordering::Release));
     }
 
-    /// A word of those that tell which values of a record are NULL.
+    /// What slots have beside their values; takes memory when it is first asked for.
     #[inline]
-    fn nulls(&self, slot: usize, word: usize) -> &AtomicU64 {
-        self.heads.slot(NULLS + word, slot, |_| {})
+    fn heads(&self) -> &Heads {
+        match self.heads.get() {
+            Some(heads) => heads,
+            None => self.make_heads(),
+        }
+    }
+
+    #[cold]
+    fn make_heads(&self) -> &Heads {
+        let words = |each: usize| zeroed_atomics(self.slots * each);
+        self.heads.get_or_init(|| Heads { start: words(1), nulls: words(self.set_words) })
+    }
+
+    /// A word of those that tell which values of a slot are NULL; 0 where nobody has written.
+    #[inline]
+    fn nulls(&self, slot: usize, word: usize) -> u64 {
+        let nulls = |heads: &Heads| heads.nulls[slot * self.set_words + word].load(Ordering::Relaxed);
+        self.heads.get().map_or(0, nulls)
     }
 
     /// Notes a NULL of a record that this thread is writing.
     fn add_null(&self, slot: usize, column: usize) {
-        let nulls = self.nulls(slot, column / 64);
+        let nulls = &self.heads().nulls[slot * self.set_words + column / 64];
         nulls.store(nulls.load(Ordering::Relaxed) | 1 << (column % 64), Ordering::Relaxed);
     }
 
@@ -134,14 +154,14 @@ impl InsertPages {
     /// The Start Time word of the record at `slot`.
     #[inline]
     pub fn start(&self, slot: usize) -> &AtomicU64 {
-        self.heads.slot(START, slot, |_| {})
+        &self.heads().start[slot]
     }
 
     /// The value of `column` at `slot`, if the slot's Start Time was seen written, by an acquire load; a value that has
     /// not been written, if not.
     #[inline]
     pub fn cell(&self, column: usize, slot: usize) -> Cell<'_> {
-        let nulls = self.heads.load(NULLS + column / 64, slot, Ordering::Relaxed);
+        let nulls = self.nulls(slot, column / 64);
         if nulls & 1 << (column % 64) != 0 {
             return Cell::Null;
         }
@@ -156,7 +176,7 @@ impl InsertPages {
 
     /// Whether one of these values of a column is NULL, of slots that were seen written.
     pub(crate) fn has_null(&self, column: usize, slots: impl Iterator<Item = usize>) -> bool {
-        let word_of = |slot: usize| self.heads.load(NULLS + column / 64, slot, Ordering::Relaxed);
+        let word_of = |slot: usize| self.nulls(slot, column / 64);
         slots.fold(0, |nulls, slot| nulls | word_of(slot)) >> (column % 64) & 1 != 0
     }
 
