@@ -63,7 +63,31 @@ impl Deref for IndirectionWords {
 
 #[cfg(test)]
 mod tests {
+    use types::{Rid, TxnId};
+
     use super::*;
+    use crate::tests::mechanism::{Fixture, options};
+    use crate::{Hold, PointColumns};
+
+    #[test]
+    fn each_way_to_write_a_word_charges_it_once() {
+        let fixture = Fixture::filled(1, options(4096, 4096), 4096);
+        let charged = || fixture.range().indirection.charge.bytes();
+        assert_eq!(charged(), 0, "inserts write none");
+        fixture.update(0, 5, &[(0, 50)]);
+        assert_eq!(charged(), PAGE_BYTES as u64);
+        let (txn, rid) = (TxnId::new(1), |slot: usize| Rid::base(0, slot));
+        let view = || fixture.own_view(6, txn);
+        fixture.table.lock(view(), txn.word(), rid(600), Hold::Whole).unwrap();
+        assert_eq!(charged(), 2 * PAGE_BYTES as u64);
+        let (guard, columns) = (&sync::pin(), PointColumns::new(fixture.table.schema(), &[0]).unwrap());
+        let append = |slot| fixture.table.point(rid(slot)).prefetch().append(guard, view(), txn.word(), &columns, &[7]);
+        append(1200).expect("nobody is in the way");
+        assert_eq!(charged(), 3 * PAGE_BYTES as u64);
+        append(1201).expect("nobody is in the way");
+        fixture.table.newest_writer_latched(view(), rid(1)).unwrap();
+        assert_eq!(charged(), 3 * PAGE_BYTES as u64, "these pages are charged");
+    }
 
     #[test]
     fn memory_is_charged_with_the_first_word_of_a_page() {
