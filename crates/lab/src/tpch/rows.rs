@@ -105,6 +105,13 @@ fn dates<T>(rows: &[T], of: impl Fn(&T) -> TPCHDate) -> ArrayRef {
     Arc::new(Date32Array::from_iter_values(rows.iter().map(|row| of(row).to_unix_epoch())))
 }
 
+fn strings<'a, T>(rows: &'a [T], of: impl Fn(&'a T) -> &'a str) -> ArrayRef {
+    let mut array = StringViewBuilder::with_capacity(rows.len());
+    rows.iter().for_each(|row| array.append_value(of(row)));
+    Arc::new(array.finish())
+}
+
+/// Of values that are no strings yet.
 fn texts<'a, T, D: Display>(rows: &'a [T], of: impl Fn(&'a T) -> D) -> ArrayRef {
     let mut array = StringViewBuilder::with_capacity(rows.len());
     let mut text = String::new();
@@ -117,16 +124,16 @@ fn texts<'a, T, D: Display>(rows: &'a [T], of: impl Fn(&'a T) -> D) -> ArrayRef 
 }
 
 fn regions(rows: &[Region<'_>]) -> RecordBatch {
-    let columns = vec![keys(rows, |r| r.r_regionkey), texts(rows, |r| r.r_name), texts(rows, |r| r.r_comment)];
+    let columns = vec![keys(rows, |r| r.r_regionkey), strings(rows, |r| r.r_name), strings(rows, |r| r.r_comment)];
     batch("region", columns)
 }
 
 fn nations(rows: &[Nation<'_>]) -> RecordBatch {
     let columns = vec![
         keys(rows, |n| n.n_nationkey),
-        texts(rows, |n| n.n_name),
+        strings(rows, |n| n.n_name),
         keys(rows, |n| n.n_regionkey),
-        texts(rows, |n| n.n_comment),
+        strings(rows, |n| n.n_comment),
     ];
     batch("nation", columns)
 }
@@ -139,7 +146,7 @@ fn suppliers(rows: &[Supplier]) -> RecordBatch {
         keys(rows, |s| s.s_nationkey),
         texts(rows, |s| &s.s_phone),
         cents(rows, |s| s.s_acctbal.0),
-        texts(rows, |s| &s.s_comment),
+        strings(rows, |s| &s.s_comment),
     ];
     batch("supplier", columns)
 }
@@ -152,8 +159,8 @@ fn customers(rows: &[Customer<'_>]) -> RecordBatch {
         keys(rows, |c| c.c_nationkey),
         texts(rows, |c| &c.c_phone),
         cents(rows, |c| c.c_acctbal.0),
-        texts(rows, |c| c.c_mktsegment),
-        texts(rows, |c| c.c_comment),
+        strings(rows, |c| c.c_mktsegment),
+        strings(rows, |c| c.c_comment),
     ];
     batch("customer", columns)
 }
@@ -164,11 +171,11 @@ fn items(rows: &[Part<'_>]) -> RecordBatch {
         texts(rows, |p| &p.p_name),
         texts(rows, |p| p.p_mfgr),
         texts(rows, |p| p.p_brand),
-        texts(rows, |p| p.p_type),
+        strings(rows, |p| p.p_type),
         integers(rows, |p| p.p_size),
-        texts(rows, |p| p.p_container),
+        strings(rows, |p| p.p_container),
         cents(rows, |p| p.p_retailprice.0),
-        texts(rows, |p| p.p_comment),
+        strings(rows, |p| p.p_comment),
     ];
     batch("part", columns)
 }
@@ -179,7 +186,7 @@ fn offers(rows: &[PartSupp<'_>]) -> RecordBatch {
         keys(rows, |ps| ps.ps_suppkey),
         integers(rows, |ps| ps.ps_availqty),
         cents(rows, |ps| ps.ps_supplycost.0),
-        texts(rows, |ps| ps.ps_comment),
+        strings(rows, |ps| ps.ps_comment),
     ];
     batch("partsupp", columns)
 }
@@ -191,10 +198,10 @@ fn orders(rows: &[Order<'_>]) -> RecordBatch {
         texts(rows, |o| o.o_orderstatus),
         cents(rows, |o| o.o_totalprice.0),
         dates(rows, |o| o.o_orderdate),
-        texts(rows, |o| o.o_orderpriority),
+        strings(rows, |o| o.o_orderpriority),
         texts(rows, |o| o.o_clerk),
         integers(rows, |o| o.o_shippriority),
-        texts(rows, |o| o.o_comment),
+        strings(rows, |o| o.o_comment),
     ];
     batch("orders", columns)
 }
@@ -209,14 +216,14 @@ fn lines(rows: &[LineItem<'_>]) -> RecordBatch {
         cents(rows, |l| l.l_extendedprice.0),
         cents(rows, |l| l.l_discount.0),
         cents(rows, |l| l.l_tax.0),
-        texts(rows, |l| l.l_returnflag),
-        texts(rows, |l| l.l_linestatus),
+        strings(rows, |l| l.l_returnflag),
+        strings(rows, |l| l.l_linestatus),
         dates(rows, |l| l.l_shipdate),
         dates(rows, |l| l.l_commitdate),
         dates(rows, |l| l.l_receiptdate),
-        texts(rows, |l| l.l_shipinstruct),
-        texts(rows, |l| l.l_shipmode),
-        texts(rows, |l| l.l_comment),
+        strings(rows, |l| l.l_shipinstruct),
+        strings(rows, |l| l.l_shipmode),
+        strings(rows, |l| l.l_comment),
     ];
     batch("lineitem", columns)
 }
