@@ -59,6 +59,11 @@ impl Point {
         let table = (self.table.as_str(), self.id);
         let numbers = (between.column, low, high);
         let look = |seen: &mut SeenTables| session.db.newest_words_between(seen, table, numbers, &search.reads, rows);
-        Ok(session.with_seen(look)?.then_some(places))
+        let is_found = session.with_seen(look)?;
+        if is_found {
+            // Where they are not, the next way to them notes it.
+            between.note(true);
+        }
+        Ok(is_found.then_some(places))
     }
 }
