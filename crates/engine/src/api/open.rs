@@ -25,6 +25,7 @@ use crate::state::resident;
 use crate::table::read_view::ReadView;
 use crate::terms::isolation::{Isolation, TransactionOptions};
 use crate::transaction::Transaction;
+use crate::transaction::sequence;
 
 /// See [`OpenOptions::recovery_time`].
 const RECOVERY_TIME: Duration = Duration::from_secs(5);
@@ -123,19 +124,22 @@ impl Database {
         let merges = MergePool::start(&core, options.merge_threads());
         let (log, checkpointer) = disk.unzip();
         Database {
-            shared: Anchors::new(DatabaseState {
-                deferred: Deferred::default(),
-                merges,
-                core,
-                checkpointer,
-                archiver,
-                log,
-                default_isolation: AtomicU8::new(Isolation::default() as u8),
-                memory_limit_at_opening: options.memory_limit_bytes,
-                temporary,
-                queries: Arc::default(),
-                making_room: Mutex::new(None),
-            }),
+            shared: Anchors::new(
+                DatabaseState {
+                    deferred: Deferred::default(),
+                    merges,
+                    core,
+                    checkpointer,
+                    archiver,
+                    log,
+                    default_isolation: AtomicU8::new(Isolation::default() as u8),
+                    memory_limit_at_opening: options.memory_limit_bytes,
+                    temporary,
+                    queries: Arc::default(),
+                    making_room: Mutex::new(None),
+                },
+                sequence::give_numbers_back,
+            ),
         }
     }
 

@@ -26,6 +26,9 @@ use crate::state::table_data::TableData;
 /// How many threads count apart from each other.
 const ANCHORS: usize = 64;
 
+/// What is done with the last handle of a database in a directory, before that is closed.
+pub(crate) type Closing = fn(&Database);
+
 /// A database. Clones are handles to the same one; it is closed when the last handle, of the database, a table, a
 /// scan or a transaction, is dropped.
 #[derive(Clone)]
@@ -42,6 +45,7 @@ pub(crate) struct Root {
     /// The table that a transaction of the threads wrote to last; beside the line from which all threads may read the others.
     kept: CachePadded<AtomicCell<Option<Arc<TableData>>>>,
     shared: Arc<DatabaseState>,
+    closing: Closing,
     /// The anchors of the database's handles, for an anchor that needs a handle.
     all: Arc<Mutex<AllAnchors>>,
 }
@@ -53,13 +57,13 @@ type AllAnchors = Weak<[Arc<CachePadded<Root>>]>;
 pub(crate) struct Anchor(Arc<CachePadded<Root>>);
 
 impl Anchors {
-    pub(crate) fn new(shared: DatabaseState) -> Anchors {
+    pub(crate) fn new(shared: DatabaseState, closing: Closing) -> Anchors {
         let none: AllAnchors = Weak::<[Arc<CachePadded<Root>>; 0]>::new();
-        Anchors::of(&Arc::new(shared), &Arc::new(Mutex::new(none)))
+        Anchors::of(&Arc::new(shared), closing, &Arc::new(Mutex::new(none)))
     }
 
-    fn of(shared: &Arc<DatabaseState>, all: &Arc<Mutex<AllAnchors>>) -> Anchors {
-        let root = || Root { kept: CachePadded::default(), shared: shared.clone(), all: all.clone() };
+    fn of(shared: &Arc<DatabaseState>, closing: Closing, all: &Arc<Mutex<AllAnchors>>) -> Anchors {
+        let root = || Root { kept: CachePadded::default(), shared: shared.clone(), closing, all: all.clone() };
         let anchors: Arc<[_]> = (0..ANCHORS).map(|_| Arc::new(CachePadded::new(root()))).collect();
         *all.lock() = Arc::downgrade(&anchors);
         Anchors(anchors)
@@ -69,6 +73,15 @@ impl Anchors {
     #[inline]
     pub(crate) fn anchor(&self) -> Anchor {
         Anchor(self.0[thread_slot() % ANCHORS].clone())
+    }
+}
+
+impl Drop for Anchors {
+    /// Of two that are dropped at once none may be the last here: what is done then is left undone at no harm.
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) == 1 && self.log.as_ref().is_some_and(|log| !log.is_read_only()) {
+            (self.0[0].closing)(&Database { shared: self.clone() });
+        }
     }
 }
 
@@ -94,7 +107,7 @@ impl Anchor {
     /// A handle of the database, which may be the only one.
     pub(crate) fn database(&self) -> Database {
         let known = self.0.all.lock().upgrade();
-        let shared = known.map_or_else(|| Anchors::of(&self.0.shared, &self.0.all), Anchors);
+        let shared = known.map_or_else(|| Anchors::of(&self.0.shared, self.0.closing, &self.0.all), Anchors);
         debug_assert!(self.is_of(&shared), "the handle is another database's");
         Database { shared }
     }

@@ -15,7 +15,8 @@
 //! again after a crash would have been given out twice. So one number in 32 waits for the disk, and of many that
 //! are taken at once the last ([`Sequence::next_values`], for which the row moves on as far as is wanted). A
 //! waiting caller does not hold the numbers: others take those that are ahead, and wait for the same flush. What
-//! was ahead when a database is closed is skipped. The step of 32 numbers is PostgreSQL's.
+//! was ahead in a crash is skipped. The step of 32 numbers is PostgreSQL's. With the last handle of a database the rows
+//! follow their numbers again ([`give_numbers_back`]), so that these go on without a gap when it is opened again.
 //!
 //! The sequence that a transaction has made belongs to it alone until it ends, and is gone if it does not commit.
 //! Its numbers come from memory alone, and the transaction writes the row with all else when it commits. Where a
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 use txn::Part;
 use types::{Rid, Timestamp, TxnId, Value};
 
+use crate::database::handle::Database;
 use crate::error::{Error, Result};
 use crate::state::numbers::{NumbersState, RowCells, row_cells};
 use crate::table::Table;
@@ -75,6 +77,37 @@ pub trait SequenceWaits: Send + Sync {
     /// # Errors
     /// Whatever the wait is to end with.
     fn look(&self, owner: Party) -> Result<()>;
+}
+
+/// The wait of a database that is closed: for nobody.
+struct WaitsForNobody;
+
+impl SequenceWaits for WaitsForNobody {
+    fn session(&self) -> Option<SessionNumber> {
+        None
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+
+    fn look(&self, _owner: Party) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Has the rows of sequences say the numbers that were given out last, and no more. What fails is skipped, as in a crash.
+pub(crate) fn give_numbers_back(database: &Database) {
+    let waits: Arc<dyn SequenceWaits> = Arc::new(WaitsForNobody);
+    for data in database.shared.core.catalog.all_tables() {
+        let is_ahead = data.numbers.as_ref().is_some_and(|numbers| numbers.state.lock().ahead > 0);
+        if !is_ahead || data.lock.standing() != Standing::Open {
+            continue;
+        }
+        if let Some(sequence) = Sequence::of(&Table::of(database.clone(), data), None) {
+            let _may_fail = sequence.waiting(waits.clone()).give_back();
+        }
+    }
 }
 
 /// A handle to a sequence; cheap to clone. See [`Table::sequence`].
@@ -271,6 +304,15 @@ impl Sequence {
         self.write(|state| {
             set(state, 0);
             Ok(row_cells(value, is_called))
+        })
+    }
+
+    /// Writes the row as it is without the numbers that are ahead.
+    fn give_back(&self) -> Result<Timestamp> {
+        self.write(|state| {
+            debug_assert!(state.ahead >= 0, "invariant 8: the row is behind {}", state.last);
+            state.ahead = 0;
+            Ok(row_cells(state.last, state.is_called))
         })
     }
 
