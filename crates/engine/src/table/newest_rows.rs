@@ -6,6 +6,7 @@
 //!                                                       ──▶ records side by side (`key_runs`) ──▶ their words
 //! ```
 use lineage::{PointColumns, WordRows, put_value_of_word};
+use smallvec::SmallVec;
 use txn::{Handle, TransactionTable};
 use types::{DataType, Snapshot, Timestamp, Value};
 
@@ -17,6 +18,9 @@ use crate::state::table_data::TableData;
 use crate::table::Table;
 use crate::table::read_view::Sight;
 use crate::table::seen::SeenTables;
+
+/// A row of at most so many columns has its words on the stack.
+const FEW_COLUMNS: usize = 16;
 
 /// Columns of a table that are read together, of rows that are found by a primary key of one whole number. Words are as those of
 /// [`PointAccess`](crate::PointAccess). It is of one table, and does not hold it.
@@ -30,16 +34,11 @@ pub struct WordsRead {
 }
 
 impl WordsRead {
-    /// How many columns it reads.
+    /// Puts the values of a row's words, of which these are NULL, into the places of others.
     #[inline]
-    pub fn width(&self) -> usize {
-        self.types.len()
-    }
-
-    /// Puts the values of a row into the places of others: of one that [`Database::newest_words`] has put into `words`, telling its NULLs.
-    #[inline]
-    pub fn put_values(&self, words: &[u64], nulls: u64, row: &mut [Value]) {
-        debug_assert!(words.len() == self.width() && row.len() == self.width(), "a word and a value for each column");
+    fn put_values(&self, words: &[u64], nulls: u64, row: &mut Vec<Value>) {
+        debug_assert_eq!(words.len(), self.types.len(), "a word for each column");
+        row.resize(words.len(), Value::Null);
         for (at, ((word, data_type), value)) in words.iter().zip(&self.types).zip(row).enumerate() {
             match nulls >> at & 1 {
                 0 => put_value_of_word(*word, *data_type, value),
@@ -63,25 +62,20 @@ impl Table {
 }
 
 impl Database {
-    /// Puts the words of the row that has a key in the table of this name, as it was committed last, into `out`; gives which of them are
-    /// NULL, a bit each, or that there is no such row. The word of a NULL is left as it is. `None` where [`Table::lookup_values`] is to be
-    /// asked instead: the key had another record before, the table's rows have changed their keys, or the caller has not found the table
-    /// by its name before, or another one.
+    /// Puts the values of the row that has a key in the table of this name, as it was committed last, into `row`, in place of those that
+    /// are there; whether there is such a row. `None` where [`Table::lookup_values`] is to be asked instead: the key had another record
+    /// before, the table's rows have changed their keys, or the caller has not found the table by its name before, or another one.
     ///
     /// # Errors
     /// [`Error::TooManyTransactions`] and [`Error::Page`] as [`Table::lookup_values`].
-    ///
-    /// # Panics
-    /// If `out` has not one word for each column.
-    pub fn newest_words(
+    pub fn newest_values(
         &self,
         seen: &SeenTables,
         name: &str,
         read: &WordsRead,
         key: i64,
-        out: &mut [u64],
-    ) -> Result<Option<Option<u64>>> {
-        assert_eq!(out.len(), read.width(), "a word for each column");
+        row: &mut Vec<Value>,
+    ) -> Result<Option<bool>> {
         let core = &self.shared.core;
         let held = HeldSlot::now(&core.transactions.0)?;
         let Some(place) = seen.find(&self.shared, held.snapshot(), name) else { return Ok(None) };
@@ -89,7 +83,12 @@ impl Database {
         if table.id() != read.table {
             return Ok(None);
         }
-        held.row(core, &table.data, (&read.columns, read.key_place), key, out)
+        let mut words: SmallVec<[u64; FEW_COLUMNS]> = SmallVec::from_elem(0, read.types.len());
+        let found = held.row(core, &table.data, (&read.columns, read.key_place), key, &mut words)?;
+        if let Some(Some(nulls)) = found {
+            read.put_values(&words, nulls, row);
+        }
+        Ok(found.map(|nulls| nulls.is_some()))
     }
 
     /// As [`Table::words_between`], of the rows that were committed last in the table of this name, if that has this
@@ -136,7 +135,9 @@ impl<'t> HeldSlot<'t> {
         Snapshot::at(self.at)
     }
 
-    /// Reads the row of a key, as [`Database::newest_words`] does, of a table that has its name in the snapshot.
+    /// Puts the words of the row of a key of a table that has its name in the snapshot into `out`, one for each column; tells which of
+    /// them are NULL, a bit each, or that there is no such row. The word of a NULL is left as it is. `None` as of
+    /// [`Database::newest_values`].
     #[inline]
     pub(super) fn row(
         &self,

@@ -7,9 +7,7 @@ use smallvec::SmallVec;
 use types::{DataType, Schema, Value};
 
 use super::cell::{Cell, is_wide, put_value_of_word};
-
-/// A row has at most so many columns, a bit of a word each.
-const COLUMNS_MAX: usize = 64;
+use super::column_set::WORD_COLUMNS;
 
 /// Rows of words, one behind the other. It keeps its memory from one filling to the next.
 #[derive(Default, Debug)]
@@ -31,7 +29,7 @@ impl WordRows {
         self.columns.clear();
         self.types.clear();
         let types = columns.iter().map(|column| schema.columns()[*column].data_type);
-        if columns.len() > COLUMNS_MAX || types.clone().any(is_wide) {
+        if columns.len() > WORD_COLUMNS || types.clone().any(is_wide) {
             return false;
         }
         self.columns.extend_from_slice(columns);

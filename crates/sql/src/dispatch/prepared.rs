@@ -183,7 +183,7 @@ impl Session {
                 return Ok(Some(words.len() as u64));
             }
         }
-        match point.row(self, values)? {
+        match point.row_otherwise(self, &bound)? {
             Some(Some(row)) => each(&row).map(|()| Some(1)),
             Some(None) => Ok(Some(0)),
             None => Ok(None),

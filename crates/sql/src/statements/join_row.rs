@@ -9,7 +9,7 @@
 use engine::{Comparison, Table, Test, Value};
 
 use crate::error::Result;
-use crate::point::bound::{Bound, Now};
+use crate::point::bound::Bound;
 use crate::point::join::{Join, Joined};
 use crate::point::search::answer::Answer;
 use crate::session::Session;
@@ -32,12 +32,11 @@ enum Key {
 }
 
 /// The row of a join; `None` where it has to be run.
-pub(super) fn row(session: &Session, values: &[Value], join: &Join) -> Result<Option<Found>> {
+pub(super) fn row(session: &Session, bound: &Bound<'_>, join: &Join) -> Result<Option<Found>> {
     let Answer::Columns { columns, places, .. } = &join.answer else { return Ok(None) };
     if columns.have_blanks() || join.limits.are_given() {
         return Ok(None);
     }
-    let bound = Bound { values, now: Now::default() };
     let tests = join.tables.iter().map(|table| bound.tests(&table.conditions));
     let Some(tests) = tests.collect::<Option<Vec<_>>>() else { return Ok(None) };
     let view = session.db.read_view()?;

@@ -343,11 +343,16 @@ impl Point {
         if let Some(is_there) = self.newest(session, &bound, &mut row)? {
             return Ok(Some(is_there.then_some(row)));
         }
+        self.row_otherwise(session, &bound)
+    }
+
+    /// As [`row`](Self::row), where the [newest](Self::newest) row is not told at once.
+    pub(crate) fn row_otherwise(&self, session: &Session, bound: &Bound<'_>) -> Result<Option<Option<Vec<Value>>>> {
         let (key, columns) = match &self.action {
             // The blanks of `char(n)` are put there where rows are read.
             Action::Select { key, columns, .. } if !columns.have_blanks() => (key, columns),
             Action::Search(search) => return self.total(session, search),
-            Action::Join(join) => return join_row::row(session, values, join),
+            Action::Join(join) => return join_row::row(session, bound, join),
             _ => return Ok(None),
         };
         let Some(key) = bound.key(key) else { return Ok(None) };

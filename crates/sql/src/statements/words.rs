@@ -1,7 +1,7 @@
 //! Rows of few columns that are stored as words, read at once and passed on as values: no statement is begun, and no array is made.
 //!
 //! ```text
-//! SELECT ... WHERE key = ?                       the newest row of the key      (engine::Database::newest_words)
+//! SELECT ... WHERE key = ?                       the newest row of the key      (engine::Database::newest_values)
 //! SELECT ... WHERE n BETWEEN ? AND ?             the rows side by side          (engine::Database::newest_words_between)
 //! ```
 //!
@@ -14,9 +14,6 @@ use crate::point::search::answer::Answer;
 use crate::point::{Action, Point};
 use crate::session::Session;
 
-/// A row of at most so many columns has its words on the stack.
-const FEW_COLUMNS: usize = 16;
-
 impl Point {
     /// Puts the row that a `SELECT` by a key finds, as it was committed last, into `row`, whose values are used again; whether there is
     /// one. `None` where that is not told at once.
@@ -24,20 +21,7 @@ impl Point {
         let Action::Select { key, words: Some(read), .. } = &self.action else { return Ok(None) };
         let [origin] = &key[..] else { return Ok(None) };
         let Some(key) = bound.integer(origin) else { return Ok(None) };
-        let (mut few, mut many) = ([0; FEW_COLUMNS], Vec::new());
-        let words = match few.get_mut(..read.width()) {
-            Some(words) => words,
-            None => {
-                many.resize(read.width(), 0);
-                &mut many[..]
-            }
-        };
-        let found = session.with_seen(|seen| session.db.newest_words(seen, &self.table, read, key, words))?;
-        if let Some(Some(nulls)) = found {
-            row.resize(read.width(), Value::Null);
-            read.put_values(words, nulls, row);
-        }
-        Ok(found.map(|nulls| nulls.is_some()))
+        Ok(session.with_seen(|seen| session.db.newest_values(seen, &self.table, read, key, row))?)
     }
 
     /// The rows of a query of few that lie side by side, in a session that sees the newest commit, put into `rows`; the places among

@@ -59,9 +59,7 @@ pub(crate) fn locked(
     source: &Source,
 ) -> Result<Rows> {
     let (rows, tables, headings) = locked_with_ids(session, write, query, clauses, source)?;
-    let rows = without_ids(&rows, tables.len())?;
-    let schema = headings::apply(&rows.schema(), &headings);
-    Ok(Rows::ready(rows).renamed(schema))
+    headed(&rows, &tables, &headings)
 }
 
 /// The rows of a query that locks them, for a cursor, and which rows of tables are behind them.
@@ -79,10 +77,15 @@ pub(crate) fn for_cursor(
             ids: ids.as_primitive::<UInt64Type>().iter().collect(),
         });
         let places = places.collect();
-        let rows = without_ids(&rows, tables.len())?;
-        let schema = headings::apply(&rows.schema(), &headings);
-        Ok((Rows::ready(rows).renamed(schema), places))
+        Ok((headed(&rows, &tables, &headings)?, places))
     })
+}
+
+/// Locked rows without the ids behind their columns, which have their names.
+fn headed(rows: &RecordBatch, tables: &[LockedTable], headings: &Headings) -> Result<Rows> {
+    let rows = without_ids(rows, tables.len())?;
+    let schema = headings::apply(&rows.schema(), headings);
+    Ok(Rows::ready(rows).renamed(schema))
 }
 
 /// The rows that a query has locked with the ids of those of its tables behind their columns, the tables, and what the columns are called.
