@@ -48,7 +48,7 @@ pub use reclaimer::{Reclaimer, free_handed_over};
 pub use shared_lock::{Exclusive, Shared, SharedLock};
 pub use sparse::{PAGE_BYTES, SparseAtomics};
 #[cfg(any(loom, shuttle))]
-pub use thread::number as thread_slot;
+pub use thread::{number as thread_slot, number as writer_slot};
 #[cfg(not(any(loom, shuttle)))]
-pub use thread_slot::thread_slot;
+pub use thread_slot::{thread_slot, writer_slot};
 pub use zeroed::zeroed_atomics;

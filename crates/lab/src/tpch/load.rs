@@ -9,8 +9,11 @@ use super::rows::{self, Rows};
 use super::tables::{TABLES, create_tables, scaled};
 use crate::Progress;
 
-/// How many rows one transaction loads, about.
-const TRANSACTION_ROWS: u64 = 65_536;
+/// How many rows one transaction loads, about: ranges that it fills are encoded once, for the log and for good.
+const TRANSACTION_ROWS: u64 = 1 << 20;
+/// Rows that are not committed stay in memory: a part for this many bytes of its limit, but one of a range at least.
+const LIMIT_BYTES_A_ROW: u64 = 8 << 10;
+const ROWS_MIN: u64 = 1 << 16;
 /// More threads than this meet in the generator's memory bandwidth.
 const THREADS_MAX: usize = 8;
 
@@ -47,7 +50,9 @@ pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
     create_tables(db)?;
     let total = TABLES.iter().map(|table| rows_expected(table, sf)).sum();
     progress.start(&format!("loading TPC-H, scale factor {sf}"), total);
-    let (jobs, texts) = (jobs(sf), rows::text_pool());
+    let limited_rows = db.memory_limit_bytes().map_or(u64::MAX, |limit| limit / LIMIT_BYTES_A_ROW);
+    let transaction_rows = limited_rows.clamp(ROWS_MIN, TRANSACTION_ROWS);
+    let (jobs, texts) = (jobs(sf, transaction_rows), rows::text_pool());
     let rows = Rows::with_texts(sf, &texts);
     let next = AtomicUsize::new(0);
     let loaded = Mutex::new(Ok(0));
@@ -73,11 +78,11 @@ pub fn load(db: &Database, sf: f64, progress: &dyn Progress) -> Result<u64> {
 }
 
 /// The parts of all tables but `region`, the large ones first.
-fn jobs(sf: f64) -> Vec<Job> {
+fn jobs(sf: f64, transaction_rows: u64) -> Vec<Job> {
     let tables = TABLES.iter().rev().filter(|table| **table != "region");
     let parts = |table: &&'static str| {
         let table = *table;
-        let count = rows_expected(table, sf).div_ceil(TRANSACTION_ROWS).max(1);
+        let count = rows_expected(table, sf).div_ceil(transaction_rows).max(1);
         let parts = i32::try_from(count).expect("a scale factor has an upper bound");
         (1..=parts).map(move |part| Job { table, part, parts })
     };

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{CachePadded, thread_slot};
+use sync::{CachePadded, writer_slot};
 
 /// Numbers in a block.
 const BLOCK: u64 = 16;
@@ -50,7 +50,7 @@ impl SequenceBlocks {
     /// passed to `bury`.
     #[inline(always)]
     pub(crate) fn take(&self, count: u64, above: u64, bury: impl Fn(Range<u64>)) -> u64 {
-        let worker = &self.workers[thread_slot() & (self.workers.len() - 1)];
+        let worker = &self.workers[writer_slot() & (self.workers.len() - 1)];
         let seen = worker.load(Ordering::Acquire);
         let (next, left) = (seen >> LEFT_BITS, seen & LEFT_MASK);
         let rest = seen.wrapping_add((count << LEFT_BITS).wrapping_sub(count));

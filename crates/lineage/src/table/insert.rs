@@ -36,7 +36,7 @@ impl Table {
     /// Writes to the range that is open for this thread. `write` returns the first slot and the bytes that the range's insert
     /// pages take then, or `None` if the range is full.
     fn insert_in_open_range(&self, mut write: impl FnMut(&Range) -> Option<(usize, u64)>) -> Rid {
-        let open = &self.open[sync::thread_slot() % self.open.len()];
+        let open = &self.open[sync::writer_slot() % self.open.len()];
         loop {
             let seen = open.load(Ordering::Acquire);
             if seen > 0
