@@ -126,6 +126,10 @@ fn file_lines(inspection: &Inspection) -> Vec<(String, u64, String)> {
             CheckpointFileKind::Blobs => {
                 format!("{} blobs, {} live bytes, of {kept}", grouped(file.live_blobs), grouped(file.live_bytes))
             }
+            CheckpointFileKind::Load => {
+                let (blobs, bytes) = (grouped(file.live_blobs), grouped(file.live_bytes));
+                format!("{blobs} blobs of a load, {bytes} live bytes, of {kept}")
+            }
         };
         lines.push((file.name.clone(), file.bytes, content));
     }

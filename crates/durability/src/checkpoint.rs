@@ -21,6 +21,7 @@
 //! | `writer` | [`CheckpointWriter`]: put, keep, commit, or give up |
 //! | `emptying` | which files are so dead that what lives in them moves |
 //! | `sweep` | removing what the two kept checkpoints do not need |
+//! | `load` | [`LoadWriter`]: files that a load writes and the log names |
 //! | `hold` | files that stay for readers although no checkpoint needs them |
 //! | `handles` | files kept open for readers |
 //! | `survey` | what there is: for inspection, verification and figures |
@@ -33,6 +34,7 @@
 //! 3. Damage is found before a wrong byte is handed out, and named by file and offset; if it hits the newest
 //!    manifest, the one before it is used, and that is told (`damage.rs`).
 //! 4. A file goes once neither of the two needs it and no reader holds it, and never before (`model.rs`).
+//! 5. A file that a commit in the log names is there until both are from after that commit (`loads.rs`).
 //!
 //! **The lock.** The caller that opens checkpoints holds the lock of the directory
 //! ([`lock_directory`](crate::lock_directory)), as leftovers are removed, and those of a running process must not
@@ -46,12 +48,13 @@ pub(crate) mod fuzzing;
 mod handles;
 mod header;
 mod hold;
+mod load;
 mod manifest;
 mod survey;
 mod sweep;
 mod writer;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,9 +65,12 @@ use self::blob_file::FileUse;
 pub use self::error::CheckpointError;
 use self::error::{Result, corrupt, device_error};
 use self::handles::Handles;
-use self::header::{HEADER_BYTES, MANIFEST};
+use self::header::{HEADER_BYTES, MANIFEST, count_of, is_of_load};
 pub use self::hold::BlobHold;
 use self::hold::Holds;
+use self::load::LoadFiles;
+pub use self::load::LoadWriter;
+use self::manifest::Kept;
 pub use self::manifest::Manifest;
 pub use self::survey::{CheckpointFile, CheckpointFileKind, CheckpointStats};
 pub use self::writer::{CheckpointWriter, PublishedCheckpoint};
@@ -115,15 +121,9 @@ pub struct Checkpoints {
     handles: Handles,
     holds: Holds,
     is_writing: AtomicBool,
+    /// Whether what nothing needs may go at opening.
+    may_sweep: bool,
     counts: survey::Counts,
-}
-
-/// A checkpoint that is kept.
-#[derive(Clone, Debug)]
-struct Kept {
-    number: u64,
-    low: Lsn,
-    files: Vec<FileUse>,
 }
 
 struct StoreState {
@@ -131,16 +131,17 @@ struct StoreState {
     kept: Vec<Kept>,
     next_manifest: u64,
     next_file: u64,
+    loads: LoadFiles,
 }
 
 impl StoreState {
-    /// The file of a blob, if a kept checkpoint needs it.
+    /// The file of a blob, if a kept checkpoint or the log needs it.
     fn file(&self, number: u64) -> Option<FileUse> {
         let find = |kept: &Kept| {
             let place = kept.files.binary_search_by_key(&number, |file| file.number).ok()?;
             Some(kept.files[place])
         };
-        self.kept.iter().find_map(find)
+        self.kept.iter().find_map(find).or_else(|| self.loads.written(number))
     }
 }
 
@@ -196,15 +197,19 @@ impl Checkpoints {
             "the newest checkpoint comes first: {kept:?}"
         );
         let named = kept.iter().flat_map(|kept| &kept.files).map(|file| file.number);
-        let last_file = names.blobs.iter().copied().chain(named).max().unwrap_or(0);
+        let last_file = names.blobs.iter().copied().chain(named).map(count_of).max().unwrap_or(0);
         let next_manifest = names.manifests.last().map_or(1, |last| last.saturating_add(1));
-        let state = StoreState { kept, next_manifest, next_file: last_file.saturating_add(1) };
+        let loads = LoadFiles::of(&kept);
+        let state = StoreState { kept, next_manifest, next_file: last_file.saturating_add(1), loads };
+        let may_sweep = access == Access::Write && found.damaged.is_empty();
         if access == Access::Write {
             if let Some(newest) = found.manifests.first() {
                 newest.mend(&*device)?;
             }
-            if found.damaged.is_empty() {
-                found.removed_files = sweep::sweep(&*device, &names, &state.kept, &BTreeSet::new())?;
+            if may_sweep {
+                // The log may name those of loads.
+                let loads = names.blobs.iter().copied().filter(|&number| is_of_load(number)).collect();
+                found.removed_files = sweep::sweep(&*device, &names, &state.kept, &loads)?;
             }
         }
         let checkpoints = Checkpoints {
@@ -215,6 +220,7 @@ impl Checkpoints {
             state: RwLock::new(state),
             holds: Holds::default(),
             is_writing: AtomicBool::new(false),
+            may_sweep,
             counts: survey::Counts::default(),
         };
         Ok((checkpoints, found))
@@ -282,7 +288,10 @@ impl Checkpoints {
     }
 
     fn file_of(&self, blob: BlobRef) -> Result<FileUse> {
-        self.state.read().file(blob.file).ok_or(CheckpointError::NotThere { blob })
+        let file = self.state.read().file(blob.file);
+        // A page of a load may be away when the log needs its file no longer, and no checkpoint has referred to it yet.
+        let held = || self.holds.file(blob.file).filter(|file| is_of_load(file.number));
+        file.or_else(held).ok_or(CheckpointError::NotThere { blob })
     }
 
     fn take_file_number(&self) -> u64 {
@@ -300,6 +309,10 @@ impl Checkpoints {
             let newest = Kept { number: manifest.number, low: manifest.low, files: manifest.files.clone() };
             state.kept.insert(0, newest);
             state.kept.truncate(KEPT);
+            if let [_, older] = &state.kept[..] {
+                let low = older.low;
+                state.loads.release(low);
+            }
             state.kept.clone()
         };
         debug_assert!(
@@ -315,7 +328,8 @@ impl Checkpoints {
         );
         let needed: BTreeMap<u64, FileUse> =
             kept.iter().flat_map(|kept| &kept.files).map(|file| (file.number, *file)).collect();
-        let held = self.holds.files();
+        let mut held = self.holds.files();
+        held.extend(self.state.read().loads.numbers());
         self.handles.retain(|number| needed.contains_key(&number) || held.contains(&number));
         let names = sweep::Names::list(&*self.device);
         let swept = names.and_then(|names| sweep::sweep(&*self.device, &names, &kept, &held));

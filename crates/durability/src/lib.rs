@@ -59,7 +59,7 @@ pub use archive::gather::{GatheredLog, gather_log};
 pub use archive::outgoing::{ArchivedSegments, OldSegment};
 pub use checkpoint::{
     BlobHold, CheckpointError, CheckpointFile, CheckpointFileKind, CheckpointOptions, CheckpointStats,
-    CheckpointWriter, Checkpoints, FoundCheckpoints, Manifest, PublishedCheckpoint,
+    CheckpointWriter, Checkpoints, FoundCheckpoints, LoadWriter, Manifest, PublishedCheckpoint,
 };
 pub use device::fs::FsDevice;
 pub use device::lock::{lock_directory, lock_to_read};

@@ -29,6 +29,9 @@ fn written_again(data: &[u8]) -> Result<Vec<u8>> {
             Operation::InsertColumns { table, last, columns } => {
                 redo::put_insert_columns(&mut out, table, last, columns);
             }
+            Operation::InsertBlobs { table, last, file, salt, columns } => {
+                redo::put_insert_blobs(&mut out, table, last, (file, salt), columns);
+            }
             Operation::Update { table, rid, values } => redo::put_update(&mut out, table, rid, &values),
             Operation::Delete { table, rid } => redo::put_delete(&mut out, table, rid),
             Operation::Create { table, name, schema, settings } => {

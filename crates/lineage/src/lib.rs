@@ -50,6 +50,7 @@ pub use image::{BlobSink, BlobSource, PageReading, RangeImage, RestoreError};
 pub use memory::budget::{MemoryBudget, MemoryUse};
 pub use memory::clock::EvictionStats;
 pub use memory::source::{HeldBlob, PageError, PageSource};
+pub use merge::early::EarlyColumns;
 pub use merge::pages::MergeReport;
 pub use page::heap::VALUE_BYTES_MAX;
 pub use page::lent::Ahead;

@@ -18,6 +18,9 @@ pub struct BlobRef {
 }
 
 impl BlobRef {
+    /// The bit in the number of a file which says that a load wrote it (`load-00000001.blobs`) and not a checkpoint.
+    pub const OF_LOAD: u64 = 1 << 63;
+
     /// Bytes of the encoded form.
     pub const ENCODED_LEN: usize = 24;
 
@@ -41,7 +44,8 @@ impl BlobRef {
 
 impl fmt::Display for BlobRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes at {} of file {}", self.len, self.offset, self.file)
+        let of = if self.file & BlobRef::OF_LOAD == 0 { "file" } else { "load" };
+        write!(f, "{} bytes at {} of {of} {}", self.len, self.offset, self.file & !BlobRef::OF_LOAD)
     }
 }
 

@@ -5,7 +5,7 @@
 //!        0    512  header (`header.rs`), magic "LSTBLOB\0", with the words
 //!                    number of the file, as in its name
 //!                    salt: random, tells the file from another of the same number
-//!                    number of the checkpoint that it was written for
+//!                    number of the checkpoint that it was written for, 0 for a load
 //!      512         blobs, one after the other, up to the end of the file:
 //!                     4  length
 //!                     4  crc32c of the bytes
@@ -276,8 +276,13 @@ impl BlobWriter {
         let (file, salt) = (Arc::from(file), random_number());
         let device = Arc::clone(device);
         let mut writer = BlobWriter { device, file, behind: None, number, salt, buffer, buffer_bytes, written: 0 };
-        writer.write(&BLOBS.encode(&[number, salt, checkpoint]))?;
+        writer.write(&BLOBS.encode(BLOBS.version(), &[number, salt, checkpoint]))?;
         Ok(writer)
+    }
+
+    /// Tells the file from another of its number.
+    pub(super) fn salt(&self) -> u64 {
+        self.salt
     }
 
     /// The length of the file once all is written.

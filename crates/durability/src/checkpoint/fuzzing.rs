@@ -16,9 +16,9 @@ pub(crate) fn files(count: u8, body: &[u8], blobs: &[u8]) -> Vec<(String, Vec<u8
     let body = [words.map(u64::to_le_bytes).as_flattened(), body].concat();
     let count = (1 + u64::from(count % 3)).min(body.len() as u64 / FILE_BYTES);
     let payload = body.len() as u64 - count * FILE_BYTES;
-    let manifest = MANIFEST.encode(&[1, 3, count, payload, crc32c::crc32c(&body).into()]);
+    let manifest = MANIFEST.encode(1, &[1, 3, count, payload, crc32c::crc32c(&body).into()]);
     vec![
-        (BLOBS.file_name(FILE), [&BLOBS.encode(&[FILE, SALT, 1])[..], blobs].concat()),
+        (BLOBS.file_name(FILE), [&BLOBS.encode(1, &[FILE, SALT, 1])[..], blobs].concat()),
         (MANIFEST.file_name(1), [&manifest[..], &body].concat()),
     ]
 }

@@ -35,6 +35,11 @@ impl Holds {
         holds.keys().copied().collect()
     }
 
+    /// A file that is held.
+    pub(super) fn file(&self, number: u64) -> Option<FileUse> {
+        self.0.lock().get(&number)?.upgrade().map(|hold| hold.file.unused())
+    }
+
     fn get(&self, number: u64, kept: impl FnOnce() -> Option<FileUse>) -> Option<Arc<BlobHold>> {
         let mut holds = self.0.lock();
         if let Some(hold) = holds.get(&number).and_then(Weak::upgrade) {

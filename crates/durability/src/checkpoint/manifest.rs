@@ -24,7 +24,7 @@ use types::BlobRef;
 
 use super::blob_file::FileUse;
 use super::error::{Result, corrupt, device_error};
-use super::header::{HEADER_BYTES, MANIFEST};
+use super::header::{HEADER_BYTES, MANIFEST, is_of_load};
 use crate::Lsn;
 use crate::device::{Access, Device, DeviceFile};
 use crate::format::frame::u64_at;
@@ -43,6 +43,14 @@ pub struct Manifest {
     /// A payload for the writer of the checkpoint.
     pub payload: Vec<u8>,
     /// The files that its blobs stand in, by number.
+    pub(super) files: Vec<FileUse>,
+}
+
+/// What is remembered of a checkpoint that is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) number: u64,
+    pub(super) low: Lsn,
     pub(super) files: Vec<FileUse>,
 }
 
@@ -75,7 +83,9 @@ impl Manifest {
     fn header(&self, body: &[u8]) -> [u8; HEADER_BYTES] {
         let checksum = u64::from(crc32c::crc32c(body));
         let words: [u64; WORDS] = [self.number, self.low, self.files.len() as u64, self.payload.len() as u64, checksum];
-        MANIFEST.encode(&words)
+        // A program from before would look for a file of a load under another name.
+        let version = if self.files.iter().any(|file| is_of_load(file.number)) { MANIFEST.version() } else { 1 };
+        MANIFEST.encode(version, &words)
     }
 
     /// Writes everything but the header, durably. [`UnpublishedManifest::publish`] is the rest.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::Checkpoints;
 use super::blob_file::{self, FileUse};
 use super::error::{CheckpointError, Result, corrupt, device_error};
-use super::header::{BLOBS, Kind, MANIFEST};
-use super::manifest::Manifest;
+use super::header::{BLOBS, Kind, MANIFEST, is_of_load};
+use super::manifest::{Kept, Manifest};
 use super::sweep::Names;
-use super::{Checkpoints, Kept};
 use crate::device::Access;
 
 /// The contents of checkpoints, and the bytes written since they were opened.
@@ -41,6 +41,8 @@ pub enum CheckpointFileKind {
     Manifest,
     /// Holds blobs.
     Blobs,
+    /// Holds blobs of a load, which the log may name.
+    Load,
 }
 
 /// A file of checkpoints.
@@ -125,7 +127,8 @@ impl Checkpoints {
             let needed_by = kept.iter().filter(needs).map(|kept| kept.number).collect();
             let (live_bytes, live_blobs) =
                 newest.get(&number).map_or((0, 0), |file| (file.live_bytes, file.live_blobs));
-            let (kind, version) = (CheckpointFileKind::Blobs, BLOBS.version());
+            let kind = if is_of_load(number) { CheckpointFileKind::Load } else { CheckpointFileKind::Blobs };
+            let version = BLOBS.version();
             files.push(CheckpointFile { name, kind, version, bytes, live_bytes, live_blobs, needed_by });
         }
         Ok(files)

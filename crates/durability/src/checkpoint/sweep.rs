@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Kept;
 use super::error::{Result, device_error};
 use super::header::{BLOBS, Kind, MANIFEST};
+use super::manifest::Kept;
 use crate::device::Device;
 
 /// The numbers of all files of checkpoints in the directory.

@@ -73,10 +73,12 @@ pub struct PublishedCheckpoint {
 impl<'a> CheckpointWriter<'a> {
     pub(super) fn new(owner: &'a Checkpoints) -> CheckpointWriter<'a> {
         let state = owner.state.read();
-        let newest = state.kept.first().map_or(&[][..], |kept| &kept.files);
+        let newest = state.kept.first().map_or(&[][..], |kept| &kept.files).iter();
+        // What the log needs is not emptied.
+        let newest: Vec<FileUse> = newest.filter(|file| state.loads.written(file.number).is_none()).copied().collect();
         CheckpointWriter {
             owner,
-            emptied: emptying::choose(newest, owner.options.file_bytes),
+            emptied: emptying::choose(&newest, owner.options.file_bytes),
             uses: BTreeMap::new(),
             kept: HashMap::new(),
             current: None,
@@ -254,6 +256,7 @@ impl<'a> CheckpointWriter<'a> {
             state.next_manifest - 1
         };
         self.manifest = Some(number);
+        self.list_loads();
         debug_assert!(self.current.is_none(), "invariant 8: a file is not on disk that the manifest names");
         debug_assert!(
             self.uses.keys().all(|file| !self.emptied.contains(file)),
@@ -263,6 +266,15 @@ impl<'a> CheckpointWriter<'a> {
         let manifest = Manifest { number, low, payload: payload.to_vec(), files };
         manifest.write(&*self.owner.device)?.publish()?;
         Ok(manifest)
+    }
+
+    /// Adds the files that replaying the log needs, from the checkpoint before this one on.
+    fn list_loads(&mut self) {
+        let state = self.owner.state.read();
+        let low = state.kept.first().map_or(0, |kept| kept.low);
+        for file in state.loads.needed_after(low) {
+            self.uses.entry(file.number).or_insert_with(|| file.unused());
+        }
     }
 
     /// Removes what was written. Returns the failure that made it necessary.

@@ -155,14 +155,14 @@ fn an_unknown_version_is_refused() {
     let all = written();
     for (name, bytes) in &all {
         let mut newer = bytes.clone();
-        newer[8] = 2;
+        newer[8] = 3;
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&newer[..12]), &newer[16..512]);
         newer[12..16].copy_from_slice(&checksum.to_le_bytes());
         let device = put(&all);
         device.put(name, newer);
         let error = open(&device).unwrap_err();
-        assert!(matches!(&error, CheckpointError::UnknownVersion { file, found: 2, .. } if file == name), "{error}");
-        assert!(error.to_string().contains("format version 2"), "{error}");
+        assert!(matches!(&error, CheckpointError::UnknownVersion { file, found: 3, .. } if file == name), "{error}");
+        assert!(error.to_string().contains("format version 3"), "{error}");
         assert_eq!(device.steps(), 0, "nothing was changed");
     }
 }

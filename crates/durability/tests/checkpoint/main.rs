@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod directory;
 mod faults;
+mod loads;
 mod long;
 mod model;
 mod support;

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use types::{Snapshot, Timestamp};
 
 use crate::background::deferred::Deferred;
+use crate::background::loads::Loads;
 use crate::background::merger::{self, MergePool};
 use crate::database::handle::{Anchors, Database};
 use crate::database::shared::DatabaseState;
@@ -41,7 +42,7 @@ impl Database {
         resident::begin(options.memory_limit_bytes);
         let (budget, clock) = Default::default();
         let core = Core::new(Timestamp::ZERO, Meanings::default(), 1, options.table_options(), budget, clock);
-        Self::assemble(core, (None, None), None, options)
+        Self::assemble(core, (None, None), (None, None), options)
     }
 
     /// Opens the database in a directory, which is made if it is missing. One process at a time may have it open.
@@ -103,16 +104,18 @@ impl Database {
         let start =
             |place| Archiver::start(core.clone(), (device.clone(), log.clone()), place, options.archive_interval);
         let archiver = place.map(start).transpose()?;
+        let has_loads = archiver.is_none() && !log.is_read_only();
+        let loads = has_loads.then(|| Loads::new(checkpoints.clone(), options.load_from_bytes));
         let disk = Disk { device, log: log.clone(), checkpoints };
         let recovery_time = options.recovery_time.unwrap_or(RECOVERY_TIME);
         let checkpointer = Checkpointer::start(core.clone(), disk, recovery_time, replayed_bytes);
-        Ok(Self::assemble(core, (Some((log, checkpointer)), temporary), archiver, options))
+        Ok(Self::assemble(core, (Some((log, checkpointer)), temporary), (archiver, loads), options))
     }
 
     fn assemble(
         core: Arc<Core>,
         (disk, temporary): (Option<(Arc<Log>, Checkpointer)>, Option<PathBuf>),
-        archiver: Option<Archiver>,
+        (archiver, loads): (Option<Archiver>, Option<Loads>),
         options: &OpenOptions,
     ) -> Database {
         core.budget.set_limit_bytes(options.memory_limit_bytes.unwrap_or(u64::MAX));
@@ -132,6 +135,7 @@ impl Database {
                     checkpointer,
                     archiver,
                     log,
+                    loads,
                     default_isolation: AtomicU8::new(Isolation::default() as u8),
                     memory_limit_at_opening: options.memory_limit_bytes,
                     temporary,

@@ -3,6 +3,7 @@
 //! Imports the state; what is on disk, the database and its tables import it.
 pub(crate) mod deferred;
 pub(crate) mod filled;
+pub(crate) mod loads;
 pub(crate) mod merger;
 pub(crate) mod read_ahead;
 pub(crate) mod sweep;

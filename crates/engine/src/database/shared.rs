@@ -8,6 +8,7 @@ use durability::Log;
 use parking_lot::Mutex;
 
 use crate::background::deferred::Deferred;
+use crate::background::loads::Loads;
 use crate::background::merger::MergePool;
 use crate::disk::archive::Archiver;
 use crate::disk::checkpoint::Checkpointer;
@@ -25,6 +26,8 @@ pub(crate) struct DatabaseState {
     /// After it, as it gives segments up, and before the log.
     pub(crate) archiver: Option<Archiver>,
     pub(crate) log: Option<Arc<Log>>,
+    /// Where large transactions put their columns; `None` in memory, and where the log is archived.
+    pub(crate) loads: Option<Loads>,
     /// See [`Database::set_default_isolation`].
     pub(crate) default_isolation: AtomicU8,
     /// See [`Database::memory_limit_at_opening_bytes`].

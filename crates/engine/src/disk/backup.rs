@@ -4,7 +4,7 @@
 //! 1  a checkpoint; from here on none is taken and the log is not trimmed
 //! 2  its manifest and the files of its blobs, copied
 //! 3  until = the last commit that is on disk now
-//! 4  a new log in the copy: the commits after the checkpoint up to `until`, with their numbers
+//! 4  a new log in the copy: the commits after the checkpoint up to `until`, with their numbers; the files of loads that they name
 //! 5  backup.mark: which log the commits are from, so that what was archived of it can go on from there (`moment`)
 //! ```
 //!
@@ -16,7 +16,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use durability::{CheckpointFileKind, Device, Lsn, OpenError, lock_to_read, read_log};
+use durability::{Device, Lsn, OpenError, lock_to_read, read_log};
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
@@ -79,13 +79,6 @@ pub(crate) fn copy_checkpoint(
     report: &CheckpointReport,
     to: &Arc<dyn Device>,
 ) -> Result<BackupReport> {
-    let mut needed = taking.checkpoints.files()?;
-    needed.retain(|file| file.needed_by.contains(&report.number));
-    needed.sort_by_key(|file| file.kind == CheckpointFileKind::Manifest);
-    debug_assert!(
-        needed.last().is_some_and(|file| file.kind == CheckpointFileKind::Manifest),
-        "invariant 8: a checkpoint is named in the copy once its blobs are there"
-    );
     copy::begin(&**to)?;
     let (micros, until) = taking.put_on_disk()?;
     debug_assert!(until >= report.from.0, "invariant 8: the log ends with {until}, before the checkpoint {report:?}");
@@ -95,14 +88,12 @@ pub(crate) fn copy_checkpoint(
     read?;
     let commits = copied.finish()?;
     debug_assert!(commits <= until - report.from.0, "{commits} commits between {:?} and {until}", report.from);
-    let mut bytes = 0;
-    for file in &needed {
-        bytes += copy::file(&*taking.device, &**to, &file.name)?;
-    }
+    let (from, device) = (report.from.0, &*taking.device);
+    let (files, bytes) = copy::checkpoint(&taking.checkpoints, (device, &**to), Some(report.number), from)?;
     let mark = BackupMark { log: taking.log.number(), checkpoint: report.number, until, micros };
     mark.write(&**to)?;
     copy::finish(&**to)?;
-    Ok(BackupReport { until: Timestamp(until), files: needed.len() as u64, bytes, commits })
+    Ok(BackupReport { until: Timestamp(until), files, bytes, commits })
 }
 
 /// Copies a backup, or any database that is not open; returns the files copied. The target is made once the origin is known

@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use durability::{Access, CommitMode, Device, Frame, FrameKind, Log, LogOptions, Lsn, begin_log_at};
+use durability::{
+    Access, CheckpointFileKind, Checkpoints, CommitMode, Device, Frame, FrameKind, Log, LogOptions, Lsn, begin_log_at,
+};
 
 use crate::error::{Error, Result};
 
@@ -50,6 +52,28 @@ pub(crate) fn file(from: &dyn Device, to: &dyn Device, name: &str) -> Result<u64
     debug_assert_eq!(at, size, "invariant 8: {name} is copied in part");
     target.sync().map_err(failed(to))?;
     Ok(size)
+}
+
+/// Copies the files of a checkpoint and of the loads that the commits after `low` name, its manifest last. Returns how many they are, and
+/// their bytes.
+pub(crate) fn checkpoint(
+    checkpoints: &Checkpoints,
+    (from, to): (&dyn Device, &dyn Device),
+    number: Option<u64>,
+    low: Lsn,
+) -> Result<(u64, u64)> {
+    let needed = checkpoints.files()?.into_iter();
+    let needed = needed.filter(|file| number.is_some_and(|number| file.needed_by.contains(&number)));
+    let (manifests, blobs): (Vec<_>, Vec<_>) = needed.partition(|file| file.kind == CheckpointFileKind::Manifest);
+    debug_assert_eq!(manifests.len(), usize::from(number.is_some()), "invariant 8: a copy without its checkpoint");
+    let mut names: Vec<String> = blobs.into_iter().map(|file| file.name).collect();
+    names.extend(checkpoints.files_of_loads_after(low));
+    names.sort();
+    names.dedup();
+    // A checkpoint is named in the copy once its blobs are there.
+    names.extend(manifests.into_iter().map(|file| file.name));
+    let bytes = names.iter().map(|name| file(from, to, name)).sum::<Result<u64>>()?;
+    Ok((names.len() as u64, bytes))
 }
 
 /// Writes a small file durably but for its name.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! 1. The commits and their times are read once, so that a moment which can't be reached is refused before anything is
-//!    written, with what can be.
+//!    written, with what can be; likewise one behind a commit that names a file of a load which is not there.
 //! 2. A new log gets the commits after the checkpoint up to the moment, with their numbers, then the files of the checkpoint
 //!    are copied. Until all of it is on disk a sign stands in the target that it is no database.
 //!
@@ -21,8 +21,8 @@
 use std::sync::Arc;
 
 use durability::{
-    Access, CheckpointFileKind, Checkpoints, Device, Extent, Frame, FrameKind, GatheredLog, LogError, Lsn, Manifest,
-    OpenError, archived_logs, lock_to_read, read_log_to_gap,
+    Access, Checkpoints, Device, Extent, Frame, FrameKind, GatheredLog, LogError, Lsn, Manifest, OpenError,
+    archived_logs, lock_to_read, read_log_to_gap,
 };
 use types::{Timestamp, Value};
 
@@ -79,16 +79,10 @@ pub(crate) fn restore(
     plan.history.read(plan.until, &mut |frame| log.take(frame), progress)?;
     let commits = log.finish()?;
     debug_assert!(commits <= plan.until - plan.low, "{commits} commits between {} and {}", plan.low, plan.until);
-    let mut files = origin.checkpoints.files()?;
-    files.retain(|file| plan.checkpoint.is_some_and(|number| file.needed_by.contains(&number)));
-    files.sort_by_key(|file| file.kind == CheckpointFileKind::Manifest);
-    let mut bytes = 0;
-    for file in &files {
-        bytes += copy::file(&**from, &**target, &file.name)?;
-    }
+    let (files, bytes) = copy::checkpoint(&origin.checkpoints, (&**from, &**target), plan.checkpoint, plan.low)?;
     copy::finish(&**target)?;
     let until = Timestamp(plan.until);
-    Ok(RestoreReport { until, micros: plan.clock.time_of(until), files: files.len() as u64, bytes, commits })
+    Ok(RestoreReport { until, micros: plan.clock.time_of(until), files, bytes, commits })
 }
 
 /// Where a database is restored from.
@@ -183,7 +177,7 @@ impl Origin {
             let clock = WallClock::default();
             let marks = contents.map(|contents| contents.clock).unwrap_or_default();
             clock.restore(marks.into_iter().map(|(time, at)| (time, Timestamp(at))).collect());
-            let (history, last) = self.survey(low, to, &clock, progress)?;
+            let Surveyed { history, last, loads } = self.survey(low, to, &clock, progress)?;
             clock.finish_recovery(Timestamp(last));
             let until = match to {
                 RecoveryTarget::Lsn(lsn) => lsn,
@@ -197,12 +191,25 @@ impl Origin {
                 return Err(reach.error(to));
             }
             if until >= first {
+                self.find_loads(loads.into_iter().filter(|load| load.at <= until))?;
                 let checkpoint = manifest.map(|manifest| manifest.number);
                 return Ok(Plan { checkpoint, low, until, history, clock });
             }
             reached = Some(reach);
         }
         Err(reached.expect("there is one at least").error(to))
+    }
+
+    /// Refuses a history of which a file of a load is missing.
+    fn find_loads(&self, loads: impl Iterator<Item = NamedLoad>) -> Result<()> {
+        for NamedLoad { file, salt, at } in loads {
+            let adopted = self.checkpoints.adopt(file, salt, at);
+            let why = |error| {
+                format!("{error}. An archive has no files of loads; a backup from after commit {at} has all it needs")
+            };
+            adopted.map_err(|error| Error::BadBackup { backup: self.device.location(), why: why(error) })?;
+        }
+        Ok(())
     }
 
     /// Up to when it is known what was committed.
@@ -212,14 +219,8 @@ impl Origin {
         known.into_iter().flatten().chain(of_last).max()
     }
 
-    /// Reads the times of all commits after `low`; returns the last one, and where they were found.
-    fn survey(
-        &self,
-        low: Lsn,
-        to: RecoveryTarget,
-        clock: &WallClock,
-        progress: &mut Progress<'_>,
-    ) -> Result<(History, Lsn)> {
+    /// Reads the times of all commits after `low`.
+    fn survey(&self, low: Lsn, to: RecoveryTarget, clock: &WallClock, progress: &mut Progress<'_>) -> Result<Surveyed> {
         let is_damaged = |outcome: &Result<_>| matches!(outcome, Err(Error::Log(LogError::Corrupt { .. })));
         let mut survey = |is_short, until| self.survey_up_to(low, until, clock, is_short, progress);
         let mut outcome = survey(true, Lsn::MAX);
@@ -241,11 +242,11 @@ impl Origin {
         clock: &WallClock,
         is_short: bool,
         progress: &mut Progress<'_>,
-    ) -> Result<(History, Lsn)> {
+    ) -> Result<Surveyed> {
         let history = self.history(low, is_short)?;
-        let mut times = Times { clock, earlier: Vec::new() };
+        let mut times = Times { clock, loads: Vec::new(), earlier: Vec::new() };
         let last = history.read(until, &mut |frame| times.take(frame), progress)?;
-        Ok((history, last))
+        Ok(Surveyed { history, last, loads: times.loads })
     }
 
     /// Where the commits after `low` stand.
@@ -333,9 +334,25 @@ impl History {
     }
 }
 
-/// Takes the times out of the redo of commits.
+/// What commits say that are to be read again: where they stand, the last one, and the files of loads that they name.
+struct Surveyed {
+    history: History,
+    last: Lsn,
+    loads: Vec<NamedLoad>,
+}
+
+/// A file of a load, and the commit that names it.
+#[derive(PartialEq, Eq)]
+struct NamedLoad {
+    file: u64,
+    salt: u64,
+    at: Lsn,
+}
+
+/// Takes the times, and the names of files, out of the redo of commits.
 struct Times<'c> {
     clock: &'c WallClock,
+    loads: Vec<NamedLoad>,
     /// the redo of a transaction that has its commit read next
     earlier: Vec<u8>,
 }
@@ -349,8 +366,15 @@ impl Times<'_> {
         let whole = std::mem::take(&mut self.earlier);
         for part in redo::held(&whole)? {
             redo::read(part, |operation| {
-                if let Operation::Clock { time } = operation {
-                    self.clock.recover(time, Timestamp(frame.lsn));
+                match operation {
+                    Operation::Clock { time } => self.clock.recover(time, Timestamp(frame.lsn)),
+                    Operation::InsertBlobs { file, salt, .. } => {
+                        let load = NamedLoad { file, salt, at: frame.lsn };
+                        if self.loads.last() != Some(&load) {
+                            self.loads.push(load);
+                        }
+                    }
+                    _ => {}
                 }
                 Ok(())
             })?;

@@ -78,6 +78,8 @@ fn build(device: Arc<dyn Device>, options: &mut OpenOptions, reading: PageReadin
         table_options,
         transactions: Transactions(TransactionTable::default()),
         budget,
+        checkpoints: checkpoints.clone(),
+        reading,
         clock: WallClock::default(),
         next_table: base.next_table.max(1),
         // Taken, so that a table which the log drops is freed.
@@ -95,6 +97,8 @@ fn build(device: Arc<dyn Device>, options: &mut OpenOptions, reading: PageReadin
         let from = recovered.trimmed_below;
         return Err(Error::NoCheckpoint { from, damaged: damaged.iter().map(Error::to_string).collect() });
     }
+    // What can't be removed is removed another time.
+    let _left = checkpoints.forget_unnamed();
     let tables: Vec<Arc<TableData>> = replay.tables.values().cloned().collect();
     debug_assert!(replay.tables.keys().all(|id| *id < replay.next_table), "a new table would get another one's number");
     let meanings = replay.names.meanings(replay.tables);
@@ -214,6 +218,9 @@ struct Replay {
     /// No transaction runs during recovery; the storage asks all the same.
     transactions: Transactions,
     budget: Arc<MemoryBudget>,
+    /// that have the files of loads which it names
+    checkpoints: Arc<Checkpoints>,
+    reading: PageReading,
     clock: WallClock,
     /// replayed
     bytes: u64,
@@ -250,6 +257,11 @@ impl Replay {
             },
             Operation::InsertRows { table, first, rows } => self.insert_rows(table, at, first, rows),
             Operation::InsertColumns { table, last, columns } => self.insert_columns(table, at, last, columns),
+            Operation::InsertBlobs { table, last, file, salt, columns } => {
+                // Also where the table is gone, or the checkpoint has the rows: the one before may be needed next time.
+                self.checkpoints.adopt(file, salt, at.0)?;
+                self.insert_blobs(table, at, last, columns)
+            }
             Operation::Update { table, rid, values } => self.change(table, at, rid, Change::Update(&values)),
             Operation::Delete { table, rid } => self.change(table, at, rid, Change::Delete),
             Operation::ArrayRows { table, number, leaf } => self.write_array(table, at, number, &leaf),
@@ -293,7 +305,8 @@ impl Replay {
             }
             Operation::Clock { time } => self.clock.recover(time, at),
             Operation::Drop { table } => self.drop_table(table, at),
-            Operation::Insert { .. } | Operation::InsertRows { .. } | Operation::InsertColumns { .. } => {}
+            Operation::Insert { .. } | Operation::InsertRows { .. } => {}
+            Operation::InsertColumns { .. } | Operation::InsertBlobs { .. } => {}
             Operation::Update { .. } | Operation::Delete { .. } => {}
             Operation::ArrayRows { .. } | Operation::TakenBack { .. } => {}
         }
@@ -328,7 +341,17 @@ impl Replay {
         let Some(data) = data else { return Ok(()) };
         check_slot(data, last)?;
         let restored = data.storage.restore_columns(last.range(), columns, at);
-        restored.map_err(|what| Error::BadRedo(format!("range {} of \"{}\": {what}", last.range(), data.name)))?;
+        restored.map_err(|what| bad_range(data, last, &what))?;
+        note_inserted(data, last);
+        Ok(())
+    }
+
+    fn insert_blobs(&self, table: TableId, at: Timestamp, last: Rid, columns: &[u8]) -> Result<()> {
+        let data = self.tables.get(&table).filter(|_| !self.base.has(table, last, at));
+        let Some(data) = data else { return Ok(()) };
+        check_slot(data, last)?;
+        let restored = data.storage.restore_blobs(last.range(), columns, at, (self.reading, &data.name.to_string()));
+        restored.map_err(|what| bad_range(data, last, &what))?;
         note_inserted(data, last);
         Ok(())
     }
@@ -399,6 +422,10 @@ fn insert(table: &TableData, at: Timestamp, rid: Rid, cells: &[Cell<'_>]) -> Res
     table.storage.insert_at(rid, cells, at.0);
     note_inserted(table, rid);
     Ok(())
+}
+
+fn bad_range(table: &TableData, last: Rid, what: &str) -> Error {
+    Error::BadRedo(format!("range {} of \"{}\": {what}", last.range(), table.name))
 }
 
 /// Refuses a record that its table has no slot for.

@@ -17,6 +17,8 @@
 //!         of 64 keys of an array table: those that were written, those of them that have a row, and the words of these rows
 //! update words 14 | table (4) | columns (1) | width (1) | 0 (1) | rid (8) | columns and words, see `narrow_words`
 //! insert columns 15 | table (4) | rid of the last (8) | length (4) | all records of its range (`lineage::Table::build_columns`)
+//! insert blobs 16 | table (4) | rid of the last (8) | file (8) | salt (8) | length (4) | all records of its range, by the blobs of its
+//!         columns in a file of a load (`lineage::EarlyColumns::with_blobs`)
 //! cell    0                                  NULL
 //!         1 | zigzag varint                  word
 //!         2 | length (4) | bytes             bytes
@@ -54,12 +56,14 @@ const INSERT_ROWS: u8 = 12;
 const ARRAY_ROWS: u8 = 13;
 const UPDATE_WORDS: u8 = 14;
 const INSERT_COLUMNS: u8 = 15;
+const INSERT_BLOBS: u8 = 16;
 
 /// One operation as it was read from a frame.
 pub(crate) enum Operation<'a> {
     Insert { table: TableId, rid: Rid, cells: Vec<Cell<'a>> },
     InsertRows { table: TableId, first: Rid, rows: &'a [u8] },
     InsertColumns { table: TableId, last: Rid, columns: &'a [u8] },
+    InsertBlobs { table: TableId, last: Rid, file: u64, salt: u64, columns: &'a [u8] },
     Update { table: TableId, rid: Rid, values: Vec<(usize, Cell<'a>)> },
     Delete { table: TableId, rid: Rid },
     Create { table: TableId, name: String, schema: Schema, settings: TableSettings },
@@ -213,6 +217,15 @@ pub(crate) fn put_insert_rows(
 pub(crate) fn put_insert_columns(out: &mut Vec<u8>, table: TableId, last: Rid, columns: &[u8]) {
     debug_assert!(u32::try_from(columns.len()).is_ok(), "invariant 8: columns of {} bytes", columns.len());
     put_head(out, INSERT_COLUMNS, table, last, None);
+    out.extend((columns.len() as u32).to_le_bytes());
+    out.extend_from_slice(columns);
+}
+
+/// Appends the insertion of all records of a range, by the blobs of its columns in a file with this number and salt.
+pub(crate) fn put_insert_blobs(out: &mut Vec<u8>, table: TableId, last: Rid, (file, salt): (u64, u64), columns: &[u8]) {
+    debug_assert!(u32::try_from(columns.len()).is_ok(), "invariant 8: blobs that take {} bytes", columns.len());
+    put_head(out, INSERT_BLOBS, table, last, None);
+    [file, salt].into_iter().for_each(|number| out.extend(number.to_le_bytes()));
     out.extend((columns.len() as u32).to_le_bytes());
     out.extend_from_slice(columns);
 }
@@ -451,6 +464,12 @@ impl<'a> Reader<'a> {
             INSERT_COLUMNS => {
                 let (last, length) = (self.rid()?, self.u32()? as usize);
                 Operation::InsertColumns { table, last, columns: self.take(length)? }
+            }
+            INSERT_BLOBS => {
+                let last = self.rid()?;
+                let [file, salt] = [self.array()?, self.array()?].map(u64::from_le_bytes);
+                let length = self.u32()? as usize;
+                Operation::InsertBlobs { table, last, file, salt, columns: self.take(length)? }
             }
             ARRAY_ROWS => Operation::ArrayRows { table, number: self.rid()?.word(), leaf: self.leaf()? },
             DELETE => Operation::Delete { table, rid: self.rid()? },

@@ -47,6 +47,9 @@ pub struct OpenOptions {
     /// Archives to a device, such as one that fails on purpose; not remembered. For tests.
     #[doc(hidden)]
     pub archive_device: Option<Arc<dyn Device>>,
+    /// The bytes of columns from which on those that a transaction makes go to files which the log names. For tests.
+    #[doc(hidden)]
+    pub load_from_bytes: Option<usize>,
     /// The sizes of the redo log. For tests.
     #[doc(hidden)]
     pub log: LogOptions,

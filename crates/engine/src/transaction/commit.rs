@@ -62,6 +62,7 @@ impl Transaction {
             committed.at,
             self.at
         );
+        self.load().into_iter().for_each(|load| load.named_by(committed.at));
         self.stamp(committed.at);
         self.leave();
         self.merge_what_is_crowded();
@@ -72,6 +73,7 @@ impl Transaction {
     /// Adds to the redo what was put off, and what is known only now: the rows of its own sequences and of array tables, and the time.
     fn complete_redo(&mut self) -> Result<()> {
         self.settle_redo()?;
+        self.finish_load()?;
         if self.catalog.is_some() {
             self.settle_sequences()?;
             self.log_arrays()?;

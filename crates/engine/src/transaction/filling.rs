@@ -4,6 +4,7 @@ use std::sync::Arc;
 use types::Rid;
 
 use crate::background::filled::FilledColumns;
+use crate::background::loads::Load;
 use crate::state::table_data::TableData;
 
 /// So many ranges that are full may wait for their columns, before the transaction makes them itself.
@@ -15,6 +16,10 @@ pub(super) struct Filling {
     /// that it inserted by the batch
     pub(super) rows: usize,
     pub(super) ranges: Vec<FillingRange>,
+    /// the columns that the redo has, in bytes
+    pub(super) column_bytes: usize,
+    /// where further columns go, once these are many
+    pub(super) load: Option<Arc<Load>>,
 }
 
 /// The first records of a range, all of one transaction.

@@ -26,6 +26,7 @@
 //! | `restore` | a range from its image |
 //! | `visit` | the versions of a restored range, for building an index |
 pub(crate) mod check;
+mod early;
 pub(crate) mod outlines;
 mod place;
 pub(crate) mod range_bytes;

@@ -1,29 +1,12 @@
-//! Base columns made of insert pages: by the first merge of a range, or before it.
-//!
-//! The first merge of a range waits until each of its records is resolved. A transaction that inserts millions of rows fills range
-//! after range, and resolves them all at its end; what the columns will be is known as soon as the last slot of a range is written, as
-//! values of insert pages never change. So columns can be made **early**, while the transaction goes on:
-//!
-//! ```text
-//! the last slot is written   columns are encoded, their bytes go to the log in place of the rows, the columns wait in the range
-//! first merge                they are its base pages, if every record was committed and none has a newer version;
-//!                            if not, they are forgotten and made again
-//! replay of the log          the range gets them as its base pages at once
-//! ```
-use std::sync::Arc;
-
+//! Base columns made of insert pages: by the first merge of a range, or before it (see `merge/early.rs`).
 use arrow_array::ArrayRef;
-use sync::atomic::AtomicU64;
-use types::Timestamp;
 
-use crate::codec::{Damage, Reader, Shape, Writer, decode_column, encode_column};
 use crate::encoding::EncodedColumn;
 use crate::merge::texts::TextRows;
-use crate::page::base::{Lineage, MetaColumns, MetaPage, Page, Pages, StartTimes, Starts, Values};
+use crate::page::base::{MetaPage, Starts};
 use crate::page::insert::InsertPages;
 use crate::page::tail::TailRecord;
 use crate::page::text::{TextCell, is_text};
-use crate::page::words::Layout;
 use crate::record::range::Range;
 use crate::value::cell::{Cell, is_wide};
 use crate::value::column_builder::ColumnBuilder;
@@ -45,71 +28,6 @@ pub(super) fn sketch_of(column: &EncodedColumn) -> Sketch {
 }
 
 impl Range {
-    /// See `Table::build_columns`.
-    pub(crate) fn build_early(&self) -> Option<Vec<u8>> {
-        let guard = &sync::pin();
-        let MetaPage::Insert { pages, .. } = &self.pages.load(guard).meta else { return None };
-        if self.options.layout != Layout::Column || !self.is_closed() {
-            return None;
-        }
-        let rows = InsertedRows { pages, starts: Starts::Insert(pages), tombstones: 0 };
-        let (mut writer, mut columns) = (Writer::default(), Vec::with_capacity(self.types.len()));
-        writer.number(self.len() as u64);
-        for column in 0..self.types.len() {
-            let (encoded, sketch) = self.build_inserted(column, &rows, &[], &[]);
-            let bytes = encode_column(&encoded, &sketch);
-            writer.number(bytes.len() as u64);
-            writer.bytes(&bytes);
-            columns.push((Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch))));
-        }
-        let mut progress = self.merging.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // Where the transaction was rolled back meanwhile, the first merge may have been.
-        if matches!(self.pages.load(guard).meta, MetaPage::Insert { .. }) {
-            progress.early = Some(columns);
-        }
-        Some(writer.finish())
-    }
-
-    /// See `Table::forget_columns`.
-    pub(crate) fn forget_early(&self) {
-        if let Ok(mut progress) = self.merging.try_lock() {
-            progress.early = None;
-        }
-    }
-
-    /// See `Table::restore_columns`.
-    pub(crate) fn restore_columns(&self, bytes: &[u8], at: Timestamp) -> Result<(), Damage> {
-        let mut reader = Reader::new(bytes, "list of columns");
-        let len = reader.count(self.options.range_records, "records")?;
-        let is_free = matches!(self.pages.load(&sync::pin()).meta, MetaPage::Insert { .. }) && self.tail_records() == 0;
-        reader.check(len > 0 && self.len() <= len && is_free, || "is of a range that has other records".into())?;
-        let shape = Shape { types: &self.types, len, at };
-        let lineage: Lineage = vec![0; self.parts.len()].into();
-        let mut page = |data_type| {
-            let size = reader.count(usize::MAX, "the size of a column")?;
-            let (encoded, sketch) = decode_column(reader.bytes(size, "a column")?, shape, data_type)?;
-            let (values, sketch) = (Values::of_column(encoded, &self.meter, None), Some(Arc::new(sketch)));
-            Ok(Arc::new(Page { lineage: lineage.clone(), values, sketch }))
-        };
-        let columns = self.types.iter().map(|data_type| page(*data_type)).collect::<Result<_, Damage>>()?;
-        reader.check_end()?;
-        let meta = MetaColumns {
-            lineage,
-            start: Arc::new(StartTimes::One(AtomicU64::new(at.0))),
-            updates: None,
-            inserted: at,
-            newest: at,
-            live_rows: len as u64,
-            tombstones: 0,
-            has_deleted: false,
-        };
-        self.raise_len(len - 1);
-        self.close();
-        self.pages.replace(Pages::new(MetaPage::Base(meta), columns), &sync::pin());
-        self.has_published();
-        Ok(())
-    }
-
     /// The values of some slots as they were inserted, as arrays; `None` once the range was merged.
     pub(crate) fn inserted(&self, slots: std::ops::Range<usize>) -> Option<Vec<ArrayRef>> {
         let guard = &sync::pin();

@@ -1,4 +1,5 @@
 //! Bringing base pages forward.
+pub(crate) mod early;
 pub(crate) mod inserted;
 pub(crate) mod pages;
 pub(crate) mod texts;

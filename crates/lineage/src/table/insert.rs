@@ -1,9 +1,10 @@
 //! Inserting: a thread writes its new records into the range that is open for it, and opens the next one when that is full.
 use arrow_array::ArrayRef;
 use sync::atomic::Ordering;
-use types::{Rid, Timestamp};
+use types::{BlobRef, Rid};
 
 use super::Table;
+use crate::merge::early::EarlyColumns;
 use crate::record::range::Range;
 use crate::value::cell::{ArrayCells, Cell};
 
@@ -54,26 +55,21 @@ impl Table {
         }
     }
 
-    /// Makes the base columns of a range that one transaction has filled, before it has committed; its first merge takes them. Returns
-    /// their bytes, by which [`restore_columns`](Self::restore_columns) gives the range back. `None` if the range still takes
-    /// records, was merged, or has no columns.
-    pub fn build_columns(&self, range: usize) -> Option<Vec<u8>> {
+    /// Makes the base columns of a range that one transaction has filled, before it has committed; its first merge takes them. By
+    /// what is returned [`restore_columns`](Self::restore_columns) or [`restore_blobs`](Self::restore_blobs) gives the range back. `None`
+    /// if the range still takes records, was merged, or has no columns.
+    pub fn build_columns(&self, range: usize) -> Option<EarlyColumns> {
         self.range(range).build_early()
+    }
+
+    /// Notes that columns which wait for a first merge are in blobs, which the source of pages has once their transaction commits.
+    pub fn place_columns(&self, range: usize, blobs: &[BlobRef]) {
+        self.range(range).place_early(blobs);
     }
 
     /// Gives up columns that wait for a first merge, which makes them again: they are worth no memory that something else needs.
     pub fn forget_columns(&self) {
         (0..self.range_count()).for_each(|range| self.range(range).forget_early());
-    }
-
-    /// Gives a range the columns that were made of its insert pages, of records that all were inserted by the commit `at`. For
-    /// recovery, before [`Table::finish_recovery`].
-    ///
-    /// # Errors
-    /// What is wrong with the bytes, or that the range has other records.
-    pub fn restore_columns(&self, range: usize, bytes: &[u8], at: Timestamp) -> Result<(), String> {
-        let restored = self.range_for_recovery(range).restore_columns(bytes, at);
-        restored.map_err(|damage| damage.to_string())
     }
 
     /// Whether a range takes no more records, and has this many.

@@ -20,6 +20,8 @@ use crate::state::core::Core;
 const REPLAYED_PER_SECOND: u64 = 32 << 20;
 /// A database that is closed takes a last checkpoint if replaying its log would take longer than about a twentieth of a second.
 const REPLAYED_AT_REST: u64 = REPLAYED_PER_SECOND / 20;
+/// Bytes of a load count as this part of them.
+const LOAD_PART: u64 = 4;
 /// Between two looks at the log.
 const REST: Duration = Duration::from_millis(100);
 /// After a checkpoint that was taken for the sake of memory, so many times as long as it took: memory that stays short although
@@ -101,9 +103,11 @@ impl CheckpointerState {
         self.taking.log.stats().bytes + self.replayed_bytes
     }
 
-    /// The bytes of the log since the last checkpoint.
+    /// The bytes of the log since the last checkpoint, and some for those of loads: their pages are not read when they are replayed, but
+    /// indexes have no images of their rows.
     fn grown_bytes(&self) -> u64 {
-        self.log_bytes().saturating_sub(self.covered_bytes.load(Ordering::Acquire))
+        let grown = self.log_bytes().saturating_sub(self.covered_bytes.load(Ordering::Acquire));
+        grown + self.taking.checkpoints.load_bytes() / LOAD_PART
     }
 
     /// Takes the last checkpoint, so that opening the database again has little to replay. Ranges that are full become base pages

@@ -70,7 +70,8 @@ impl BlobSink for Sink<'_, '_> {
 
     fn keep(&mut self, blob: BlobRef) -> Result<Option<BlobRef>, CheckpointError> {
         match self.0.keep(blob) {
-            Err(CheckpointError::Corrupt { .. }) => Ok(None),
+            // Of a load whose file was given up before its columns became pages.
+            Err(CheckpointError::Corrupt { .. } | CheckpointError::NotThere { .. }) => Ok(None),
             outcome => outcome.map(Some),
         }
     }
