@@ -51,7 +51,8 @@ mod tests {
             slots
         };
         let (_, first) = both();
-        (0..5).for_each(|_| drop(std::thread::spawn(thread_slot).join().unwrap()));
+        let others: Vec<usize> = (0..5).map(|_| std::thread::spawn(thread_slot).join().unwrap()).collect();
+        assert!(others.is_sorted(), "{others:?}");
         let (_, second) = std::thread::spawn(both).join().unwrap();
         assert_eq!(second, first + 1);
     }
