@@ -198,6 +198,12 @@ impl Append {
         !self.buffer.is_empty()
     }
 
+    /// The bytes that no flush has taken yet.
+    #[inline]
+    pub(crate) fn buffered(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Where the frames end that flushes have taken.
     pub(crate) fn flushed_end(&self) -> u64 {
         self.buffer_start

@@ -1,16 +1,16 @@
 //! The thread that flushes commits that no thread waits for, so that an async commit is on disk after a bounded
-//! time.
+//! time, and buffers that are half full, so that appenders find room in the other half and do not write themselves.
 //!
 //! ```text
-//!   asleep          until an async commit finds it so and wakes it
-//!   one interval    what is committed meanwhile goes out together
-//!   flush           every partition with commits that are not on disk
+//!   asleep          until an async commit finds it so and wakes it, or a frame that makes a buffer half full
+//!   one interval    what is committed meanwhile goes out together; over at once where a buffer is half full
+//!   flush           every partition with commits that are not on disk, or whose buffer is half full
 //!   extend          files that have no room for twice as much again, as no thread waits for this one
 //!   nothing left    asleep again
 //! ```
 //!
 //! While commits keep coming no thread is woken: the first commit that a flush takes looks at a flag that does not
-//! change.
+//! change. Where much is appended it is woken twice for each buffer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -23,6 +23,8 @@ use crate::log::redo_log::LogState;
 #[derive(Default)]
 pub(crate) struct Alarm {
     is_asleep: AtomicBool,
+    /// A buffer is half full.
+    is_pressed: AtomicBool,
     is_over: AtomicBool,
 }
 
@@ -34,6 +36,13 @@ impl Alarm {
         if self.is_asleep.load(Ordering::Relaxed) && self.is_asleep.swap(false, Ordering::Relaxed) {
             thread.unpark();
         }
+    }
+
+    /// Called after an append with which a buffer is half full. Nothing depends on it: appenders that find no room write themselves.
+    pub(crate) fn press(&self, thread: &Thread) {
+        self.is_pressed.store(true, Ordering::SeqCst);
+        self.is_asleep.store(false, Ordering::SeqCst);
+        thread.unpark();
     }
 }
 
@@ -56,6 +65,12 @@ impl Flusher {
             self.shared.alarm.ring(thread.thread());
         }
     }
+
+    pub(crate) fn press(&self) {
+        if let Some(thread) = &self.thread {
+            self.shared.alarm.press(thread.thread());
+        }
+    }
 }
 
 impl Drop for Flusher {
@@ -72,22 +87,30 @@ impl Drop for Flusher {
 fn run(shared: &LogState, interval: Duration) {
     let alarm = &shared.alarm;
     let is_over = || alarm.is_over.load(Ordering::Acquire) || shared.common.poison.is_set();
-    let mut appended = Vec::new();
+    let is_pressed = || alarm.is_pressed.load(Ordering::SeqCst);
+    let (mut appended, mut due) = (Vec::new(), None);
     while !is_over() {
         alarm.is_asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        while alarm.is_asleep.load(Ordering::Relaxed) && !shared.has_pending() && !is_over() {
+        while alarm.is_asleep.load(Ordering::Relaxed) && !shared.has_pending() && !is_pressed() && !is_over() {
             std::thread::park();
         }
         alarm.is_asleep.store(false, Ordering::Relaxed);
-        let until = Instant::now() + interval;
-        while !is_over() && Instant::now() < until {
+        // What waits in one buffer is not put off because others are half full.
+        let until = *due.get_or_insert_with(|| Instant::now() + interval);
+        while !is_over() && !is_pressed() && Instant::now() < until {
             std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
         }
-        if !is_over() {
-            // A full disk is reported to appenders; a failure has poisoned the log. Either way there is a next
-            // time.
-            let _ = shared.flush_pending().and_then(|()| shared.extend_ahead(&mut appended));
+        if is_over() {
+            break;
         }
+        // A full disk is reported to appenders; a failure has poisoned the log. Either way there is a next time.
+        let (is_due, was_pressed) = (Instant::now() >= until, alarm.is_pressed.swap(false, Ordering::SeqCst));
+        let half_full = if was_pressed { shared.flush_half_full() } else { Ok(()) };
+        let pending = if is_due { shared.flush_pending() } else { Ok(()) };
+        if is_due || !shared.has_pending() {
+            due = None;
+        }
+        let _ = half_full.and(pending).and_then(|()| shared.extend_ahead(&mut appended));
     }
 }

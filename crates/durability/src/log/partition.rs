@@ -75,6 +75,8 @@ pub(crate) struct FrameLocation {
     pub(crate) depends_on: Lsn,
     /// No thread waits for the frame, and it is the first such one that the flush takes.
     pub(crate) is_first_unawaited: bool,
+    /// With it the buffer is half full: it is time to write, before appenders have to wait for room.
+    pub(crate) is_half_full: bool,
 }
 
 /// The event that a thread waits for.
@@ -109,10 +111,10 @@ impl Partition {
         }
     }
 
-    /// Appends a frame, waiting for room where there is none. Returns the flush that takes it to disk.
-    pub(crate) fn append(&self, common: &Common, entry: Entry<'_>) -> Result<u64> {
+    /// Appends a frame, waiting for room where there is none.
+    pub(crate) fn append(&self, common: &Common, entry: Entry<'_>) -> Result<FrameLocation> {
         let mut append = self.room_for(common, entry.payload.len())?;
-        Ok(self.push(common, &mut append, &entry).flush)
+        Ok(self.push(common, &mut append, &entry))
     }
 
     /// Appends a frame under the LSN that `number` takes when there is room.
@@ -169,8 +171,10 @@ impl Partition {
             self.pending_first.store(append.pending_first().min(entry.lsn), Ordering::Release);
         }
         let is_first_unawaited = entry.is_unawaited && append.is_first_unawaited();
+        let (before, half) = (append.buffered(), common.options.buffer_bytes / 2);
         let flush = append.push(entry);
-        FrameLocation { lsn: entry.lsn, flush, depends_on: entry.depends_on, is_first_unawaited }
+        let is_half_full = before < half && append.buffered() >= half;
+        FrameLocation { lsn: entry.lsn, flush, depends_on: entry.depends_on, is_first_unawaited, is_half_full }
     }
 
     /// The append latch with room for a frame; flushes or extends as long as there is none (back-pressure).
@@ -281,6 +285,18 @@ impl Partition {
     /// Takes the segments off the chain that nothing at or after `below` needs.
     pub(crate) fn trim(&self, below: Lsn) -> Vec<SegmentInfo> {
         self.append.lock().trim(below)
+    }
+
+    /// Flushes a buffer that is half full, or fuller.
+    pub(crate) fn flush_half_full(&self, common: &Common) -> Result<()> {
+        let flush = {
+            let append = self.append.lock();
+            (append.buffered() >= common.options.buffer_bytes / 2).then(|| append.last_flush())
+        };
+        let Some(flush) = flush else { return Ok(()) };
+        self.wait_written(common, flush)?;
+        debug_assert!(self.written.load(Ordering::Relaxed) >= flush, "invariant 8: flush {flush} is told as written");
+        Ok(())
     }
 
     /// Flushes, then writes the mark of a clean end in a flush of its own.

@@ -220,7 +220,9 @@ impl Log {
     /// # Errors
     /// As [`reserve`](Self::reserve).
     pub fn append_data(&self, partition: usize, txn: u64, payload: &[u8]) -> Result<()> {
-        self.partition(partition)?.append(&self.shared.common, Entry::new(Tag::Data, txn, 0, payload)).map(drop)
+        let pushed = self.partition(partition)?.append(&self.shared.common, Entry::new(Tag::Data, txn, 0, payload))?;
+        self.ring(&pushed);
+        Ok(())
     }
 
     /// Says that the data frames of `txn` are void, so that recovery need not remember them. They are void in any
@@ -381,13 +383,13 @@ impl Log {
         LogStats { bytes, frames, syncs, segments }
     }
 
-    /// Wakes the flusher for a commit that no thread waits for. The first of a flush does for all.
+    /// Wakes the flusher for a commit that no thread waits for, the first of a flush does for all, and for a buffer that is half full.
     #[inline]
     fn ring(&self, pushed: &FrameLocation) {
-        if pushed.is_first_unawaited
+        if (pushed.is_first_unawaited || pushed.is_half_full)
             && let Some(flusher) = &self.flusher
         {
-            flusher.ring();
+            if pushed.is_half_full { flusher.press() } else { flusher.ring() }
         }
     }
 
@@ -441,6 +443,11 @@ impl LogState {
     pub(crate) fn flush_pending(&self) -> Result<()> {
         let mut pending = self.partitions.iter().filter(|partition| partition.has_pending(NO_LSN - 1));
         pending.try_for_each(|partition| partition.wait_lsns(&self.common, NO_LSN - 1).map(drop))
+    }
+
+    /// Flushes the partitions whose buffers are half full.
+    pub(crate) fn flush_half_full(&self) -> Result<()> {
+        self.partitions.iter().try_for_each(|partition| partition.flush_half_full(&self.common))
     }
 
     /// Makes room in the files for what is likely to come, by what came since the last call: `appended` holds the bytes of each partition.
