@@ -23,6 +23,7 @@ use crate::parsing::parse::parse;
 use crate::parsing::{OwnStatement, ParsedStatement};
 use crate::planning::functions::changing;
 use crate::session::Session;
+use crate::session::infer::asked::Known;
 use crate::session::prepared::PreparedStatement;
 use crate::session::{infer, substitute};
 use crate::state::view::View;
@@ -30,6 +31,7 @@ use crate::state::with_rows::WithRows;
 use crate::statements::{change, explain, function_run, insert, set_config, view_target};
 use crate::syntax::source::Source;
 use crate::syntax::stack;
+use crate::values::types::type_of_field;
 
 impl Session {
     /// Parses a statement that may have parameters. `types` are those of the first parameters as far as they are known; the
@@ -62,8 +64,21 @@ impl Session {
         // The names are looked up again when it is run.
         let mut qualified = parsed.clone();
         self.qualify(&mut qualified, &source)?;
-        let (parameters, items) = infer::types(&qualified, &self.tables, known)?;
+        let ask = |query, known: &Known| self.type_of_query(query, known);
+        let (parameters, items) = infer::types(&qualified, &self.tables, known, &ask)?;
         Ok(PreparedStatement::new(text, parsed, (parameters, items), &self.tables))
+    }
+
+    /// The type of the one column of a query that is not run; `None` where it can't be planned.
+    fn type_of_query(&self, query: ParsedStatement, known: &Known) -> Option<DataType> {
+        let unknown = vec![Value::Null; known.types.len()];
+        let types = substitute::Types { plain: &known.types, items: &known.items };
+        let ParsedStatement::Statement(statement) = substitute::parameters(query, types, &unknown).ok()? else {
+            return None;
+        };
+        let view = View { tables: self.tables.clone(), ..self.view(Moment::now(&self.db).ok()?, Vec::new()) };
+        let plan = self.planner.plan(*statement, view, &Source::new("")).ok()?;
+        type_of_field(plan.schema().fields().first()?)
     }
 
     /// The columns of the rows that a statement gives, if it gives any. Nothing is run.

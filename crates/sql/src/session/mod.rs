@@ -5,7 +5,6 @@
 //!
 //! Beside it stand its block of statements (`block`, `transactions`) and its prepared statements (`prepared`, `kept_statements`, with
 //! the types of parameters in `infer` and their values in `substitute`). Imports planning, `point` and below; statements import it.
-mod beside;
 pub(crate) mod block;
 pub(crate) mod cursors;
 pub(crate) mod infer;

@@ -3,12 +3,16 @@
 //! The planner takes what it can work out without a table. Anything else becomes a query of its own over what the statement
 //! sees, with the statement's `WITH` where the clause belongs to the query that it stands before; its one value takes the place
 //! of the expression. That happens once, as the clause may name no column of a row.
+//!
+//! A literal without a type is read as a `bigint`, as drivers write parameters there. A value of another type is rounded where it
+//! is a number, and refused where it is not.
 use std::ops::ControlFlow;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Spanned, Statement, Value, VisitorMut, With};
+use arrow_array::{Array, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+use datafusion::sql::sqlparser::ast::{Expr, Query, Spanned, Statement, Value, VisitorMut, With};
 
 use crate::error::{Result, SqlError};
 use crate::state::past::Run;
@@ -46,9 +50,10 @@ impl VisitorMut for Limits<'_> {
 
     /// Inner queries come first, those of a `WITH` included.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        for count in limit_and_offset(query.limit_clause.as_mut()).into_iter().flatten() {
+        for (count, name) in limit_and_offset(query.limit_clause.as_mut()).into_iter().zip(["LIMIT", "OFFSET"]) {
+            let Some(count) = count else { continue };
             if self.works_out(count)
-                && let Err(error) = self.replace(count, query.with.as_ref())
+                && let Err(error) = self.replace(count, name, query.with.as_ref())
             {
                 return ControlFlow::Break(Box::new(error.at(self.source.start(count.span()))));
             }
@@ -58,29 +63,98 @@ impl VisitorMut for Limits<'_> {
 }
 
 impl Limits<'_> {
-    /// Whether an expression has a query or a function, and no parameter: the value of that is not known while a statement is
-    /// described.
+    /// Whether an expression has a query or a function, or is of another type than the planner takes, and has no parameter: the
+    /// value of that is not known while a statement is described.
     fn works_out(&self, count: &mut Expr) -> bool {
-        let mut parts = Parts { is_aggregate: self.is_aggregate, queries: 0, is_more: false, is_refused: false };
+        let is_more = is_of_another_type(count);
+        let mut parts = Parts { is_aggregate: self.is_aggregate, queries: 0, is_more, is_refused: false };
         let _ = count.walk_mut(&mut parts);
         parts.is_more && !parts.is_refused
     }
 
-    fn replace(&self, count: &mut Expr, with: Option<&With>) -> Result<()> {
-        let mut query = template("SELECT CAST(1 AS bigint)")?;
+    fn replace(&self, count: &mut Expr, name: &str, with: Option<&With>) -> Result<()> {
+        let mut query = template(if is_untyped(count) { OF_LITERAL } else { OF_ANY })?;
         query.with = with.cloned();
-        if let SetExpr::Select(select) = query.body.as_mut()
-            && let [SelectItem::UnnamedExpr(Expr::Cast { expr, .. })] = &mut select.projection[..]
-        {
-            **expr = count.clone();
-        }
+        let mut slot = Slot { count: Some(count.clone()) };
+        let _ = query.walk_mut(&mut slot);
         let batches = (self.run)(Statement::Query(query), self.view.clone())?;
-        let value = batches.iter().find_map(|batch| {
-            let numbers = batch.column(0).as_primitive_opt::<Int64Type>()?;
-            (!numbers.is_empty() && !numbers.is_null(0)).then(|| numbers.value(0))
-        });
+        let Some(row) = batches.iter().find(|batch| batch.num_rows() > 0) else {
+            *count = Expr::value(Value::Null);
+            return Ok(());
+        };
+        let found = text_of(row, 1).unwrap_or_default();
+        if !NUMBERS.contains(&found.as_str()) {
+            return Err(SqlError::mismatch(format!("argument of {name} must be type bigint, not type {found}")));
+        }
+        let value = text_of(row, 0).map(|number| rounded(&number)).transpose()?;
         *count = Expr::value(value.map_or(Value::Null, |number| Value::Number(number.to_string(), false)));
         Ok(())
+    }
+}
+
+/// Reads a literal without a type.
+const OF_LITERAL: &str = "SELECT CAST(CAST(NULL AS bigint) AS text), 'bigint'";
+
+/// Tells any value and its type.
+const OF_ANY: &str = "SELECT CAST(v AS text), CAST(pg_typeof(v) AS text) FROM (SELECT NULL) AS counts(v)";
+
+/// The types of the values that are taken.
+const NUMBERS: [&str; 6] = ["smallint", "integer", "bigint", "numeric", "real", "double precision"];
+
+/// Whether an expression is a text or a number with a fraction, or a cast.
+fn is_of_another_type(count: &Expr) -> bool {
+    match count {
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_of_another_type(inner),
+        Expr::Cast { .. } | Expr::TypedString(_) => true,
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.parse::<i64>().is_err(),
+            Value::Null | Value::Placeholder(_) => false,
+            _ => true,
+        },
+        _ => false,
+    }
+}
+
+fn is_untyped(count: &Expr) -> bool {
+    match count {
+        Expr::Nested(inner) => is_untyped(inner),
+        Expr::Value(value) => value.value.clone().into_string().is_some(),
+        _ => false,
+    }
+}
+
+/// A text of the first row.
+fn text_of(row: &RecordBatch, column: usize) -> Option<String> {
+    let texts = cast(row.column(column), &DataType::Utf8).ok()?;
+    let texts = texts.as_string_opt::<i32>()?;
+    (!texts.is_null(0)).then(|| texts.value(0).to_string())
+}
+
+/// A number as a `bigint`.
+fn rounded(number: &str) -> Result<i64> {
+    if let Ok(whole) = number.parse() {
+        return Ok(whole);
+    }
+    let near = number.parse::<f64>().unwrap_or(f64::NAN).round();
+    if near.abs() < 9.2e18 { Ok(near as i64) } else { Err(SqlError::new("22003", "bigint out of range")) }
+}
+
+/// Puts an expression into the place of the `NULL` of a template.
+struct Slot {
+    count: Option<Expr>,
+}
+
+impl VisitorMut for Slot {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if matches!(expr, Expr::Value(value) if value.value == Value::Null)
+            && let Some(count) = self.count.take()
+        {
+            *expr = count;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 }
 

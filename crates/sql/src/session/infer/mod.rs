@@ -2,35 +2,41 @@
 //!
 //! A parameter takes the type of what it stands beside (`column = $1`, `column + $1`, `column IN ($1, ...)`, `BETWEEN`), of
 //! the column that it goes to (`VALUES ($1)`, `SET column = $1`), of its cast (`$1::date`), `bigint` as a number of rows,
-//! and `text` elsewhere. Expressions are looked at without a planner: names are those of the tables in the statement, and
-//! what is not known leaves a parameter a text, which the planner then reads as the type of what it meets.
+//! and `text` elsewhere. Expressions are looked at without a planner first: names are those of the tables in the statement.
+//! Where that does not tell what stands beside a parameter, the planner is asked (`asked`). What is not known even then
+//! leaves a parameter a text, which the planner then reads as the type of what it meets.
+pub(crate) mod asked;
+mod beside;
+mod calls;
+mod changes;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Insert, LimitClause, Merge, MergeAction, MergeInsertExpr, MergeInsertKind, ObjectName,
-    ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Query, SetExpr, Statement, TableFactor, TableObject,
-    TableWithJoins, UnaryOperator, Value as SqlValue, ValueWithSpan, Visitor, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, ObjectName,
+    ObjectNamePart, Query, Select, Statement, TableFactor, TableWithJoins, UnaryOperator, Value as SqlValue,
+    ValueWithSpan, Visitor, VisitorMut,
 };
 use engine::{ArrayItem, DataType, Schema};
 
+use self::asked::{Around, Ask, Known};
+use self::beside::{
+    asks_parts, beside_bits, beside_document, beside_space, beside_time, is_arithmetic, is_comparison, is_number,
+    is_space, is_time, is_whole, wider,
+};
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::names::tables::Tables;
 use crate::names::{fold, table_name};
 use crate::parsing::ParsedStatement;
 use crate::semantics::spelling::array_literals::item_type;
-use crate::session::beside::{
-    asks_parts, beside_document, beside_space, is_arithmetic, is_comparison, is_space, is_time, is_whole,
-};
 use crate::syntax::identifiers::last_part;
 use crate::syntax::parameter::number_of;
 use crate::syntax::source::Source;
-use crate::syntax::subscript_tokens::{ITEM, PART};
-use crate::syntax::walk::{Walk, WalkMut};
+use crate::syntax::walk::{Walk, WalkMut, walk_expressions};
 use crate::values::types::column_type;
 
 /// How many parameters a statement may have, as in PostgreSQL's protocol.
@@ -79,12 +85,17 @@ pub(crate) fn types(
     parsed: &ParsedStatement,
     tables: &Tables,
     known: Vec<Option<DataType>>,
+    ask: Ask<'_>,
 ) -> Result<(Vec<DataType>, Vec<Option<DataType>>)> {
     let items = vec![None; known.len()];
-    let mut finder = Finder::new(tables, known, items);
-    if finder.types.iter().any(Option::is_none) {
-        // Twice, as what one place says may tell what stands beside it in another.
-        for _ in 0..2 {
+    let mut finder = Finder::new(tables, known, items, ask);
+    // Twice each, as what one place says may tell what stands beside it in another.
+    for asking in [Asking::Nothing, Asking::Nothing, Asking::Known, Asking::Known, Asking::All] {
+        if finder.types.iter().any(Option::is_none) {
+            finder.asking = asking;
+            finder.around.clear();
+            finder.scope.clear();
+            finder.queries.clear();
             finder.operators.take();
             let visited = match parsed {
                 ParsedStatement::Statement(statement) | ParsedStatement::Composed(statement, _) => {
@@ -106,10 +117,25 @@ pub(crate) fn may_go_on() -> ControlFlow<SqlError> {
     interrupt::check().map_or_else(ControlFlow::Break, ControlFlow::Continue)
 }
 
+/// What the planner is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    Nothing,
+    /// Expressions without parameters whose types are not known.
+    Known,
+    All,
+}
+
 struct Finder<'a> {
     tables: &'a Tables,
+    ask: Ask<'a>,
+    asking: Asking,
+    /// The queries that the walk is in, the innermost last; noted while the planner is asked.
+    around: Vec<Around>,
     /// The tables that were met so far, each under the name by which its columns may be called.
     scope: Vec<(String, Arc<Schema>)>,
+    /// Where the tables of each query begin that the walk is in.
+    queries: Vec<usize>,
     types: Vec<Option<DataType>>,
     /// The types of the items of those that are arrays.
     items: Vec<Option<DataType>>,
@@ -122,10 +148,14 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(tables: &'a Tables, types: Vec<Option<DataType>>, items: Vec<Option<DataType>>) -> Finder<'a> {
+    fn new(tables: &'a Tables, types: Vec<Option<DataType>>, items: Vec<Option<DataType>>, ask: Ask<'a>) -> Finder<'a> {
         Finder {
             tables,
+            ask,
+            asking: Asking::Nothing,
+            around: Vec::new(),
             scope: Vec::new(),
+            queries: Vec::new(),
             types,
             items,
             operators: RefCell::default(),
@@ -144,7 +174,8 @@ impl<'a> Finder<'a> {
         let Some(schema) = self.schema(name) else { return };
         let last = name.0.last().and_then(ObjectNamePart::as_ident);
         let shown = alias.as_ref().map(|alias| &alias.name).or(last).map(fold).unwrap_or_default();
-        if !self.scope.iter().any(|(known, _)| *known == shown) {
+        let begin = self.queries.last().copied().unwrap_or_default();
+        if !self.scope[begin..].iter().any(|(known, _)| *known == shown) {
             self.scope.push((shown, schema));
         }
     }
@@ -204,7 +235,7 @@ impl<'a> Finder<'a> {
             Expr::TypedString(typed) => column_type(&typed.data_type).ok().map(|(data_type, _)| data_type),
             Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
                 let (left, right) = (self.type_of(left), self.type_of(right));
-                if is_time(left) || is_time(right) { None } else { left.or(right) }
+                if is_time(left) || is_time(right) { None } else { wider(left, right) }
             }
             Expr::BinaryOp { left, op: BinaryOperator::Arrow | BinaryOperator::HashArrow, .. } => {
                 self.type_of(left).filter(|data_type| *data_type == DataType::Jsonb)
@@ -220,6 +251,34 @@ impl<'a> Finder<'a> {
                 list.args.iter().filter_map(plain_argument).find_map(|arg| self.type_of(arg))
             }
             _ => None,
+        }
+    }
+
+    /// The type of an expression that stands beside one of `others`: the planner is asked if one of those waits for it.
+    fn type_beside<'e>(&self, expr: &Expr, others: impl IntoIterator<Item = &'e Expr>) -> Option<DataType> {
+        let seen = self.type_of(expr);
+        if seen.is_some() || self.asking == Asking::Nothing || !others.into_iter().any(|other| self.is_open(other)) {
+            return seen;
+        }
+        let is_open = |part: &Expr| match self.is_open(part) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        if self.is_open(expr) || self.asking == Asking::Known && walk_expressions(expr, is_open).is_break() {
+            return None;
+        }
+        let types = self.types.iter().map(|data_type| data_type.unwrap_or(DataType::TEXT)).collect();
+        asked::ask(expr, &self.around, &Known { types, items: self.items.clone() }, self.ask)
+    }
+
+    /// Whether an expression is a parameter that nothing is known of yet.
+    fn is_open(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(value) => number_of(&value.value).is_some_and(|at| self.types.get(at) == Some(&None)),
+            Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+                self.is_open(inner)
+            }
+            _ => false,
         }
     }
 
@@ -242,7 +301,7 @@ impl<'a> Finder<'a> {
 
     /// Values of which one is taken are of one type.
     fn set_alike<'e>(&mut self, values: impl Iterator<Item = &'e Expr> + Clone) {
-        let known = values.clone().find_map(|value| self.type_of(value));
+        let known = values.clone().find_map(|value| self.type_beside(value, values.clone()));
         values.for_each(|value| self.set(value, known));
     }
 
@@ -292,122 +351,60 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// Looks at the operands of an operator.
+    fn set_operands(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) {
+        use BinaryOperator::{And, Or, PGBitwiseShiftLeft, PGBitwiseShiftRight};
+
+        match op {
+            _ if asks_parts(op) => self.set_parts(left, op, right),
+            _ if is_comparison(op) => self.set_compared(left, right),
+            _ if is_space(self.type_of(left)) || is_space(self.type_of(right)) => {
+                let (of_left, of_right) = (self.type_of(left), self.type_of(right));
+                self.set(left, beside_space(op, of_right));
+                self.set(right, beside_space(op, of_left));
+            }
+            _ if is_arithmetic(op) => {
+                let (of_left, of_right) = (self.type_beside(left, [right]), self.type_beside(right, [left]));
+                self.set(left, beside_time(op, of_right, false));
+                self.set(right, beside_time(op, of_left, true));
+            }
+            _ if beside_bits(op) => self.set_each_other(left, right),
+            PGBitwiseShiftLeft | PGBitwiseShiftRight => {
+                let is_shift = self.type_beside(left, [right]).is_some_and(is_number);
+                self.set(right, is_shift.then_some(DataType::Integer));
+            }
+            And | Or => {
+                self.set(left, Some(DataType::Boolean));
+                self.set(right, Some(DataType::Boolean));
+            }
+            _ => {}
+        }
+    }
+
+    /// Operands of an operator that asks for parts of a document or an array.
+    fn set_parts(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) {
+        let of_left = self.type_of(left);
+        match beside_document(op) {
+            Some(of_right) if of_left == Some(DataType::Jsonb) => self.set(right, Some(of_right)),
+            _ if of_left.is_some_and(is_whole) => self.set(right, of_left),
+            _ => self.set(left, self.type_of(right).filter(|data_type| is_whole(*data_type))),
+        }
+    }
+
+    /// Of rows the values in their places are compared.
+    fn set_compared(&mut self, left: &Expr, right: &Expr) {
+        match (left, right) {
+            (Expr::Tuple(left), Expr::Tuple(right)) => {
+                left.iter().zip(right).for_each(|(left, right)| self.set_each_other(left, right));
+            }
+            _ => self.set_each_other(left, right),
+        }
+    }
+
     fn set_each_other(&mut self, left: &Expr, right: &Expr) {
-        let (of_left, of_right) = (self.type_of(left), self.type_of(right));
+        let (of_left, of_right) = (self.type_beside(left, [right]), self.type_beside(right, [left]));
         self.set(left, of_right);
         self.set(right, of_left);
-    }
-
-    /// Looks at the clauses that only this kind of statement has.
-    fn statement(&mut self, statement: &Statement) {
-        match statement {
-            Statement::Insert(insert) => self.insert(insert),
-            Statement::Update(update) => {
-                self.enter(&update.table.relation);
-                self.assignments(&update.assignments);
-            }
-            Statement::Merge(merge) => self.merge(merge),
-            Statement::Delete(delete) => {
-                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
-                self.enter_all(from);
-            }
-            _ => {}
-        }
-    }
-
-    /// Parameters take the types of the columns that are set to them.
-    fn assignments(&mut self, assignments: &[Assignment]) {
-        for assignment in assignments {
-            if let AssignmentTarget::ColumnName(name) = &assignment.target
-                && let Some(column) = name.0.last().and_then(ObjectNamePart::as_ident)
-            {
-                match column.value.strip_suffix(PART) {
-                    Some(whole) => self.part(&Ident::with_quote('"', whole), &assignment.value),
-                    None => {
-                        let data_type = self.column(None, column);
-                        self.set(&assignment.value, data_type);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Of a part of an array that is set the places are integers, and the value is an item or an array; of a `jsonb` texts and a `jsonb`.
-    fn part(&mut self, column: &Ident, call: &Expr) {
-        let Expr::Function(Function { args: FunctionArguments::List(list), name, .. }) = call else { return };
-        let Some((value, places)) = list.args.split_last() else { return };
-        let of = self.column(None, column);
-        let place = if of == Some(DataType::Jsonb) { DataType::TEXT } else { DataType::Integer };
-        places.iter().filter_map(plain_argument).for_each(|argument| self.set(argument, Some(place)));
-        let of = match of {
-            Some(DataType::Array(item)) if last_part(name).is_some_and(|name| name == ITEM) => Some(item.data_type()),
-            other => other,
-        };
-        if let Some(value) = plain_argument(value) {
-            self.set(value, of);
-        }
-    }
-
-    fn merge(&mut self, merge: &Merge) {
-        self.enter(&merge.table);
-        self.enter(&merge.source);
-        let TableFactor::Table { name, .. } = &merge.table else { return };
-        let Some(schema) = self.schema(name) else { return };
-        for clause in &merge.clauses {
-            match &clause.action {
-                MergeAction::Update(update) => self.assignments(&update.assignments),
-                MergeAction::Insert(MergeInsertExpr { columns, kind: MergeInsertKind::Values(values), .. }) => {
-                    let columns = columns_of(&schema, columns);
-                    for row in &values.rows {
-                        row.content.iter().zip(&columns).for_each(|(cell, data_type)| self.set(cell, *data_type));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn insert(&mut self, insert: &Insert) {
-        let TableObject::TableName(name) = &insert.table else { return };
-        let Some(schema) = self.schema(name) else { return };
-        if insert.returning.is_some() || insert.on.is_some() {
-            let shown = insert.table_alias.as_ref().map(|alias| &alias.alias);
-            let shown = shown.or(name.0.last().and_then(ObjectNamePart::as_ident)).map(fold).unwrap_or_default();
-            self.scope.push((shown, schema.clone()));
-            self.scope.push(("excluded".to_owned(), schema.clone()));
-        }
-        if let Some(OnInsert::OnConflict(OnConflict { action: OnConflictAction::DoUpdate(update), .. })) = &insert.on {
-            self.assignments(&update.assignments);
-        }
-        let Some(query) = &insert.source else { return };
-        let columns = columns_of(&schema, &insert.columns);
-        match query.body.as_ref() {
-            SetExpr::Values(values) => {
-                for row in &values.rows {
-                    row.content.iter().zip(&columns).for_each(|(cell, data_type)| self.set(cell, *data_type));
-                }
-            }
-            SetExpr::Select(select) => {
-                for (item, data_type) in select.projection.iter().zip(&columns) {
-                    if let datafusion::sql::sqlparser::ast::SelectItem::UnnamedExpr(expr) = item {
-                        self.set(expr, *data_type);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The types of the columns that an `INSERT` names, or of all.
-fn columns_of(schema: &Schema, names: &[ObjectName]) -> Vec<Option<DataType>> {
-    let named = names.iter().map(|name| {
-        let column = name.0.last().and_then(ObjectNamePart::as_ident)?;
-        schema.position(&fold(column)).map(|at| schema.columns()[at].data_type)
-    });
-    match names.is_empty() {
-        true => schema.columns().iter().map(|column| Some(column.data_type)).collect(),
-        false => named.collect(),
     }
 }
 
@@ -441,7 +438,25 @@ impl Visitor for Finder<'_> {
     type Break = SqlError;
 
     fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<SqlError> {
+        if self.asking != Asking::Nothing {
+            self.around.extend(Around::of_change(statement));
+        }
         self.statement(statement);
+        ControlFlow::Continue(())
+    }
+
+    /// A part of a set operation knows nothing of the tables of those before it.
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<SqlError> {
+        self.scope.truncate(self.queries.last().copied().unwrap_or_default());
+        self.enter_all(&select.from);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<SqlError> {
+        self.scope.truncate(self.queries.pop().unwrap_or_default());
+        if self.asking != Asking::Nothing {
+            self.around.pop();
+        }
         ControlFlow::Continue(())
     }
 
@@ -455,10 +470,10 @@ impl Visitor for Finder<'_> {
     }
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
-        // Entered before the expressions of the select list are looked at, which stand in front.
-        if let SetExpr::Select(select) = query.body.as_ref() {
-            self.enter_all(&select.from);
+        if self.asking != Asking::Nothing {
+            self.around.push(Around::of_query(query));
         }
+        self.queries.push(self.scope.len());
         if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
             let counts = limit.iter().chain(offset.iter().map(|offset| &offset.value));
             counts.for_each(|expr| self.set(expr, Some(DataType::BigInt)));
@@ -474,39 +489,20 @@ impl Visitor for Finder<'_> {
                 self.set_array(expr, Some(item));
             }
             Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
-                if let Some(DataType::Array(item)) = self.type_of(right) {
+                if let Some(DataType::Array(item)) = self.type_beside(right, [&**left]) {
                     self.set(left, Some(item.data_type()));
                 }
-                let item = self.type_of(left);
+                let item = self.type_beside(left, [&**right]);
                 self.set_array(right, item);
-            }
-            Expr::BinaryOp { left, op, right } if asks_parts(op) => {
-                let of_left = self.type_of(left);
-                match beside_document(op) {
-                    Some(of_right) if of_left == Some(DataType::Jsonb) => self.set(right, Some(of_right)),
-                    _ if of_left.is_some_and(is_whole) => self.set(right, of_left),
-                    _ => self.set(left, self.type_of(right).filter(|data_type| is_whole(*data_type))),
-                }
             }
             Expr::Cast { expr, data_type, .. } => {
                 let data_type = column_type(data_type).ok().map(|(data_type, _)| data_type);
                 self.set(expr, data_type);
             }
-            Expr::BinaryOp { left, op, right } if is_comparison(op) => self.set_each_other(left, right),
-            Expr::BinaryOp { left, op, right } if is_space(self.type_of(left)) || is_space(self.type_of(right)) => {
-                let (of_left, of_right) = (self.type_of(left), self.type_of(right));
-                self.set(left, beside_space(op, of_right));
-                self.set(right, beside_space(op, of_left));
-            }
-            Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
-                let is_of_time = is_time(self.type_of(left)) || is_time(self.type_of(right));
-                if !is_of_time {
-                    self.set_each_other(left, right);
-                }
-            }
-            Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
-                self.set(left, Some(DataType::Boolean));
-                self.set(right, Some(DataType::Boolean));
+            Expr::BinaryOp { left, op, right } => self.set_operands(left, op, right),
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.set(expr, Some(DataType::Boolean)),
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                self.set_each_other(left, right)
             }
             Expr::Between { expr, low, high, .. } => {
                 self.set_each_other(expr, low);
@@ -515,9 +511,14 @@ impl Visitor for Finder<'_> {
             Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) => {
                 self.set_series(name, &list.args);
                 self.set_call(name, &list.args);
+                self.set_known_call(name, &list.args);
                 if takes_one_of(name) {
                     self.set_alike(list.args.iter().filter_map(plain_argument));
                 }
+            }
+            Expr::Substring { substring_from, substring_for, shorthand: true, .. } => {
+                let places = substring_from.iter().chain(substring_for);
+                places.for_each(|place| self.set(place, Some(DataType::Integer)));
             }
             Expr::Case { operand, conditions, else_result, .. } => {
                 let tested = conditions.iter().map(|when| &when.condition);
@@ -527,7 +528,7 @@ impl Visitor for Finder<'_> {
                 let results = conditions.iter().map(|when| &when.result);
                 self.set_alike(results.chain(else_result.as_deref()));
             }
-            Expr::InList { expr, list, .. } => list.iter().for_each(|item| self.set_each_other(expr, item)),
+            Expr::InList { expr, list, .. } => list.iter().for_each(|item| self.set_compared(expr, item)),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -547,7 +548,7 @@ mod tests {
         let steps = |depth: usize| {
             let text = format!("SELECT 1 + 2 * $1{}", " + $2 - 3".repeat(depth));
             let Ok(ParsedStatement::Statement(statement)) = parse(&text) else { panic!("{text} is no statement") };
-            let mut finder = Finder::new(&tables, vec![None; 2], vec![None; 2]);
+            let mut finder = Finder::new(&tables, vec![None; 2], vec![None; 2], &|_, _| None);
             let _ = statement.walk(&mut finder);
             assert_eq!(finder.types, [Some(DataType::Integer); 2]);
             finder.steps.get()

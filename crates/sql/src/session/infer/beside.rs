@@ -64,6 +64,49 @@ pub(super) fn beside_document(op: &BinaryOperator) -> Option<DataType> {
     }
 }
 
+/// The type of a parameter in arithmetic: PostgreSQL takes the operator whose operands are of one type, where there is one.
+pub(super) fn beside_time(op: &BinaryOperator, other: Option<DataType>, is_left: bool) -> Option<DataType> {
+    use BinaryOperator::{Divide, Minus, Multiply, Plus};
+
+    match (op, other.map(DataType::whole)?) {
+        (Minus, DataType::Jsonb) if is_left => Some(DataType::TEXT),
+        (Plus, DataType::Timestamp | DataType::TimestampTz) => Some(DataType::Interval),
+        (Plus, DataType::Date) => None,
+        (Multiply | Divide, DataType::Interval) => Some(DataType::Double),
+        (_, other) => Some(other),
+    }
+}
+
+/// The type of what is computed of numbers of two types.
+pub(super) fn wider(left: Option<DataType>, right: Option<DataType>) -> Option<DataType> {
+    let (Some(of_left), Some(of_right)) = (left, right) else { return left.or(right) };
+    let place = |data_type| match data_type {
+        DataType::SmallInt => Some(0),
+        DataType::Integer => Some(1),
+        DataType::BigInt => Some(2),
+        DataType::Decimal { .. } | DataType::Numeric => Some(3),
+        DataType::Real => Some(4),
+        DataType::Double => Some(5),
+        _ => None,
+    };
+    match (place(of_left), place(of_right)) {
+        // Of a real and a number of another kind.
+        (Some(4), Some(other)) | (Some(other), Some(4)) if other != 4 => Some(DataType::Double),
+        (Some(of_left), Some(of_right)) if of_right > of_left => right,
+        _ => left,
+    }
+}
+
+pub(super) fn is_number(data_type: DataType) -> bool {
+    matches!(data_type, DataType::SmallInt | DataType::Integer | DataType::BigInt)
+}
+
+/// Whether an operator takes bits of two integers of one type.
+pub(super) fn beside_bits(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{BitwiseAnd, BitwiseOr, BitwiseXor, PGBitwiseXor};
+    matches!(op, BitwiseAnd | BitwiseOr | BitwiseXor | PGBitwiseXor)
+}
+
 pub(super) fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
