@@ -22,6 +22,7 @@ use super::objects::{FunctionObject, Objects};
 use super::oids::{
     NO_RELATION, OWNER, catalog_relation, catalog_relation_oid, format_type, numbered_schemas, size_text, type_oid,
 };
+use super::properties::{self, Properties};
 use super::routines;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
@@ -77,6 +78,8 @@ enum Answer {
     Names,
     /// The value of a setting; an error where there is none, unless the second argument allows that.
     Setting(BTreeMap<String, String>),
+    /// Whether the object that is the first argument, or its column that is the second, has a property.
+    Property(Properties, bool),
     /// The items of a vector with their positions.
     Expanded,
     /// The positions of an array, or of a vector from 0.
@@ -152,6 +155,9 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("shobj_description", Answer::Comment(comments.clone(), false)),
         ("col_description", Answer::Comment(comments, true)),
         ("pg_get_indexdef", Answer::Index(objects.indexes().map(definition).collect())),
+        ("pg_index_column_has_property", Answer::Property(properties::of_columns(&objects), true)),
+        ("pg_index_has_property", Answer::Property(properties::of_indexes(&objects), false)),
+        ("pg_indexam_has_property", Answer::Property(properties::of_methods(), false)),
         ("pg_get_expr", Answer::Expression),
         ("pg_get_serial_sequence", Answer::Sequence(serial_sequences(&objects).into_iter().collect())),
         ("pg_partition_ancestors", Answer::Same),
@@ -241,7 +247,7 @@ impl Arguments {
 impl Answer {
     fn data_type(&self) -> DataType {
         match self {
-            Answer::Truth(_) | Answer::Visible(_) | Answer::Unhidden(_) => DataType::Boolean,
+            Answer::Truth(_) | Answer::Visible(_) | Answer::Unhidden(_) | Answer::Property(..) => DataType::Boolean,
             Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Number(_) => {
                 DataType::Int64
             }
@@ -316,6 +322,7 @@ impl Answer {
                 Arc::new(arguments.numbers(0)?.iter().map(|bytes| bytes.map(size_text)).collect::<StringViewArray>())
             }
             Answer::Setting(settings) => setting(arguments, settings)?,
+            Answer::Property(known, of_column) => Arc::new(properties_of(arguments, known, *of_column)?),
             Answer::Expanded => expanded(&arguments.arrays, rows),
             Answer::Positions => positions(arguments),
         })
@@ -346,6 +353,17 @@ fn definitions_of(arguments: &Arguments, known: &BTreeMap<i64, [String; 2]>) -> 
         Some(if pretty == Some(true) { with_less } else { plain }.as_str())
     };
     Ok(Arc::new(numbers.iter().zip(pretty.iter()).map(definition).collect::<StringViewArray>()))
+}
+
+/// Whether objects have properties; NULL where an object has not that property, or there is none.
+fn properties_of(arguments: &Arguments, known: &Properties, of_column: bool) -> Result<BooleanArray> {
+    let (objects, names) = (arguments.numbers(0)?, arguments.texts(if of_column { 2 } else { 1 })?);
+    let columns = if of_column { arguments.numbers(1)? } else { Int64Array::from(vec![0; arguments.rows]) };
+    let truth = |((object, column), name): ((Option<i64>, Option<i64>), Option<&str>)| {
+        let name = name?.to_lowercase();
+        known.get(&(object?, column?, name.as_str())).copied()
+    };
+    Ok(objects.iter().zip(&columns).zip(names.iter()).map(truth).collect())
 }
 
 /// Whether relations of these numbers are found without their schemas.

@@ -20,7 +20,7 @@
 //! | `comments`, `statistics`, `collations` | likewise |
 //! | `opclasses` | operator classes and families, and those of indexes |
 //! | `routines` | functions in SQL: rows and definitions |
-//! | `functions` | `pg_get_indexdef` and its like |
+//! | `functions`, `properties` | `pg_get_indexdef` and its like; what indexes can do |
 //! | `rewrite`, `nothing`, `sequence_json`, `tableoid`, `row_places` | queries in other words |
 //! | `system`, `devices` | views on the database itself: `lstore_tables` and its kin |
 //!
@@ -42,6 +42,7 @@ mod nothing;
 mod objects;
 mod oids;
 mod opclasses;
+mod properties;
 mod relations;
 mod rewrite;
 mod routines;

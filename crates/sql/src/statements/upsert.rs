@@ -9,11 +9,11 @@ use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::point::bound::Bound;
 use crate::point::conflict::Update;
-use crate::state::target::{batch, nullable};
+use crate::state::target::batch;
 use crate::values::builder::ColumnBuilder;
 use crate::values::single::value_at;
 use crate::values::stored::as_queried;
-use crate::values::types::arrow_columns;
+use crate::values::types::{arrow_columns, fields};
 
 /// What rows that are there change to, in one execution.
 #[derive(Clone, Copy)]
@@ -60,11 +60,12 @@ impl Upsert<'_> {
                 appended.map_err(|misfit| misfit.error(&column.name, column.data_type, "", ""))?;
             }
         }
-        let new = nullable(set.into_iter());
+        let new =
+            fields(&set.into_iter().cloned().collect::<Vec<_>>()).into_iter().map(|field| field.with_nullable(true));
         let all = if keeps { arrow_columns(columns) } else { ArrowSchema::empty().into() };
         let rid = Field::new("", arrow_schema::DataType::UInt64, false);
-        let fields = [rid.into()].into_iter().chain(new.fields().iter().cloned()).chain(all.fields().iter().cloned());
-        let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
+        let of_all = [rid.into()].into_iter().chain(new.map(Into::into)).chain(all.fields().iter().cloned());
+        let schema = ArrowSchema::new(of_all.collect::<Vec<_>>());
         let mut arrays: Vec<ArrayRef> = vec![found.column(read.len()).clone()];
         arrays.extend(builders.into_iter().map(|mut builder| builder.finish()));
         let first = read.len() - all.fields().len();
