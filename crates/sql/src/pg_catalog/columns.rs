@@ -1,54 +1,54 @@
 //! The columns of the relations of the catalog, and of those of `information_schema`.
 //!
-//! A relation is a name and a list of columns with the letters of their types: `n` is a number, `t` a text, `c` a letter, `b` a
-//! truth, `r` a real number, `i` an interval, `m` a moment, `v` a vector of numbers, `o` a vector of numbers of
-//! objects, `a` an array of numbers, `l` an array of texts.
-use std::collections::HashMap;
+//! A relation is a name and a list of columns with the letters of their types: `n` is a `bigint`, `d` an `integer`, `s` a `smallint`,
+//! `e` the number of an object, `t` a text, `y` a `varchar`, `k` a name, `c` a letter (`"char"`), `b` a truth, `r` a `real`, `f` a
+//! `double precision`, `i` an interval, `m` a moment, `v` a vector of numbers, `o` a vector of numbers of objects, `a` an array of
+//! numbers, `l` an array of texts.
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 
-use crate::values::types::{COUNT, OBJECT, OBJECT_VECTOR, SHORT_VECTOR, TYPE_KEY, of_catalog};
+use crate::values::types::{LETTER, NAME, OBJECT, OBJECT_VECTOR, SHORT_VECTOR, VARYING, of_catalog};
 
 /// Relations that have rows.
 pub(super) const RELATIONS: [(&str, &str); 36] = [
-    ("pg_range", "rngtypid n rngsubtype n rngmultitypid n rngcollation n rngsubopc n rngcanonical t rngsubdiff t"),
+    ("pg_range", "rngtypid e rngsubtype e rngmultitypid e rngcollation e rngsubopc e rngcanonical t rngsubdiff t"),
     ("pg_timezone_names", "name t abbrev t utc_offset i is_dst b"),
-    ("pg_enum", "oid n enumtypid n enumsortorder n enumlabel t"),
-    ("pg_attrdef", "oid n adrelid n adnum n adbin t"),
-    ("pg_depend", "classid n objid n objsubid n refclassid n refobjid n refobjsubid n deptype t"),
-    ("pg_am", "oid n amname t amhandler t amtype t"),
+    ("pg_enum", "oid e enumtypid e enumsortorder r enumlabel k"),
+    ("pg_attrdef", "oid e adrelid e adnum s adbin t"),
+    ("pg_depend", "classid e objid e objsubid d refclassid e refobjid e refobjsubid d deptype c"),
+    ("pg_am", "oid e amname k amhandler t amtype c"),
     (
         "pg_attribute",
-        "attrelid n attname t atttypid n attlen n attnum n attcacheoff n atttypmod n attndims n attbyval b attalign t \
-         attstorage t attcompression t attnotnull b atthasdef b atthasmissing b attidentity t attgenerated t \
-         attisdropped b attislocal b attinhcount n attcollation n attstattarget n attacl l attoptions l attfdwoptions l \
+        "attrelid e attname k atttypid e attlen s attnum s attcacheoff d atttypmod d attndims d attbyval b attalign c \
+         attstorage c attcompression c attnotnull b atthasdef b atthasmissing b attidentity c attgenerated c \
+         attisdropped b attislocal b attinhcount d attcollation e attstattarget d attacl l attoptions l attfdwoptions l \
          attmissingval l",
     ),
     (
         "pg_class",
-        "oid n relname t relnamespace n reltype n reloftype n relowner n relam n relfilenode n reltablespace n \
-         relpages n reltuples n relallvisible n reltoastrelid n relhasindex b relisshared b relpersistence t relkind t \
-         relnatts n relchecks n relhasrules b relhastriggers b relhassubclass b relrowsecurity b relforcerowsecurity b \
-         relispopulated b relreplident t relispartition b relrewrite n relfrozenxid n relminmxid n relacl l reloptions l \
+        "oid e relname k relnamespace e reltype e reloftype e relowner e relam e relfilenode e reltablespace e relpages d \
+         reltuples r relallvisible d reltoastrelid e relhasindex b relisshared b relpersistence c relkind c relnatts s \
+         relchecks s relhasrules b relhastriggers b relhassubclass b relrowsecurity b relforcerowsecurity b \
+         relispopulated b relreplident c relispartition b relrewrite e relfrozenxid n relminmxid n relacl l reloptions l \
          relpartbound t",
     ),
     (
         "pg_constraint",
-        "oid n conname t connamespace n contype t condeferrable b condeferred b convalidated b conrelid n contypid n \
-         conindid n conparentid n confrelid n confupdtype t confdeltype t confmatchtype t conislocal b coninhcount n \
+        "oid e conname k connamespace e contype c condeferrable b condeferred b convalidated b conrelid e contypid e \
+         conindid e conparentid e confrelid e confupdtype c confdeltype c confmatchtype c conislocal b coninhcount d \
          connoinherit b conkey a confkey a conpfeqop a conppeqop a conffeqop a confdelsetcols a conexclop a conbin t",
     ),
     (
         "pg_database",
-        "oid n datname t datdba n encoding n datlocprovider t datistemplate b datallowconn b datconnlimit n \
-         datfrozenxid n datminmxid n dattablespace n datcollate t datctype t daticulocale t daticurules t datcollversion t \
-         datacl l",
+        "oid e datname k datdba e encoding d datlocprovider c datistemplate b datallowconn b datconnlimit d \
+         datfrozenxid n datminmxid n dattablespace e datcollate t datctype t daticulocale t daticurules t \
+         datcollversion t datacl l",
     ),
     (
         "pg_stat_activity",
-        "datid n datname t pid n leader_pid n usesysid n usename t application_name t client_addr t client_hostname t \
-         client_port n backend_start m xact_start m query_start m state_change m wait_event_type t wait_event t state t \
+        "datid e datname k pid d leader_pid d usesysid e usename k application_name t client_addr t client_hostname t \
+         client_port d backend_start m xact_start m query_start m state_change m wait_event_type t wait_event t state t \
          backend_xid n backend_xmin n query_id n query t backend_type t",
     ),
     ("pg_cursors", "name t statement t is_holdable b is_binary b is_scrollable b creation_time m"),
@@ -56,158 +56,158 @@ pub(super) const RELATIONS: [(&str, &str); 36] = [
         "pg_prepared_statements",
         "name t statement t prepare_time m parameter_types l from_sql b generic_plans n custom_plans n",
     ),
-    ("pg_db_role_setting", "setdatabase n setrole n setconfig l"),
-    ("pg_available_extensions", "name t default_version t installed_version t comment t"),
-    ("pg_extension", "oid n extname t extowner n extnamespace n extrelocatable b extversion t"),
+    ("pg_db_role_setting", "setdatabase e setrole e setconfig l"),
+    ("pg_available_extensions", "name k default_version t installed_version t comment t"),
+    ("pg_extension", "oid e extname k extowner e extnamespace e extrelocatable b extversion t"),
     (
         "pg_index",
-        "indexrelid n indrelid n indnatts n indnkeyatts n indisunique b indnullsnotdistinct b indisprimary b \
+        "indexrelid e indrelid e indnatts s indnkeyatts s indisunique b indnullsnotdistinct b indisprimary b \
          indisexclusion b indimmediate b indisclustered b indisvalid b indcheckxmin b indisready b indislive b \
          indisreplident b indkey v indcollation o indclass o indoption v indexprs t indpred t",
     ),
-    ("pg_description", "objoid n classoid n objsubid n description t"),
-    ("pg_indexes", "schemaname t tablename t indexname t tablespace t indexdef t"),
-    ("pg_matviews", "schemaname t matviewname t matviewowner t tablespace t hasindexes b ispopulated b definition t"),
-    ("pg_namespace", "oid n nspname t nspowner n nspacl l"),
+    ("pg_description", "objoid e classoid e objsubid d description t"),
+    ("pg_indexes", "schemaname k tablename k indexname k tablespace k indexdef t"),
+    ("pg_matviews", "schemaname k matviewname k matviewowner k tablespace k hasindexes b ispopulated b definition t"),
+    ("pg_namespace", "oid e nspname k nspowner e nspacl l"),
     (
         "pg_language",
-        "oid n lanname t lanowner n lanispl b lanpltrusted b lanplcallfoid n laninline n lanvalidator n lanacl l",
+        "oid e lanname k lanowner e lanispl b lanpltrusted b lanplcallfoid e laninline e lanvalidator e lanacl l",
     ),
     (
         "pg_proc",
-        "oid n proname t pronamespace n proowner n prolang n procost r prorows r provariadic n prosupport t prokind t \
-         prosecdef b proleakproof b proisstrict b proretset b provolatile t proparallel t pronargs n pronargdefaults n \
-         prorettype n proargtypes t proallargtypes l proargmodes l proargnames l proargdefaults t protrftypes l prosrc t \
+        "oid e proname k pronamespace e proowner e prolang e procost r prorows r provariadic e prosupport t prokind c \
+         prosecdef b proleakproof b proisstrict b proretset b provolatile c proparallel c pronargs s pronargdefaults s \
+         prorettype e proargtypes o proallargtypes l proargmodes l proargnames l proargdefaults t protrftypes l prosrc t \
          probin t prosqlbody t proconfig l proacl l",
     ),
     (
         "pg_roles",
-        "rolname t rolsuper b rolinherit b rolcreaterole b rolcreatedb b rolcanlogin b rolreplication b rolconnlimit n \
-         rolpassword t rolvaliduntil t rolbypassrls b rolconfig l oid n",
+        "rolname k rolsuper b rolinherit b rolcreaterole b rolcreatedb b rolcanlogin b rolreplication b rolconnlimit d \
+         rolpassword t rolvaliduntil t rolbypassrls b rolconfig l oid e",
     ),
-    ("pg_sequence", "seqrelid n seqtypid n seqstart n seqincrement n seqmax n seqmin n seqcache n seqcycle b"),
+    ("pg_sequence", "seqrelid e seqtypid e seqstart n seqincrement n seqmax n seqmin n seqcache n seqcycle b"),
     (
         "pg_sequences",
-        "schemaname t sequencename t sequenceowner t data_type t start_value n min_value n max_value n increment_by n \
+        "schemaname k sequencename k sequenceowner k data_type t start_value n min_value n max_value n increment_by n \
          cycle b cache_size n last_value n",
     ),
     (
         "pg_settings",
         "name t setting t unit t category t short_desc t extra_desc t context t vartype t source t min_val t max_val t \
-         enumvals l boot_val t reset_val t sourcefile t sourceline n pending_restart b",
+         enumvals l boot_val t reset_val t sourcefile t sourceline d pending_restart b",
     ),
     (
         "pg_stats",
-        "schemaname t tablename t attname t inherited b null_frac r avg_width n n_distinct r most_common_vals l \
+        "schemaname k tablename k attname k inherited b null_frac r avg_width d n_distinct r most_common_vals l \
          most_common_freqs l histogram_bounds l correlation r most_common_elems l most_common_elem_freqs l \
          elem_count_histogram l",
     ),
     (
         "pg_tables",
-        "schemaname t tablename t tableowner t tablespace t hasindexes b hasrules b hastriggers b rowsecurity b",
+        "schemaname k tablename k tableowner k tablespace k hasindexes b hasrules b hastriggers b rowsecurity b",
     ),
-    ("pg_tablespace", "oid n spcname t spcowner n spcacl l spcoptions l"),
+    ("pg_tablespace", "oid e spcname k spcowner e spcacl l spcoptions l"),
     (
         "pg_type",
-        "oid n typname t typnamespace n typowner n typlen n typbyval b typtype c typcategory t typispreferred b \
-         typisdefined b typdelim c typrelid n typsubscript t typelem n typarray n typinput t typoutput t typreceive t \
-         typsend t typmodin t typmodout t typanalyze t typalign t typstorage t typnotnull b typbasetype n typtypmod n \
-         typndims n typcollation n typdefaultbin t typdefault t typacl l",
+        "oid e typname k typnamespace e typowner e typlen s typbyval b typtype c typcategory c typispreferred b \
+         typisdefined b typdelim c typrelid e typsubscript t typelem e typarray e typinput t typoutput t typreceive t \
+         typsend t typmodin t typmodout t typanalyze t typalign c typstorage c typnotnull b typbasetype e typtypmod d \
+         typndims d typcollation e typdefaultbin t typdefault t typacl l",
     ),
     (
         "pg_user",
-        "usename t usesysid n usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
+        "usename k usesysid e usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
     ),
     (
         "pg_collation",
-        "oid n collname t collnamespace n collowner n collprovider t collisdeterministic b collencoding n collcollate t \
+        "oid e collname k collnamespace e collowner e collprovider c collisdeterministic b collencoding d collcollate t \
          collctype t colliculocale t collversion t",
     ),
     (
         "pg_opclass",
-        "oid n opcmethod n opcname t opcnamespace n opcowner n opcfamily n opcintype n opcdefault b opckeytype n",
+        "oid e opcmethod e opcname k opcnamespace e opcowner e opcfamily e opcintype e opcdefault b opckeytype e",
     ),
-    ("pg_opfamily", "oid n opfmethod n opfname t opfnamespace n opfowner n"),
-    ("pg_views", "schemaname t viewname t viewowner t definition t"),
+    ("pg_opfamily", "oid e opfmethod e opfname k opfnamespace e opfowner e"),
+    ("pg_views", "schemaname k viewname k viewowner k definition t"),
 ];
 
 /// Relations that PostgreSQL has and that never have a row here.
 pub(super) const EMPTY: [(&str, &str); 52] = [
-    ("pg_aggregate", "aggfnoid n aggkind t"),
-    ("pg_auth_members", "oid n roleid n member n grantor n admin_option b"),
-    ("pg_cast", "oid n castsource n casttarget n castfunc n castcontext t castmethod t"),
+    ("pg_aggregate", "aggfnoid n aggkind c"),
+    ("pg_auth_members", "oid n roleid e member e grantor e admin_option b"),
+    ("pg_cast", "oid e castsource e casttarget e castfunc e castcontext c castmethod c"),
     (
         "pg_conversion",
-        "oid n conname t connamespace n conowner n conforencoding n contoencoding n conproc t condefault b",
+        "oid e conname k connamespace e conowner e conforencoding d contoencoding d conproc t condefault b",
     ),
-    ("pg_default_acl", "oid n defaclrole n defaclnamespace n defaclobjtype t defaclacl l"),
-    ("pg_event_trigger", "oid n evtname t evtevent t evtowner n evtfoid n evtenabled t evttags l"),
-    ("pg_foreign_data_wrapper", "oid n fdwname t fdwowner n fdwhandler n fdwvalidator n fdwacl l fdwoptions l"),
-    ("pg_foreign_server", "oid n srvname t srvowner n srvfdw n srvtype t srvversion t srvacl l srvoptions l"),
-    ("pg_foreign_table", "ftrelid n ftserver n ftoptions l"),
-    ("pg_inherits", "inhrelid n inhparent n inhseqno n inhdetachpending b"),
-    ("pg_operator", "oid n oprname t oprnamespace n oprowner n oprkind t oprleft n oprright n oprresult n"),
-    ("pg_partitioned_table", "partrelid n partstrat t partnatts n partdefid n partattrs v partexprs t"),
-    ("pg_policies", "schemaname t tablename t policyname t permissive t roles l cmd t qual t with_check t"),
-    ("pg_policy", "oid n polname t polrelid n polcmd t polpermissive b polroles a polqual t polwithcheck t"),
-    ("pg_prepared_xacts", "transaction n gid t prepared t owner t database t"),
-    ("pg_publication", "oid n pubname t pubowner n puballtables b pubinsert b pubupdate b pubdelete b pubtruncate b"),
-    ("pg_publication_namespace", "oid n pnpubid n pnnspid n"),
-    ("pg_publication_rel", "oid n prpubid n prrelid n prqual t prattrs v"),
-    ("pg_rewrite", "oid n rulename t ev_class n ev_type t ev_enabled t is_instead b ev_qual t ev_action t"),
-    ("pg_rules", "schemaname t tablename t rulename t definition t"),
-    ("pg_shdescription", "objoid n classoid n description t"),
-    ("pg_statistic_ext", "oid n stxrelid n stxname t stxnamespace n stxowner n stxkeys v stxkind l"),
-    ("pg_subscription", "oid n subdbid n subname t subowner n subenabled b subconninfo t subslotname t"),
-    ("pg_trigger", "oid n tgrelid n tgparentid n tgname t tgfoid n tgtype n tgenabled t tgisinternal b tgconstraint n"),
-    ("pg_ts_config", "oid n cfgname t cfgnamespace n cfgowner n cfgparser n"),
-    ("pg_ts_dict", "oid n dictname t dictnamespace n dictowner n dicttemplate n dictinitoption t"),
-    ("pg_ts_parser", "oid n prsname t prsnamespace n"),
-    ("pg_ts_template", "oid n tmplname t tmplnamespace n"),
-    ("pg_user_mapping", "oid n umuser n umserver n umoptions l"),
-    ("pg_seclabels", "objoid n classoid n objsubid n provider t label t"),
-    ("pg_group", "groname t grosysid n grolist l"),
-    ("pg_largeobject", "loid n pageno n data t"),
-    ("pg_largeobject_metadata", "oid n lomowner n lomacl l"),
+    ("pg_default_acl", "oid e defaclrole e defaclnamespace e defaclobjtype c defaclacl l"),
+    ("pg_event_trigger", "oid e evtname k evtevent k evtowner e evtfoid e evtenabled c evttags l"),
+    ("pg_foreign_data_wrapper", "oid e fdwname k fdwowner e fdwhandler e fdwvalidator e fdwacl l fdwoptions l"),
+    ("pg_foreign_server", "oid e srvname k srvowner e srvfdw e srvtype t srvversion t srvacl l srvoptions l"),
+    ("pg_foreign_table", "ftrelid e ftserver e ftoptions l"),
+    ("pg_inherits", "inhrelid e inhparent e inhseqno d inhdetachpending b"),
+    ("pg_operator", "oid e oprname k oprnamespace e oprowner e oprkind c oprleft e oprright e oprresult e"),
+    ("pg_partitioned_table", "partrelid e partstrat c partnatts s partdefid e partattrs v partexprs t"),
+    ("pg_policies", "schemaname k tablename k policyname k permissive t roles l cmd t qual t with_check t"),
+    ("pg_policy", "oid e polname k polrelid e polcmd c polpermissive b polroles a polqual t polwithcheck t"),
+    ("pg_prepared_xacts", "transaction n gid t prepared t owner k database k"),
+    ("pg_publication", "oid e pubname k pubowner e puballtables b pubinsert b pubupdate b pubdelete b pubtruncate b"),
+    ("pg_publication_namespace", "oid e pnpubid e pnnspid e"),
+    ("pg_publication_rel", "oid e prpubid e prrelid e prqual t prattrs v"),
+    ("pg_rewrite", "oid e rulename k ev_class e ev_type c ev_enabled c is_instead b ev_qual t ev_action t"),
+    ("pg_rules", "schemaname k tablename k rulename k definition t"),
+    ("pg_shdescription", "objoid e classoid e description t"),
+    ("pg_statistic_ext", "oid e stxrelid e stxname k stxnamespace e stxowner e stxkeys v stxkind l"),
+    ("pg_subscription", "oid e subdbid e subname k subowner e subenabled b subconninfo t subslotname k"),
+    ("pg_trigger", "oid e tgrelid e tgparentid e tgname k tgfoid e tgtype s tgenabled c tgisinternal b tgconstraint e"),
+    ("pg_ts_config", "oid e cfgname k cfgnamespace e cfgowner e cfgparser e"),
+    ("pg_ts_dict", "oid e dictname k dictnamespace e dictowner e dicttemplate e dictinitoption t"),
+    ("pg_ts_parser", "oid e prsname k prsnamespace e"),
+    ("pg_ts_template", "oid e tmplname k tmplnamespace e"),
+    ("pg_user_mapping", "oid e umuser e umserver e umoptions l"),
+    ("pg_seclabels", "objoid e classoid e objsubid d provider t label t"),
+    ("pg_group", "groname k grosysid e grolist l"),
+    ("pg_largeobject", "loid e pageno d data t"),
+    ("pg_largeobject_metadata", "oid e lomowner e lomacl l"),
     (
         "pg_amop",
-        "oid n amopfamily n amoplefttype n amoprighttype n amopstrategy n amoppurpose t amopopr n amopmethod n \
-         amopsortfamily n",
+        "oid e amopfamily e amoplefttype e amoprighttype e amopstrategy s amoppurpose c amopopr e amopmethod e \
+         amopsortfamily e",
     ),
-    ("pg_amproc", "oid n amprocfamily n amproclefttype n amprocrighttype n amprocnum n amproc t"),
-    ("pg_init_privs", "objoid n classoid n objsubid n privtype t initprivs l"),
-    ("pg_seclabel", "objoid n classoid n objsubid n provider t label t"),
-    ("pg_shseclabel", "objoid n classoid n provider t label t"),
-    ("pg_transform", "oid n trftype n trflang n trffromsql t trftosql t"),
-    ("pg_statistic_ext_data", "stxoid n stxdinherit b stxdndistinct t stxddependencies t stxdmcv t stxdexpr l"),
-    ("pg_publication_tables", "pubname t schemaname t tablename t attnames l rowfilter t"),
-    ("pg_subscription_rel", "srsubid n srrelid n srsubstate t srsublsn t"),
+    ("pg_amproc", "oid e amprocfamily e amproclefttype e amprocrighttype e amprocnum s amproc t"),
+    ("pg_init_privs", "objoid e classoid e objsubid d privtype c initprivs l"),
+    ("pg_seclabel", "objoid e classoid e objsubid d provider t label t"),
+    ("pg_shseclabel", "objoid e classoid e provider t label t"),
+    ("pg_transform", "oid e trftype e trflang e trffromsql t trftosql t"),
+    ("pg_statistic_ext_data", "stxoid e stxdinherit b stxdndistinct t stxddependencies t stxdmcv t stxdexpr l"),
+    ("pg_publication_tables", "pubname k schemaname k tablename k attnames l rowfilter t"),
+    ("pg_subscription_rel", "srsubid e srrelid e srsubstate c srsublsn t"),
     (
         "pg_replication_slots",
-        "slot_name t plugin t slot_type t datoid n database t temporary b active b active_pid n xmin n catalog_xmin n \
+        "slot_name k plugin k slot_type t datoid e database k temporary b active b active_pid d xmin n catalog_xmin n \
          restart_lsn t confirmed_flush_lsn t wal_status t safe_wal_size n two_phase b",
     ),
     (
         "pg_stat_replication",
-        "pid n usesysid n usename t application_name t client_addr t client_hostname t client_port n backend_start m \
+        "pid d usesysid e usename k application_name t client_addr t client_hostname t client_port d backend_start m \
          backend_xmin n state t sent_lsn t write_lsn t flush_lsn t replay_lsn t write_lag i flush_lag i replay_lag i \
-         sync_priority n sync_state t reply_time m",
+         sync_priority d sync_state t reply_time m",
     ),
-    ("pg_stat_subscription", "subid n subname t pid n relid n received_lsn t latest_end_lsn t"),
-    ("pg_stat_ssl", "pid n ssl b version t cipher t bits n client_dn t client_serial n issuer_dn t"),
-    ("pg_stat_user_functions", "funcid n schemaname t funcname t calls n total_time r self_time r"),
+    ("pg_stat_subscription", "subid e subname k pid d relid e received_lsn t latest_end_lsn t"),
+    ("pg_stat_ssl", "pid d ssl b version t cipher t bits d client_dn t client_serial n issuer_dn t"),
+    ("pg_stat_user_functions", "funcid e schemaname k funcname k calls n total_time f self_time f"),
     (
         "pg_stat_progress_vacuum",
-        "pid n datid n datname t relid n phase t heap_blks_total n heap_blks_scanned n heap_blks_vacuumed n \
+        "pid d datid e datname k relid e phase t heap_blks_total n heap_blks_scanned n heap_blks_vacuumed n \
          index_vacuum_count n max_dead_tuples n num_dead_tuples n",
     ),
     (
         "pg_stat_progress_create_index",
-        "pid n datid n datname t relid n index_relid n command t phase t lockers_total n lockers_done n blocks_total n \
+        "pid d datid e datname k relid e index_relid e command t phase t lockers_total n lockers_done n blocks_total n \
          blocks_done n tuples_total n tuples_done n",
     ),
-    ("pg_hba_file_rules", "line_number n type t database l user_name l address t netmask t auth_method t error t"),
-    ("pg_file_settings", "sourcefile t sourceline n seqno n name t setting t applied b error t"),
+    ("pg_hba_file_rules", "line_number d type t database l user_name l address t netmask t auth_method t error t"),
+    ("pg_file_settings", "sourcefile t sourceline d seqno d name t setting t applied b error t"),
     ("pg_timezone_abbrevs", "abbrev t utc_offset i is_dst b"),
 ];
 
@@ -223,19 +223,19 @@ pub(super) const MONITORING: [(&str, &str); 13] = [
     ("pg_statio_all_indexes", BLOCKS_OF_INDEXES),
     (
         "pg_stat_database",
-        "datid n datname t numbackends n xact_commit n xact_rollback n blks_read n blks_hit n tup_returned n tup_fetched n \
-         tup_inserted n tup_updated n tup_deleted n conflicts n temp_files n temp_bytes n deadlocks n checksum_failures n \
-         checksum_last_failure m blk_read_time r blk_write_time r session_time r active_time r \
-         idle_in_transaction_time r sessions n sessions_abandoned n sessions_fatal n sessions_killed n stats_reset m",
+        "datid e datname k numbackends d xact_commit n xact_rollback n blks_read n blks_hit n tup_returned n \
+         tup_fetched n tup_inserted n tup_updated n tup_deleted n conflicts n temp_files n temp_bytes n deadlocks n \
+         checksum_failures n checksum_last_failure m blk_read_time f blk_write_time f session_time f active_time f \
+         idle_in_transaction_time f sessions n sessions_abandoned n sessions_fatal n sessions_killed n stats_reset m",
     ),
     (
         "pg_locks",
-        "locktype t database n relation n page n tuple n virtualxid t transactionid n classid n objid n objsubid n \
-         virtualtransaction t pid n mode t granted b fastpath b waitstart m",
+        "locktype t database e relation e page d tuple s virtualxid t transactionid n classid e objid e objsubid s \
+         virtualtransaction t pid d mode t granted b fastpath b waitstart m",
     ),
     (
         "pg_stat_bgwriter",
-        "checkpoints_timed n checkpoints_req n checkpoint_write_time r checkpoint_sync_time r buffers_checkpoint n \
+        "checkpoints_timed n checkpoints_req n checkpoint_write_time f checkpoint_sync_time f buffers_checkpoint n \
          buffers_clean n maxwritten_clean n buffers_backend n buffers_backend_fsync n buffers_alloc n stats_reset m",
     ),
     (
@@ -245,103 +245,103 @@ pub(super) const MONITORING: [(&str, &str); 13] = [
     ),
     (
         "pg_shadow",
-        "usename t usesysid n usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
+        "usename k usesysid e usecreatedb b usesuper b userepl b usebypassrls b passwd t valuntil t useconfig l",
     ),
 ];
 
 const TABLES_WATCHED: &str = "\
-    relid n schemaname t relname t seq_scan n seq_tup_read n idx_scan n idx_tup_fetch n n_tup_ins n n_tup_upd n n_tup_del \
+    relid e schemaname k relname k seq_scan n seq_tup_read n idx_scan n idx_tup_fetch n n_tup_ins n n_tup_upd n n_tup_del \
     n n_tup_hot_upd n n_live_tup n n_dead_tup n n_mod_since_analyze n n_ins_since_vacuum n last_vacuum m last_autovacuum m \
     last_analyze m last_autoanalyze m vacuum_count n autovacuum_count n analyze_count n autoanalyze_count n";
 const BLOCKS_OF_TABLES: &str = "\
-    relid n schemaname t relname t heap_blks_read n heap_blks_hit n idx_blks_read n idx_blks_hit n toast_blks_read n \
+    relid e schemaname k relname k heap_blks_read n heap_blks_hit n idx_blks_read n idx_blks_hit n toast_blks_read n \
     toast_blks_hit n tidx_blks_read n tidx_blks_hit n";
 const INDEXES_WATCHED: &str =
-    "relid n indexrelid n schemaname t relname t indexrelname t idx_scan n idx_tup_read n idx_tup_fetch n";
+    "relid e indexrelid e schemaname k relname k indexrelname k idx_scan n idx_tup_read n idx_tup_fetch n";
 const BLOCKS_OF_INDEXES: &str =
-    "relid n indexrelid n schemaname t relname t indexrelname t idx_blks_read n idx_blks_hit n";
+    "relid e indexrelid e schemaname k relname k indexrelname k idx_blks_read n idx_blks_hit n";
 
 /// The relations of `information_schema`.
 pub(super) const INFORMATION: [(&str, &str); 15] = [
     (
         "domain_constraints",
-        "constraint_catalog t constraint_schema t constraint_name t domain_catalog t domain_schema t domain_name t \
-         is_deferrable t initially_deferred t",
+        "constraint_catalog k constraint_schema k constraint_name k domain_catalog k domain_schema k domain_name k \
+         is_deferrable y initially_deferred y",
     ),
     (
         "domains",
-        "domain_catalog t domain_schema t domain_name t data_type t character_maximum_length n character_octet_length n \
-         character_set_catalog t character_set_schema t character_set_name t collation_catalog t collation_schema t \
-         collation_name t numeric_precision n numeric_precision_radix n numeric_scale n datetime_precision n \
-         interval_type t interval_precision n domain_default t udt_catalog t udt_schema t udt_name t scope_catalog t \
-         scope_schema t scope_name t maximum_cardinality n dtd_identifier t",
+        "domain_catalog k domain_schema k domain_name k data_type y character_maximum_length d character_octet_length d \
+         character_set_catalog k character_set_schema k character_set_name k collation_catalog k collation_schema k \
+         collation_name k numeric_precision d numeric_precision_radix d numeric_scale d datetime_precision d \
+         interval_type y interval_precision d domain_default y udt_catalog k udt_schema k udt_name k scope_catalog k \
+         scope_schema k scope_name k maximum_cardinality d dtd_identifier k",
     ),
-    ("check_constraints", "constraint_catalog t constraint_schema t constraint_name t check_clause t"),
+    ("check_constraints", "constraint_catalog k constraint_schema k constraint_name k check_clause y"),
     (
         "columns",
-        "table_catalog t table_schema t table_name t column_name t ordinal_position n column_default t is_nullable t \
-         data_type t character_maximum_length n character_octet_length n numeric_precision n numeric_precision_radix n \
-         numeric_scale n datetime_precision n interval_type t interval_precision n character_set_catalog t \
-         character_set_schema t character_set_name t collation_catalog t collation_schema t collation_name t \
-         domain_catalog t domain_schema t domain_name t udt_catalog t udt_schema t udt_name t scope_catalog t \
-         scope_schema t scope_name t maximum_cardinality n dtd_identifier t is_self_referencing t is_identity t \
-         identity_generation t identity_start t identity_increment t identity_maximum t identity_minimum t \
-         identity_cycle t is_generated t generation_expression t is_updatable t",
+        "table_catalog k table_schema k table_name k column_name k ordinal_position d column_default y is_nullable y \
+         data_type y character_maximum_length d character_octet_length d numeric_precision d numeric_precision_radix d \
+         numeric_scale d datetime_precision d interval_type y interval_precision d character_set_catalog k \
+         character_set_schema k character_set_name k collation_catalog k collation_schema k collation_name k \
+         domain_catalog k domain_schema k domain_name k udt_catalog k udt_schema k udt_name k scope_catalog k \
+         scope_schema k scope_name k maximum_cardinality d dtd_identifier k is_self_referencing y is_identity y \
+         identity_generation y identity_start y identity_increment y identity_maximum y identity_minimum y \
+         identity_cycle y is_generated y generation_expression y is_updatable y",
     ),
     (
         "constraint_column_usage",
-        "table_catalog t table_schema t table_name t column_name t constraint_catalog t constraint_schema t \
-         constraint_name t",
+        "table_catalog k table_schema k table_name k column_name k constraint_catalog k constraint_schema k \
+         constraint_name k",
     ),
     (
         "key_column_usage",
-        "constraint_catalog t constraint_schema t constraint_name t table_catalog t table_schema t table_name t \
-         column_name t ordinal_position n position_in_unique_constraint n",
+        "constraint_catalog k constraint_schema k constraint_name k table_catalog k table_schema k table_name k \
+         column_name k ordinal_position d position_in_unique_constraint d",
     ),
     (
         "referential_constraints",
-        "constraint_catalog t constraint_schema t constraint_name t unique_constraint_catalog t \
-         unique_constraint_schema t unique_constraint_name t match_option t update_rule t delete_rule t",
+        "constraint_catalog k constraint_schema k constraint_name k unique_constraint_catalog k \
+         unique_constraint_schema k unique_constraint_name k match_option y update_rule y delete_rule y",
     ),
     (
         "routines",
-        "specific_catalog t specific_schema t specific_name t routine_catalog t routine_schema t routine_name t \
-         routine_type t data_type t type_udt_catalog t type_udt_schema t type_udt_name t dtd_identifier t routine_body t \
-         routine_definition t external_name t external_language t parameter_style t is_deterministic t \
-         sql_data_access t is_null_call t security_type t",
+        "specific_catalog k specific_schema k specific_name k routine_catalog k routine_schema k routine_name k \
+         routine_type y data_type y type_udt_catalog k type_udt_schema k type_udt_name k dtd_identifier k routine_body y \
+         routine_definition y external_name y external_language y parameter_style y is_deterministic y sql_data_access y \
+         is_null_call y security_type y",
     ),
     (
         "parameters",
-        "specific_catalog t specific_schema t specific_name t ordinal_position n parameter_mode t is_result t \
-         as_locator t parameter_name t data_type t udt_catalog t udt_schema t udt_name t dtd_identifier t \
-         parameter_default t",
+        "specific_catalog k specific_schema k specific_name k ordinal_position d parameter_mode y is_result y \
+         as_locator y parameter_name k data_type y udt_catalog k udt_schema k udt_name k dtd_identifier k \
+         parameter_default y",
     ),
     (
         "schemata",
-        "catalog_name t schema_name t schema_owner t default_character_set_catalog t default_character_set_schema t \
-         default_character_set_name t sql_path t",
+        "catalog_name k schema_name k schema_owner k default_character_set_catalog k default_character_set_schema k \
+         default_character_set_name k sql_path y",
     ),
     (
         "sequences",
-        "sequence_catalog t sequence_schema t sequence_name t data_type t numeric_precision n numeric_precision_radix n \
-         numeric_scale n start_value t minimum_value t maximum_value t increment t cycle_option t",
+        "sequence_catalog k sequence_schema k sequence_name k data_type y numeric_precision d numeric_precision_radix d \
+         numeric_scale d start_value y minimum_value y maximum_value y increment y cycle_option y",
     ),
     (
         "table_constraints",
-        "constraint_catalog t constraint_schema t constraint_name t table_catalog t table_schema t table_name t \
-         constraint_type t is_deferrable t initially_deferred t enforced t nulls_distinct t",
+        "constraint_catalog k constraint_schema k constraint_name k table_catalog k table_schema k table_name k \
+         constraint_type y is_deferrable y initially_deferred y enforced y nulls_distinct y",
     ),
     (
         "tables",
-        "table_catalog t table_schema t table_name t table_type t self_referencing_column_name t reference_generation t \
-         user_defined_type_catalog t user_defined_type_schema t user_defined_type_name t is_insertable_into t is_typed t \
-         commit_action t",
+        "table_catalog k table_schema k table_name k table_type y self_referencing_column_name k reference_generation y \
+         user_defined_type_catalog k user_defined_type_schema k user_defined_type_name k is_insertable_into y is_typed y \
+         commit_action y",
     ),
-    ("triggers", "trigger_catalog t trigger_schema t trigger_name t event_manipulation t event_object_table t"),
+    ("triggers", "trigger_catalog k trigger_schema k trigger_name k event_manipulation y event_object_table k"),
     (
         "views",
-        "table_catalog t table_schema t table_name t view_definition t check_option t is_updatable t \
-         is_insertable_into t is_trigger_updatable t is_trigger_deletable t is_trigger_insertable_into t",
+        "table_catalog k table_schema k table_name k view_definition y check_option y is_updatable y is_insertable_into y \
+         is_trigger_updatable y is_trigger_deletable y is_trigger_insertable_into y",
     ),
 ];
 
@@ -360,76 +360,28 @@ pub(super) fn columns(name: &str) -> Option<(&'static str, &'static str)> {
 /// The schema that such a list of columns means.
 pub(super) fn schema(columns: &str) -> SchemaRef {
     let words: Vec<&str> = columns.split_whitespace().collect();
-    let field = |pair: &[&str]| match pair[1] {
-        "n" => numbers(pair[0]),
-        "b" => Field::new(pair[0], DataType::Boolean, true),
-        "r" => Field::new(pair[0], DataType::Float32, true),
-        "m" => Field::new(pair[0], DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true),
-        "i" => Field::new(pair[0], DataType::Interval(IntervalUnit::MonthDayNano), true),
-        "a" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true),
-        "v" => Field::new(pair[0], DataType::new_list(DataType::Int16, true), true)
-            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), SHORT_VECTOR.to_owned())])),
-        "o" => Field::new(pair[0], DataType::new_list(DataType::Int64, true), true)
-            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), OBJECT_VECTOR.to_owned())])),
-        "c" => Field::new(pair[0], DataType::Utf8View, true)
-            .with_metadata(HashMap::from([(TYPE_KEY.to_owned(), "char".to_owned())])),
-        "l" => Field::new(pair[0], DataType::new_list(DataType::Utf8View, true), true),
-        _ => Field::new(pair[0], DataType::Utf8View, true),
+    let plain = |name: &str, data_type| Field::new(name, data_type, true);
+    let marked = |name: &str, data_type, mark| of_catalog(plain(name, data_type), mark);
+    let field = |pair: &[&str]| match (pair[0], pair[1]) {
+        (name, "n") => plain(name, DataType::Int64),
+        (name, "d") => plain(name, DataType::Int32),
+        (name, "s") => plain(name, DataType::Int16),
+        (name, "e") => marked(name, DataType::Int64, OBJECT),
+        (name, "b") => plain(name, DataType::Boolean),
+        (name, "r") => plain(name, DataType::Float32),
+        (name, "f") => plain(name, DataType::Float64),
+        (name, "m") => plain(name, DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        (name, "i") => plain(name, DataType::Interval(IntervalUnit::MonthDayNano)),
+        (name, "a") => plain(name, DataType::new_list(DataType::Int16, true)),
+        (name, "v") => marked(name, DataType::new_list(DataType::Int16, true), SHORT_VECTOR),
+        (name, "o") => marked(name, DataType::new_list(DataType::Int64, true), OBJECT_VECTOR),
+        (name, "c") => marked(name, DataType::Utf8View, LETTER),
+        (name, "k") => marked(name, DataType::Utf8View, NAME),
+        (name, "y") => marked(name, DataType::Utf8View, VARYING),
+        (name, "l") => plain(name, DataType::new_list(DataType::Utf8View, true)),
+        (name, _) => plain(name, DataType::Utf8View),
     };
     Arc::new(Schema::new(words.chunks_exact(2).map(field).collect::<Vec<_>>()))
-}
-
-/// A column of numbers, with the type that PostgreSQL tells of them.
-fn numbers(name: &str) -> Field {
-    /// Ends of the names of columns with numbers of objects, and names of others.
-    const OBJECTS: [&str; 16] = [
-        "id",
-        "namespace",
-        "owner",
-        "relam",
-        "reltype",
-        "relfilenode",
-        "tablespace",
-        "typelem",
-        "typarray",
-        "typbasetype",
-        "collation",
-        "datdba",
-        "method",
-        "opcfamily",
-        "intype",
-        "keytype",
-    ];
-    /// Ends of the names of columns with counts.
-    const COUNTS: [&str; 19] = [
-        "_position",
-        "_length",
-        "_precision",
-        "_radix",
-        "_scale",
-        "_cardinality",
-        "in_unique_constraint",
-        "attnum",
-        "attlen",
-        "typmod",
-        "ndims",
-        "attinhcount",
-        "natts",
-        "keyatts",
-        "relchecks",
-        "relpages",
-        "objsubid",
-        "typlen",
-        "pid",
-    ];
-    let ends_in = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-    let field = Field::new(name, DataType::Int64, true);
-    match name {
-        _ if ends_in(&COUNTS) => of_catalog(field, COUNT),
-        _ if ends_in(&["xid", "query_id", "transactionid"]) => field,
-        _ if ends_in(&OBJECTS) => of_catalog(field, OBJECT),
-        _ => field,
-    }
 }
 
 #[cfg(test)]
@@ -441,7 +393,7 @@ mod tests {
         for (name, columns) in RELATIONS.iter().chain(&MONITORING).chain(&EMPTY).chain(&INFORMATION) {
             let words: Vec<&str> = columns.split_whitespace().collect();
             assert!(words.len().is_multiple_of(2), "{name}");
-            assert!(words.chunks(2).all(|pair| "ntcbaimvolr".contains(pair[1]) && pair[0].len() > 1), "{name}");
+            assert!(words.chunks(2).all(|pair| "ndsetykcbrfimvoal".contains(pair[1]) && pair[0].len() > 1), "{name}");
             let mut names: Vec<&str> = words.iter().step_by(2).copied().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}");

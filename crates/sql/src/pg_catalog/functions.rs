@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::Expr;
 use super::comments::{Class, Comments};
 use super::constraints;
 use super::defaults::serial_sequences;
-use super::objects::{FunctionObject, Objects};
+use super::objects::{FunctionObject, Objects, SequenceObject};
 use super::oids::{
     NO_RELATION, OWNER, catalog_relation, catalog_relation_oid, format_type, numbered_schemas, size_text, type_oid,
 };
@@ -31,7 +31,7 @@ use crate::names::name_in_text;
 use crate::names::schemas::{local, schema_of};
 use crate::state::view::View;
 use crate::syntax::identifiers::quoted;
-use crate::values::types::{NAMES, OBJECT_VECTOR, SHORT_VECTOR, catalog_type, of_catalog, type_name_of_field};
+use crate::values::types::{LETTER, NAMES, OBJECT_VECTOR, SHORT_VECTOR, catalog_type, of_catalog, type_name_of_field};
 
 /// The answer of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +66,8 @@ enum Answer {
     Type(BTreeMap<String, i64>),
     /// The name of the type that the first argument is, made with the second.
     TypeName(BTreeMap<i64, String>),
+    /// The names of the types that the first argument, a vector, has the numbers of.
+    TypeNames(BTreeMap<i64, String>),
     /// The name of the type that the first argument has.
     TypeOf,
     /// The bytes that a relation takes, named by its number as the first argument.
@@ -167,6 +169,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("regnamespaceout", Answer::RelationName(schemas, BTreeMap::new())),
         ("to_regclass", Answer::Relation(names)),
         ("to_regtype", Answer::Type(types.iter().map(|(number, name)| (name.clone(), *number)).collect())),
+        ("oidvectortypes", Answer::TypeNames(types.clone())),
         ("format_type", Answer::TypeName(types)),
         ("pg_typeof", Answer::TypeOf),
         ("pg_relation_size", Answer::Size(sizes(&objects, [true, false]))),
@@ -174,6 +177,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_indexes_size", Answer::Size(sizes(&objects, [false, true]))),
         ("pg_total_relation_size", Answer::Size(sizes(&objects, [true, true]))),
         ("pg_database_size", Answer::Number(objects.tables.iter().map(|table| table.bytes).sum())),
+        ("pg_sequence_last_value", Answer::Size(last_values(&objects))),
         ("pg_size_pretty", Answer::SizeText),
         (NAME_LIST, Answer::Names),
         ("current_setting", Answer::Setting((*view.settings).clone())),
@@ -204,12 +208,37 @@ fn sizes(objects: &Objects, [with_rows, with_indexes]: [bool; 2]) -> BTreeMap<i6
     sizes
 }
 
+/// The numbers that sequences have given last, of those that have given any.
+fn last_values(objects: &Objects) -> BTreeMap<i64, i64> {
+    let last = |sequence: &SequenceObject| {
+        let stands = sequence.sequence.position().ok().filter(|stands| stands.is_called)?;
+        Some((sequence.oid, stands.last_value))
+    };
+    objects.sequences.iter().filter_map(last).collect()
+}
+
 /// The names of types by their numbers, with what they were made with; `made` has those of users.
 fn type_names(arguments: &Arguments, made: &BTreeMap<i64, String>) -> Result<ArrayRef> {
     let (numbers, modifiers) = (arguments.numbers(0)?, arguments.numbers(1)?);
     let name = |oid: i64, modifier| made.get(&oid).cloned().unwrap_or_else(|| format_type(oid, modifier));
     let texts = numbers.iter().zip(&modifiers).map(|(oid, modifier)| Some(name(oid?, modifier)));
     Ok(Arc::new(texts.collect::<StringViewArray>()))
+}
+
+/// The names of the types of vectors of numbers.
+fn type_name_lists(arguments: &Arguments, made: &BTreeMap<i64, String>) -> ArrayRef {
+    let name = |oid: i64| made.get(&oid).cloned().unwrap_or_else(|| format_type(oid, None));
+    let names = |row| Some(items(&arguments.arrays, row)?.into_iter().map(name).collect::<Vec<_>>().join(", "));
+    Arc::new((0..arguments.rows).map(names).collect::<StringViewArray>())
+}
+
+/// The sequences of columns.
+fn sequences_of(arguments: &Arguments, known: &BTreeMap<(String, String), String>) -> Result<ArrayRef> {
+    let name = |(table, column): (Option<&str>, Option<&str>)| {
+        known.get(&(name_in_text(table?).ok()?, column?.to_owned())).map(String::as_str)
+    };
+    let (tables, columns) = (arguments.texts(0)?, arguments.texts(1)?);
+    Ok(Arc::new(tables.iter().zip(&columns).map(name).collect::<StringViewArray>()))
 }
 
 /// The arguments of a call.
@@ -294,14 +323,7 @@ impl Answer {
                 };
                 Arc::new(arguments.texts(0)?.iter().zip(0..).map(text).collect::<StringViewArray>())
             }
-            Answer::Sequence(known) => {
-                let name = |(table, column): (Option<&str>, Option<&str>)| {
-                    let found = known.get(&(name_in_text(table?).ok()?, column?.to_owned()));
-                    found.map(String::as_str)
-                };
-                let (tables, columns) = (arguments.texts(0)?, arguments.texts(1)?);
-                Arc::new(tables.iter().zip(&columns).map(name).collect::<StringViewArray>())
-            }
+            Answer::Sequence(known) => sequences_of(arguments, known)?,
             Answer::Relation(known) => {
                 let own = |name: &str| known.get(&name_in_text(name).ok()?).copied();
                 let number = |name: Option<&str>| own(name?).or_else(|| catalog_relation_oid(name?));
@@ -312,6 +334,7 @@ impl Answer {
                 Arc::new(arguments.texts(0)?.iter().map(|name| number(name?)).collect::<Int64Array>())
             }
             Answer::TypeName(made) => type_names(arguments, made)?,
+            Answer::TypeNames(made) => type_name_lists(arguments, made),
             Answer::TypeOf => Arc::new(StringViewArray::from(vec![Some(arguments.first.as_str()); rows])),
             Answer::Size(sizes) => {
                 let size = |oid: Option<i64>| sizes.get(&oid?).copied();
@@ -499,7 +522,11 @@ impl ScalarUDFImpl for Function {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
-        let name = |field: &FieldRef| catalog_type(field).map_or_else(|| type_name_of_field(field), str::to_owned);
+        let name = |field: &FieldRef| match catalog_type(field) {
+            Some(LETTER) => "\"char\"".to_owned(),
+            Some(name) => name.to_owned(),
+            None => type_name_of_field(field),
+        };
         let first = args.arg_fields.first().map_or_else(|| "unknown".to_owned(), name);
         let arrays = args.args.into_iter().map(|value| value.into_array(rows)).collect::<Result<Vec<_>>>()?;
         Ok(ColumnarValue::Array(self.answer.answer(&Arguments { arrays, rows, first })?))

@@ -87,9 +87,10 @@ fn batch<'a>(schema: &SchemaRef, rows: &'a [Row]) -> Result<RecordBatch> {
     let column = |field: &Arc<Field>| -> Result<ArrayRef> {
         let cells = rows.iter().map(|row| row.iter().find(|(name, _)| name == field.name()).map(|(_, cell)| cell));
         Ok(match field.data_type() {
-            ArrowType::Int64 => {
+            whole if whole.is_integer() => {
                 let number = |cell: Option<&Cell>| if let Some(Number(number)) = cell { Some(*number) } else { None };
-                Arc::new(cells.map(number).collect::<Int64Array>())
+                let numbers: ArrayRef = Arc::new(cells.map(number).collect::<Int64Array>());
+                cast(&numbers, whole).map_err(|error| SqlError::new("XX000", error.to_string()))?
             }
             ArrowType::Interval(_) => {
                 let interval = |cell: Option<&Cell>| match cell {

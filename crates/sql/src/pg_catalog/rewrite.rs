@@ -192,6 +192,7 @@ impl Rewrite<'_> {
             || matches!(
                 name.as_str(),
                 "format_type"
+                    | "oidvectortypes"
                     | "obj_description"
                     | "col_description"
                     | "shobj_description"

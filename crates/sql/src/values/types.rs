@@ -480,8 +480,12 @@ pub(crate) fn of_catalog(field: Field, name: &str) -> Field {
 
 /// The mark of numbers of objects, which are the catalog's `oid`.
 pub(crate) const OBJECT: &str = "oid";
-/// The mark of the catalog's counts, which are sent as `integer`.
-pub(crate) const COUNT: &str = "integer";
+/// The mark of the catalog's names, which are texts.
+pub(crate) const NAME: &str = "name";
+/// The mark of the catalog's letters.
+pub(crate) const LETTER: &str = "char";
+/// The mark of texts that are a `varchar` of any length.
+pub(crate) const VARYING: &str = "varchar";
 /// The mark of lists of the catalog's names, which clients do not read as lists of texts.
 pub(crate) const NAMES: &str = "name[]";
 
@@ -506,7 +510,7 @@ pub fn catalog_type(field: &Field) -> Option<&str> {
         .metadata()
         .get(TYPE_KEY)
         .map(String::as_str)
-        .filter(|name| [SHORT_VECTOR, OBJECT_VECTOR, "char", "jsonpath", OBJECT, COUNT, NAMES].contains(name))
+        .filter(|name| [SHORT_VECTOR, OBJECT_VECTOR, LETTER, "jsonpath", OBJECT, NAME, NAMES].contains(name))
 }
 
 /// Whether an Arrow type is that of an enum.

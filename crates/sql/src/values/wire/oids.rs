@@ -3,7 +3,7 @@ use arrow_schema::{DataType as ArrowType, Field, IntervalUnit};
 use engine::DataType;
 
 use crate::values::pg_types;
-use crate::values::types::{COUNT, NAMES, OBJECT, OBJECT_VECTOR, catalog_type, type_of_field};
+use crate::values::types::{self, NAMES, OBJECT, OBJECT_VECTOR, catalog_type, type_of_field};
 
 pub use crate::values::pg_types::number_of as of_type;
 pub(super) use crate::values::pg_types::{
@@ -32,10 +32,10 @@ pub fn parameter_type(oid: u32) -> Option<DataType> {
 /// The number of the type of a query's column.
 pub fn of_field(field: &Field) -> u32 {
     match catalog_type(field) {
-        Some("char") => return CHAR,
+        Some(types::LETTER) => return CHAR,
+        Some(types::NAME) => return NAME,
         Some("jsonpath") => return JSONPATH,
         Some(OBJECT) => return OID,
-        Some(COUNT) => return INT4,
         Some(NAMES) => return array_of(NAME),
         Some(OBJECT_VECTOR) => return OIDVECTOR,
         Some(_) => return INT2VECTOR,
