@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor,
-    Value, ValueWithSpan, VisitorMut,
+    Value, ValueWithSpan, Visitor, VisitorMut,
 };
 
 use super::generate;
@@ -20,7 +20,7 @@ use crate::names::headings::heading;
 use crate::syntax::identifiers::{fold, hidden, shown};
 use crate::syntax::template::template;
 use crate::syntax::visit::own_after;
-use crate::syntax::walk::{WalkMut, walk_expressions};
+use crate::syntax::walk::{Walk, WalkMut, walk_expressions};
 
 /// Brings such calls into the words that the planner knows.
 pub(crate) fn spell_out(statement: &mut Statement) {
@@ -88,13 +88,7 @@ fn order_beside(query: &mut Query) -> Option<()> {
         None => &mut [],
     };
     let SetExpr::Select(select) = query.body.as_mut() else { return None };
-    let gives_rows = |item: &SelectItem| {
-        let found = walk_expressions(item, |expr| match called(expr) {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
-        });
-        found.is_break()
-    };
+    let gives_rows = |item: &SelectItem| item.walk(&mut GivesRows { queries: 0 }).is_break();
     if select.distinct.is_some() || !select.projection.iter().any(gives_rows) {
         return None;
     }
@@ -129,13 +123,40 @@ fn order_beside(query: &mut Query) -> Option<()> {
         shell.projection.push(aliased(Expr::Identifier(column), Ident::with_quote('"', name)));
     }
     for (at, key) in keys.iter_mut().enumerate().filter(|(_, key)| !is_own(&key.expr)) {
-        let column = hidden(format_args!("key {at}"), "");
+        // Columns that are shown under one name would be renamed.
+        let column = hidden(format_args!("key {at}"), &format!("?key {at}?"));
         within.push(aliased(std::mem::replace(&mut key.expr, Expr::Identifier(column.clone())), column));
     }
     select.projection = within;
     std::mem::swap(subquery.body.as_mut(), query.body.as_mut());
     query.body = outer.body;
     Some(())
+}
+
+/// Looks for a call that gives rows; those of a subquery stay within it.
+struct GivesRows {
+    queries: usize,
+}
+
+impl Visitor for GivesRows {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match self.queries {
+            0 if called(expr).is_some() => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
 }
 
 /// The name of the function that an expression calls, if it gives rows.
