@@ -60,17 +60,25 @@ fn takes(condition: &str, sqlstate: &str) -> Result<bool> {
     }
 }
 
+/// What a block has done so far.
+#[derive(Default)]
+struct Progress {
+    notices: Vec<Notice>,
+    /// Whether the last statement that could has changed or read a row: `FOUND`.
+    found: bool,
+}
+
 impl Session {
     /// Runs the steps of a block, in a transaction of their own where there is none.
     pub(super) fn do_block(&mut self, block: &DoBlock) -> Result<Command> {
-        let (is_alone, mut notices) = (self.block.is_none(), Vec::new());
+        let (is_alone, mut progress) = (self.block.is_none(), Progress::default());
         if is_alone {
             self.one("BEGIN")?;
         }
         // Statements that came together are a transaction as well, in which there may be savepoints as long as this one runs.
         let is_implicit = self.block.as_ref().is_some_and(Block::is_implicit);
         self.block.iter_mut().for_each(|block| block.set_implicit(false));
-        let done = self.block_of(block, &mut notices);
+        let done = self.block_of(block, &mut progress);
         self.block.iter_mut().for_each(|block| block.set_implicit(is_implicit));
         if is_alone {
             match &done {
@@ -81,7 +89,8 @@ impl Session {
                 }
             }
         }
-        done.map(|()| notices.into_iter().fold(Command::new(block.tag.unwrap_or("DO")), Command::with_notice))
+        let command = Command::new(block.tag.unwrap_or("DO"));
+        done.map(|()| progress.notices.into_iter().fold(command, Command::with_notice))
     }
 
     /// Runs one statement of this text.
@@ -102,15 +111,15 @@ impl Session {
         done.map_err(|error| SqlError { position: None, ..error })
     }
 
-    fn block_of(&mut self, block: &DoBlock, notices: &mut Vec<Notice>) -> Result<()> {
+    fn block_of(&mut self, block: &DoBlock, progress: &mut Progress) -> Result<()> {
         if block.handlers.is_empty() {
-            return self.steps(&block.steps, notices);
+            return self.steps(&block.steps, progress);
         }
         let mut conditions = block.handlers.iter().flat_map(|(conditions, _)| conditions);
         conditions.try_for_each(|condition| takes(condition, "").map(drop))?;
         // The newest of a name is meant, that of the innermost block.
         self.one("SAVEPOINT \"block of DO\"")?;
-        let Err(error) = self.steps(&block.steps, notices) else {
+        let Err(error) = self.steps(&block.steps, progress) else {
             return self.one("RELEASE SAVEPOINT \"block of DO\"").map(drop);
         };
         let is_taken =
@@ -121,31 +130,34 @@ impl Session {
         self.fail(&error);
         self.one("ROLLBACK TO SAVEPOINT \"block of DO\"")?;
         self.one("RELEASE SAVEPOINT \"block of DO\"")?;
-        self.steps(steps, notices)
+        self.steps(steps, progress)
     }
 
-    fn steps(&mut self, steps: &[Step], notices: &mut Vec<Notice>) -> Result<()> {
+    fn steps(&mut self, steps: &[Step], progress: &mut Progress) -> Result<()> {
         for step in steps {
             match step {
                 Step::Nothing => {}
-                Step::Block(block) => self.block_of(block, notices)?,
-                Step::Raise(level, message) => notices.extend(raised(level, message)?),
+                Step::Block(block) => self.block_of(block, progress)?,
+                Step::Raise(level, message) => progress.notices.extend(raised(level, message)?),
                 Step::Perform(query) => {
-                    if let Outcome::Rows(mut rows) = self.one(query)? {
-                        rows.try_for_each(|batch| batch.map(drop))?;
+                    if let Outcome::Rows(rows) = self.one(query)? {
+                        progress.found = false;
+                        for batch in rows {
+                            progress.found |= batch?.num_rows() > 0;
+                        }
                     }
                 }
-                Step::Statement(text) => self.statement_of(text, notices)?,
+                Step::Statement(text) => self.statement_of(text, progress)?,
                 Step::Within(schema, steps) => {
                     let before = self.setting("search_path").unwrap_or_default();
                     self.set_path(&format!("{}, {before}", quoted(schema)))?;
-                    self.steps(steps, notices)?;
+                    self.steps(steps, progress)?;
                     self.set_path(&before)?;
                 }
                 Step::If(arms) => {
                     for (condition, steps) in arms {
-                        if condition.as_ref().map_or(Ok(true), |condition| self.is_true(condition))? {
-                            self.steps(steps, notices)?;
+                        if condition.as_ref().map_or(Ok(true), |condition| self.is_true(condition, progress.found))? {
+                            self.steps(steps, progress)?;
                             break;
                         }
                     }
@@ -155,13 +167,16 @@ impl Session {
         Ok(())
     }
 
-    fn statement_of(&mut self, text: &str, notices: &mut Vec<Notice>) -> Result<()> {
+    fn statement_of(&mut self, text: &str, progress: &mut Progress) -> Result<()> {
         let no_control = |parsed| match parsed {
             ParsedStatement::Control(_) => Err(SqlError::new("0A000", "unsupported transaction command in PL/pgSQL")),
             parsed => Ok(parsed),
         };
         match self.parsed(text, no_control)? {
-            Outcome::Done(command) => notices.extend(command.notices),
+            Outcome::Done(command) => {
+                progress.found = has_changed(&command.tag).unwrap_or(progress.found);
+                progress.notices.extend(command.notices);
+            }
             Outcome::Rows(_) => {
                 let error = SqlError::new("42601", "query has no destination for result data");
                 return Err(error.hint("If you want to discard the results of a SELECT, use PERFORM instead."));
@@ -176,12 +191,24 @@ impl Session {
         self.one(&format!("SELECT set_config('search_path', '{path}', true)")).map(drop)
     }
 
-    /// Whether a condition holds.
-    fn is_true(&mut self, condition: &str) -> Result<bool> {
-        let Outcome::Rows(mut rows) = self.one(&format!("SELECT ({condition})::boolean"))? else { return Ok(false) };
+    /// Whether a condition holds, which may name `FOUND`.
+    fn is_true(&mut self, condition: &str, found: bool) -> Result<bool> {
+        let variables = match condition.to_ascii_lowercase().contains("found") {
+            true => format!(" FROM (SELECT {found} AS found) AS \"variables of DO\""),
+            false => String::new(),
+        };
+        let asked = self.one(&format!("SELECT ({condition})::boolean{variables}"))?;
+        let Outcome::Rows(mut rows) = asked else { return Ok(false) };
         let Some(batch) = rows.next().transpose()? else { return Ok(false) };
         Ok(batch.column(0).as_boolean_opt().is_some_and(|truths| truths.iter().next().flatten() == Some(true)))
     }
+}
+
+/// Whether a statement that changes rows has changed one, as its tag tells; `None` for other statements.
+fn has_changed(tag: &str) -> Option<bool> {
+    let words: Vec<&str> = tag.split(' ').collect();
+    let is_change = ["INSERT", "UPDATE", "DELETE", "MERGE"].contains(words.first()?);
+    is_change.then(|| words.last().is_some_and(|count| *count != "0"))
 }
 
 /// The message that is raised, or the error.
