@@ -283,6 +283,7 @@ impl Session {
         match statement {
             Statement::Query(query) => self.query(query, source),
             Statement::Explain { .. } => {
+                let statement = self.explained_execution(statement, source)?;
                 let change = |session: &mut Session, change| session.run(change, source);
                 Ok(Outcome::Rows(explain::run(self, statement, source, change)?))
             }

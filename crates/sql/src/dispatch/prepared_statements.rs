@@ -10,6 +10,8 @@ use crate::names::fold;
 use crate::parsing::ParsedStatement;
 use crate::session::Session;
 use crate::session::kept_statements::Maker;
+use crate::session::prepared::PreparedStatement;
+use crate::session::substitute;
 use crate::state::outcome::{Command, Outcome};
 use crate::statements::copy::input::CopyInput;
 use crate::syntax::source::Source;
@@ -67,9 +69,36 @@ impl Session {
         source: &Source,
         input: &mut dyn CopyInput,
     ) -> Result<Outcome> {
-        let name = name_of(name)?;
-        let prepared = self.statements.get(&name)?;
+        let prepared = self.statements.get(&name_of(name)?)?;
+        let values = self.arguments(&prepared, name, arguments, source)?;
+        self.execute_bound(&prepared, &values, input)
+    }
+
+    /// An `EXPLAIN` of an `EXECUTE` as one of the statement that this would run; any other as it is.
+    pub(super) fn explained_execution(&mut self, explain: Statement, source: &Source) -> Result<Statement> {
+        let mut explain = explain;
+        let Statement::Explain { statement, .. } = &mut explain else { return Ok(explain) };
+        let Statement::Execute { name, parameters, .. } = statement.as_ref() else { return Ok(explain) };
+        let prepared = self.statements.get(&name_of(name.as_ref())?)?;
+        let values = self.arguments(&prepared, name.as_ref(), parameters, source)?;
+        let mut bound = substitute::parameters(prepared.parsed.clone(), prepared.types(), &values)?;
+        self.qualify(&mut bound, &Source::new(&prepared.text))?;
+        if let ParsedStatement::Statement(bound) = bound {
+            *statement = bound;
+        }
+        Ok(explain)
+    }
+
+    /// The values of the arguments of an `EXECUTE`.
+    fn arguments(
+        &mut self,
+        prepared: &PreparedStatement,
+        name: Option<&ObjectName>,
+        arguments: &[Expr],
+        source: &Source,
+    ) -> Result<Vec<Value>> {
         if arguments.len() != prepared.parameters.len() {
+            let name = name_of(name)?;
             let message = format!("wrong number of parameters for prepared statement \"{name}\"");
             let (expected, given) = (prepared.parameters.len(), arguments.len());
             return Err(SqlError::syntax(message).detail(format!("Expected {expected} parameters but got {given}.")));
@@ -88,7 +117,7 @@ impl Session {
                 _ => self.compute((argument, at + 1), *data_type, source)?,
             });
         }
-        self.execute_bound(&prepared, &values, input)
+        Ok(values)
     }
 
     /// The value of an expression without columns as that of a parameter, to which it is assigned.

@@ -26,6 +26,8 @@ pub(crate) struct AskedOptions {
 #[derive(Clone)]
 pub(crate) struct Owner {
     pub(crate) table: String,
+    /// Whether a schema stands before the table.
+    pub(crate) says_schema: bool,
     pub(crate) column: String,
     pub(crate) position: Option<usize>,
 }

@@ -193,7 +193,10 @@ fn owner(parser: &mut Parser, source: &Source) -> Result<Owner> {
     let position = position(&name, source);
     let column = name.0.pop().and_then(|part| part.as_ident().map(fold));
     match column.filter(|_| !name.0.is_empty()) {
-        Some(column) => Ok(Owner { table: table_name(&name, source)?, column, position }),
+        Some(column) => {
+            let PlacedName { name: table, says_schema, .. } = PlacedName::of(&name, source)?;
+            Ok(Owner { table, says_schema, column, position })
+        }
         None => {
             let error = SqlError::syntax("invalid OWNED BY option").at(position);
             Err(error.hint("Specify OWNED BY table.column or OWNED BY NONE."))

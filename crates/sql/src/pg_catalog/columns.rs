@@ -306,15 +306,32 @@ pub(super) const INFORMATION: [(&str, &str); 15] = [
     (
         "routines",
         "specific_catalog k specific_schema k specific_name k routine_catalog k routine_schema k routine_name k \
-         routine_type y data_type y type_udt_catalog k type_udt_schema k type_udt_name k dtd_identifier k routine_body y \
-         routine_definition y external_name y external_language y parameter_style y is_deterministic y sql_data_access y \
-         is_null_call y security_type y",
+         routine_type y module_catalog k module_schema k module_name k udt_catalog k udt_schema k udt_name k data_type y \
+         character_maximum_length d character_octet_length d character_set_catalog k character_set_schema k \
+         character_set_name k collation_catalog k collation_schema k collation_name k numeric_precision d \
+         numeric_precision_radix d numeric_scale d datetime_precision d interval_type y interval_precision d \
+         type_udt_catalog k type_udt_schema k type_udt_name k scope_catalog k scope_schema k scope_name k \
+         maximum_cardinality d dtd_identifier k routine_body y routine_definition y external_name y external_language y \
+         parameter_style y is_deterministic y sql_data_access y is_null_call y sql_path y schema_level_routine y \
+         max_dynamic_result_sets d is_user_defined_cast y is_implicitly_invocable y security_type y \
+         to_sql_specific_catalog k to_sql_specific_schema k to_sql_specific_name k as_locator y created m last_altered m \
+         new_savepoint_level y is_udt_dependent y result_cast_from_data_type y result_cast_as_locator y \
+         result_cast_char_max_length d result_cast_char_octet_length d result_cast_char_set_catalog k \
+         result_cast_char_set_schema k result_cast_char_set_name k result_cast_collation_catalog k \
+         result_cast_collation_schema k result_cast_collation_name k result_cast_numeric_precision d \
+         result_cast_numeric_precision_radix d result_cast_numeric_scale d result_cast_datetime_precision d \
+         result_cast_interval_type y result_cast_interval_precision d result_cast_type_udt_catalog k \
+         result_cast_type_udt_schema k result_cast_type_udt_name k result_cast_scope_catalog k result_cast_scope_schema k \
+         result_cast_scope_name k result_cast_maximum_cardinality d result_cast_dtd_identifier k",
     ),
     (
         "parameters",
         "specific_catalog k specific_schema k specific_name k ordinal_position d parameter_mode y is_result y \
-         as_locator y parameter_name k data_type y udt_catalog k udt_schema k udt_name k dtd_identifier k \
-         parameter_default y",
+         as_locator y parameter_name k data_type y character_maximum_length d character_octet_length d \
+         character_set_catalog k character_set_schema k character_set_name k collation_catalog k collation_schema k \
+         collation_name k numeric_precision d numeric_precision_radix d numeric_scale d datetime_precision d \
+         interval_type y interval_precision d udt_catalog k udt_schema k udt_name k scope_catalog k scope_schema k \
+         scope_name k maximum_cardinality d dtd_identifier k parameter_default y",
     ),
     (
         "schemata",

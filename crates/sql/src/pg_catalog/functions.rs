@@ -96,7 +96,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 19] = [
+const ALWAYS: [(&str, Answer); 20] = [
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
     ("getdatabaseencoding", Answer::Text("UTF8")),
@@ -106,6 +106,7 @@ const ALWAYS: [(&str, Answer); 19] = [
     ("pg_get_ruledef", Answer::Null),
     ("pg_get_statisticsobjdef_columns", Answer::Null),
     ("pg_is_in_recovery", Answer::Truth(false)),
+    ("pg_is_other_temp_schema", Answer::Truth(false)),
     ("pg_relation_is_publishable", Answer::Truth(false)),
     ("has_table_privilege", Answer::Truth(true)),
     ("has_schema_privilege", Answer::Truth(true)),

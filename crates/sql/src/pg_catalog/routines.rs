@@ -345,6 +345,7 @@ pub(super) fn routines(objects: &Objects) -> Vec<Row> {
         row.extend([("parameter_style", text("GENERAL")), ("sql_data_access", text("MODIFIES"))]);
         row.push(("is_deterministic", yes(definition.volatility == FunctionVolatility::Immutable)));
         row.push(("is_null_call", yes(definition.is_strict)));
+        row.extend([("schema_level_routine", text("YES")), ("is_udt_dependent", text("NO"))]);
         let is_definer = definition.options.iter().any(|option| option == "SECURITY DEFINER");
         row.push(("security_type", text(if is_definer { "DEFINER" } else { "INVOKER" })));
         row

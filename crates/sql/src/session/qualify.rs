@@ -92,12 +92,15 @@ impl Session {
             | OwnStatement::Materialized(MaterializedStatement::Drop { views, .. }) => {
                 views.iter_mut().for_each(|view| names.placed(view))
             }
-            OwnStatement::Sequence(SequenceStatement::Create { sequence, is_temporary, .. }) => {
+            OwnStatement::Sequence(SequenceStatement::Create { sequence, is_temporary, options, .. }) => {
+                options.owner.iter_mut().flatten().for_each(|owner| names.named(&mut owner.table, owner.says_schema));
                 self.new_name(sequence, *is_temporary)?;
             }
-            OwnStatement::Sequence(
-                SequenceStatement::Alter { sequence, .. } | SequenceStatement::Rename { sequence, .. },
-            ) => names.placed(sequence),
+            OwnStatement::Sequence(SequenceStatement::Alter { sequence, options, .. }) => {
+                options.owner.iter_mut().flatten().for_each(|owner| names.named(&mut owner.table, owner.says_schema));
+                names.placed(sequence);
+            }
+            OwnStatement::Sequence(SequenceStatement::Rename { sequence, .. }) => names.placed(sequence),
             OwnStatement::Sequence(SequenceStatement::Drop { sequences, .. }) => {
                 sequences.iter_mut().for_each(|sequence| names.placed(sequence));
             }
@@ -282,9 +285,13 @@ impl Names<'_> {
     }
 
     fn placed(&self, placed: &mut PlacedName) {
+        self.named(&mut placed.name, placed.says_schema);
+    }
+
+    fn named(&self, name: &mut String, says_schema: bool) {
         // What says `public` is there, whatever the path is.
-        if schema_and_name(&placed.name).0 != PUBLIC_SCHEMA || !placed.says_schema {
-            placed.name = self.tables.resolved(std::mem::take(&mut placed.name));
+        if schema_and_name(name).0 != PUBLIC_SCHEMA || !says_schema {
+            *name = self.tables.resolved(std::mem::take(name));
         }
     }
 }

@@ -76,7 +76,7 @@ fn own(transaction: &mut Transaction, sequence: &str, options: &AskedOptions) ->
     match &options.owner {
         None => Ok(()),
         Some(None) => sequence_users::give(transaction, sequence, None),
-        Some(Some(Owner { table, column, position })) => {
+        Some(Some(Owner { table, column, position, .. })) => {
             let found = transaction.table(table).map_err(|error| SqlError::from(error).at(*position))?;
             let column = find_column(&found, column, *position)?;
             sequence_users::give(transaction, sequence, Some((table, column)))

@@ -226,3 +226,16 @@ fn operators_are_shown_as_the_engine_has_them_where_they_are_asked_for() {
     let refused = session.execute("EXPLAIN (OPERATORS, FORMAT JSON) SELECT 1").unwrap_err();
     assert_eq!(refused.sqlstate, "0A000");
 }
+
+#[test]
+fn an_execution_of_a_prepared_statement_is_explained_as_what_it_runs() {
+    let mut session = open();
+    run(&mut session, "PREPARE p (int) AS SELECT b FROM e WHERE a = $1");
+    assert_eq!(plan(&mut session, "EXECUTE p(7)"), plan(&mut session, "SELECT b FROM e WHERE a = 7"));
+    let json = lines(&mut session, "EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE p(NULL)").join("\n");
+    assert!(json.contains("\"Plan\""), "{json}");
+    for (wrong, sqlstate) in [("p", "42601"), ("q(1)", "26000")] {
+        let error = session.execute(&format!("EXPLAIN EXECUTE {wrong}")).map(drop).unwrap_err();
+        assert_eq!(error.sqlstate, sqlstate, "{error}");
+    }
+}
