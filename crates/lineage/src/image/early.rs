@@ -24,7 +24,8 @@ impl Table {
         restored.map_err(|damage| damage.to_string())
     }
 
-    /// As [`restore_columns`](Self::restore_columns), by what [`EarlyColumns::with_blobs`] says of them. The source of pages has the blobs.
+    /// As [`restore_columns`](Self::restore_columns), by what [`EarlyColumns::with_blobs`](crate::EarlyColumns::with_blobs) says of them.
+    /// The source of pages has the blobs.
     ///
     /// # Errors
     /// What is wrong with the bytes or a blob, or that the range has other records.
