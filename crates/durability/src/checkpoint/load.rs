@@ -89,8 +89,10 @@ pub struct LoadWriter {
     current: Option<Current>,
     created: Vec<u64>,
     written: Vec<FileUse>,
-    /// why a blob could not be written
-    failed: Option<String>,
+    /// why a blob could not be written, for the end to tell
+    failure: Option<CheckpointError>,
+    /// whether no more blobs are taken
+    is_over: bool,
     is_finished: bool,
 }
 
@@ -104,7 +106,8 @@ impl Checkpoints {
     pub fn begin_load(self: &Arc<Self>) -> LoadWriter {
         debug_assert!(self.access == Access::Write, "a load is written to a directory that is only read");
         let (created, written) = (Vec::new(), Vec::new());
-        LoadWriter { owner: Arc::clone(self), current: None, created, written, failed: None, is_finished: false }
+        let (owner, failure) = (Arc::clone(self), None);
+        LoadWriter { owner, current: None, created, written, failure, is_over: false, is_finished: false }
     }
 
     /// Keeps a file that the log names, in the commit `lsn`, until checkpoints make that needless. For the replay of the log.
@@ -172,14 +175,16 @@ impl LoadWriter {
     /// Appends blobs, all of them to one file. Returns the salt of the file, by which the log is to name it with its number.
     ///
     /// # Errors
-    /// A failure of the device, which ends the load: [`CheckpointError::GivenUp`] from then on, also of
-    /// [`finish`](LoadWriter::finish).
+    /// [`CheckpointError::GivenUp`] after a failure of the device, which [`finish`](LoadWriter::finish) tells, and once the load is over.
     pub fn put<'b>(&mut self, blobs: impl Iterator<Item = &'b [u8]> + Clone) -> Result<(u64, Vec<BlobRef>)> {
-        self.check()?;
-        if self.is_finished {
+        if self.is_over {
             return Err(CheckpointError::GivenUp { cause: "the load is over".into() });
         }
-        self.append(blobs).inspect_err(|error| self.failed = Some(error.to_string()))
+        self.append(blobs).map_err(|failure| {
+            let cause = failure.to_string();
+            (self.is_over, self.failure) = (true, Some(failure));
+            CheckpointError::GivenUp { cause }
+        })
     }
 
     fn append<'b>(&mut self, blobs: impl Iterator<Item = &'b [u8]> + Clone) -> Result<(u64, Vec<BlobRef>)> {
@@ -224,12 +229,16 @@ impl LoadWriter {
     /// # Errors
     /// A failure of the device, now or before.
     pub fn finish(&mut self) -> Result<()> {
-        self.check()?;
-        let outcome = self.finish_file().and_then(|()| {
-            let fail = |source| device_error("sync the directory".to_string(), &*self.owner.device, source);
-            self.owner.device.sync_dir().map_err(fail)
-        });
-        outcome.inspect_err(|error| self.failed = Some(error.to_string()))?;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        if self.is_over {
+            return Err(CheckpointError::GivenUp { cause: "the load is over".into() });
+        }
+        self.is_over = true;
+        self.finish_file()?;
+        let fail = |source| device_error("sync the directory".to_string(), &*self.owner.device, source);
+        self.owner.device.sync_dir().map_err(fail)?;
         debug_assert_eq!(self.written.len(), self.created.len(), "invariant 8: a file is named that is not on disk");
         let mut state = self.owner.state.write();
         state.loads.0.extend(self.written.iter().map(|file| (file.number, LoadFile::Written(*file, None))));
@@ -242,13 +251,6 @@ impl LoadWriter {
         debug_assert!(self.is_finished, "invariant 8: commit {lsn} names blobs that may not be on disk");
         let mut state = self.owner.state.write();
         self.written.iter().for_each(|file| state.loads.name(file.number, *file, lsn));
-    }
-
-    fn check(&self) -> Result<()> {
-        match &self.failed {
-            None => Ok(()),
-            Some(cause) => Err(CheckpointError::GivenUp { cause: cause.clone() }),
-        }
     }
 }
 
@@ -271,7 +273,7 @@ impl std::fmt::Debug for LoadWriter {
         formatter
             .debug_struct("LoadWriter")
             .field("files", &self.created)
-            .field("failed", &self.failed)
+            .field("failure", &self.failure)
             .finish_non_exhaustive()
     }
 }

@@ -73,9 +73,10 @@ pub struct PublishedCheckpoint {
 impl<'a> CheckpointWriter<'a> {
     pub(super) fn new(owner: &'a Checkpoints) -> CheckpointWriter<'a> {
         let state = owner.state.read();
-        let newest = state.kept.first().map_or(&[][..], |kept| &kept.files).iter();
-        // What the log needs is not emptied.
-        let newest: Vec<FileUse> = newest.filter(|file| state.loads.written(file.number).is_none()).copied().collect();
+        let (low, newest) = state.kept.first().map_or((0, &[][..]), |kept| (kept.low, &kept.files));
+        // What the log needs from then on is not emptied.
+        let needed: HashSet<u64> = state.loads.needed_after(low).map(|file| file.number).collect();
+        let newest: Vec<FileUse> = newest.iter().filter(|file| !needed.contains(&file.number)).copied().collect();
         CheckpointWriter {
             owner,
             emptied: emptying::choose(&newest, owner.options.file_bytes),
