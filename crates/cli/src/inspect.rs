@@ -128,7 +128,9 @@ fn file_lines(inspection: &Inspection) -> Vec<(String, u64, String)> {
             }
             CheckpointFileKind::Load => {
                 let (blobs, bytes) = (grouped(file.live_blobs), grouped(file.live_bytes));
-                format!("{blobs} blobs of a load, {bytes} live bytes, of {kept}")
+                let kept =
+                    if file.needed_by.is_empty() { "which the log may name".to_owned() } else { format!("of {kept}") };
+                format!("{blobs} blobs of a load, {bytes} live bytes, {kept}")
             }
         };
         lines.push((file.name.clone(), file.bytes, content));
