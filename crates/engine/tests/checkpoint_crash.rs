@@ -109,12 +109,7 @@ fn crash_everywhere(durability: Durability) {
         device.cut_power_at(step);
         let (reached, durable, _) = scripted(&device, durability);
         for seed in 0..3 {
-            let image = device.after_power_loss(step << 8 | seed);
-            // The first recovery is interrupted as well.
-            let second = image.after_process_crash(seed);
-            second.cut_power_at(1 + (step + seed) % 7);
-            drop(open(&second));
-            let second = second.after_power_loss(seed);
+            let second = device.after_interrupted_recovery(step, seed, |interrupted| drop(open(interrupted)));
             let db = open(&second).unwrap();
             let found = contents(&db);
             let most = reached.len().min(states.len() - 1);

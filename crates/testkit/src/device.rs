@@ -207,6 +207,20 @@ impl FaultyDevice {
         next
     }
 
+    /// The device as it is left by a loss of power, and by another one in the midst of the recovery after it; `recover` opens what there
+    /// is. `step` and `seed` choose what survives, and how far the first recovery comes.
+    pub fn after_interrupted_recovery(
+        &self,
+        step: u64,
+        seed: u64,
+        recover: impl FnOnce(&FaultyDevice),
+    ) -> FaultyDevice {
+        let interrupted = self.after_power_loss(step << 8 | seed).after_process_crash(seed);
+        interrupted.cut_power_at(1 + (step + seed) % 7);
+        recover(&interrupted);
+        interrupted.after_power_loss(seed)
+    }
+
     /// Flips bit `bit` (0..8) of the byte at `offset`; does nothing beyond the end of the file.
     ///
     /// # Panics
