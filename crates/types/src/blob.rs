@@ -24,6 +24,11 @@ impl BlobRef {
     /// Bytes of the encoded form.
     pub const ENCODED_LEN: usize = 24;
 
+    /// Whether a load wrote its file.
+    pub fn is_of_load(self) -> bool {
+        self.file & Self::OF_LOAD != 0
+    }
+
     /// The reference as bytes, little-endian: file, offset, length, checksum.
     pub fn to_bytes(self) -> [u8; Self::ENCODED_LEN] {
         let mut bytes = [0; Self::ENCODED_LEN];
@@ -44,7 +49,7 @@ impl BlobRef {
 
 impl fmt::Display for BlobRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = if self.file & BlobRef::OF_LOAD == 0 { "file" } else { "load" };
+        let of = if self.is_of_load() { "load" } else { "file" };
         write!(f, "{} bytes at {} of {of} {}", self.len, self.offset, self.file & !BlobRef::OF_LOAD)
     }
 }

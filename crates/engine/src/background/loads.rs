@@ -54,7 +54,7 @@ impl Load {
     /// Writes the columns of a range. `None` where that can't be done, which [`finish`](Load::finish) tells, or where the load is over.
     pub(crate) fn put(&self, columns: &EarlyColumns) -> Option<PlacedColumns> {
         let (salt, blobs) = self.0.lock().put(columns.blobs()).ok()?;
-        debug_assert!(blobs.iter().all(|blob| blob.file & BlobRef::OF_LOAD != 0), "a checkpoint may remove {blobs:?}");
+        debug_assert!(blobs.iter().all(|blob| blob.is_of_load()), "a checkpoint may remove {blobs:?}");
         let file = blobs.first()?.file;
         debug_assert!(blobs.iter().all(|blob| blob.file == file), "columns of a range are in several files: {blobs:?}");
         Some(PlacedColumns { file, salt, blobs })

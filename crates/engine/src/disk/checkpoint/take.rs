@@ -70,8 +70,9 @@ impl BlobSink for Sink<'_, '_> {
 
     fn keep(&mut self, blob: BlobRef) -> Result<Option<BlobRef>, CheckpointError> {
         match self.0.keep(blob) {
-            // Of a load whose file was given up before its columns became pages.
-            Err(CheckpointError::Corrupt { .. } | CheckpointError::NotThere { .. }) => Ok(None),
+            Err(CheckpointError::Corrupt { .. }) => Ok(None),
+            // Its file was given up before its columns became pages.
+            Err(CheckpointError::NotThere { blob }) if blob.is_of_load() => Ok(None),
             outcome => outcome.map(Some),
         }
     }
