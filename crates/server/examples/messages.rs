@@ -14,9 +14,10 @@ use server::{Options, Server};
 use sql::{Session, SessionOptions};
 
 /// What is counted, with the number of its parameters.
-const STATEMENTS: [(&str, usize); 4] = [
+const STATEMENTS: [(&str, usize); 5] = [
     ("SELECT owner, balance FROM accounts WHERE id = $1", 1),
     ("SELECT id, balance FROM accounts WHERE id BETWEEN $1 AND $2 ORDER BY id", 2),
+    ("SELECT DISTINCT note FROM notes WHERE id BETWEEN $1 AND $2 ORDER BY note", 2),
     ("UPDATE accounts SET balance = balance + $2 WHERE id = $1", 2),
     ("INSERT INTO accounts (id, owner, balance) VALUES ($1, $2, $3)", 3),
 ];
@@ -99,6 +100,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut client = Client::connect(server.address())?;
     client.query("CREATE TABLE accounts (id bigint PRIMARY KEY, owner bigint NOT NULL, balance bigint NOT NULL)")?;
     client.query(&format!("INSERT INTO accounts SELECT g, g / 10, g FROM generate_series(1, {ROWS}) g"))?;
+    client.query("CREATE TABLE notes (id bigint PRIMARY KEY, note char(120) NOT NULL)")?;
+    client.query(&format!(
+        "INSERT INTO notes SELECT g, lpad((g * 7 % {ROWS})::text, 119, '-') FROM generate_series(1, {ROWS}) g"
+    ))?;
     client.query("SET synchronous_commit = off")?;
     for (name, (text, _)) in STATEMENTS.iter().enumerate() {
         client.prepare(name, text)?;

@@ -1,8 +1,8 @@
 //! One connection: a loop that reads messages and has them answered.
-use std::collections::HashMap;
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use sql::{PreparedStatement, Session, SqlError, TransactionStatus};
 
 use crate::listener::ServerState;
@@ -133,8 +133,9 @@ impl<'a> Connection<'a> {
             if is_told {
                 self.output.raw(&self.entry.delivery.close());
             }
-            self.shared.registry.set_busy(&self.entry, self.input.behind());
+            self.entry.set_behind(self.input.behind());
             if is_idle {
+                self.shared.registry.set_busy(&self.entry);
                 self.session.set_asked(true);
             }
             if self.skips && !matches!(message.kind, b'S' | b'X') {

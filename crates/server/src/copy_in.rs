@@ -49,7 +49,7 @@ impl<'a> ClientInput<'a> {
             Err(error) => return Err(self.lose(error)),
         };
         match message.kind {
-            b'd' => (self.data, self.at) = (message.body, 0),
+            b'd' => (self.data, self.at) = (message.body.into_vec(), 0),
             b'c' => self.state = CopyState::Done,
             b'f' => {
                 self.state = CopyState::Done;

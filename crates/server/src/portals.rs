@@ -6,12 +6,13 @@ use sql::{PreparedStatement, SqlError};
 use types::Value;
 
 use crate::rows::PendingRows;
+use crate::wire::frontend::Formats;
 
 /// A prepared statement with the values for its parameters.
 pub(crate) struct Portal {
     pub(crate) prepared: Arc<PreparedStatement>,
     pub(crate) values: Vec<Value>,
-    pub(crate) result_formats: Vec<i16>,
+    pub(crate) result_formats: Formats,
     pub(crate) state: PortalState,
 }
 
@@ -24,9 +25,11 @@ pub(crate) enum PortalState {
     Done(Option<String>),
 }
 
-/// The portals of a connection by name; the empty one is the unnamed portal.
+/// The portals of a connection.
 #[derive(Default)]
 pub(crate) struct Portals {
+    /// the one without a name, by which most statements go
+    unnamed: Option<Portal>,
     by_name: HashMap<String, Portal>,
 }
 
@@ -36,30 +39,38 @@ impl Portals {
         if !name.is_empty() && self.by_name.contains_key(&name) {
             return Err(SqlError::new("42P03", format!("cursor \"{name}\" already exists")));
         }
-        self.by_name.insert(name, portal);
+        self.put_back(name, portal);
         Ok(())
     }
 
     /// Takes a portal out, to be put back if it goes on.
     pub(crate) fn take(&mut self, name: &str) -> Result<Portal, SqlError> {
         let missing = || SqlError::new("34000", format!("portal \"{name}\" does not exist"));
-        self.by_name.remove(name).ok_or_else(missing)
+        self.removed(name).ok_or_else(missing)
+    }
+
+    fn removed(&mut self, name: &str) -> Option<Portal> {
+        if name.is_empty() { self.unnamed.take() } else { self.by_name.remove(name) }
     }
 
     pub(crate) fn put_back(&mut self, name: String, portal: Portal) {
-        self.by_name.insert(name, portal);
+        match name.is_empty() {
+            true => self.unnamed = Some(portal),
+            false => drop(self.by_name.insert(name, portal)),
+        }
     }
 
     pub(crate) fn close(&mut self, name: &str) {
-        self.by_name.remove(name);
+        drop(self.removed(name));
     }
 
     pub(crate) fn close_unnamed(&mut self) {
-        self.close("");
+        self.unnamed = None;
     }
 
     /// The end of a transaction is the end of its portals.
     pub(crate) fn close_all(&mut self) {
+        self.unnamed = None;
         self.by_name.clear();
     }
 }

@@ -157,9 +157,8 @@ impl Registry {
         u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 
-    /// The connection has something to do from here on, and has read this behind it.
-    pub(crate) fn set_busy(&self, entry: &Entry, behind: Behind) {
-        entry.behind.store(behind as u8, Ordering::Relaxed);
+    /// The connection has something to do from here on.
+    pub(crate) fn set_busy(&self, entry: &Entry) {
         entry.busy_since.store(self.now(), Ordering::Relaxed);
     }
 
@@ -186,6 +185,11 @@ impl Entry {
         let known = [Behind::Nothing, Behind::Farewell];
         let behind = self.behind.load(Ordering::Relaxed);
         known.into_iter().find(|known| *known as u8 == behind).unwrap_or(Behind::Work)
+    }
+
+    /// The connection has read this behind what it does now.
+    pub(crate) fn set_behind(&self, behind: Behind) {
+        self.behind.store(behind as u8, Ordering::Relaxed);
     }
 
     /// The connection waits for its client.

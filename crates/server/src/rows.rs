@@ -2,7 +2,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use sql::{Rows, SqlError};
 
@@ -57,10 +57,13 @@ impl Described {
 /// The command tag of a statement that gave rows and changed none.
 pub(crate) fn tag_of_rows(text: &str, count: usize) -> String {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
-    let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-    match word.to_ascii_uppercase().as_str() {
-        word @ ("SHOW" | "EXPLAIN") => word.to_owned(),
-        _ => format!("SELECT {count}"),
+    let is_word = |word: &&&str| {
+        let (start, rest) = text.split_at_checked(word.len()).unwrap_or_default();
+        start.eq_ignore_ascii_case(word) && !rest.starts_with(|next: char| next.is_ascii_alphabetic())
+    };
+    match ["SHOW", "EXPLAIN"].iter().find(is_word) {
+        Some(word) => (*word).to_owned(),
+        None => ["SELECT ", itoa::Buffer::new().format(count)].concat(),
     }
 }
 
@@ -97,7 +100,7 @@ impl PendingRows {
         while sent < rows_max {
             let (batch, first) = match self.batch.take() {
                 Some(rest) => rest,
-                None => match self.rows.next() {
+                None => match self.rows.next_unfilled() {
                     Some(batch) => (batch?, 0),
                     None => break,
                 },
@@ -114,16 +117,18 @@ impl PendingRows {
         Ok(sent)
     }
 
-    fn put(
+    fn put<'b>(
         &self,
         output: &mut Output<impl Write>,
-        batch: &RecordBatch,
+        batch: &'b RecordBatch,
         rows: std::ops::Range<usize>,
     ) -> Result<(), SqlError> {
         let _zone = self.rows.in_zone();
         let described = batch.columns().iter().zip(&*self.columns);
-        let columns: Vec<Column<'_>> =
-            described.map(|(array, column)| Column::new(array.as_ref(), column.oid, column.format)).collect();
+        let column = |(array, told): (&'b ArrayRef, &ColumnDescription)| {
+            Column::new(array.as_ref(), told.oid, told.format).filled_to(told.chars)
+        };
+        let columns: Vec<Column<'_>> = described.map(column).collect();
         let width = u16::try_from(columns.len()).unwrap_or(u16::MAX);
         for row in rows {
             output.try_message(b'D', |body| {
@@ -143,5 +148,7 @@ mod tests {
     fn tags_say_what_was_run() {
         assert_eq!(tag_of_rows(" show all", 3), "SHOW");
         assert_eq!(tag_of_rows("(values (1))", 1), "SELECT 1");
+        assert_eq!(tag_of_rows("explain(costs off) select 1", 1), "EXPLAIN");
+        assert_eq!(tag_of_rows("showing", 1), "SELECT 1");
     }
 }

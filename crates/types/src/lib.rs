@@ -6,6 +6,7 @@
 
 mod array;
 mod array_items;
+mod ascii;
 mod blob;
 mod calendar;
 mod collation;
@@ -30,6 +31,7 @@ mod value;
 mod zoned_time;
 
 pub use array::ArrayValue;
+pub use ascii::is_ascii;
 pub use blob::BlobRef;
 pub use calendar::civil;
 pub use collation::Collation;

@@ -15,7 +15,7 @@ use tpchgen::text::TextPool;
 use super::tables::schema;
 
 /// The most rows of a batch.
-const BATCH_ROWS: usize = 8192;
+const BATCH_ROWS: usize = 1024;
 
 /// The size of the pool that texts are cut from, as the benchmark has it.
 const TEXT_BYTES: i32 = 300 << 20;

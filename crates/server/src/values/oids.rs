@@ -2,6 +2,7 @@
 use arrow_schema::Field;
 use sql::Origin;
 use sql::pg_types::{self, made_type};
+use sql::wire::rows::blanks_to;
 use types::DataType;
 
 pub(crate) use sql::pg_types::{OID, UNKNOWN};
@@ -21,7 +22,8 @@ fn size_of(oid: u32) -> i16 {
 pub(crate) fn describe(field: &Field, format: i16) -> ColumnDescription {
     let (oid, origin) = (of_field(field), Origin::of_field(field));
     let Origin { table, column, modifier } = origin;
-    ColumnDescription { name: field.name().clone(), table, column, oid, size: size_of(oid), modifier, format }
+    let chars = blanks_to(field).unwrap_or_default();
+    ColumnDescription { name: field.name().clone(), table, column, oid, size: size_of(oid), modifier, format, chars }
 }
 
 #[cfg(test)]

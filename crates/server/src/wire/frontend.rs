@@ -4,9 +4,10 @@
 //! message, after which the next one is read.
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use sql::SqlError;
 
-use super::input::Message;
+use super::input::{Bytes, Message};
 
 /// A request of a client.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,15 +40,18 @@ pub(crate) struct Parse {
     pub(crate) types: Vec<u32>,
 }
 
+/// The formats of values: one for each, one for all, or none where all are texts.
+pub(crate) type Formats = SmallVec<[i16; 8]>;
+
 /// Values for a prepared statement.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bind {
     pub(crate) portal: String,
     pub(crate) statement: String,
-    formats: Vec<i16>,
-    values: Vec<Option<Range<usize>>>,
-    pub(crate) result_formats: Vec<i16>,
-    body: Vec<u8>,
+    formats: Formats,
+    values: SmallVec<[Option<Range<usize>>; 4]>,
+    pub(crate) result_formats: Formats,
+    body: Bytes,
 }
 
 impl Bind {
@@ -94,8 +98,8 @@ pub(crate) enum NamedObject {
 
 /// Reads a message.
 pub(crate) fn read(message: Message) -> Result<Request, SqlError> {
-    let Message { kind, body } = message;
-    let mut body = Body { bytes: &body, at: 0 };
+    let Message { kind, body: bytes } = message;
+    let mut body = Body { bytes: &bytes, at: 0 };
     let request = match kind {
         b'Q' => Request::Query(body.text()?),
         b'P' => Request::Parse(Parse { name: body.text()?, text: body.text()?, types: body.list(Body::number)? }),
@@ -109,10 +113,13 @@ pub(crate) fn read(message: Message) -> Result<Request, SqlError> {
         b'd' | b'c' | b'f' => return Ok(Request::LateCopy),
         _ => return Ok(Request::FunctionCall),
     };
-    match body.at == body.bytes.len() {
-        true => Ok(request),
-        false => Err(malformed("invalid message format")),
+    if body.at < bytes.len() {
+        return Err(malformed("invalid message format"));
     }
+    Ok(match request {
+        Request::Bind(bind) => Request::Bind(Bind { body: bytes, ..bind }),
+        other => other,
+    })
 }
 
 /// A number of rows that is negative means all, like 0.
@@ -187,7 +194,10 @@ impl<'a> Body<'a> {
     }
 
     /// A count and so many items. The list grows with the items that are there.
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, SqlError>) -> Result<Vec<T>, SqlError> {
+    fn list<T, L: FromIterator<T>>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<L, SqlError> {
         let count = self.short()?;
         (0..count).map(|_| item(self)).collect()
     }
@@ -213,6 +223,7 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// All of a bind but the body itself, which it is to get.
     fn bind(&mut self) -> Result<Bind, SqlError> {
         let (portal, statement) = (self.text()?, self.text()?);
         let formats = self.list(Body::format)?;
@@ -225,7 +236,7 @@ impl<'a> Body<'a> {
             }
         })?;
         let result_formats = self.list(Body::format)?;
-        Ok(Bind { portal, statement, formats, values, result_formats, body: self.bytes.to_vec() })
+        Ok(Bind { portal, statement, formats, values, result_formats, body: Bytes::new() })
     }
 }
 
@@ -234,7 +245,7 @@ mod tests {
     use super::*;
 
     fn read(kind: u8, body: &[u8]) -> Result<Request, &'static str> {
-        super::read(Message { kind, body: body.to_vec() }).map_err(|error| error.sqlstate)
+        super::read(Message { kind, body: Bytes::from_slice(body) }).map_err(|error| error.sqlstate)
     }
 
     #[test]
@@ -281,7 +292,7 @@ mod tests {
             // Small bytes are often lengths and counts that fit.
             let body: Vec<u8> =
                 bytes.by_ref().take(length).map(|byte| if byte < 200 { byte % 4 } else { byte }).collect();
-            let read = super::read(Message { kind, body: body.clone() });
+            let read = super::read(Message { kind, body: Bytes::from_slice(&body) });
             assert!(read.is_ok() || read.is_err_and(|error| error.sqlstate.len() == 5));
             let _ = (startup_parameters(&body), cancel_key(&body));
         }

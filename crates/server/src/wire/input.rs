@@ -4,6 +4,8 @@
 //! back after a long message. What it has grown by is zeroed once; later bytes are read over what was handed out.
 use std::io::Read;
 
+use smallvec::SmallVec;
+
 use super::WireError;
 
 /// How much is read at a time.
@@ -15,11 +17,14 @@ const STARTUP_BYTES_MAX: usize = 10_000;
 /// The longest message of a kind that carries no text or data.
 const SHORT_BYTES_MAX: usize = 10_000;
 
+/// The bytes of a message. Short ones, as most are, take no memory of their own.
+pub(crate) type Bytes = SmallVec<[u8; 64]>;
+
 /// A message with its type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) kind: u8,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
 }
 
 /// The kind of message that a client has sent behind the one being answered.
@@ -105,8 +110,8 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    fn take(&mut self, count: usize) -> Vec<u8> {
-        let taken = self.buffer[self.at..self.at + count].to_vec();
+    fn take(&mut self, count: usize) -> Bytes {
+        let taken = Bytes::from_slice(&self.buffer[self.at..self.at + count]);
         self.at += count;
         taken
     }
@@ -122,7 +127,7 @@ impl<R: Read> Input<R> {
     }
 
     /// The packet that a connection begins with: its code and its body.
-    pub(crate) fn startup(&mut self) -> Result<(u32, Vec<u8>), WireError> {
+    pub(crate) fn startup(&mut self) -> Result<(u32, Bytes), WireError> {
         self.fill(4)?;
         let length = usize::try_from(number(self.rest())).unwrap_or(usize::MAX);
         if !(8..=STARTUP_BYTES_MAX).contains(&length) {
@@ -197,9 +202,9 @@ mod tests {
     fn messages_are_cut_wherever_the_bytes_break() {
         let bytes = b"\0\0\0\x0a\0\x03\0\0a\0Q\0\0\0\x05\0S\0\0\0\x04";
         let mut input = Input::new(Drip(bytes), 100);
-        assert_eq!(input.startup().unwrap(), (196_608, b"a\0".to_vec()));
-        assert_eq!(input.message().unwrap(), Message { kind: b'Q', body: vec![0] });
-        assert_eq!(input.message().unwrap(), Message { kind: b'S', body: vec![] });
+        assert_eq!(input.startup().unwrap(), (196_608, Bytes::from_slice(b"a\0")));
+        assert_eq!(input.message().unwrap(), Message { kind: b'Q', body: Bytes::from_slice(&[0]) });
+        assert_eq!(input.message().unwrap(), Message { kind: b'S', body: Bytes::new() });
         assert!(matches!(input.message(), Err(WireError::Closed)));
     }
 
@@ -230,7 +235,7 @@ mod tests {
         }
         let mut input = Input::new(Parts(&bytes, 3), 1 << 20);
         for body in bodies {
-            assert_eq!(input.message().unwrap(), Message { kind: b'd', body });
+            assert_eq!(input.message().unwrap(), Message { kind: b'd', body: Bytes::from_vec(body) });
         }
         assert!(!input.has_bytes() && matches!(input.message(), Err(WireError::Closed)));
         assert!(input.buffer.capacity() <= KEPT_BYTES + STEP_BYTES, "{} bytes are kept", input.buffer.capacity());

@@ -27,6 +27,8 @@ pub(crate) struct ColumnDescription {
     /// The modifier of the type, or -1.
     pub(crate) modifier: i32,
     pub(crate) format: i16,
+    /// The characters that a value is filled up to with blanks, 0 for none; not part of what is told.
+    pub(crate) chars: u32,
 }
 
 /// Where a connection stands between statements.

@@ -24,8 +24,8 @@ use crate::state::transaction_number::TransactionNumber;
 pub(crate) struct Block {
     session: SessionNumber,
     /// `None` before the first statement that needs it, after a failure without savepoint, and between statements, when it
-    /// is parked.
-    transaction: Option<Transaction>,
+    /// is parked. In a box, as it goes to and fro with each statement.
+    transaction: Option<Box<Transaction>>,
     modes: Modes,
     /// What `txid_current()` tells.
     number: TransactionNumber,
@@ -159,12 +159,12 @@ impl Block {
     }
 
     /// Takes the transaction for a statement that begins.
-    pub(crate) fn resume(&mut self, transaction: Option<Transaction>) {
+    pub(crate) fn resume(&mut self, transaction: Option<Box<Transaction>>) {
         self.transaction = transaction;
     }
 
     /// Gives the transaction away until the next statement.
-    pub(crate) fn suspend(&mut self) -> Option<Transaction> {
+    pub(crate) fn suspend(&mut self) -> Option<Box<Transaction>> {
         self.transaction.take()
     }
 
@@ -195,19 +195,19 @@ impl Block {
             let options = TransactionOptions { durability, session, ..options(self.modes) };
             let transaction = db.begin_with(options)?;
             token.interrupts(transaction.interrupter());
-            self.transaction = Some(transaction);
+            self.transaction = Some(Box::new(transaction));
         }
-        self.transaction.as_mut().ok_or_else(|| SqlError::new("XX000", "there is no transaction"))
+        self.transaction.as_deref_mut().ok_or_else(|| SqlError::new("XX000", "there is no transaction"))
     }
 
     /// The transaction, if it has begun.
     pub(crate) fn running(&mut self) -> Option<&mut Transaction> {
-        self.transaction.as_mut()
+        self.transaction.as_deref_mut()
     }
 
     /// The transaction, if it has begun, to look at.
     pub(crate) fn begun(&self) -> Option<&Transaction> {
-        self.transaction.as_ref()
+        self.transaction.as_deref()
     }
 
     /// A statement begins.
@@ -327,7 +327,7 @@ impl Block {
     }
 
     /// Ends the block. Returns the transaction that is to be committed, if there is one.
-    pub(crate) fn end(&mut self) -> Option<Transaction> {
+    pub(crate) fn end(&mut self) -> Option<Box<Transaction>> {
         self.close_queries(|_| true);
         self.transaction.take().filter(|_| !self.has_failed)
     }

@@ -1,8 +1,9 @@
 //! The prepared statements of a session, by their names.
 //!
 //! What the catalog says of them stands beside them in a map of its own, which each statement's view shares.
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::error::{Result, SqlError};
 use crate::session::prepared::PreparedStatement;

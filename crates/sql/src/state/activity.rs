@@ -119,7 +119,7 @@ impl Told {
 
 /// A transaction that no statement uses, and how far a failure takes it back: all the way if there is no savepoint.
 struct ParkedTransaction {
-    transaction: Transaction,
+    transaction: Box<Transaction>,
     newest: Option<Savepoint>,
 }
 
@@ -221,7 +221,7 @@ impl Activity {
     /// Leaves the block's transaction here until the next statement. Without one, or if its time is over, it is gone.
     pub(crate) fn park(
         &self,
-        transaction: Option<Transaction>,
+        transaction: Option<Box<Transaction>>,
         newest: Option<Savepoint>,
         idle_timeout: Option<Duration>,
     ) {
@@ -240,7 +240,7 @@ impl Activity {
     }
 
     /// Takes the transaction back, or says why it is gone.
-    pub(crate) fn unpark(&self) -> std::result::Result<Option<Transaction>, Reason> {
+    pub(crate) fn unpark(&self) -> std::result::Result<Option<Box<Transaction>>, Reason> {
         let mut state = self.state();
         match state.expired.take() {
             Some(reason) => Err(reason),

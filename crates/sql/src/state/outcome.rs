@@ -287,6 +287,35 @@ impl Rows {
         crate::state::target::batch(self.schema.clone(), columns, batch.num_rows())
     }
 
+    /// The next batch as it was computed, for a reader that goes by the places of its columns: under names of its own, and with what is
+    /// `char(n)` without the blanks that it is filled up with ([`blanks_to`](crate::wire::rows::blanks_to)).
+    pub fn next_unfilled(&mut self) -> Option<Result<RecordBatch, SqlError>> {
+        self.next_as(|_, batch| Ok(batch))
+    }
+
+    /// The next batch as `shown` has it; an error ends the rows.
+    fn next_as(
+        &mut self,
+        shown: impl FnOnce(&Rows, RecordBatch) -> Result<RecordBatch, SqlError>,
+    ) -> Option<Result<RecordBatch, SqlError>> {
+        if self.link.has_failed() {
+            return None;
+        }
+        let Some(batch) = self.next_batch() else {
+            self.running = None;
+            return None;
+        };
+        let batch = batch.and_then(|batch| shown(self, batch));
+        if batch.is_err() {
+            let running = self.running.take();
+            match self.link.fail() {
+                true => running.iter().for_each(RunningStatement::fail_block),
+                false => running.iter().for_each(RunningStatement::fail_alone),
+            }
+        }
+        Some(batch)
+    }
+
     fn next_batch(&mut self) -> Option<Result<RecordBatch, SqlError>> {
         match &mut self.source {
             Source::Ready(batches) => batches.next().map(Ok),
@@ -305,22 +334,7 @@ impl Iterator for Rows {
     type Item = Result<RecordBatch, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.link.has_failed() {
-            return None;
-        }
-        let Some(batch) = self.next_batch() else {
-            self.running = None;
-            return None;
-        };
-        let renamed = batch.and_then(|batch| self.shown(batch));
-        if renamed.is_err() {
-            let running = self.running.take();
-            match self.link.fail() {
-                true => running.iter().for_each(RunningStatement::fail_block),
-                false => running.iter().for_each(RunningStatement::fail_alone),
-            }
-        }
-        Some(renamed)
+        self.next_as(Rows::shown)
     }
 }
 

@@ -18,8 +18,9 @@ use engine::{LockStrength, LockWait, ReadView, RowLock, ScanOptions, Table, Valu
 use crate::error::{Result, SqlError};
 use crate::names::moment::Moment;
 use crate::point::bound::{Bound, Now};
-use crate::point::search::answer::{Answer, sorted};
+use crate::point::search::answer::Answer;
 use crate::point::search::derived::BoundDerived;
+use crate::point::search::ordering::sorted;
 use crate::point::search::path::{Asked, Counting, ENTRIES_MAX, Path};
 use crate::point::search::{Cut, Search};
 use crate::point::{Action, Point};

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, StringViewArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field};
 use engine::DataType;
+use types::is_ascii;
 
 use crate::values::types::type_of_field;
 
@@ -48,6 +49,25 @@ pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
     Arc::new(padded.finish())
 }
 
+/// Fills a text, which are the bytes from `start` on, up with blanks to so many characters.
+pub(crate) fn fill(bytes: &mut Vec<u8>, start: usize, chars: u32) {
+    let text = &bytes[start..];
+    // A text of as many bytes as characters is counted at once.
+    let count = match is_ascii(text) {
+        true => text.len(),
+        false => text.iter().filter(|byte| **byte & 0xc0 != 0x80).count(),
+    };
+    bytes.resize(bytes.len() + (chars as usize).saturating_sub(count), b' ');
+}
+
+/// The characters that the values of a query's column are filled up to, if it is one of `char(n)`.
+pub fn blanks_to(field: &Field) -> Option<u32> {
+    match type_of_field(field) {
+        Some(DataType::Char { chars }) if has_some(field) => Some(chars),
+        _ => None,
+    }
+}
+
 /// Whether a column of a query's result may be one of `char(n)`: those are texts.
 pub(crate) fn has_some(field: &Field) -> bool {
     !field.data_type().is_primitive() && matches!(type_of_field(field), Some(DataType::Char { .. }))
@@ -73,6 +93,12 @@ mod tests {
         let texts: ArrayRef = Arc::new(StringViewArray::from(vec![Some("ä"), None, Some("b "), Some("c  d")]));
         let long = padded(&texts, 3);
         assert_eq!(long.as_string_view().iter().collect::<Vec<_>>(), [Some("ä  "), None, Some("b  "), Some("c  d")]);
+        for (text, filled) in texts.as_string_view().iter().zip(long.as_string_view()) {
+            let mut bytes = b"before".to_vec();
+            text.into_iter().for_each(|text| bytes.extend(text.as_bytes()));
+            text.inspect(|_| fill(&mut bytes, 6, 3));
+            assert_eq!(&bytes[6..], filled.unwrap_or_default().as_bytes());
+        }
         let short = without(&long);
         assert_eq!(short.as_string_view().iter().collect::<Vec<_>>(), [Some("ä"), None, Some("b"), Some("c  d")]);
     }

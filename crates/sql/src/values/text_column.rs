@@ -60,6 +60,12 @@ impl<'a> TextColumn<'a> {
         if self.array.is_null(row) || self.array.data_type().is_null() {
             return false;
         }
+        self.append_value(out, row)
+    }
+
+    /// As [`append`](Self::append), for a caller that knows that the value is not NULL.
+    #[inline]
+    pub(crate) fn append_value(&self, out: &mut Vec<u8>, row: usize) -> bool {
         let mut digits = itoa::Buffer::new();
         match &self.values {
             Values::Boolean(values) => out.push(if values.value(row) { b't' } else { b'f' }),

@@ -22,8 +22,9 @@ use from::FromClause;
 
 use super::scope::{Named, Scope, is_plain};
 use super::search::Limits;
-use super::search::answer::{Answer, SortKey};
+use super::search::answer::Answer;
 use super::search::condition::Condition;
+use super::search::ordering::SortKey;
 use crate::names::tables::Tables;
 
 /// A query of a few tables.

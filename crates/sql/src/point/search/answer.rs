@@ -3,22 +3,22 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, Decimal128Array, Int64Array, RecordBatch, UInt32Array, new_null_array};
-use arrow_schema::{ArrowError, DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef, SortOptions};
-use arrow_select::take::{take, take_record_batch};
-use datafusion::arrow::compute::{SortColumn, lexsort_to_indices, sort_to_indices};
-use datafusion::arrow::row::{RowConverter, SortField};
+use arrow_array::{Array, ArrayRef, Decimal128Array, Int64Array, RecordBatch, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef, SortOptions};
+use arrow_select::take::take;
+use datafusion::arrow::compute::sort_to_indices;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderBy, OrderByExpr,
     OrderByKind, SelectItem,
 };
 use engine::{Aggregates, DataType, Decimal, Sum, Value};
 
-use crate::error::{Result, SqlError};
+use crate::error::Result;
 use crate::names::fold;
 use crate::point::columns::Columns;
 use crate::point::scope::Scope;
 use crate::point::search::condition::{is_compared_otherwise, is_sorted_otherwise};
+use crate::point::search::ordering::{SortKey, arranged, first_places, internal};
 use crate::point::shape::Selection;
 use crate::syntax::identifiers::last_part;
 use crate::values::stored::as_queried;
@@ -47,15 +47,6 @@ pub(crate) enum Total {
     Sum(usize),
     Min(usize),
     Max(usize),
-}
-
-/// A column that rows are sorted by.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SortKey {
-    /// its place among the columns that are read
-    pub(crate) place: usize,
-    pub(crate) is_down: bool,
-    pub(crate) nulls_first: bool,
 }
 
 /// The place of a column among those that are read, which it joins if it is none of them.
@@ -201,8 +192,8 @@ impl Answer {
     ) -> Result<Option<RecordBatch>> {
         match self {
             Answer::Columns { places, is_distinct, .. } | Answer::Items { places, is_distinct, .. } => {
-                let rows = if *is_distinct { distinct(rows, places)? } else { rows.clone() };
-                let rows = if is_sorted { rows } else { sorted(&rows, order)? };
+                let order = if is_sorted { &[] } else { order };
+                let rows = arranged(rows, is_distinct.then_some(&places[..]), order)?;
                 self.of_arrays(rows.columns(), rows.num_rows())
             }
             Answer::Totals { .. } => self.of_arrays(rows.columns(), rows.num_rows()),
@@ -360,40 +351,4 @@ fn sum(values: &ArrayRef, data_type: &ArrowType) -> Option<ArrayRef> {
         }
         _ => None,
     }
-}
-
-fn internal(error: ArrowError) -> SqlError {
-    SqlError::new("XX000", error.to_string())
-}
-
-/// The rows in an order.
-pub(crate) fn sorted(rows: &RecordBatch, order: &[SortKey]) -> Result<RecordBatch> {
-    if order.is_empty() || rows.num_rows() < 2 {
-        return Ok(rows.clone());
-    }
-    let column = |key: &SortKey| SortColumn {
-        values: rows.column(key.place).clone(),
-        options: Some(SortOptions { descending: key.is_down, nulls_first: key.nulls_first }),
-    };
-    let columns: Vec<SortColumn> = order.iter().map(column).collect();
-    let places = lexsort_to_indices(&columns, None).map_err(internal)?;
-    take_record_batch(rows, &places).map_err(internal)
-}
-
-/// The first of the rows of each combination of some columns' values.
-fn distinct(rows: &RecordBatch, places: &[usize]) -> Result<RecordBatch> {
-    let columns: Vec<ArrayRef> = places.iter().map(|place| rows.column(*place).clone()).collect();
-    take_record_batch(rows, &UInt32Array::from(first_places(&columns)?)).map_err(internal)
-}
-
-/// Where each combination of values stands first.
-fn first_places(columns: &[ArrayRef]) -> Result<Vec<u32>> {
-    let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
-    let converter = RowConverter::new(fields).map_err(internal)?;
-    let rows = converter.convert_columns(columns).map_err(internal)?;
-    let mut places: Vec<usize> = (0..rows.num_rows()).collect();
-    places.sort_unstable_by(|left, right| rows.row(*left).cmp(&rows.row(*right)).then(left.cmp(right)));
-    places.dedup_by(|next, first| rows.row(*next) == rows.row(*first));
-    places.sort_unstable();
-    Ok(places.into_iter().map(|at| at as u32).collect())
 }

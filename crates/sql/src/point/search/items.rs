@@ -5,8 +5,9 @@ use arrow_schema::{Field, Schema as ArrowSchema};
 use datafusion::sql::sqlparser::ast::{Expr, OrderBy, OrderByExpr, OrderByKind, SelectItem};
 use engine::DataType;
 
-use super::answer::{Answer, SortKey};
+use super::answer::Answer;
 use super::condition::{is_compared_otherwise, is_sorted_otherwise};
+use super::ordering::SortKey;
 use crate::names::{fold, headings};
 use crate::point::columns::field;
 use crate::point::computed::{Computed, Purpose};

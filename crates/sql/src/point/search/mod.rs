@@ -20,13 +20,14 @@ mod derived_tests;
 mod items;
 pub(crate) mod nearest;
 pub(crate) mod one_value;
+pub(crate) mod ordering;
 pub(crate) mod path;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::AtomicBool;
 
-use answer::{Answer, SortKey};
+use answer::Answer;
 use between::Between;
 use condition::Condition;
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause};
@@ -34,6 +35,7 @@ use derived::Derived;
 use engine::{DataType, LockStrength, LockWait, Value};
 use nearest::Nearest;
 use one_value::OneValue;
+use ordering::SortKey;
 
 use super::bound::Bound;
 use super::columns::Columns;

@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 use engine::{Comparison, Direction, Few, Index, IndexPart, IndexRange, Table, Test, Value};
 
-use super::answer::SortKey;
+use super::ordering::SortKey;
 use crate::access::index_path::plain_ranges;
 use crate::access::overlaps::ColumnOverlap;
 

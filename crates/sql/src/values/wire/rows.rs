@@ -8,11 +8,14 @@ use arrow_array::{
     StringViewArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType as ArrowType, TimeUnit};
+use datafusion::arrow::buffer::NullBuffer;
 use engine::DataType;
 
 use super::pairs;
 use super::{EPOCH_DAYS, EPOCH_MICROS, binary, oids};
 use crate::error::SqlError;
+pub use crate::values::blanks::blanks_to;
+use crate::values::blanks::fill;
 use crate::values::pg_types;
 use crate::values::text::text_value;
 use crate::values::text_column::TextColumn;
@@ -22,8 +25,13 @@ use crate::values::types::vector_text;
 #[expect(missing_debug_implementations, reason = "arrays and writers of their text")]
 pub struct Column<'a> {
     array: &'a dyn Array,
+    nulls: Option<&'a NullBuffer>,
+    is_all_null: bool,
     oid: u32,
     is_binary: bool,
+    is_vector: bool,
+    /// How many characters a value is filled up to with blanks.
+    chars: u32,
     values: Values<'a>,
     text: TextColumn<'a>,
 }
@@ -63,7 +71,23 @@ impl<'a> Column<'a> {
             }
             _ => Values::Other,
         };
-        Column { array, oid, is_binary: format == 1, values, text: TextColumn::new(array) }
+        Column {
+            array,
+            nulls: array.nulls(),
+            is_all_null: array.data_type().is_null(),
+            oid,
+            is_binary: format == 1,
+            is_vector: oids::item_of_vector(oid).is_some(),
+            chars: 0,
+            values,
+            text: TextColumn::new(array),
+        }
+    }
+
+    /// The column with each value filled up to so many characters with blanks, as those of a `char(n)` are ([`blanks_to`]).
+    #[must_use]
+    pub fn filled_to(self, chars: u32) -> Column<'a> {
+        Column { chars, ..self }
     }
 
     /// Appends a value with its length.
@@ -71,7 +95,7 @@ impl<'a> Column<'a> {
     /// # Errors
     /// Where the type has no such form.
     pub fn put(&self, out: &mut Vec<u8>, row: usize) -> Result<(), SqlError> {
-        if self.array.is_null(row) || self.array.data_type().is_null() {
+        if self.is_all_null || self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             out.extend_from_slice(&(-1_i32).to_be_bytes());
             return Ok(());
         }
@@ -81,6 +105,9 @@ impl<'a> Column<'a> {
             true => self.put_binary(out, row)?,
             false => self.put_text(out, row),
         }
+        if self.chars > 0 {
+            fill(out, start + 4, self.chars);
+        }
         let length = i32::try_from(out.len() - start - 4);
         let length = length.map_err(|_| SqlError::new("54000", "a value is too long to be sent"))?;
         out[start..start + 4].copy_from_slice(&length.to_be_bytes());
@@ -88,10 +115,10 @@ impl<'a> Column<'a> {
     }
 
     fn put_text(&self, out: &mut Vec<u8>, row: usize) {
-        if oids::item_of_vector(self.oid).is_some() {
+        if self.is_vector {
             out.extend_from_slice(vector_text(&text_value(self.array, row).unwrap_or_default()).as_bytes());
         } else {
-            self.text.append(out, row);
+            self.text.append_value(out, row);
         }
     }
 
@@ -154,7 +181,7 @@ impl<'a> Column<'a> {
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())
             }
-            oids::TEXT | oids::VARCHAR | oids::JSON | pg_types::CITEXT => {
+            oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::JSON | pg_types::CITEXT => {
                 out.extend_from_slice(text_value(self.array, row).unwrap_or_default().as_bytes());
                 Ok(())
             }
