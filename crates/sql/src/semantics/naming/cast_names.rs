@@ -94,8 +94,27 @@ impl VisitorMut for Unqualify {
 
 struct Strip;
 
+/// What the planner writes for any subquery that is compared with.
+const SUBQUERY: &str = "<subquery>";
+
 impl VisitorMut for Strip {
     type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let name = |name: &str| Expr::Identifier(Ident::new(name));
+        match expr {
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
+                **right = name(SUBQUERY);
+            }
+            Expr::InSubquery { expr: of, negated, .. } => {
+                let of = std::mem::replace(of, Box::new(name(SUBQUERY)));
+                *expr = Expr::InList { expr: of, list: vec![name(SUBQUERY)], negated: *negated };
+            }
+            Expr::Exists { negated, .. } => *expr = name(if *negated { "not exists" } else { "exists" }),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
