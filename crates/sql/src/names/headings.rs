@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 use engine::DataType;
 
 use crate::names::origin::Origin as Source;
-use crate::syntax::identifiers::{BY_BYTES, fold, shown};
+use crate::syntax::identifiers::{BY_BYTES, TEXT_OF_KEY, fold, shown};
 use crate::values::types::{column_type, marked, type_name_of_sql};
 
 /// What is known of a query's column names from its text.
@@ -107,7 +107,7 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
     match expr {
         Expr::Identifier(ident) => word(shown(&fold(ident))),
         Expr::CompoundIdentifier(parts) => word(shown(&fold(parts.last()?))),
-        Expr::Function(function) if is_by_bytes(function) => match &function.args {
+        Expr::Function(function) if gives_text(function) => match &function.args {
             FunctionArguments::List(list) => match list.args.first()? {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(inner)) => named_by(inner),
                 _ => None,
@@ -158,9 +158,9 @@ fn named_by(expr: &Expr) -> Option<(String, Origin)> {
     }
 }
 
-/// Whether it is the call that says how a text is ordered, which gives the text.
-fn is_by_bytes(function: &Function) -> bool {
-    matches!(&function.name.0[..], [ObjectNamePart::Identifier(name)] if name.value == BY_BYTES)
+/// Whether it is a call for the sake of how texts are ordered, which gives the text that it is made of.
+fn gives_text(function: &Function) -> bool {
+    matches!(&function.name.0[..], [ObjectNamePart::Identifier(name)] if [BY_BYTES, TEXT_OF_KEY].contains(&&*name.value))
 }
 
 /// PostgreSQL's short name of a type; of an array that of its items.

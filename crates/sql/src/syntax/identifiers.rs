@@ -4,6 +4,9 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 /// The name of the function that says of a text that it is ordered by its bytes, which only we can spell.
 pub(crate) const BY_BYTES: &str = "\0by_bytes";
 
+/// The name of the function that gives the text back of which a key by the order of a language was made.
+pub(crate) const TEXT_OF_KEY: &str = "\0text_of_key";
+
 /// An identifier as the catalog knows it.
 pub(crate) fn fold(ident: &Ident) -> String {
     match ident.quote_style {

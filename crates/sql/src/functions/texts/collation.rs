@@ -18,7 +18,7 @@ use icu_locale_core::Locale;
 
 use crate::error::SqlError;
 use crate::functions::row_wise::{Cell, Kind, Variant, function, text};
-use crate::syntax::identifiers::BY_BYTES;
+use crate::syntax::identifiers::{BY_BYTES, TEXT_OF_KEY};
 
 /// The name of the function, which only we can spell: of a text and a locale.
 pub(crate) const COLLATION_KEY: &str = "\0collation_key";
@@ -32,13 +32,31 @@ thread_local! {
 pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     const SELF: &[Variant] =
         &[Variant::strict(&[Kind::Text], Kind::Text, |row| Ok(Some(Cell::Text(text(row.first()).to_owned()))))];
-    [key_of_text(), function(BY_BYTES, SELF)].into_iter()
+    [key_of_text(), text_of_key(), function(BY_BYTES, SELF)].into_iter()
 }
 
 /// The function that makes the keys.
 pub(crate) fn key_function() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(key_of_text()));
     FUNCTION.clone()
+}
+
+/// The function that gives back the text that a key was made of.
+pub(crate) fn text_function() -> Arc<ScalarUDF> {
+    static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(text_of_key()));
+    FUNCTION.clone()
+}
+
+fn text_of_key() -> ScalarUDF {
+    const TEXT: &[Variant] =
+        &[Variant::strict(&[Kind::Text], Kind::Text, |row| Ok(Some(Cell::Text(text_in(text(row.first()))))))];
+    function(TEXT_OF_KEY, TEXT)
+}
+
+/// The text at the end of a key; what is a text already stays one.
+fn text_in(key: &str) -> String {
+    let Some((_, bytes)) = key.split_once('\0') else { return key.to_owned() };
+    String::from_utf8(bytes.chars().map(|byte| byte as u8).collect()).unwrap_or_default()
 }
 
 fn key_of_text() -> ScalarUDF {
@@ -100,6 +118,7 @@ mod tests {
                 let (of_left, of_right) = (key(left, "en").unwrap(), key(right, "en").unwrap());
                 assert_eq!(of_left == of_right, left == right, "{left:?} {right:?}");
                 let shown = |key: &[u8]| key.iter().map(|byte| char::from(*byte)).collect::<String>();
+                assert_eq!(text_in(&shown(&of_left)), left);
                 assert_eq!(shown(&of_left).cmp(&shown(&of_right)), of_left.cmp(&of_right));
             }
         }

@@ -5,10 +5,12 @@
 //! ```text
 //! ORDER BY name, lower(name) > x           ->  ORDER BY key(name, 'sv'), key(lower(name), 'sv') > key(x, 'sv')
 //! min(name)                                ->  first_value(name ORDER BY key(name, 'sv'))
+//! greatest(name, 'x')                      ->  text(greatest(key(name, 'sv'), key('x', 'sv'))), and so min and max over windows
 //! ```
 //!
 //! Equal texts are those of the same bytes in any of them: `=`, `GROUP BY` and joins stay as they are, and with them their indexes.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_schema::{Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
@@ -19,15 +21,15 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias, Between, ScalarFunction, Sort, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Window};
 use datafusion::optimizer::AnalyzerRule;
 use engine::Collation;
 
 use super::outer_columns;
 use crate::error::SqlError;
-use crate::functions::texts::collation::{COLLATION_KEY, key_function};
+use crate::functions::texts::collation::{COLLATION_KEY, key_function, text_function};
 use crate::semantics::operations::visible::visible;
-use crate::syntax::identifiers::BY_BYTES;
+use crate::syntax::identifiers::{BY_BYTES, TEXT_OF_KEY};
 use crate::syntax::walk::{WalkPlan, WalkTree};
 use crate::values::collated::{collation_of, conflict_of, with_collation, with_conflict};
 
@@ -144,7 +146,9 @@ fn derived(expr: &Expr, schema: &DFSchema) -> Derived {
         Expr::ScalarSubquery(subquery) => {
             subquery.subquery.schema().fields().first().map_or(Derived::Default, |field| of_field(field))
         }
-        Expr::ScalarFunction(call) if [COLLATION_KEY, BY_BYTES].contains(&call.name()) => Derived::Explicit,
+        Expr::ScalarFunction(call) if [COLLATION_KEY, BY_BYTES, TEXT_OF_KEY].contains(&call.name()) => {
+            Derived::Explicit
+        }
         _ if !expr.get_type(schema).is_ok_and(|found| found.is_string()) => Derived::Default,
         Expr::Cast(cast) => derived(&cast.expr, schema),
         Expr::TryCast(cast) => derived(&cast.expr, schema),
@@ -184,7 +188,32 @@ fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let adapted = adapted.update_data(|expr| name.restore(expr));
         Ok(if gives_values { adapted.update_data(|expr| told(expr, &was, &schema)) } else { adapted })
     })?;
-    changed.map_data(LogicalPlan::recompute_schema)
+    let changed = changed.map_data(LogicalPlan::recompute_schema)?;
+    match changed.data {
+        LogicalPlan::Window(window) => Ok(Transformed::new(texts_of_keys(window)?, changed.transformed, changed.tnr)),
+        _ => Ok(changed),
+    }
+}
+
+/// The columns of a node of windows, texts in place of the keys that `min` and `max` give.
+fn texts_of_keys(window: Window) -> Result<LogicalPlan> {
+    let width = window.input.schema().fields().len();
+    let is_key = |expr: &Expr| matches!(expr.clone().unalias(), Expr::WindowFunction(call) if gives_key(&call));
+    if !window.window_expr.iter().any(is_key) {
+        return Ok(LogicalPlan::Window(window));
+    }
+    let given = window.schema.columns().into_iter().enumerate().map(|(at, column)| {
+        match at.checked_sub(width).is_some_and(|at| is_key(&window.window_expr[at])) {
+            true => text_of(Expr::Column(column.clone())).alias_qualified(column.relation, column.name),
+            false => Expr::Column(column),
+        }
+    });
+    Ok(LogicalPlan::Projection(Projection::try_new(given.collect(), Arc::new(LogicalPlan::Window(window.clone())))?))
+}
+
+/// Whether it is the least or the greatest of the keys of texts.
+fn gives_key(call: &WindowFunction) -> bool {
+    matches!(call.fun.name(), "min" | "max") && call.params.args.iter().any(|arg| is_call(arg, COLLATION_KEY))
 }
 
 /// A value of a node with the collation that those above it find.
@@ -215,6 +244,11 @@ fn by_bytes() -> Collation {
 fn key(text: Expr, locale: &str) -> Expr {
     let locale = Expr::Literal(ScalarValue::Utf8(Some(locale.to_owned())), None);
     Expr::ScalarFunction(ScalarFunction::new_udf(key_function(), vec![text, locale]))
+}
+
+/// The text that such a key is of.
+fn text_of(key: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(text_function(), vec![key]))
 }
 
 /// What rows are ordered by.
@@ -258,11 +292,13 @@ fn adapt(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         }
         Expr::AggregateFunction(call) => Expr::AggregateFunction(aggregate(call, schema)?),
         Expr::WindowFunction(call) => window(call, schema)?,
-        Expr::ScalarFunction(call) if matches!(call.name(), "greatest" | "least") => {
-            let whole = Expr::ScalarFunction(call);
-            match derived(&whole, schema).language()? {
-                Some(_) => return Err(refused("the greatest or the least")),
-                None => whole,
+        Expr::ScalarFunction(mut call) if matches!(call.name(), "greatest" | "least") => {
+            match derived(&Expr::ScalarFunction(call.clone()), schema).language()? {
+                Some(locale) => {
+                    call.args = call.args.into_iter().map(|text| key(text, &locale)).collect();
+                    text_of(Expr::ScalarFunction(call))
+                }
+                None => Expr::ScalarFunction(call),
             }
         }
         Expr::ScalarFunction(mut call) if call.name() == BY_BYTES && call.args.len() == 1 => {
@@ -304,9 +340,9 @@ fn window(mut call: Box<WindowFunction>, schema: &DFSchema) -> Result<Expr> {
     let is_extreme = matches!(call.fun.name(), "min" | "max");
     if let [text] = &call.params.args[..]
         && is_extreme
-        && derived(text, schema).language()?.is_some()
+        && let Some(locale) = derived(text, schema).language()?
     {
-        return Err(refused("the least or greatest over a window"));
+        call.params.args = vec![key(text.clone(), &locale)];
     }
     let keys = std::mem::take(&mut call.params.order_by);
     call.params.order_by = keys.into_iter().map(|key| sorted(key, schema)).collect::<Result<_>>()?;

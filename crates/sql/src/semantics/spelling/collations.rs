@@ -24,7 +24,7 @@ use engine::{Collation, DataType};
 use super::spellings::calling_quoted;
 use crate::error::{Result, SqlError};
 use crate::functions::texts::collation::COLLATION_KEY;
-use crate::syntax::identifiers::{BY_BYTES, fold};
+use crate::syntax::identifiers::{BY_BYTES, TEXT_OF_KEY, fold};
 use crate::syntax::source::Source;
 use crate::syntax::tokens::EXCLUSION;
 use crate::syntax::visit::replace;
@@ -184,19 +184,25 @@ impl Ordered<'_> {
     fn expr(&self, expr: &mut Expr) -> Result<()> {
         use BinaryOperator::{Gt, GtEq, Lt, LtEq};
         match expr {
-            Expr::BinaryOp { left, op: Lt | LtEq | Gt | GtEq, right } => self.compared([left, right]),
-            Expr::Between { expr, low, high, .. } => self.compared([expr, low, high]),
-            Expr::Function(function) => self.function(function),
+            Expr::BinaryOp { left, op: Lt | LtEq | Gt | GtEq, right } => self.compared(vec![left, right]).map(drop),
+            Expr::Between { expr, low, high, .. } => self.compared(vec![expr, low, high]).map(drop),
+            Expr::Function(function) => {
+                if self.function(function)? {
+                    *expr = calling_quoted(TEXT_OF_KEY, vec![expr.clone()]);
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
-    fn function(&self, function: &mut Function) -> Result<()> {
+    /// Has a call put texts into the order of a language; returns whether it gives a key in place of a text now.
+    fn function(&self, function: &mut Function) -> Result<bool> {
         if let Some(WindowType::WindowSpec(WindowSpec { order_by, .. })) = &mut function.over {
             self.keys(order_by)?;
         }
         self.keys(&mut function.within_group)?;
-        let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+        let FunctionArguments::List(list) = &mut function.args else { return Ok(false) };
         for clause in &mut list.clauses {
             if let FunctionArgumentClause::OrderBy(keys) = clause {
                 self.keys(keys)?;
@@ -204,17 +210,13 @@ impl Ordered<'_> {
         }
         let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold).unwrap_or_default();
         if !["min", "max", "greatest", "least"].contains(&name.as_str()) {
-            return Ok(());
+            return Ok(false);
         }
-        for argument in &list.args {
-            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument
-                && self.collated(argument)?.is_some()
-            {
-                let refused = SqlError::unsupported(format!("a collation of a language in {name}"));
-                return Err(refused.hint("ORDER BY ... COLLATE ... LIMIT 1 finds the first or the last of some texts."));
-            }
-        }
-        Ok(())
+        let texts = list.args.iter_mut().filter_map(|argument| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(text)) => Some(text),
+            _ => None,
+        });
+        self.compared(texts.collect())
     }
 
     fn keys(&self, keys: &mut [OrderByExpr]) -> Result<()> {
@@ -226,8 +228,8 @@ impl Ordered<'_> {
         Ok(())
     }
 
-    /// Texts that are compared, if the collation of one of them is of a language.
-    fn compared<const N: usize>(&self, texts: [&mut Box<Expr>; N]) -> Result<()> {
+    /// Texts that are compared, if the collation of one of them is of a language; returns whether it is.
+    fn compared(&self, texts: Vec<&mut Expr>) -> Result<bool> {
         let mut found: Option<(ObjectName, String)> = None;
         for text in &texts {
             let (Some(locale), Some(name)) = (self.collated(text)?, name_of(text)) else { continue };
@@ -239,10 +241,9 @@ impl Ordered<'_> {
                 _ => found = Some((name.clone(), locale)),
             }
         }
-        if let Some((_, locale)) = found {
-            texts.into_iter().for_each(|text| wrap(text, &locale));
-        }
-        Ok(())
+        let Some((_, locale)) = found else { return Ok(false) };
+        texts.into_iter().for_each(|text| wrap(text, &locale));
+        Ok(true)
     }
 
     /// The locale by which an expression says that it is ordered.
