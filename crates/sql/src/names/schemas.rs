@@ -62,6 +62,14 @@ pub(crate) fn spelled(name: &str) -> String {
     }
 }
 
+/// A name as the catalog tells it: with its schema, unless it is found without.
+pub(crate) fn told(name: &str, is_found: bool) -> String {
+    match schema_and_name(name) {
+        (_, name) if is_found => quoted(name),
+        (schema, name) => format!("{}.{}", quoted(schema), quoted(name)),
+    }
+}
+
 /// A name with its schema, all of it in quotes.
 pub(crate) fn with_schema(name: &str) -> String {
     let (schema, name) = schema_and_name(name);

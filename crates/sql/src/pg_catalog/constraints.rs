@@ -1,4 +1,6 @@
 //! What the catalog says of constraints.
+use std::collections::BTreeSet;
+
 use engine::{Deferral, IndexPart, Referential};
 
 use super::cells::{Cell, Row, text};
@@ -7,7 +9,7 @@ use super::oids::schema_oid;
 use super::types;
 use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
-use crate::names::schemas::{schema_of, spelled};
+use crate::names::schemas::{schema_of, told};
 use crate::names::tables::CATALOG;
 use crate::syntax::identifiers::quoted;
 use Cell::{Number, Numbers, Truth};
@@ -109,16 +111,17 @@ fn words(action: Referential) -> &'static str {
     }
 }
 
-/// The definition of a foreign key.
-fn foreign_key(table: &TableObject, foreign: &ForeignKeyObject, objects: &Objects) -> String {
+/// The definition of a foreign key, where these relations are found without their schemas.
+fn foreign_key(table: &TableObject, foreign: &ForeignKeyObject, objects: &Objects, visible: &BTreeSet<i64>) -> String {
     let key = &foreign.key;
     let list = |table: &TableObject, columns: &[usize]| {
         let columns = columns.iter().map(|column| quoted(&table.table.schema().columns()[*column].name));
         columns.collect::<Vec<_>>().join(", ")
     };
-    let referenced = objects.table(&key.table).map(|referenced| list(referenced, &key.referenced));
-    let (own, referenced) = (list(table, &key.columns), referenced.unwrap_or_default());
-    let mut text = format!("FOREIGN KEY ({own}) REFERENCES {}({referenced})", spelled(&key.table));
+    let referenced = objects.table(&key.table);
+    let name = told(&key.table, referenced.is_some_and(|referenced| visible.contains(&referenced.oid)));
+    let referenced = referenced.map(|referenced| list(referenced, &key.referenced)).unwrap_or_default();
+    let mut text = format!("FOREIGN KEY ({}) REFERENCES {name}({referenced})", list(table, &key.columns));
     if key.is_full {
         text.push_str(" MATCH FULL");
     }
@@ -170,12 +173,13 @@ fn condition(table: &TableObject, check: &CheckObject, style: Style) -> String {
 
 /// The definitions of all constraints by their numbers, plain and pretty.
 pub(super) fn definitions(objects: &Objects) -> impl Iterator<Item = (i64, [String; 2])> {
-    let of_table = |table: &TableObject| {
+    let visible = objects.visible();
+    let of_table = move |table: &TableObject| {
         let both = |definition: &dyn Fn(Style) -> String| [Style::Plain, Style::Pretty].map(definition);
         let indexes = table.constraints().map(|index| (index.oid, both(&|style| table.constraint(index, style))));
         let checks = table.checks.iter().map(|check| (check.oid, both(&|style| definition(table, check, style))));
         let keys = table.foreign_keys.iter();
-        let keys = keys.map(|key| (key.oid, both(&|_| foreign_key(table, key, objects))));
+        let keys = keys.map(|key| (key.oid, both(&|_| foreign_key(table, key, objects, &visible))));
         indexes.chain(checks).chain(keys).collect::<Vec<_>>()
     };
     objects.tables.iter().flat_map(of_table).chain(types::definitions(objects))

@@ -1,11 +1,15 @@
 //! What the catalog says of the defaults of columns, and of the sequences that belong to columns.
+use std::collections::BTreeMap;
+
 use engine::{ColumnDefault, Identity, SequenceOptions};
 
 use super::objects::{Objects, SequenceObject, TableObject};
 use super::relations::{Cell, Row, count, text};
 use crate::access::default_expressions::shown;
 use crate::access::index_expressions::write::Style;
-use crate::names::schemas::schema_of;
+use crate::error::{Result, SqlError};
+use crate::names::name_in_text;
+use crate::names::schemas::{local, schema_of};
 use crate::syntax::identifiers::quoted;
 use Cell::{Number, Truth};
 
@@ -88,14 +92,43 @@ pub(super) fn dependencies(objects: &Objects) -> Vec<Row> {
     owned(objects).map(row).collect()
 }
 
-/// The sequences of columns by the names of these: what `pg_get_serial_sequence` answers.
-pub(super) fn serial_sequences(objects: &Objects) -> Vec<((String, String), String)> {
-    let named = |(sequence, table, default): (&SequenceObject, &TableObject, &ColumnDefault)| {
-        let column = table.table.schema().columns()[default.column].name.clone();
-        let schema = quoted(schema_of(&sequence.key));
-        ((table.key.clone(), column), format!("{schema}.{}", quoted(&sequence.name)))
-    };
-    owned(objects).map(named).collect()
+/// What `pg_get_serial_sequence` answers: the columns of tables with the sequences that belong to them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SerialSequences {
+    numbers: BTreeMap<String, i64>,
+    columns: BTreeMap<i64, BTreeMap<String, Option<String>>>,
+}
+
+impl SerialSequences {
+    /// Those of a statement that finds relations by these names.
+    pub(super) fn of(objects: &Objects, numbers: BTreeMap<String, i64>) -> SerialSequences {
+        let columns_of = |table: &TableObject| {
+            let columns = table.table.schema().columns().iter();
+            (table.oid, columns.map(|column| (column.name.clone(), None)).collect())
+        };
+        let mut columns: BTreeMap<_, BTreeMap<_, _>> = objects.tables.iter().map(columns_of).collect();
+        for (sequence, table, default) in owned(objects) {
+            let column = table.table.schema().columns()[default.column].name.clone();
+            let name = format!("{}.{}", quoted(schema_of(&sequence.key)), quoted(&sequence.name));
+            columns.entry(table.oid).or_default().insert(column, Some(name));
+        }
+        SerialSequences { numbers, columns }
+    }
+
+    /// The sequence of a column.
+    ///
+    /// # Errors
+    /// There is no such table, or it has no such column.
+    pub(super) fn sequence(&self, table: &str, column: &str) -> Result<Option<&str>> {
+        let name = name_in_text(table)?;
+        let columns = self.numbers.get(&name).and_then(|number| self.columns.get(number));
+        let columns = columns.ok_or_else(|| SqlError::from(engine::Error::NoSuchTable(name.clone())))?;
+        let sequence = columns.get(column).ok_or_else(|| {
+            let message = format!("column \"{column}\" of relation \"{}\" does not exist", local(&name));
+            SqlError::new("42703", message)
+        })?;
+        Ok(sequence.as_deref())
+    }
 }
 
 /// Whether a sequence is that of an identity column.

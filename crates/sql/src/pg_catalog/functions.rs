@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::Expr;
 
 use super::comments::{Class, Comments};
 use super::constraints;
-use super::defaults::serial_sequences;
+use super::defaults::SerialSequences;
 use super::objects::{FunctionObject, Objects, SequenceObject};
 use super::oids::{
     NO_RELATION, OWNER, catalog_relation, catalog_relation_oid, format_type, numbered_schemas, size_text, type_oid,
@@ -28,7 +28,7 @@ use crate::access::index_expressions::text::parsed;
 use crate::access::index_expressions::write::{Style, written};
 use crate::error::SqlError;
 use crate::names::name_in_text;
-use crate::names::schemas::{local, schema_of};
+use crate::names::schemas::told;
 use crate::state::view::View;
 use crate::syntax::identifiers::quoted;
 use crate::values::types::{LETTER, NAMES, OBJECT_VECTOR, SHORT_VECTOR, catalog_type, of_catalog, type_name_of_field};
@@ -59,7 +59,7 @@ enum Answer {
     /// The expression that is the first argument, pretty if the third says so.
     Expression,
     /// The sequence of the column that the second argument names, of the table that the first does.
-    Sequence(BTreeMap<(String, String), String>),
+    Sequence(SerialSequences),
     /// The number of the relation that the first argument names.
     Relation(BTreeMap<String, i64>),
     /// The number of the type that the first argument names.
@@ -96,7 +96,7 @@ struct Function {
 }
 
 /// Functions that say the same of everything.
-const ALWAYS: [(&str, Answer); 20] = [
+const ALWAYS: [(&str, Answer); 21] = [
     ("pg_get_userbyid", Answer::Text(OWNER)),
     ("pg_encoding_to_char", Answer::Text("UTF8")),
     ("getdatabaseencoding", Answer::Text("UTF8")),
@@ -117,6 +117,7 @@ const ALWAYS: [(&str, Answer); 20] = [
     ("pg_get_partkeydef", Answer::Null),
     ("pg_tablespace_location", Answer::Text("")),
     ("pg_stat_get_numscans", Answer::Null),
+    ("acldefault", Answer::Null),
 ];
 
 /// The function that says of a list that it has names of the catalog.
@@ -128,8 +129,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     // What cannot be read is as good as none for a description.
     let comments = super::comments::all(&objects, &view.tables).unwrap_or_default();
     let (names, visible) = (objects.found(), objects.visible());
-    let name =
-        |(key, oid): (&str, i64)| (oid, if visible.contains(&oid) { quoted(local(key)) } else { with_its_schema(key) });
+    let name = |(key, oid): (&str, i64)| (oid, told(key, visible.contains(&oid)));
     let shown = objects.names().map(name).collect();
     let definition = |(table, index): (&super::objects::TableObject, &super::objects::IndexObject)| {
         let of =
@@ -162,7 +162,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_index_has_property", Answer::Property(properties::of_indexes(&objects), false)),
         ("pg_indexam_has_property", Answer::Property(properties::of_methods(), false)),
         ("pg_get_expr", Answer::Expression),
-        ("pg_get_serial_sequence", Answer::Sequence(serial_sequences(&objects).into_iter().collect())),
+        ("pg_get_serial_sequence", Answer::Sequence(SerialSequences::of(&objects, names.clone()))),
         ("pg_partition_ancestors", Answer::Same),
         ("pg_get_constraintdef", Answer::Definition(constraints::definitions(&objects).collect())),
         ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
@@ -188,11 +188,6 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
     let signature = || Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], Volatility::Stable);
     let function = |(name, answer)| ScalarUDF::from(Function { name, answer, signature: signature() });
     ALWAYS.into_iter().chain(of_routines).chain(own).map(function).collect()
-}
-
-/// The name of a relation with its schema.
-fn with_its_schema(key: &str) -> String {
-    format!("{}.{}", quoted(schema_of(key)), quoted(local(key)))
 }
 
 /// Numbers from here on are of relations that are not the catalog's own.
@@ -234,12 +229,15 @@ fn type_name_lists(arguments: &Arguments, made: &BTreeMap<i64, String>) -> Array
 }
 
 /// The sequences of columns.
-fn sequences_of(arguments: &Arguments, known: &BTreeMap<(String, String), String>) -> Result<ArrayRef> {
-    let name = |(table, column): (Option<&str>, Option<&str>)| {
-        known.get(&(name_in_text(table?).ok()?, column?.to_owned())).map(String::as_str)
+fn sequences_of(arguments: &Arguments, known: &SerialSequences) -> Result<ArrayRef> {
+    let name = |(table, column): (Option<&str>, Option<&str>)| match table.zip(column) {
+        Some((table, column)) => {
+            known.sequence(table, column).map_err(|error| DataFusionError::External(Box::new(error)))
+        }
+        None => Ok(None),
     };
     let (tables, columns) = (arguments.texts(0)?, arguments.texts(1)?);
-    Ok(Arc::new(tables.iter().zip(&columns).map(name).collect::<StringViewArray>()))
+    Ok(Arc::new(tables.iter().zip(&columns).map(name).collect::<Result<StringViewArray>>()?))
 }
 
 /// The arguments of a call.

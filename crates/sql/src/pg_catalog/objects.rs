@@ -19,7 +19,7 @@ use crate::access::index_expressions::write::{Style, in_list, written};
 use crate::error::DOMAIN_RULE;
 use crate::interrupt::made_types::MadeFunction;
 use crate::names::origin::oid_of;
-use crate::names::schemas::{SearchPath, local, schema_of, spelled};
+use crate::names::schemas::{SearchPath, local, schema_of, told};
 use crate::names::tables::Tables;
 use crate::names::{made_functions, made_types};
 use crate::state::memory_limit::{self, BUDGET};
@@ -244,30 +244,38 @@ impl Objects {
     /// The types that users have made, and the arrays of enums, by their numbers, as they are spelled.
     pub(super) fn made_types(&self) -> BTreeMap<i64, String> {
         let mut names = BTreeMap::new();
-        for (name, of_type) in &self.types {
+        for (key, of_type) in &self.types {
+            let name = told(key, self.is_found_type(key));
             match of_type {
                 TypeDefinition::Domain(domain) => {
-                    names.insert(domain.number.into(), spelled(name));
+                    names.insert(domain.number.into(), name);
                 }
                 TypeDefinition::Enum(labels) => {
-                    names.insert(labels.of.number().into(), spelled(name));
-                    names.insert(labels.of.array_number().into(), format!("{}[]", spelled(name)));
+                    names.insert(labels.of.array_number().into(), format!("{name}[]"));
+                    names.insert(labels.of.number().into(), name);
                 }
             }
         }
         names
     }
 
+    /// Whether a type is found without its schema.
+    fn is_found_type(&self, key: &str) -> bool {
+        let is_type = |name: &str| self.types.iter().any(|(known, _)| known == name);
+        self.path.names(local(key)).find(|name| is_type(name)).is_some_and(|first| first == key)
+    }
+
     /// The numbers of the types that users have made and that are not found by their names without a schema.
     pub(super) fn hidden_types(&self) -> BTreeSet<i64> {
-        let is_type = |name: &str| self.types.iter().any(|(key, _)| key == name);
-        let is_hidden =
-            |key: &str| self.path.names(local(key)).find(|name| is_type(name)).is_none_or(|first| first != key);
         let numbers = |of_type: &TypeDefinition| match of_type {
             TypeDefinition::Domain(domain) => vec![domain.number.into()],
             TypeDefinition::Enum(labels) => vec![labels.of.number().into(), labels.of.array_number().into()],
         };
-        self.types.iter().filter(|(key, _)| is_hidden(key)).flat_map(|(_, of_type)| numbers(of_type)).collect()
+        self.types
+            .iter()
+            .filter(|(key, _)| !self.is_found_type(key))
+            .flat_map(|(_, of_type)| numbers(of_type))
+            .collect()
     }
 
     /// The domain of a column, with its name.

@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AlterTableOperation, ColumnOption, CommentObject, CreateTable, DataType as SqlType, Ident, ObjectName,
-    ObjectNamePart, ObjectType, Query, Statement, TableConstraint, TableFactor, VisitorMut,
+    AlterTableOperation, ColumnOption, CommentObject, CreateTable, DataType as SqlType, ForeignKeyConstraint, Ident,
+    ObjectName, ObjectNamePart, ObjectType, Query, Statement, TableConstraint, TableFactor, VisitorMut,
 };
 use engine::{PUBLIC_SCHEMA, name_in_schema, schema_and_name};
 
@@ -176,8 +176,31 @@ impl Session {
         };
         create.temporary = is_temporary(&schema);
         create.name = ObjectName::from(vec![Ident::with_quote('"', schema), name.clone()]);
+        if said.is_none() {
+            // Its keys that refer to its name refer to itself, which is found before all others.
+            let itself = create.name.clone();
+            let is_meant =
+                |other: &ObjectName| matches!(&other.0[..], [part] if part.as_ident().map(fold) == Some(fold(name)));
+            foreign_keys(create)
+                .filter(|key| is_meant(&key.foreign_table))
+                .for_each(|key| key.foreign_table = itself.clone());
+        }
         Ok(())
     }
+}
+
+/// The foreign keys of a new table.
+fn foreign_keys(create: &mut CreateTable) -> impl Iterator<Item = &mut ForeignKeyConstraint> {
+    let of_columns = create.columns.iter_mut().flat_map(|column| &mut column.options);
+    let of_columns = of_columns.filter_map(|option| match &mut option.option {
+        ColumnOption::ForeignKey(key) => Some(key),
+        _ => None,
+    });
+    let of_table = create.constraints.iter_mut().filter_map(|constraint| match constraint {
+        TableConstraint::ForeignKey(key) => Some(key),
+        _ => None,
+    });
+    of_columns.chain(of_table)
 }
 
 /// Whether a statement that is none of the library's makes something temporary.
@@ -225,13 +248,7 @@ impl Names<'_> {
                         self.relation(name);
                     }
                 }
-                let options = create.columns.iter_mut().flat_map(|column| &mut column.options);
-                for option in options {
-                    if let ColumnOption::ForeignKey(key) = &mut option.option {
-                        self.relation(&mut key.foreign_table);
-                    }
-                }
-                create.constraints.iter_mut().for_each(|constraint| self.constraint(constraint));
+                foreign_keys(create).for_each(|key| self.relation(&mut key.foreign_table));
             }
             Statement::AlterTable(alter) => {
                 for operation in &mut alter.operations {
