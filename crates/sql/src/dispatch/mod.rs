@@ -328,7 +328,7 @@ impl Session {
     /// Starts a query, whose rows the block does not look after.
     fn rows_of(&mut self, mut query: Box<Query>, source: &Source) -> Result<Rows> {
         let names = headings::of(&query);
-        set_config::apply(self, &mut query)?;
+        set_config::apply(self, &mut query, source)?;
         let plan = self.plan(Statement::Query(query), source)?;
         let schema = headings::apply(&plan.schema(), &names);
         Ok(plan.start()?.renamed(schema))

@@ -14,13 +14,14 @@ use crate::state::settings::Settings;
 
 impl Session {
     /// Sets a setting by its name, for the block only if that is asked.
-    pub(crate) fn set_named(&mut self, name: &str, value: &str, is_local: bool) -> Result<()> {
+    pub(crate) fn set_named(&mut self, name: &str, value: &str, is_local: bool) -> Result<String> {
         let change = self.settings.assign_named(name, value, is_local)?;
         self.finish_set(change)?;
+        let shown = self.setting(name).unwrap_or_default();
         if is_local && self.block.is_none() {
             self.settings.end_local();
         }
-        Ok(())
+        Ok(shown)
     }
 
     /// Runs `SET`.

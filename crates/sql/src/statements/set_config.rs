@@ -2,29 +2,50 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SetExpr, Value,
+    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr, Statement,
+    Value,
 };
 
 use crate::error::Result;
 use crate::session::Session;
 use crate::syntax::identifiers::last_part;
+use crate::syntax::source::Source;
+use crate::syntax::template::template;
 use crate::syntax::visit::{self, Found};
+use crate::values::text::text_value;
 
 /// Carries out what a query of nothing else asks for, and puts the new values into the query.
-pub(crate) fn apply(session: &mut Session, query: &mut Query) -> Result<()> {
-    each(query, |name, value, is_local| {
-        session.set_named(name, value, is_local)?;
-        Ok(session.setting(name).unwrap_or_default())
+pub(crate) fn apply(session: &mut Session, query: &mut Query, source: &Source) -> Result<()> {
+    each(query, |arguments| {
+        let mut values = arguments.into_iter().map(|argument| match literal(argument) {
+            Some(value) => Ok(value),
+            None => worked_out(session, argument, source),
+        });
+        let [name, value, is_local] = [values.next(), values.next(), values.next()].map(Option::transpose);
+        let (name, value, is_local) =
+            (name?.unwrap_or_default(), value?.unwrap_or_default(), is_local?.unwrap_or_default());
+        session.set_named(&name, &value, is_local == "true")
     })
 }
 
 /// Prepares the query for its columns, without carrying anything out.
 pub(crate) fn describe(query: &mut Query) -> Result<()> {
-    each(query, |_, value, _| Ok(value.to_owned()))
+    each(query, |[_, value, _]| Ok(literal(value).unwrap_or_default()))
+}
+
+/// The text of an expression that reads no column, which is empty for NULL.
+fn worked_out(session: &mut Session, expr: &Expr, source: &Source) -> Result<String> {
+    let mut query = template("SELECT 1")?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![SelectItem::UnnamedExpr(as_text(expr.clone()))];
+    }
+    let mut batches = session.plan(Statement::Query(query), source)?.start()?;
+    let batch = batches.next().transpose()?;
+    Ok(batch.and_then(|batch| text_value(batch.column(0), 0)).unwrap_or_default())
 }
 
 /// Each call of a query that reads nothing, but for those in a `CASE`, which may not be reached.
-fn each(query: &mut Query, mut set: impl FnMut(&str, &str, bool) -> Result<String>) -> Result<()> {
+fn each(query: &mut Query, mut set: impl FnMut([&Expr; 3]) -> Result<String>) -> Result<()> {
     let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
     if !select.from.is_empty() {
         return Ok(());
@@ -34,15 +55,11 @@ fn each(query: &mut Query, mut set: impl FnMut(&str, &str, bool) -> Result<Strin
         match found {
             Found::Expr(Expr::Case { .. }) => cases += 1,
             Found::Left(Expr::Case { .. }) => cases -= 1,
-            Found::Expr(expr)
-                if cases == 0
-                    && let Some((name, value, is_local)) = asked(expr) =>
-            {
-                match set(&name, &value, is_local) {
-                    Ok(value) => *expr = text(value),
-                    Err(error) => return ControlFlow::Break(error),
-                }
-            }
+            Found::Expr(expr) if cases == 0 => match asked(expr).map(&mut set) {
+                Some(Ok(value)) => *expr = as_text(Expr::value(Value::SingleQuotedString(value))),
+                Some(Err(error)) => return ControlFlow::Break(error),
+                None => {}
+            },
             _ => {}
         }
         ControlFlow::Continue(())
@@ -50,29 +67,24 @@ fn each(query: &mut Query, mut set: impl FnMut(&str, &str, bool) -> Result<Strin
     found.break_value().map_or(Ok(()), Err)
 }
 
-/// A text as an expression of that type.
-fn text(value: String) -> Expr {
-    Expr::Cast {
-        kind: CastKind::DoubleColon,
-        expr: Box::new(Expr::value(Value::SingleQuotedString(value))),
-        data_type: DataType::Text,
-        array: false,
-        format: None,
-    }
+/// An expression as a text.
+fn as_text(expr: Expr) -> Expr {
+    let kind = CastKind::DoubleColon;
+    Expr::Cast { kind, expr: Box::new(expr), data_type: DataType::Text, array: false, format: None }
 }
 
 /// The name, the value and whether it is for the block only, if an expression is such a call.
-fn asked(expr: &Expr) -> Option<(String, String, bool)> {
+fn asked(expr: &Expr) -> Option<[&Expr; 3]> {
     let Expr::Function(function) = expr else { return None };
     let name = last_part(&function.name);
     let FunctionArguments::List(list) = &function.args else { return None };
-    let literal = |arg: &FunctionArg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => literal(expr),
-        _ => None,
-    };
     match (name.as_deref(), &list.args[..]) {
         (Some("set_config"), [name, value, is_local]) => {
-            Some((literal(name)?, literal(value)?, literal(is_local)? == "true"))
+            let [name, value, is_local] = [name, value, is_local].map(|argument| match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+                _ => None,
+            });
+            Some([name?, value?, is_local?])
         }
         _ => None,
     }

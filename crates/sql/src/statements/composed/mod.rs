@@ -42,7 +42,7 @@ pub(crate) fn run(
     source: &Source,
 ) -> Result<Outcome> {
     if let Statement::Query(query) = &mut statement {
-        set_config::apply(session, query)?;
+        set_config::apply(session, query, source)?;
     }
     let parts = Parts::read(statement, clauses, source)?;
     let command = match (word(&parts.main), clauses.first()) {
