@@ -25,11 +25,11 @@ use crate::planning::domains::{self, CompileCheck};
 use crate::planning::functions::Library;
 use crate::planning::{samples, views};
 use crate::semantics::aggregates::argument_orders;
-use crate::semantics::naming::{cast_names, duplicates, references, using, whole_rows, with_names};
+use crate::semantics::naming::{cast_names, distinct_orders, duplicates, references, using, whole_rows, with_names};
 use crate::semantics::rules::recursion;
 use crate::semantics::spell_out;
 use crate::semantics::spelling::{
-    collations, distinct_orders, limit_values, quantified, row_values, rows, values_of_subqueries, windows,
+    collations, limit_values, quantified, row_values, rows, values_of_subqueries, windows,
 };
 use crate::state::past;
 use crate::state::past::Run;
@@ -94,7 +94,7 @@ const PASSES: [Pass; 27] = [
         duplicates::name_columns(statement);
         Ok(())
     },
-    |statement, around| distinct_orders::spell_out(statement, around.source),
+    |statement, around| distinct_orders::spell_out(statement, &around.view.tables, around.source),
     |statement, _| values_of_subqueries::spell_out(statement),
     |statement, around| windows::spell_out(statement, around.source),
     |statement, around| check::query(statement, around.source),

@@ -1,10 +1,11 @@
 //! Refuses what the planner would silently ignore: a clause that is accepted does what it says.
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor, Value, ValueWithSpan, Visitor};
 
 use crate::error::{Result, SqlError};
 use crate::syntax::composed::changes_rows;
+use crate::syntax::parameter::is_numbered;
 use crate::syntax::source::Source;
 use crate::syntax::walk::Walk;
 
@@ -134,6 +135,12 @@ impl Visitor for Check<'_> {
                 let message = format!("syntax error at or near \"{}\"", ident.value);
                 let position = self.source.start(ident.span);
                 ControlFlow::Break(Box::new(SqlError::syntax(message).at(position)))
+            }
+            // `:a` and `@a` are parameters of other databases.
+            Expr::Value(ValueWithSpan { value: Value::Placeholder(name), span }) if !is_numbered(name) => {
+                let first = name.chars().next().unwrap_or('$');
+                let error = SqlError::syntax(format!("syntax error at or near \"{first}\""));
+                ControlFlow::Break(Box::new(error.at(self.source.start(*span))))
             }
             _ => ControlFlow::Continue(()),
         }

@@ -7,6 +7,7 @@
 //! U&"d\0061t"                        ->  "dat"
 //! interval(3) '1.5'                  ->  interval '1.5' SECOND(3)
 //! f(a, VARIADIC b)                   ->  f(a, "\0variadic" => b)
+//! COMMENT ON TABLE t IS $$it's$$     ->  COMMENT ON TABLE t IS 'it''s'
 //! ```
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -23,6 +24,8 @@ pub(crate) const VARIADIC: &str = "\0variadic";
 /// # Errors
 /// If a number is no character's, or the sign before it can't be one.
 pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Result<()> {
+    let first = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
+    let is_comment = first.is_some_and(|first| keyword(first) == Keyword::COMMENT);
     for at in (0..tokens.len()).rev() {
         // Tokens that were taken out have left fewer than there were.
         let Some(token) = tokens.get(at) else { continue };
@@ -31,6 +34,10 @@ pub(crate) fn spell_out(tokens: &mut Vec<TokenWithSpan>, source: &Source) -> Res
                 variadic(tokens, at);
             }
             Token::Word(_) if keyword(&tokens[at]) == Keyword::INTERVAL => digits_behind(tokens, at),
+            // The library takes no other texts for those of comments.
+            Token::DollarQuotedString(text) if is_comment => {
+                tokens[at].token = Token::SingleQuotedString(text.value.clone());
+            }
             Token::UnicodeStringLiteral(_) => {
                 let start = source.start(tokens[at].span);
                 let raw = start.and_then(|start| raw_text(&source.text[start..])).map(str::to_owned);

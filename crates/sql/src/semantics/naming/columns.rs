@@ -1,8 +1,9 @@
 //! The names of the columns that a table, a subquery or a join gives, as far as they can be told from the syntax tree and
 //! the catalog: what `*` stands for.
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Cte, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Value,
+    BinaryOperator, Cte, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Value,
+    WildcardAdditionalOptions,
 };
 
 use engine::DataType;
@@ -239,6 +240,31 @@ impl<'a> Scope<'a> {
             };
         }
         Some(outputs)
+    }
+
+    /// Writes out the stars among what a query selects, where all columns that they stand for are known.
+    pub(crate) fn write_out_stars(&mut self, select: &mut Select) {
+        let mut items = Vec::with_capacity(select.projection.len());
+        for item in &select.projection {
+            let outputs = match item {
+                SelectItem::Wildcard(options) if *options == WildcardAdditionalOptions::default() => {
+                    let all: Option<Vec<_>> = select.from.iter().map(|table| self.joined(table)).collect();
+                    all.map(|all| all.into_iter().flatten().collect::<Vec<Output>>())
+                }
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    let label = last_part(name).unwrap_or_default();
+                    let columns = select.from.iter().find_map(|table| self.labelled(table, &label));
+                    columns.map(|columns| columns.iter().map(|column| Output::of(&label, column, None)).collect())
+                }
+                other => {
+                    items.push(other.clone());
+                    continue;
+                }
+            };
+            let Some(outputs) = outputs else { return };
+            items.extend(outputs.iter().map(Output::item));
+        }
+        select.projection = items;
     }
 
     /// Writes every join of columns by name as one by a condition.

@@ -3,6 +3,7 @@
 //! Imports `spelling` and aggregates of outer queries; only the list of passes imports it.
 pub(crate) mod cast_names;
 pub(crate) mod columns;
+pub(crate) mod distinct_orders;
 pub(crate) mod duplicates;
 pub(crate) mod grouping;
 pub(crate) mod keys;

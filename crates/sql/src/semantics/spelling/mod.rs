@@ -5,7 +5,6 @@ mod argument_names;
 pub(crate) mod array_literals;
 mod called_types;
 pub(crate) mod collations;
-pub(crate) mod distinct_orders;
 pub(crate) mod escapes;
 pub(crate) mod filters;
 pub(crate) mod hypothetical;

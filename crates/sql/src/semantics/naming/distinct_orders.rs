@@ -11,6 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Result, SqlError};
 use crate::names::headings::heading;
+use crate::names::tables::Tables;
+use crate::semantics::naming::columns::Scope;
 use crate::syntax::identifiers::{fold, hidden};
 use crate::syntax::source::Source;
 use crate::syntax::walk::WalkMut;
@@ -19,22 +21,37 @@ use crate::syntax::walk::WalkMut;
 ///
 /// # Errors
 /// Where `ORDER BY` begins with something else than what the rows are distinct by.
-pub(crate) fn spell_out(statement: &mut Statement, source: &Source) -> Result<()> {
-    match statement.walk_mut(&mut Ordered(source)) {
-        ControlFlow::Break(error) => Err(error),
+pub(crate) fn spell_out(statement: &mut Statement, tables: &Tables, source: &Source) -> Result<()> {
+    match statement.walk_mut(&mut Ordered { scope: Scope::new(tables), source }) {
+        ControlFlow::Break(error) => Err(*error),
         ControlFlow::Continue(()) => Ok(()),
     }
 }
 
-struct Ordered<'a>(&'a Source<'a>);
+struct Ordered<'a> {
+    scope: Scope<'a>,
+    source: &'a Source<'a>,
+}
 
 impl VisitorMut for Ordered<'_> {
-    type Break = SqlError;
+    type Break = Box<SqlError>;
 
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        match order(query, self.0) {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.scope.enter(query);
+        if let SetExpr::Select(select) = query.body.as_mut()
+            && let Some(Distinct::On(keys)) = &select.distinct
+            && keys.iter().any(|key| position(key).is_some())
+        {
+            self.scope.write_out_stars(select);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.scope.leave();
+        match order(query, self.source) {
             Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
+            Err(error) => ControlFlow::Break(Box::new(error)),
         }
     }
 }
@@ -100,17 +117,26 @@ fn meant(expr: &Expr, items: &[SelectItem]) -> Expr {
         let is_so = |item: &&SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if fold(alias) == name);
         items.iter().find(is_so).and_then(expression)
     };
-    let found = match expr {
-        Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) => {
-            let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let found = match (position(expr), expr) {
+        (Some(at), _) => {
             // What stands behind a star has another position.
-            let before = at.and_then(|at| items.get(..=at)).unwrap_or_default();
+            let before = items.get(..=at).unwrap_or_default();
             before.iter().map(expression).collect::<Option<Vec<_>>>().and_then(|mut all| all.pop())
         }
-        Expr::Identifier(ident) => named(fold(ident)),
+        (None, Expr::Identifier(ident)) => named(fold(ident)),
         _ => None,
     };
     found.unwrap_or_else(|| expr.clone())
+}
+
+/// The place in the select list that a number stands for.
+fn position(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::Number(number, _), .. }) => {
+            number.parse::<usize>().ok()?.checked_sub(1)
+        }
+        _ => None,
+    }
 }
 
 fn ascending(expr: Expr) -> OrderByExpr {
