@@ -20,7 +20,7 @@ use crate::values::assign::{Texts, assign, is_assignable};
 use crate::values::literals::{Literal, literal};
 use crate::values::read_value;
 use crate::values::text::text_value;
-use crate::values::types::{column_or_domain, type_name_of_field};
+use crate::values::types::{parameter_type, type_name_of_field};
 
 fn is_number(data_type: DataType) -> bool {
     use DataType::{BigInt, Decimal, Double, Integer, Real, SmallInt};
@@ -42,7 +42,7 @@ impl Session {
         statement: Statement,
         source: &Source,
     ) -> Result<Command> {
-        let types = types.iter().map(|name| column_or_domain(name).map(|(data_type, _)| Some(data_type)));
+        let types = types.iter().map(|name| parameter_type(name).map(Some));
         let types: Vec<_> = types.collect::<Result<_>>()?;
         let may_be_prepared = matches!(
             statement,

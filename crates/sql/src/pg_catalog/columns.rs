@@ -58,7 +58,10 @@ pub(super) const RELATIONS: [(&str, &str); 36] = [
     ),
     ("pg_db_role_setting", "setdatabase e setrole e setconfig l"),
     ("pg_available_extensions", "name k default_version t installed_version t comment t"),
-    ("pg_extension", "oid e extname k extowner e extnamespace e extrelocatable b extversion t"),
+    (
+        "pg_extension",
+        "oid e extname k extowner e extnamespace e extrelocatable b extversion t extconfig o extcondition l",
+    ),
     (
         "pg_index",
         "indexrelid e indrelid e indnatts s indnkeyatts s indisunique b indnullsnotdistinct b indisprimary b \

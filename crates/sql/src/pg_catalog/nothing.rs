@@ -15,7 +15,11 @@ const AGGREGATES: [&str; 10] =
     ["count", "sum", "min", "max", "avg", "array_agg", "string_agg", "bool_and", "bool_or", "first_value"];
 
 /// Columns of the catalog that are always NULL here.
-const NULLS: [&str; 6] = ["reloptions", "relacl", "attacl", "attoptions", "datacl", "nspacl"];
+const NULLS: [&str; 8] =
+    ["reloptions", "relacl", "attacl", "attoptions", "datacl", "nspacl", "attfdwoptions", "fdwoptions"];
+
+/// Functions that give the items of a list as rows.
+const OF_LISTS: [&str; 3] = ["unnest", "aclexplode", "pg_options_to_table"];
 
 fn last_name(expr: &Expr) -> Option<String> {
     match expr {
@@ -38,7 +42,7 @@ fn is_empty(factor: &TableFactor) -> bool {
                 }
                 _ => false,
             };
-            catalog_name(name).is_some_and(|name| name == "unnest") && args.args.iter().any(is_null)
+            catalog_name(name).is_some_and(|name| OF_LISTS.contains(&name.as_str())) && args.args.iter().any(is_null)
         }
         _ => false,
     }

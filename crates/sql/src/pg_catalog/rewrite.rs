@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType as SqlType, Expr, Function,
     FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, Value, VisitorMut,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Subscript, TableAlias, TableFactor, TableWithJoins,
+    Value, VisitorMut,
 };
 
 use super::calls::{arguments, call, catalog_name, quoted_text, take, text};
@@ -23,6 +24,7 @@ use crate::functions::arrays::lists;
 use crate::functions::{SUBSCRIPTS, is_set_returning};
 use crate::names::schemas;
 use crate::names::tables::{CATALOG, Tables};
+use crate::semantics::naming::columns::label;
 use crate::syntax::identifiers::fold;
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
@@ -126,9 +128,21 @@ fn reads_only(select: &Select, order: Option<&OrderBy>) -> bool {
     };
     is_ordered_by_rows
         && !is_grouped
+        && !select.projection.iter().any(|item| is_of_outer_row(item, &select.from))
         && select.distinct.is_none()
         && select.having.is_none()
         && !select.projection.iter().any(|item| has_aggregate(item) || gives_rows(item))
+}
+
+/// Whether a column is told to be one of the query around it: an aggregate of it would be one of that query.
+fn is_of_outer_row(item: &SelectItem, from: &[TableWithJoins]) -> bool {
+    let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = item else { return from.is_empty() };
+    let own = from
+        .iter()
+        .flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)));
+    let is_meant =
+        |factor: &TableFactor| label(factor).is_none_or(|label| fold(&label) == fold(&parts[parts.len() - 2]));
+    !own.into_iter().any(is_meant)
 }
 
 /// Whether a column is made of several rows for one.
@@ -171,6 +185,10 @@ impl Rewrite<'_> {
                 let names: Vec<Expr> = implied.chain(path.schemas(self.tables)).map(|name| text(&name)).collect();
                 Some(call("make_array", names)?)
             }
+            "pg_my_temp_schema" => {
+                let number = self.tables.path().temporary().map_or(0, schema_oid);
+                Some(Expr::value(Value::Number(number.to_string(), false)))
+            }
             "_pg_expandarray" | SUBSCRIPTS => {
                 let arg = arguments(function).into_iter().next().map(take);
                 Some(call("unnest", vec![call(&name, arg.into_iter().collect())?])?)
@@ -192,6 +210,7 @@ impl Rewrite<'_> {
             || matches!(
                 name.as_str(),
                 "format_type"
+                    | "acldefault"
                     | "oidvectortypes"
                     | "obj_description"
                     | "col_description"
@@ -426,8 +445,10 @@ impl Rewrite<'_> {
 
     /// Names in FROM: one schema holds the relations of both.
     fn factor(&mut self, factor: &mut TableFactor) {
+        if let TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } = factor {
+            self.is_about_catalog |= catalog_name(name).is_some_and(|name| name == SUBSCRIPTS);
+        }
         let TableFactor::Table { name, args, alias, .. } = factor else { return };
-        self.is_about_catalog |= args.is_some() && catalog_name(name).is_some_and(|name| name == SUBSCRIPTS);
         let [schema, relation] = &name.0[..] else { return };
         let (Some(schema), Some(relation)) = (schema.as_ident().map(fold), relation.as_ident().cloned()) else {
             return;

@@ -1,8 +1,9 @@
-//! Settings of PostgreSQL's planner, its memory and its tablespaces, which sessions may set and see, and which change nothing here.
+//! Settings of PostgreSQL's planner, its memory, its log and its tablespaces, which sessions may set and see, and which change nothing here.
 //!
 //! Scripts and tools set them without asking what there is: `SET enable_seqscan = off`, `SET LOCAL work_mem = '64MB'`. A value is checked
 //! for its kind alone.
 use crate::error::{Result, SqlError};
+use crate::parsing::time_limit;
 
 /// What a setting takes.
 #[derive(Clone, Copy)]
@@ -11,6 +12,8 @@ enum Kind {
     Number,
     /// An amount of memory, in kilobytes without a unit.
     Memory,
+    /// A length of time, in milliseconds without a unit.
+    Time,
     Word(&'static [&'static str]),
 }
 
@@ -25,11 +28,23 @@ pub(crate) struct Unheeded {
 /// The one of these that is heeded: `replica` turns foreign keys off.
 pub(crate) const REPLICATION_ROLE: &str = "session_replication_role";
 
+/// How much messages matter.
+const LEVELS: &[&str] =
+    &["debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log", "fatal", "panic"];
+
 /// The settings by name, each with what it is without being set.
-const ALL: [(&str, &str, Kind); 38] = [
+const ALL: [(&str, &str, Kind); 86] = [
+    ("array_nulls", "on", Kind::Word(&["on"])),
+    ("backslash_quote", "safe_encoding", Kind::Word(&["safe_encoding", "on", "off"])),
+    ("client_connection_check_interval", "0", Kind::Time),
+    ("commit_delay", "0", Kind::Number),
+    ("commit_siblings", "5", Kind::Number),
     ("constraint_exclusion", "partition", Kind::Word(&["partition", "on", "off"])),
+    ("cursor_tuple_fraction", "0.1", Kind::Number),
+    ("deadlock_timeout", "1s", Kind::Time),
     ("default_statistics_target", "100", Kind::Number),
     ("default_tablespace", "", Kind::Word(&["", "pg_default"])),
+    ("default_toast_compression", "pglz", Kind::Word(&["pglz", "lz4"])),
     ("effective_cache_size", "4GB", Kind::Memory),
     ("effective_io_concurrency", "1", Kind::Number),
     ("enable_async_append", "on", Kind::Truth),
@@ -52,19 +67,59 @@ const ALL: [(&str, &str, Kind); 38] = [
     ("enable_seqscan", "on", Kind::Truth),
     ("enable_sort", "on", Kind::Truth),
     ("enable_tidscan", "on", Kind::Truth),
+    ("escape_string_warning", "on", Kind::Truth),
+    ("force_parallel_mode", "off", Kind::Word(&["off", "on", "regress"])),
     ("from_collapse_limit", "8", Kind::Number),
     ("geqo", "on", Kind::Truth),
+    ("geqo_effort", "5", Kind::Number),
+    ("geqo_generations", "0", Kind::Number),
+    ("geqo_pool_size", "0", Kind::Number),
+    ("geqo_seed", "0", Kind::Number),
+    ("geqo_selection_bias", "2", Kind::Number),
+    ("geqo_threshold", "12", Kind::Number),
+    ("gin_pending_list_limit", "4MB", Kind::Memory),
     ("hash_mem_multiplier", "2", Kind::Number),
     ("jit", "on", Kind::Truth),
+    ("jit_above_cost", "100000", Kind::Number),
+    ("jit_inline_above_cost", "500000", Kind::Number),
+    ("jit_optimize_above_cost", "500000", Kind::Number),
     ("join_collapse_limit", "8", Kind::Number),
+    ("log_duration", "off", Kind::Truth),
+    ("log_lock_waits", "off", Kind::Truth),
+    ("log_min_duration_statement", "-1", Kind::Number),
+    ("log_min_error_statement", "error", Kind::Word(LEVELS)),
+    ("log_min_messages", "warning", Kind::Word(LEVELS)),
+    ("log_statement", "none", Kind::Word(&["none", "ddl", "mod", "all"])),
+    ("log_temp_files", "-1", Kind::Number),
+    ("maintenance_io_concurrency", "10", Kind::Number),
     ("maintenance_work_mem", "64MB", Kind::Memory),
+    ("max_parallel_maintenance_workers", "2", Kind::Number),
+    ("max_parallel_workers", "8", Kind::Number),
+    ("max_stack_depth", "2MB", Kind::Memory),
+    ("min_parallel_index_scan_size", "512kB", Kind::Memory),
     ("min_parallel_table_scan_size", "8MB", Kind::Memory),
+    ("parallel_leader_participation", "on", Kind::Truth),
     ("parallel_setup_cost", "1000", Kind::Number),
     ("parallel_tuple_cost", "0.1", Kind::Number),
     ("plan_cache_mode", "auto", Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"])),
+    ("quote_all_identifiers", "off", Kind::Word(&["off"])),
+    ("recursive_worktable_factor", "10", Kind::Number),
     (REPLICATION_ROLE, "origin", Kind::Word(&["origin", "replica", "local"])),
+    ("synchronize_seqscans", "on", Kind::Truth),
+    ("temp_buffers", "8MB", Kind::Memory),
     ("temp_tablespaces", "", Kind::Word(&["", "pg_default"])),
+    ("track_activities", "on", Kind::Truth),
+    ("track_counts", "on", Kind::Truth),
+    ("track_functions", "none", Kind::Word(&["none", "pl", "all"])),
+    ("track_io_timing", "off", Kind::Truth),
+    ("transform_null_equals", "off", Kind::Word(&["off"])),
+    ("vacuum_cost_delay", "0", Kind::Time),
+    ("vacuum_cost_limit", "200", Kind::Number),
+    ("vacuum_freeze_min_age", "50000000", Kind::Number),
+    ("vacuum_freeze_table_age", "150000000", Kind::Number),
+    ("wal_compression", "off", Kind::Word(&["off", "on", "pglz", "lz4", "zstd"])),
     ("work_mem", "4MB", Kind::Memory),
+    ("xmlbinary", "base64", Kind::Word(&["base64", "hex"])),
 ];
 
 impl Unheeded {
@@ -96,6 +151,7 @@ impl Unheeded {
             },
             Kind::Number if value.parse::<f64>().is_ok_and(f64::is_finite) => Ok(value.to_owned()),
             Kind::Memory if is_memory(value) => Ok(with_unit(value)),
+            Kind::Time if let Ok(millis) = time_limit::parse(value) => Ok(time_limit::show(millis)),
             Kind::Word(words) if words.contains(&lower.as_str()) => Ok(lower),
             Kind::Word(_) if self.name == "default_tablespace" => {
                 let message = format!("invalid value for parameter \"{}\": \"{value}\"", self.name);

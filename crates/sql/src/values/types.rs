@@ -18,7 +18,7 @@ use engine::{
 use crate::error::{Result, SqlError};
 use crate::interrupt;
 use crate::interrupt::made_types;
-use crate::syntax::identifiers::fold;
+use crate::syntax::identifiers::{fold, last_part};
 use crate::values::collated::with_collation;
 use crate::values::interval_form::IntervalForm;
 use crate::values::pg_types::{internal_name, shown_name};
@@ -185,6 +185,14 @@ pub(crate) fn column_or_domain(name: &SqlType) -> Result<(DataType, Option<(Stri
     match domain_of(name) {
         Some((known, domain)) => Ok((domain.base, Some((known, domain)))),
         None => Ok((column_type(name)?.0, None)),
+    }
+}
+
+/// The type of a parameter; that of numbers of objects is the one that the catalog has here.
+pub(crate) fn parameter_type(name: &SqlType) -> Result<DataType> {
+    match name {
+        SqlType::Custom(name, _) if last_part(name).is_some_and(|name| name == OBJECT) => Ok(DataType::BigInt),
+        _ => column_or_domain(name).map(|(data_type, _)| data_type),
     }
 }
 

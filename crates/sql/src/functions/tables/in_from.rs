@@ -24,8 +24,15 @@ use crate::syntax::template::template;
 use crate::syntax::walk::WalkMut;
 
 /// Functions that give rows, under PostgreSQL's names.
-const GIVE_ROWS: [&str; 6] =
-    [generate::NAME, "unnest", "regexp_matches", "regexp_split_to_table", "string_to_table", "pg_listening_channels"];
+const GIVE_ROWS: [&str; 7] = [
+    generate::NAME,
+    "unnest",
+    "regexp_matches",
+    "regexp_split_to_table",
+    "string_to_table",
+    "pg_listening_channels",
+    "pg_options_to_table",
+];
 
 /// The function of the positions in an array.
 pub(crate) const SUBSCRIPTS: &str = "generate_subscripts";
