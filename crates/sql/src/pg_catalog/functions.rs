@@ -39,6 +39,8 @@ enum Answer {
     Text(&'static str),
     Truth(bool),
     Null,
+    /// NULL in place of a list of texts.
+    NoList,
     /// The first argument: a table that is no partition.
     Same,
     /// The text of the relation that the first argument names, or is the number of.
@@ -117,7 +119,7 @@ const ALWAYS: [(&str, Answer); 21] = [
     ("pg_get_partkeydef", Answer::Null),
     ("pg_tablespace_location", Answer::Text("")),
     ("pg_stat_get_numscans", Answer::Null),
-    ("acldefault", Answer::Null),
+    ("acldefault", Answer::NoList),
 ];
 
 /// The function that says of a list that it has names of the catalog.
@@ -279,7 +281,7 @@ impl Answer {
             Answer::Same | Answer::Relation(_) | Answer::Type(_) | Answer::Size(_) | Answer::Number(_) => {
                 DataType::Int64
             }
-            Answer::Names => DataType::new_list(DataType::Utf8View, true),
+            Answer::Names | Answer::NoList => DataType::new_list(DataType::Utf8View, true),
             Answer::Expanded => DataType::new_list(DataType::Struct(expanded_fields()), true),
             Answer::Positions => DataType::new_list(DataType::Int32, true),
             _ => DataType::Utf8View,
@@ -299,6 +301,7 @@ impl Answer {
             Answer::Visible(visible) => Arc::new(are_visible(&arguments.numbers(0)?, visible)),
             Answer::Unhidden(hidden) => Arc::new(are_unhidden(&arguments.numbers(0)?, hidden)),
             Answer::Null => Arc::new(StringViewArray::new_null(rows)),
+            Answer::NoList => new_null_array(&self.data_type(), rows),
             Answer::Same => Arc::new(arguments.numbers(0)?),
             Answer::OfRelation(texts, names) => of_relations(arguments, texts, names)?,
             Answer::RelationName(shown, names) => relation_names(arguments, shown, names)?,

@@ -448,7 +448,9 @@ impl<'a> NewTable<'a> {
                 return Err(generated::retyped(&kept.column.name, &self.old.schema().columns()[reader].name));
             }
             view_columns::check_retyped(write.transaction, &self.old, kept.from)?;
-            kept_constraints::check_retyped(&self.settings, &self.old, kept.from)?;
+            if !kept.keeps_values(&self.old) {
+                kept_constraints::check_retyped(&self.settings, &self.old, kept.from)?;
+            }
         }
         let name = self.name().to_owned();
         let mut defaults = self.kept_defaults(write)?;

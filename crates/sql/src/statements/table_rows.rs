@@ -14,14 +14,14 @@ use crate::session::transactions::Write;
 use crate::state::target::Target;
 use crate::statements::add_key::not_unique;
 use crate::statements::filling::Filling;
-use crate::syntax::identifiers::quoted;
+use crate::syntax::identifiers::{fold, quoted};
 use crate::syntax::source::Source;
 use crate::syntax::template::template;
 use crate::values::assign::{Texts, is_assignable};
 use crate::values::literals::is_untyped;
 use crate::values::long_name;
 use crate::values::stored::{rows_as_queried, rows_as_stored};
-use crate::values::types::arrow_schema;
+use crate::values::types::{arrow_schema, column_type};
 
 /// A column that stays, with its name and type from here on.
 pub(crate) struct KeptColumn<'a> {
@@ -31,6 +31,25 @@ pub(crate) struct KeptColumn<'a> {
     /// What its values are from here on, if not what they are.
     pub(crate) using: Option<&'a Expr>,
     pub(crate) is_retyped: bool,
+}
+
+impl KeptColumn<'_> {
+    /// Whether its values stay what they are: it has the type that it had, and is made of itself by nothing but casts to that.
+    pub(crate) fn keeps_values(&self, old: &Table) -> bool {
+        let old = &old.schema().columns()[self.from];
+        self.column.data_type == old.data_type && self.using.is_none_or(|using| is_column(using, old))
+    }
+}
+
+fn is_column(expr: &Expr, column: &Column) -> bool {
+    match expr {
+        Expr::Identifier(name) => fold(name) == column.name,
+        Expr::Nested(inner) => is_column(inner, column),
+        Expr::Cast { expr, data_type, .. } => {
+            column_type(data_type).is_ok_and(|(to, _)| to == column.data_type) && is_column(expr, column)
+        }
+        _ => false,
+    }
 }
 
 /// The columns that stay, of all rows.
