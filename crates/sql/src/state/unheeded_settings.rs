@@ -1,4 +1,5 @@
-//! Settings of PostgreSQL's planner, its memory, its log and its tablespaces, which sessions may set and see, and which change nothing here.
+//! Settings of PostgreSQL's planner, its memory, its log and its tablespaces, which sessions may set and see, and which change nothing
+//! here.
 //!
 //! Scripts and tools set them without asking what there is: `SET enable_seqscan = off`, `SET LOCAL work_mem = '64MB'`. A value is checked
 //! for its kind alone.
