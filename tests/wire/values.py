@@ -125,6 +125,27 @@ class Values(unittest.TestCase):
                         found = cursor.execute(f"SELECT count(*) FROM ranges WHERE v = {mark}", (value,)).fetchone()
                         self.assertEqual(found, (1,))
 
+    def test_blanks_fill_up_characters_in_both_formats(self):
+        given = {1: "ab", 2: "", 3: None, 4: "\u00e4\u20ac\U0001f600", 5: "abcde", 6: "ab   "}
+        with connect(prepare_threshold=0) as connection:
+            connection.execute("DROP TABLE IF EXISTS filled")
+            connection.execute("CREATE TABLE filled (id int PRIMARY KEY, c char(5), word varchar(5))")
+            connection.cursor().executemany("INSERT INTO filled VALUES (%s, %s, 'v ')", given.items())
+            told = {number: text and text.ljust(5) for number, text in given.items()} | {2: "     "}
+            for binary in (False, True):
+                cursor = connection.cursor(binary=binary)
+                every = cursor.execute("SELECT id, c, word FROM filled WHERE id BETWEEN %s AND %s ORDER BY id", (1, 9)).fetchall()
+                self.assertEqual(every, [(number, text, "v ") for number, text in told.items()])
+                self.assertEqual((cursor.description[1].type_code, cursor.description[1].display_size), (1042, 5))
+                once = "SELECT DISTINCT c FROM filled WHERE id BETWEEN %s AND %s ORDER BY c "
+                up = [told[2], told[1], told[5], told[4], None]
+                for order, rows in (("", up), ("DESC", up[::-1]), ("NULLS FIRST", [None, *up[:-1]])):
+                    found = cursor.execute(once + order, (1, 9)).fetchall()
+                    self.assertEqual(found, [(text,) for text in rows], order)
+                self.assertEqual(cursor.execute("SELECT c FROM filled WHERE id = %s", (4,)).fetchone(), (told[4],))
+                computed = cursor.execute("SELECT 'x'::char(3), NULL::char(3), max(c), min(word) FROM filled").fetchone()
+                self.assertEqual(computed, ("x  ", None, told[4], "v "))
+
     def test_texts_without_case_go_both_ways_in_both_formats(self):
         with connect(prepare_threshold=None) as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS citext")

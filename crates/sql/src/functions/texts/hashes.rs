@@ -1,5 +1,5 @@
 //! `sha224`, `sha256`, `sha384`, `sha512` and `digest` of the library, which give bytes in the form in which columns of `bytea` have them,
-//! and the SHA-1 of `digest`, which the library has not.
+//! and the SHA-1 of `digest`, which DataFusion's has not.
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -12,6 +12,7 @@ use datafusion::functions::crypto::{digest, sha224, sha256, sha384, sha512};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
+use sha1::{Digest, Sha1};
 
 /// The functions under their names in SQL.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
@@ -66,7 +67,7 @@ impl ScalarUDFImpl for HashFunction {
 fn sha1_of(values: &ColumnarValue) -> Result<ColumnarValue> {
     let of_array = |values: &ArrayRef| -> Result<ArrayRef> {
         let bytes = cast(values, &DataType::BinaryView)?;
-        let hashes = bytes.as_binary_view().iter().map(|bytes| bytes.map(sha1));
+        let hashes = bytes.as_binary_view().iter().map(|bytes| bytes.map(Sha1::digest));
         Ok(Arc::new(hashes.collect::<BinaryViewArray>()))
     };
     Ok(match values {
@@ -75,39 +76,4 @@ fn sha1_of(values: &ColumnarValue) -> Result<ColumnarValue> {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&of_array(&value.to_array()?)?, 0)?)
         }
     })
-}
-
-/// SHA-1 (FIPS 180-4, section 6.1).
-fn sha1(bytes: &[u8]) -> [u8; 20] {
-    let mut padded = bytes.to_vec();
-    padded.push(0x80);
-    while padded.len() % 64 != 56 {
-        padded.push(0);
-    }
-    padded.extend_from_slice(&(8 * bytes.len() as u64).to_be_bytes());
-    let mut hash: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
-    for block in padded.as_chunks::<64>().0 {
-        let mut words = [0; 80];
-        for (word, bytes) in words.iter_mut().zip(block.as_chunks::<4>().0) {
-            *word = u32::from_be_bytes(*bytes);
-        }
-        for at in 16..80 {
-            words[at] = (words[at - 3] ^ words[at - 8] ^ words[at - 14] ^ words[at - 16]).rotate_left(1);
-        }
-        let [mut a, mut b, mut c, mut d, mut e] = hash;
-        for (round, word) in words.into_iter().enumerate() {
-            let (mixed, constant) = match round / 20 {
-                0 => ((b & c) | (!b & d), 0x5a82_7999),
-                1 => (b ^ c ^ d, 0x6ed9_eba1),
-                2 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
-                _ => (b ^ c ^ d, 0xca62_c1d6_u32),
-            };
-            let sum = [a.rotate_left(5), mixed, e, constant, word].into_iter().fold(0, u32::wrapping_add);
-            (a, b, c, d, e) = (sum, a, b.rotate_left(30), c, d);
-        }
-        hash.iter_mut().zip([a, b, c, d, e]).for_each(|(word, new)| *word = word.wrapping_add(new));
-    }
-    let mut bytes = [0; 20];
-    bytes.as_chunks_mut::<4>().0.iter_mut().zip(hash).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
-    bytes
 }
