@@ -56,10 +56,7 @@ pub(crate) fn is_temporary(schema: &str) -> bool {
 
 /// A name as a statement may spell it: with its schema, unless that is `public`.
 pub(crate) fn spelled(name: &str) -> String {
-    match schema_and_name(name) {
-        (PUBLIC_SCHEMA, name) => quoted(name),
-        (schema, name) => format!("{}.{}", quoted(schema), quoted(name)),
-    }
+    told(name, schema_of(name) == PUBLIC_SCHEMA)
 }
 
 /// A name as the catalog tells it: with its schema, unless it is found without.

@@ -171,15 +171,14 @@ fn condition(table: &TableObject, check: &CheckObject, style: Style) -> String {
     parsed(text).map_or_else(|_| text.clone(), |expr| written(&expr, columns, style))
 }
 
-/// The definitions of all constraints by their numbers, plain and pretty.
-pub(super) fn definitions(objects: &Objects) -> impl Iterator<Item = (i64, [String; 2])> {
-    let visible = objects.visible();
-    let of_table = move |table: &TableObject| {
+/// The definitions of all constraints by their numbers, plain and pretty, where these relations are found without their schemas.
+pub(super) fn definitions(objects: &Objects, visible: &BTreeSet<i64>) -> impl Iterator<Item = (i64, [String; 2])> {
+    let of_table = |table: &TableObject| {
         let both = |definition: &dyn Fn(Style) -> String| [Style::Plain, Style::Pretty].map(definition);
         let indexes = table.constraints().map(|index| (index.oid, both(&|style| table.constraint(index, style))));
         let checks = table.checks.iter().map(|check| (check.oid, both(&|style| definition(table, check, style))));
         let keys = table.foreign_keys.iter();
-        let keys = keys.map(|key| (key.oid, both(&|_| foreign_key(table, key, objects, &visible))));
+        let keys = keys.map(|key| (key.oid, both(&|_| foreign_key(table, key, objects, visible))));
         indexes.chain(checks).chain(keys).collect::<Vec<_>>()
     };
     objects.tables.iter().flat_map(of_table).chain(types::definitions(objects))

@@ -9,8 +9,7 @@ use crate::access::default_expressions::shown;
 use crate::access::index_expressions::write::Style;
 use crate::error::{Result, SqlError};
 use crate::names::name_in_text;
-use crate::names::schemas::{local, schema_of};
-use crate::syntax::identifiers::quoted;
+use crate::names::schemas::{local, told};
 use Cell::{Number, Truth};
 
 /// The number of `pg_class`, of which relations are rows.
@@ -109,8 +108,7 @@ impl SerialSequences {
         let mut columns: BTreeMap<_, BTreeMap<_, _>> = objects.tables.iter().map(columns_of).collect();
         for (sequence, table, default) in owned(objects) {
             let column = table.table.schema().columns()[default.column].name.clone();
-            let name = format!("{}.{}", quoted(schema_of(&sequence.key)), quoted(&sequence.name));
-            columns.entry(table.oid).or_default().insert(column, Some(name));
+            columns.entry(table.oid).or_default().insert(column, Some(told(&sequence.key, false)));
         }
         SerialSequences { numbers, columns }
     }

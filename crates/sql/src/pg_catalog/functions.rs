@@ -138,6 +138,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
             |style| [vec![table.definition(index, style)], table.parts(index, style), table.included(index)].concat();
         (index.oid, [of(Style::Plain), of(Style::Pretty)])
     };
+    let constraints = constraints::definitions(&objects, &visible).collect();
     let schemas = numbered_schemas(&objects).map(|(number, name)| (number, quoted(name))).collect();
     let types = objects.made_types();
     let views = objects.views.iter().map(|view| (view.oid, view.definition()));
@@ -166,7 +167,7 @@ pub(super) fn all(view: &View) -> Vec<ScalarUDF> {
         ("pg_get_expr", Answer::Expression),
         ("pg_get_serial_sequence", Answer::Sequence(SerialSequences::of(&objects, names.clone()))),
         ("pg_partition_ancestors", Answer::Same),
-        ("pg_get_constraintdef", Answer::Definition(constraints::definitions(&objects).collect())),
+        ("pg_get_constraintdef", Answer::Definition(constraints)),
         ("pg_get_viewdef", Answer::OfRelation(views, names.clone())),
         ("regclassout", Answer::RelationName(shown, names.clone())),
         ("regnamespaceout", Answer::RelationName(schemas, BTreeMap::new())),

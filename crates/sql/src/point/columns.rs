@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::SelectItem;
 use super::scope::Scope;
 use super::shape;
 use crate::names::origin::Origin as Source;
-use crate::values::blanks::has_some;
+use crate::values::blanks::blanks_to;
 
 /// Columns of a table that a statement gives.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Columns {
 impl Columns {
     /// Whether one is of `char(n)`, whose blanks are put there where rows are read.
     pub(crate) fn have_blanks(&self) -> bool {
-        self.schema.fields().iter().any(|field| has_some(field))
+        self.schema.fields().iter().any(|field| blanks_to(field).is_some())
     }
 
     /// Those of a `RETURNING`, if there is one; `None` if it gives more than columns.

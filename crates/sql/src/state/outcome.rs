@@ -280,7 +280,9 @@ impl Rows {
     /// A batch under the names of the columns, with the blanks of what is `char(n)`.
     fn shown(&self, batch: RecordBatch) -> Result<RecordBatch, SqlError> {
         let fields = self.schema.fields();
-        if Arc::ptr_eq(batch.schema_ref(), &self.schema) && !fields.iter().any(|field| blanks::has_some(field)) {
+        if Arc::ptr_eq(batch.schema_ref(), &self.schema)
+            && !fields.iter().any(|field| blanks::blanks_to(field).is_some())
+        {
             return Ok(batch);
         }
         let columns = batch.columns().iter().zip(fields).map(|(column, field)| blanks::shown(column, field)).collect();

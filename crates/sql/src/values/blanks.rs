@@ -26,19 +26,17 @@ const BLANKS: &str = "                                                          
 
 /// Texts with blanks up to so many characters.
 pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
-    let (width, texts) = (chars as usize, array.as_string_view());
+    let texts = array.as_string_view();
     let mut padded = StringViewBuilder::with_capacity(texts.len());
-    let mut long = String::with_capacity(width);
+    let mut long = String::with_capacity(chars as usize);
     for text in texts {
         let Some(text) = text else {
             padded.append_null();
             continue;
         };
-        // A text of as many bytes as characters is counted at once.
-        let count = if text.is_ascii() { text.len() } else { text.chars().count() };
         long.clear();
         long.push_str(text);
-        let mut missing = width.saturating_sub(count);
+        let mut missing = missing(text.as_bytes(), chars);
         while missing > 0 {
             let some = missing.min(BLANKS.len());
             long.push_str(&BLANKS[..some]);
@@ -51,32 +49,34 @@ pub(crate) fn padded(array: &ArrayRef, chars: u32) -> ArrayRef {
 
 /// Fills a text, which are the bytes from `start` on, up with blanks to so many characters.
 pub(crate) fn fill(bytes: &mut Vec<u8>, start: usize, chars: u32) {
-    let text = &bytes[start..];
+    bytes.resize(bytes.len() + missing(&bytes[start..], chars), b' ');
+}
+
+/// How many characters a text, given as bytes, has fewer than these.
+fn missing(text: &[u8], chars: u32) -> usize {
     // A text of as many bytes as characters is counted at once.
     let count = match is_ascii(text) {
         true => text.len(),
         false => text.iter().filter(|byte| **byte & 0xc0 != 0x80).count(),
     };
-    bytes.resize(bytes.len() + (chars as usize).saturating_sub(count), b' ');
+    (chars as usize).saturating_sub(count)
 }
 
-/// The characters that the values of a query's column are filled up to, if it is one of `char(n)`.
+/// The characters that the values of a query's column are filled up to, if it is one of `char(n)`: those are texts.
 pub fn blanks_to(field: &Field) -> Option<u32> {
+    if field.data_type().is_primitive() {
+        return None;
+    }
     match type_of_field(field) {
-        Some(DataType::Char { chars }) if has_some(field) => Some(chars),
+        Some(DataType::Char { chars }) => Some(chars),
         _ => None,
     }
 }
 
-/// Whether a column of a query's result may be one of `char(n)`: those are texts.
-pub(crate) fn has_some(field: &Field) -> bool {
-    !field.data_type().is_primitive() && matches!(type_of_field(field), Some(DataType::Char { .. }))
-}
-
 /// A column of a query's result as it is read.
 pub(crate) fn shown(array: &ArrayRef, field: &Field) -> ArrayRef {
-    match type_of_field(field) {
-        Some(DataType::Char { chars }) if !array.data_type().is_null() => match cast(array, &ArrowType::Utf8View) {
+    match blanks_to(field) {
+        Some(chars) if !array.data_type().is_null() => match cast(array, &ArrowType::Utf8View) {
             Ok(texts) => padded(&texts, chars),
             Err(_) => array.clone(),
         },

@@ -28,9 +28,7 @@ pub(super) fn arranged(rows: &RecordBatch, distinct: Option<&[usize]>, order: &[
         && *place == key.place
         && let Some(texts) = rows.column(*place).as_string_view_opt()
     {
-        let mut places = places_of_texts(texts, *key);
-        places.dedup_by(|next, first| is_same(texts, *next, *first));
-        return taken(rows, places);
+        return taken(rows, places_of_texts_once(texts, *key));
     }
     let columns: Vec<ArrayRef> = distinct.iter().map(|place| rows.column(*place).clone()).collect();
     sorted(&taken(rows, first_places(&columns)?)?, order)
@@ -60,8 +58,7 @@ pub(super) fn first_places(columns: &[ArrayRef]) -> Result<Vec<u32>> {
     if let [column] = columns
         && let Some(texts) = column.as_string_view_opt()
     {
-        let mut places = places_of_texts(texts, SortKey { place: 0, is_down: false, nulls_first: true });
-        places.dedup_by(|next, first| is_same(texts, *next, *first));
+        let mut places = places_of_texts_once(texts, SortKey { place: 0, is_down: false, nulls_first: true });
         places.sort_unstable();
         return Ok(places);
     }
@@ -102,6 +99,13 @@ fn places_of_texts(texts: &StringViewArray, key: SortKey) -> Vec<u32> {
         (_, true) => rows().filter(is_null).chain(places).collect(),
         (_, false) => places.into_iter().chain(rows().filter(is_null)).collect(),
     }
+}
+
+/// The places of texts in their order, of equal ones the first.
+fn places_of_texts_once(texts: &StringViewArray, key: SortKey) -> Vec<u32> {
+    let mut places = places_of_texts(texts, key);
+    places.dedup_by(|next, first| is_same(texts, *next, *first));
+    places
 }
 
 /// The first bytes of a text as a number, of which a smaller one is that of a smaller text: shorter texts end with zeros.

@@ -198,22 +198,28 @@ fn analyze_node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 /// The columns of a node of windows, texts in place of the keys that `min` and `max` give.
 fn texts_of_keys(window: Window) -> Result<LogicalPlan> {
     let width = window.input.schema().fields().len();
-    let is_key = |expr: &Expr| matches!(expr.clone().unalias(), Expr::WindowFunction(call) if gives_key(&call));
-    if !window.window_expr.iter().any(is_key) {
+    if !window.window_expr.iter().any(gives_key) {
         return Ok(LogicalPlan::Window(window));
     }
     let given = window.schema.columns().into_iter().enumerate().map(|(at, column)| {
-        match at.checked_sub(width).is_some_and(|at| is_key(&window.window_expr[at])) {
+        match at.checked_sub(width).is_some_and(|at| gives_key(&window.window_expr[at])) {
             true => text_of(Expr::Column(column.clone())).alias_qualified(column.relation, column.name),
             false => Expr::Column(column),
         }
     });
-    Ok(LogicalPlan::Projection(Projection::try_new(given.collect(), Arc::new(LogicalPlan::Window(window.clone())))?))
+    let given = given.collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(given, Arc::new(LogicalPlan::Window(window)))?))
 }
 
-/// Whether it is the least or the greatest of the keys of texts.
-fn gives_key(call: &WindowFunction) -> bool {
-    matches!(call.fun.name(), "min" | "max") && call.params.args.iter().any(|arg| is_call(arg, COLLATION_KEY))
+/// Whether it is the least or the greatest of the keys of texts over a window.
+fn gives_key(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => gives_key(&alias.expr),
+        Expr::WindowFunction(call) => {
+            matches!(call.fun.name(), "min" | "max") && call.params.args.iter().any(|arg| is_call(arg, COLLATION_KEY))
+        }
+        _ => false,
+    }
 }
 
 /// A value of a node with the collation that those above it find.
